@@ -1,0 +1,359 @@
+// tensorcast: exact, fast tensor casts that say what they lose. The C++20 interface.
+//
+// A cast is one deterministic function of (source type, destination type, options): one rounding,
+// the same bits on every machine, every instruction set and every thread count, whatever the
+// caller's floating-point environment. docs/semantics.md says which bits.
+//
+//   std::vector<float> weights = ...;
+//   std::vector<tensorcast::float8e4m3fn> small(weights.size());
+//   tensorcast::Status status = tensorcast::Cast(std::span<const float>(weights), std::span(small));
+//
+// For many casts of one kind bind a CastPlan once and run it. To learn what was lost, pass a
+// LossMeter in RunOptions. To use several threads, pass an Executor.
+//
+// The library never allocates behind Run (but for the first use of a LossMeter with threads),
+// never logs, throws, exits or reads the environment, and has no global state.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_TENSORCAST_HPP_
+#define TENSORCAST_TENSORCAST_HPP_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+#include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
+#include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
+
+#define TENSORCAST_VERSION "0.1.0"
+
+#if defined(TENSORCAST_SHARED)
+#if defined(_WIN32)
+#if defined(TENSORCAST_BUILDING)
+#define TENSORCAST_API __declspec(dllexport)
+#else
+#define TENSORCAST_API __declspec(dllimport)
+#endif
+#else
+#define TENSORCAST_API __attribute__((visibility("default")))
+#endif
+#else
+#define TENSORCAST_API
+#endif
+
+namespace tensorcast {
+
+// ------------------------------------------------------------------------------- errors
+
+enum class StatusCode : std::int32_t {
+  kOk = 0,
+  kInvalidType = 1,         // a DataType that is no row of the table
+  kInvalidOption = 2,       // an option's value is outside its enum
+  kNullPointer = 3,         // a buffer is null and n > 0
+  kSizeOverflow = 4,        // an offset plus n, in bits, does not fit 64 bits
+  kBufferTooSmall = 5,      // a buffer is shorter than its elements need
+  kOverlap = 6,             // source and destination overlap, and not exactly in place
+  kUnsupported = 7,         // string casts: not in this version
+  kTargetUnavailable = 8,   // the forced target does not run on this machine
+  kLossPosition = 9,        // a measured chunk neither begins at a multiple of 1024 nor goes on
+  kLossMismatch = 10,       // the meter was made for other types or options
+  kOutOfMemory = 11,        // a meter for a worker could not be allocated
+};
+
+// The outcome of a call, by value: a code and one fixed sentence.
+class [[nodiscard]] Status {
+ public:
+  constexpr Status() = default;
+  constexpr explicit Status(StatusCode code) : code_(code) {}
+  constexpr bool ok() const { return code_ == StatusCode::kOk; }
+  constexpr StatusCode code() const { return code_; }
+  // A sentence in English for the code; static storage.
+  TENSORCAST_API std::string_view message() const;
+  friend constexpr bool operator==(Status, Status) = default;
+
+ private:
+  StatusCode code_ = StatusCode::kOk;
+};
+
+// -------------------------------------------------------------------------------- types
+
+// The 26 rows, in the order of ONNX's numbers.
+constexpr std::span<const TypeInfo> Types() { return detail::kTypeTable; }
+
+// The row of a type, or nullptr where there is none (kUndefined, complex, an unknown number).
+constexpr const TypeInfo* FindType(DataType type) {
+  return detail::RowIndex(type) < 0 ? nullptr : &detail::Row(type);
+}
+
+// The canonical name, or "undefined".
+constexpr std::string_view TypeName(DataType type) {
+  const TypeInfo* info = FindType(type);
+  return info == nullptr ? std::string_view("undefined") : info->name;
+}
+
+// The type a name stands for, in every spelling users know and without regard to case, '_', '-'
+// and '.': float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
+// torch.bfloat16, numpy's <f4 ...
+TENSORCAST_API std::optional<DataType> ParseType(std::string_view name);
+
+// Bytes that n elements of a fixed-width type take, packed: ceil(n * bits / 8). Nothing for
+// string, for a type that is no row and where the product does not fit 64 bits.
+constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t n) {
+  const TypeInfo* info = FindType(type);
+  if (info == nullptr || info->bits == 0) return std::nullopt;
+  const auto bits = static_cast<std::uint64_t>(info->bits);
+  if (n > (UINT64_MAX - 7) / bits) return std::nullopt;
+  return (n * bits + 7) / 8;
+}
+
+// ------------------------------------------------------------------------------ targets
+
+// An instruction set. kScalar is the scalar codec itself: slow, and everywhere.
+enum class Target : std::int32_t {
+  kBest = 0,  // the best this machine runs
+  kScalar = 1,
+  kSse4 = 2,
+  kAvx2 = 3,
+  kAvx3 = 4,  // AVX-512 F, BW, CD, DQ, VL
+  kNeon = 5,
+};
+
+// The targets this build has and this machine runs, best first; never empty.
+TENSORCAST_API std::span<const Target> Targets();
+constexpr std::string_view TargetName(Target target) {
+  switch (target) {
+    case Target::kBest: return "best";
+    case Target::kScalar: return "scalar";
+    case Target::kSse4: return "sse4";
+    case Target::kAvx2: return "avx2";
+    case Target::kAvx3: return "avx3";
+    case Target::kNeon: return "neon";
+  }
+  return "unknown";
+}
+TENSORCAST_API std::optional<Target> ParseTarget(std::string_view name);
+
+// ----------------------------------------------------------------------------- executor
+
+// Where a cast finds its threads. Implement it over the pool you have.
+class TENSORCAST_API Executor {
+ public:
+  virtual ~Executor();
+  // How many tasks can run at once, at least 1.
+  virtual std::size_t Concurrency() const noexcept = 0;
+  // Calls task(context, i) once for each i in [0, tasks), on any threads in any order, and returns
+  // when all have returned. The task does not throw.
+  virtual void ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                           void* context) = 0;
+};
+
+// An executor over oneTBB with at most `threads` threads (0: all cores); nullptr where the library
+// was built without oneTBB.
+TENSORCAST_API std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads = 0);
+
+// --------------------------------------------------------------------------------- loss
+
+// What happened to elements; each is counted under the first of `nan` to `rounded` that holds.
+enum class Loss : std::uint8_t {
+  kNan,        // NaN stayed NaN
+  kNanLost,    // NaN became a number
+  kToNan,      // a number or Inf became NaN
+  kExact,      // equal as numbers
+  kWrapped,    // an integer that did not fit gave its low bits
+  kToInfinity, // finite became Inf
+  kToLimit,    // beyond the type's range, became its end
+  kToZero,     // nonzero became zero
+  kRounded,    // everything else
+  // Beside the partition:
+  kToSubnormal,   // the result is a nonzero subnormal
+  kZeroSignLost,  // -0 became +0 in a floating type
+  kUndefined,     // ONNX's text leaves this result open
+};
+inline constexpr std::size_t kLossKinds = 12;
+inline constexpr std::size_t kLossPartition = 9;  // the first nine sum to `elements`
+
+constexpr std::string_view LossName(Loss loss) {
+  constexpr std::string_view kNames[kLossKinds] = {
+      "nan",      "nan_lost", "to_nan",  "exact",        "wrapped",        "to_infinity",
+      "to_limit", "to_zero",  "rounded", "to_subnormal", "zero_sign_lost", "undefined"};
+  return kNames[static_cast<std::size_t>(loss)];
+}
+
+// One element: its index in the tensor and the two codes, right-aligned bit patterns of their
+// types (CastBits(type, DataType::kFloat64, code) gives a value).
+struct LossExample {
+  std::uint64_t index = 0;
+  std::uint64_t source_code = 0;
+  std::uint64_t result_code = 0;
+};
+
+struct LossReport {
+  DataType from = DataType::kUndefined;
+  DataType to = DataType::kUndefined;
+  std::uint64_t elements = 0;
+  std::uint64_t counts[kLossKinds] = {};
+  // The first element (lowest index) of each kind; meaningful where its count is not zero. After
+  // Merge: that of the meter merged into, where it had one.
+  LossExample first[kLossKinds] = {};
+  // Errors, in double, over the elements finite on both sides (`compared` of them).
+  std::uint64_t compared = 0;
+  double max_abs_error = 0;
+  LossExample max_abs_example;  // meaningful where compared > 0
+  std::uint64_t compared_nonzero = 0;  // those with source != 0
+  double max_rel_error = 0;
+  LossExample max_rel_example;  // meaningful where compared_nonzero > 0
+  double sum_squares = 0;         // sum of x^2, rounded once
+  double sum_squared_error = 0;   // sum of (x - y)^2, rounded once
+  double rmse = 0;                // 0 for no element
+  double snr_db = 0;              // 10 log10(sum x^2 / sum (x-y)^2); +Inf where nothing was lost
+  // Of the source's finite elements:
+  std::uint64_t finite = 0;
+  double amax = 0;                    // largest magnitude
+  double smallest_nonzero = 0;        // smallest magnitude other than 0; 0 where there is none
+
+  std::uint64_t count(Loss loss) const { return counts[static_cast<std::size_t>(loss)]; }
+};
+
+// Gathers the loss of one tensor while plans run over it, chunk by chunk. The figures do not depend
+// on the chunking, the number of threads or the target. Not for use by two runs at once.
+class TENSORCAST_API LossMeter {
+ public:
+  LossMeter(DataType from, DataType to, const CastOptions& options = {});
+  LossMeter(const LossMeter&);
+  LossMeter& operator=(const LossMeter&);
+  LossMeter(LossMeter&&) noexcept;
+  LossMeter& operator=(LossMeter&&) noexcept;
+  ~LossMeter();
+
+  // Adds what another meter of the same destination and options gathered: another chunk of the
+  // same tensor, or another tensor. In any order the figures are the same, but for the examples of
+  // different tensors, whose indices are then no longer of one tensor.
+  Status Merge(const LossMeter& other);
+  LossReport Report() const;
+
+  struct State;  // internal
+  State* state() { return state_.get(); }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// ---------------------------------------------------------------------------- cast plans
+
+struct RunOptions {
+  Executor* executor = nullptr;  // none: the calling thread alone
+  LossMeter* loss = nullptr;     // none: nothing is measured
+  // With `loss`: the index in its tensor of the run's first element. A multiple of 1024, or where
+  // the same meter's last run stopped.
+  std::uint64_t loss_index = 0;
+  Target* ran = nullptr;  // set, by the code that ran, to the target it was compiled for
+};
+
+// A cast with its types and options bound: every decision is taken in Bind, Run only runs.
+// A plan is a small value; any number of threads may run one at once.
+class CastPlan {
+ public:
+  // Binds (from, to, options) for `target`, the best one unless it is named.
+  TENSORCAST_API static Status Bind(DataType from, DataType to, const CastOptions& options,
+                                    CastPlan* plan, Target target = Target::kBest);
+
+  // Casts n elements: those from index `source_first` of `source` into those from index
+  // `destination_first` of `destination`. Indices count elements, so a packed type may start
+  // inside a byte; bits of `destination` outside the range stay as they were. No alignment is
+  // needed. The buffers may be exactly the same range where both types have the same width (and
+  // the same index); any other overlap is refused. On an error nothing has been written.
+  TENSORCAST_API Status Run(std::span<const std::byte> source, std::uint64_t source_first,
+                            std::span<std::byte> destination, std::uint64_t destination_first,
+                            std::uint64_t n, const RunOptions& run = {}) const;
+
+  DataType from() const { return from_; }
+  DataType to() const { return to_; }
+  const CastOptions& options() const { return options_; }
+  TENSORCAST_API Target target() const;  // the target the plan is bound to
+
+  struct Bound;  // internal
+
+ private:
+  DataType from_ = DataType::kUndefined;
+  DataType to_ = DataType::kUndefined;
+  CastOptions options_;
+  alignas(std::uint64_t) std::byte bound_[256] = {};
+  Bound* bound();
+  const Bound* bound() const;
+};
+
+// Casts a whole tensor of n elements between raw buffers: StorageBytes(type, n) bytes are read and
+// written, the pad bits of a packed destination as zero.
+TENSORCAST_API Status Cast(DataType from, std::span<const std::byte> source, DataType to,
+                           std::span<std::byte> destination, std::uint64_t n,
+                           const CastOptions& options = {}, const RunOptions& run = {});
+
+// ----------------------------------------------------------------------- elements in C++
+
+// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
+struct float16 { std::uint16_t bits; };
+struct bfloat16 { std::uint16_t bits; };
+struct float8e4m3fn { std::uint8_t bits; };
+struct float8e4m3fnuz { std::uint8_t bits; };
+struct float8e5m2 { std::uint8_t bits; };
+struct float8e5m2fnuz { std::uint8_t bits; };
+struct float8e8m0 { std::uint8_t bits; };
+
+// The DataType of a C++ element; kUndefined for any other C++ type.
+template <class T> inline constexpr DataType kDataTypeOf = DataType::kUndefined;
+template <> inline constexpr DataType kDataTypeOf<float> = DataType::kFloat32;
+template <> inline constexpr DataType kDataTypeOf<double> = DataType::kFloat64;
+template <> inline constexpr DataType kDataTypeOf<bool> = DataType::kBool;
+template <> inline constexpr DataType kDataTypeOf<std::int8_t> = DataType::kInt8;
+template <> inline constexpr DataType kDataTypeOf<std::uint8_t> = DataType::kUint8;
+template <> inline constexpr DataType kDataTypeOf<std::int16_t> = DataType::kInt16;
+template <> inline constexpr DataType kDataTypeOf<std::uint16_t> = DataType::kUint16;
+template <> inline constexpr DataType kDataTypeOf<std::int32_t> = DataType::kInt32;
+template <> inline constexpr DataType kDataTypeOf<std::uint32_t> = DataType::kUint32;
+template <> inline constexpr DataType kDataTypeOf<std::int64_t> = DataType::kInt64;
+template <> inline constexpr DataType kDataTypeOf<std::uint64_t> = DataType::kUint64;
+template <> inline constexpr DataType kDataTypeOf<float16> = DataType::kFloat16;
+template <> inline constexpr DataType kDataTypeOf<bfloat16> = DataType::kBfloat16;
+template <> inline constexpr DataType kDataTypeOf<float8e4m3fn> = DataType::kFloat8E4M3FN;
+template <> inline constexpr DataType kDataTypeOf<float8e4m3fnuz> = DataType::kFloat8E4M3FNUZ;
+template <> inline constexpr DataType kDataTypeOf<float8e5m2> = DataType::kFloat8E5M2;
+template <> inline constexpr DataType kDataTypeOf<float8e5m2fnuz> = DataType::kFloat8E5M2FNUZ;
+template <> inline constexpr DataType kDataTypeOf<float8e8m0> = DataType::kFloat8E8M0;
+
+template <class T>
+concept Element = kDataTypeOf<std::remove_cv_t<T>> != DataType::kUndefined;
+
+// Casts a span of typed elements into another of at least the same length (else
+// kBufferTooSmall).
+template <Element From, Element To>
+Status Cast(std::span<const From> source, std::span<To> destination,
+            const CastOptions& options = {}, const RunOptions& run = {}) {
+  return Cast(kDataTypeOf<From>, std::as_bytes(source), kDataTypeOf<To>,
+              std::as_writable_bytes(destination), source.size(), options, run);
+}
+
+namespace detail {
+template <std::size_t Size> struct CodeOfSize;
+template <> struct CodeOfSize<1> { using Type = std::uint8_t; };
+template <> struct CodeOfSize<2> { using Type = std::uint16_t; };
+template <> struct CodeOfSize<4> { using Type = std::uint32_t; };
+template <> struct CodeOfSize<8> { using Type = std::uint64_t; };
+}  // namespace detail
+
+// Casts one value, at compile time where wanted: constexpr auto h = CastValue<float16>(1.5f).
+template <Element To, Element From>
+constexpr To CastValue(From value, const CastOptions& options = {}) {
+  using FromCode = typename detail::CodeOfSize<sizeof(From)>::Type;
+  using ToCode = typename detail::CodeOfSize<sizeof(To)>::Type;
+  return std::bit_cast<To>(static_cast<ToCode>(CastBits(
+      kDataTypeOf<From>, kDataTypeOf<To>, std::bit_cast<FromCode>(value), options)));
+}
+
+}  // namespace tensorcast
+
+#endif  // TENSORCAST_TENSORCAST_HPP_

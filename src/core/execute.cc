@@ -1,0 +1,239 @@
+// Running a bound plan: the checks, the slices for the executor, and the loss meter's public face.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/fp_environment.h"
+#include "core/kernels.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast {
+namespace core {
+namespace {
+
+// Below this many bytes in and out, waking a second thread costs more than it saves; with loss
+// there is several times the work to a byte.
+constexpr std::uint64_t kLeastParallelBytes = 4 << 20;
+constexpr std::uint64_t kLeastParallelBytesWithLoss = 1 << 20;
+constexpr std::size_t kSlicesPerThread = 4;
+
+// Whether elements [first, first + n) lie within `size` bytes.
+StatusCode CheckRange(const TypeInfo& row, const void* data, std::size_t size, std::uint64_t first,
+                      std::uint64_t n) {
+  if (first > UINT64_MAX - n) return StatusCode::kSizeOverflow;
+  const std::optional<std::uint64_t> bytes = StorageBytes(row.type, first + n);
+  if (!bytes) return StatusCode::kSizeOverflow;
+  if (n != 0 && data == nullptr) return StatusCode::kNullPointer;
+  if (n != 0 && *bytes > size) return StatusCode::kBufferTooSmall;
+  return StatusCode::kOk;
+}
+
+// Exactly in place is fine, for equal widths; any other common byte is not.
+bool OverlapIsRefused(const TypeInfo& from, const std::byte* source, std::uint64_t source_first,
+                      const TypeInfo& to, const std::byte* destination,
+                      std::uint64_t destination_first, std::uint64_t n) {
+  struct Range {
+    std::uintptr_t begin, end;
+    unsigned bit;
+  };
+  const auto range = [n](const TypeInfo& row, const std::byte* data, std::uint64_t first) {
+    const std::uint64_t bit = first * static_cast<std::uint64_t>(row.bits);
+    const std::uint64_t end = (first + n) * static_cast<std::uint64_t>(row.bits);
+    const auto base = reinterpret_cast<std::uintptr_t>(data);
+    return Range{base + bit / 8, base + (end + 7) / 8, static_cast<unsigned>(bit % 8)};
+  };
+  const Range in = range(from, source, source_first);
+  const Range out = range(to, destination, destination_first);
+  if (in.end <= out.begin || out.end <= in.begin) return false;
+  return from.bits != to.bits || in.begin != out.begin || in.bit != out.bit;
+}
+
+Target RunGuarded(const Bound& bound, const CastOptions& options, const Job& job) {
+  if (bound.floating || job.loss != nullptr) {
+    const FpEnvironment environment;
+    return bound.kernels->run(bound, options, job);
+  }
+  return bound.kernels->run(bound, options, job);
+}
+
+// A run in slices that begin at multiples of the block (of the tensor's own, where measured), the
+// first of which goes on with the caller's meter.
+struct SlicedRun {
+  const Bound& bound;
+  const CastOptions& options;
+  const Job& job;
+  std::uint64_t head;         // elements before the first multiple of the block
+  std::uint64_t slice_blocks;  // blocks in a slice
+  std::size_t slices;
+  std::vector<LossMeter>* meters;  // of slices 1 ..., where measured
+  std::atomic<Target>* ran;
+
+  std::uint64_t SliceBegin(std::size_t slice) const {
+    return slice == 0 ? 0
+                      : std::min(job.n, head + static_cast<std::uint64_t>(slice) * slice_blocks * kBlock);
+  }
+
+  Target RunSlice(std::size_t slice) const {
+    const std::uint64_t begin = SliceBegin(slice);
+    const std::uint64_t end = slice + 1 == slices ? job.n : SliceBegin(slice + 1);
+    Job part = job;
+    part.source_first += begin;
+    part.destination_first += begin;
+    part.n = end - begin;
+    part.loss_index += begin;
+    if (job.loss != nullptr && slice != 0) part.loss = (*meters)[slice - 1].state();
+    return RunGuarded(bound, options, part);
+  }
+
+  static void Task(void* context, std::size_t slice) {
+    const auto* run = static_cast<const SlicedRun*>(context);
+    run->ran->store(run->RunSlice(slice), std::memory_order_relaxed);
+  }
+};
+
+// How many slices a run is worth, at least 1.
+std::size_t CountSlices(const Bound& bound, const Job& job, const Executor* executor,
+                        std::uint64_t head) {
+  if (executor == nullptr || executor->Concurrency() < 2) return 1;
+  const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
+  const std::uint64_t least =
+      job.loss != nullptr ? kLeastParallelBytesWithLoss : kLeastParallelBytes;
+  if (job.n / 8 * bits < least) return 1;
+  // Two slices of a packed destination must not share a byte.
+  if ((job.destination_first + head) * static_cast<std::uint64_t>(bound.to->bits) % 8 != 0) return 1;
+  const std::uint64_t blocks = (job.n - head) / kBlock;
+  return static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(executor->Concurrency() * kSlicesPerThread, 1, std::max<std::uint64_t>(blocks, 1)));
+}
+
+Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Executor* executor,
+              Target* ran) {
+  const std::uint64_t head =
+      job.loss == nullptr ? 0 : std::min(job.n, (kBlock - job.loss_index % kBlock) % kBlock);
+  const std::size_t slices = CountSlices(bound, job, executor, head);
+  if (slices == 1) {
+    const Target target = RunGuarded(bound, options, job);
+    if (ran != nullptr) *ran = target;
+    return Status();
+  }
+  std::vector<LossMeter> meters;
+  if (job.loss != nullptr) {
+    try {
+      meters.assign(slices - 1, LossMeter(bound.from->type, bound.to->type, options));
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::kOutOfMemory);
+    }
+  }
+  const std::uint64_t blocks = (job.n - head) / kBlock;
+  std::atomic<Target> slices_ran = Target::kBest;
+  SlicedRun run = {bound,  options,  job,        head, (blocks + slices - 1) / slices,
+                   slices, &meters, &slices_ran};
+  executor->ParallelFor(slices, &SlicedRun::Task, &run);
+  if (job.loss != nullptr) {
+    const FpEnvironment environment;
+    for (LossMeter& meter : meters) {
+      if (meter.state()->elements != 0) job.loss->Append(*meter.state());
+    }
+  }
+  if (ran != nullptr) *ran = slices_ran.load(std::memory_order_relaxed);
+  return Status();
+}
+
+}  // namespace
+}  // namespace core
+
+Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_first,
+                     std::span<std::byte> destination, std::uint64_t destination_first,
+                     std::uint64_t n, const RunOptions& run) const {
+  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
+  const core::Bound& bound = *this->bound();
+  StatusCode code = core::CheckRange(*bound.from, source.data(), source.size(), source_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = core::CheckRange(*bound.to, destination.data(), destination.size(), destination_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  if (n != 0 && core::OverlapIsRefused(*bound.from, source.data(), source_first, *bound.to,
+                                       destination.data(), destination_first, n)) {
+    return Status(StatusCode::kOverlap);
+  }
+  LossMeter::State* loss = nullptr;
+  if (run.loss != nullptr) {
+    loss = run.loss->state();
+    if (loss->from != from_ || loss->to != to_ || !(loss->options == options_)) {
+      return Status(StatusCode::kLossMismatch);
+    }
+    if (run.loss_index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
+    if (!loss->Continues(run.loss_index)) return Status(StatusCode::kLossPosition);
+  }
+  if (n == 0) {
+    if (run.ran != nullptr) *run.ran = bound.kernels->target;
+    return Status();
+  }
+  if (loss != nullptr) {
+    const core::FpEnvironment environment;
+    loss->Begin(run.loss_index);
+  }
+  const core::Job job = {source.data(), source_first, destination.data(), destination_first,
+                         n,             loss,         run.loss_index};
+  return core::RunJob(bound, options_, job, run.executor, run.ran);
+}
+
+Status Cast(DataType from, std::span<const std::byte> source, DataType to,
+            std::span<std::byte> destination, std::uint64_t n, const CastOptions& options,
+            const RunOptions& run) {
+  CastPlan plan;
+  Status status = CastPlan::Bind(from, to, options, &plan);
+  if (!status.ok()) return status;
+  status = plan.Run(source, 0, destination, 0, n, run);
+  if (!status.ok() || n == 0) return status;
+  // A run leaves the pad bits alone; a whole tensor has them zero.
+  const auto bits = static_cast<std::uint64_t>(detail::Row(to).bits);
+  if (const unsigned used = static_cast<unsigned>(n * bits % 8); used != 0) {
+    destination[static_cast<std::size_t>(n * bits / 8)] &= static_cast<std::byte>((1u << used) - 1);
+  }
+  return status;
+}
+
+// ------------------------------------------------------------------- LossMeter, Executor
+
+Executor::~Executor() = default;
+
+LossMeter::LossMeter(DataType from, DataType to, const CastOptions& options)
+    : state_(std::make_unique<State>()) {
+  state_->from = from;
+  state_->to = to;
+  state_->options = options;
+  const TypeInfo* from_row = FindType(from);
+  const TypeInfo* to_row = FindType(to);
+  if (from_row != nullptr && to_row != nullptr && from_row->bits != 0 && to_row->bits != 0) {
+    const core::FpEnvironment environment;
+    state_->params = core::MakeLossParams(*from_row, *to_row, options);
+  }
+}
+LossMeter::LossMeter(const LossMeter& other) : state_(std::make_unique<State>(*other.state_)) {}
+LossMeter& LossMeter::operator=(const LossMeter& other) {
+  if (this != &other) *state_ = *other.state_;
+  return *this;
+}
+LossMeter::LossMeter(LossMeter&&) noexcept = default;
+LossMeter& LossMeter::operator=(LossMeter&&) noexcept = default;
+LossMeter::~LossMeter() = default;
+
+Status LossMeter::Merge(const LossMeter& other) {
+  if (state_->to != other.state_->to || !(state_->options == other.state_->options)) {
+    return Status(StatusCode::kLossMismatch);
+  }
+  const core::FpEnvironment environment;
+  state_->Merge(*other.state_);
+  return Status();
+}
+
+LossReport LossMeter::Report() const {
+  const core::FpEnvironment environment;
+  return state_->Report();
+}
+
+}  // namespace tensorcast

@@ -1,0 +1,108 @@
+// What a target gives: stages by type, packing, integer kernels, loss lanes; and the bound plan.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CORE_KERNELS_H_
+#define TENSORCAST_SRC_CORE_KERNELS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "core/loss.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::core {
+
+inline constexpr std::size_t kBlock = kLossBlock;  // elements that pass through the stages at once
+inline constexpr std::size_t kRows = detail::kTypeTable.size();
+
+// A destination's options as constants for the lanes: options are data.
+struct EncodeArgs {
+  // Narrow floats: full codes for NaN by sign; magnitudes, to be joined with the sign, for a finite
+  // value beyond the largest and for Inf.
+  std::uint32_t nan_positive = 0;
+  std::uint32_t nan_negative = 0;
+  std::uint32_t overflow = 0;
+  std::uint32_t infinity = 0;
+  // e8m0: added before the mantissa is cut; float32 magnitudes up to `e8m0_least` give code 0; what
+  // zero, a negative or too small a value gives; what too large a value gives.
+  std::uint32_t e8m0_bias = 0;
+  std::uint32_t e8m0_least = 0;
+  std::uint32_t e8m0_below = 0;
+  std::uint32_t e8m0_above = 0;
+  // Float to integer, integer_overflow=saturate: x >= high gives high_code, x <= low gives low_code.
+  // Under wrap both limits are NaN, which no x reaches.
+  float high32 = 0;
+  float low32 = 0;
+  double high64 = 0;
+  double low64 = 0;
+  std::uint64_t high_code = 0;
+  std::uint64_t low_code = 0;
+};
+
+// One stage over n elements of one code (or intermediate) each: uint8, 16, 32 or 64 by the row's
+// width, packed types one code a byte. `in` and `out` need no alignment, and may be the same.
+using Stage = void (*)(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args);
+
+// Between packed bits and one code a byte. `first` counts elements from `packed`.
+using Unpack = void (*)(const std::byte* packed, std::uint64_t first, std::size_t n,
+                        std::byte* codes);
+using Pack = void (*)(const std::byte* codes, std::size_t n, std::byte* packed,
+                      std::uint64_t first);
+
+// A run on one thread.
+struct Job {
+  const std::byte* source;
+  std::uint64_t source_first;
+  std::byte* destination;
+  std::uint64_t destination_first;
+  std::uint64_t n;
+  LossMeter::State* loss;      // or null
+  std::uint64_t loss_index;
+};
+
+struct Kernels;
+
+struct Bound {
+  const Kernels* kernels = nullptr;
+  const TypeInfo* from = nullptr;
+  const TypeInfo* to = nullptr;
+  Stage first = nullptr;   // both null: a copy of codes
+  Stage second = nullptr;  // null: `first` does it all
+  Unpack unpack = nullptr;  // packed source
+  Pack pack = nullptr;      // packed destination
+  Stage source_value = nullptr;  // to float64, for loss
+  Stage result_value = nullptr;
+  bool floating = false;  // the stages need the floating-point environment
+  EncodeArgs args;
+};
+
+// Everything one target was compiled to.
+struct Kernels {
+  Target target;
+  // Runs a bound plan; returns the target it was compiled for.
+  Target (*run)(const Bound& bound, const CastOptions& options, const Job& job);
+  // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
+  Stage decode_f32[kRows];      // exact; null for float32 itself
+  Stage decode_odd_f32[kRows];  // rounded to odd: float64 and 32/64-bit integers
+  Stage decode_f64[kRows];      // exact, or the pair's one rounding (64-bit integers)
+  Stage decode_odd_f64[kRows];  // rounded to odd: 64-bit integers
+  Stage encode_f32[kRows];      // null for float32 itself
+  Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
+  Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
+  Stage value_f64[kRows];       // to float64 from any type; null for float64 itself
+  Unpack unpack[kRows];
+  Pack pack[kRows];
+};
+
+// The targets of this build that run on this machine, best first. The last is the scalar one.
+std::span<const Kernels* const> AllKernels();
+const Kernels* ScalarKernels();
+
+}  // namespace tensorcast::core
+
+namespace tensorcast {
+struct CastPlan::Bound : core::Bound {};
+}  // namespace tensorcast
+
+#endif  // TENSORCAST_SRC_CORE_KERNELS_H_

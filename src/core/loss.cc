@@ -1,0 +1,479 @@
+// See loss.h. The scalar half of loss: exact for every pair; lanes (loss-inl.h) do the rest.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/loss.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tensorcast {
+namespace core {
+namespace {
+
+__extension__ using Int128 = __int128;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+double PowerOfTwo(int exponent) {
+  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
+}
+double Above(double x) { return std::nextafter(x, kInfinity); }
+double Below(double x) { return std::nextafter(x, -kInfinity); }
+
+double ValueOf(std::uint64_t code, const TypeInfo& row) {
+  return std::bit_cast<double>(
+      detail::CastCode(row, detail::Row(DataType::kFloat64), code, CastOptions{}));
+}
+
+// The first value beyond either end, after rounding as an integer destination does.
+void IntegerRange(const TypeInfo& to, LossParams* params) {
+  const double span = PowerOfTwo(to.has_sign ? to.bits - 1 : to.bits);  // most + 1
+  const double least = to.has_sign ? -span : 0.0;
+  if (to.bits < 8) {
+    // Ties to even: the upper limit is odd, so the tie above it goes up; the lower one is even.
+    params->beyond_high = span - 0.5;
+    params->beyond_low = Below(least - 0.5);
+  } else {
+    params->beyond_high = span;
+    // Truncation: beyond from least - 1 on, or the next double where that is not one.
+    params->beyond_low = least - 1 < least ? least - 1 : Below(least);
+  }
+}
+
+void E8M0Range(const TypeInfo& to, RoundMode mode, LossParams* params) {
+  const double least = PowerOfTwo(-to.bias);
+  const double most = PowerOfTwo(to.bias);
+  switch (mode) {
+    case RoundMode::kUp:
+      params->beyond_high = Above(most);
+      params->beyond_low = least / 2;
+      break;
+    case RoundMode::kDown:
+      params->beyond_high = most * 2;
+      params->beyond_low = Below(least);
+      break;
+    case RoundMode::kNearest:
+      params->beyond_high = most * 1.5;
+      params->beyond_low = Below(least * 0.75);
+      break;
+  }
+}
+
+// Beyond the midpoint between the largest finite value and the next one up, were there one.
+void FloatRange(const TypeInfo& to, LossParams* params) {
+  const std::uint64_t largest = detail::MaxFiniteMagnitude(to);
+  if (to.type == DataType::kFloat64) {
+    params->beyond_high = kNone;  // nothing finite is beyond; Inf stays Inf
+    params->beyond_low = kNone;
+    return;
+  }
+  const double most = ValueOf(largest, to);
+  const double unit = most - ValueOf(largest - 1, to);
+  const double midpoint = most + unit / 2;
+  params->beyond_high = (largest & 1) != 0 ? midpoint : Above(midpoint);
+  params->beyond_low = -params->beyond_high;
+}
+
+// A side of the comparison: an integer of up to 65 bits, or a double.
+struct Exact {
+  bool integer = false;
+  Int128 whole = 0;
+  double value = 0;  // the nearest double where `integer`
+};
+
+Exact ExactOf(std::uint64_t code, const TypeInfo& row) {
+  Exact exact;
+  exact.value = ValueOf(code, row);
+  if (row.bits == 64 && row.is_integer()) {
+    exact.integer = true;
+    exact.whole = row.has_sign ? static_cast<Int128>(static_cast<std::int64_t>(code))
+                               : static_cast<Int128>(code);
+  }
+  return exact;
+}
+
+constexpr double kTwo100 = 0x1p100;
+
+bool Equal(const Exact& x, const Exact& y) {
+  if (!x.integer && !y.integer) return x.value == y.value;
+  const auto whole = [](const Exact& side, Int128* out) {
+    if (side.integer) {
+      *out = side.whole;
+      return true;
+    }
+    if (!(std::fabs(side.value) < kTwo100) || std::trunc(side.value) != side.value) return false;
+    *out = static_cast<Int128>(side.value);
+    return true;
+  };
+  Int128 a = 0;
+  Int128 b = 0;
+  return whole(x, &a) && whole(y, &b) && a == b;
+}
+
+// x - y, exact, rounded once. Both are finite.
+double Difference(const Exact& x, const Exact& y) {
+  if (!x.integer && !y.integer) return x.value - y.value;
+  const auto split = [](const Exact& side, Int128* whole, double* fraction) {
+    *fraction = 0;
+    *whole = side.whole;
+    if (side.integer) return true;
+    if (!(std::fabs(side.value) < kTwo100)) return false;
+    const double truncated = std::trunc(side.value);
+    *whole = static_cast<Int128>(truncated);
+    *fraction = side.value - truncated;
+    return true;
+  };
+  Int128 xw = 0;
+  Int128 yw = 0;
+  double xf = 0;
+  double yf = 0;
+  // Beyond 2^100 the integer is less than a quarter unit of the difference's last place.
+  if (!split(x, &xw, &xf) || !split(y, &yw, &yf)) return x.value - y.value;
+  const Int128 whole = xw - yw;
+  // Only the side that is no integer has a fraction; a fraction next to a difference that a double
+  // holds with all its bits is added exactly or rounded once by this one addition.
+  const double fraction = xf - yf;
+  if (fraction == 0) return static_cast<double>(whole);
+  const Int128 limit = Int128{1} << 52;
+  if (whole > -limit && whole < limit) return static_cast<double>(whole) + fraction;
+  // Otherwise in units of 2^-20, what lies below them folded into the last bit (round to odd).
+  const double scaled = fraction * 0x1p20;
+  const auto floor = static_cast<Int128>(std::floor(scaled));
+  Int128 fine = (whole << 20) + floor;
+  if (std::floor(scaled) != scaled) fine |= 1;
+  return static_cast<double>(fine) * 0x1p-20;
+}
+
+// 10 log10(signal / noise) from additions, multiplications and divisions alone: a C library's log10
+// differs in its last bits from one machine to the next. Good to about 1e-15.
+double DecibelsOfRatio(double signal, double noise) {
+  if (noise == 0) return kInfinity;
+  if (signal == 0) return -kInfinity;
+  if (signal == kInfinity || noise == kInfinity) return signal == noise ? kNone : signal == kInfinity ? kInfinity : -kInfinity;
+  int signal_exponent = 0;
+  int noise_exponent = 0;
+  double ratio = std::frexp(signal, &signal_exponent) / std::frexp(noise, &noise_exponent);
+  int exponent = signal_exponent - noise_exponent;
+  if (ratio > 1.4142135623730951) {
+    ratio *= 0.5;
+    ++exponent;
+  } else if (ratio < 0.7071067811865476) {
+    ratio *= 2;
+    --exponent;
+  }
+  // ln(ratio) = 2 atanh(s), s = (ratio - 1) / (ratio + 1), |s| < 0.172: 13 terms reach 2^-60.
+  const double s = (ratio - 1) / (ratio + 1);
+  const double s2 = s * s;
+  double series = 0;
+  for (int k = 25; k >= 1; k -= 2) series = series * s2 + 1.0 / k;
+  const double ln = 2 * s * series;
+  return 10 * (exponent * 0.30102999566398119521 + ln * 0.43429448190325182765);
+}
+
+}  // namespace
+
+LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
+  LossParams params;
+  params.beyond_high = kNone;
+  params.beyond_low = kNone;
+  params.wide = (from.bits == 64 && from.is_integer()) || (to.bits == 64 && to.is_integer());
+  if (to.is_integer()) {
+    IntegerRange(to, &params);
+    params.wraps = !from.is_float() || options.integer_overflow == IntegerOverflow::kWrap;
+    params.nan_undefined = from.is_float();
+    params.beyond_undefined = from.is_float();
+  } else if (to.is_float()) {
+    params.to_float = true;
+    if (to.has_zero) {
+      FloatRange(to, &params);
+      params.least_normal = PowerOfTwo(1 - to.bias);
+      params.nan_undefined = to.non_finite == NonFinite::kNone;
+    } else {
+      E8M0Range(to, options.round_mode, &params);
+      params.no_zero_undefined = true;
+    }
+  }
+  return params;
+}
+
+Loss Classify(double x, double y, const LossParams& params) {
+  const bool x_nan = x != x;
+  const bool y_nan = y != y;
+  if (x_nan) return y_nan ? Loss::kNan : Loss::kNanLost;
+  if (y_nan) return Loss::kToNan;
+  if (x == y) return Loss::kExact;
+  const bool x_infinite = std::fabs(x) == kInfinity;
+  const bool beyond = x >= params.beyond_high || x <= params.beyond_low;
+  if (beyond && params.wraps && !x_infinite) return Loss::kWrapped;
+  if (std::fabs(y) == kInfinity) return Loss::kToInfinity;
+  if (beyond && !params.wraps) return Loss::kToLimit;
+  return y == 0 ? Loss::kToZero : Loss::kRounded;
+}
+
+std::uint64_t ReadCode(const std::byte* data, std::uint64_t i, int bits) {
+  const std::uint64_t bit = i * static_cast<std::uint64_t>(bits);
+  const std::byte* at = data + bit / 8;
+  const unsigned offset = bit % 8;
+  const unsigned bytes = (offset + static_cast<unsigned>(bits) + 7) / 8;
+  std::uint64_t word = 0;
+  for (unsigned b = 0; b < bytes; ++b) word |= std::to_integer<std::uint64_t>(at[b]) << (8 * b);
+  return word >> offset & detail::LowMask(bits);
+}
+
+void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
+  const std::uint64_t bit = i * static_cast<std::uint64_t>(bits);
+  std::byte* at = data + bit / 8;
+  const unsigned offset = bit % 8;
+  const unsigned bytes = (offset + static_cast<unsigned>(bits) + 7) / 8;
+  const std::uint64_t mask = detail::LowMask(bits) << offset;
+  const std::uint64_t word = (code & detail::LowMask(bits)) << offset;
+  for (unsigned b = 0; b < bytes; ++b) {
+    const auto keep = static_cast<std::byte>(~(mask >> (8 * b)));
+    at[b] = (at[b] & keep) | static_cast<std::byte>(word >> (8 * b));
+  }
+}
+
+}  // namespace core
+
+using core::kLossBlock;
+using core::kLossSums;
+
+void LossMeter::State::Begin(std::uint64_t index) {
+  if (index % kLossBlock == 0) CloseBlock();
+}
+
+void LossMeter::State::CloseBlock() {
+  const auto close = [](double* s, core::ExactSum* sum) {
+    const double pair[4] = {s[0] + s[4], s[1] + s[5], s[2] + s[6], s[3] + s[7]};
+    sum->Add((pair[0] + pair[1]) + (pair[2] + pair[3]));
+    for (std::size_t i = 0; i < kLossSums; ++i) s[i] = 0;
+  };
+  close(open_squares, &squares);
+  close(open_errors, &errors);
+}
+
+void LossMeter::State::Advance(std::size_t n, std::uint64_t index) {
+  elements += n;
+  next_index = index + n;
+  if (next_index % kLossBlock == 0) CloseBlock();
+}
+
+void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, std::size_t n,
+                                  std::uint64_t index) {
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::uint64_t at = index + k;
+    const LossExample example = {at,
+                                 core::ReadCode(view.source, view.source_first + i + k,
+                                                view.from->bits),
+                                 core::ReadCode(view.result, view.result_first + i + k,
+                                                view.to->bits)};
+    const core::Exact x = core::ExactOf(example.source_code, *view.from);
+    const core::Exact y = core::ExactOf(example.result_code, *view.to);
+    const auto count = [&](Loss loss) {
+      const auto kind = static_cast<std::size_t>(loss);
+      if (counts[kind]++ == 0) first[kind] = example;
+    };
+    Loss loss = core::Classify(x.value, y.value, params);
+    if (params.wide && x.value == x.value && y.value == y.value) {
+      // Doubles may have rounded: equality is asked of the exact values.
+      if (core::Equal(x, y)) {
+        loss = Loss::kExact;
+      } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
+                 loss == Loss::kRounded) {
+        bool beyond = x.value >= params.beyond_high || x.value <= params.beyond_low;
+        if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
+          beyond = view.to->has_sign ? x.whole > core::Int128{INT64_MAX} : x.whole < 0;
+        }
+        loss = !beyond ? Loss::kRounded : params.wraps ? Loss::kWrapped : Loss::kToLimit;
+      }
+    }
+    count(loss);
+    const bool x_nan = x.value != x.value;
+    const double magnitude = std::fabs(x.value);
+    const bool x_finite = magnitude < core::kInfinity;
+    const bool y_finite = std::fabs(y.value) < core::kInfinity;
+    if (y.value != 0 && std::fabs(y.value) < params.least_normal) count(Loss::kToSubnormal);
+    if (params.to_float && x.value == 0 && std::signbit(x.value) && y.value == 0 &&
+        !std::signbit(y.value)) {
+      count(Loss::kZeroSignLost);
+    }
+    const bool beyond = x.value >= params.beyond_high || x.value <= params.beyond_low;
+    if ((params.nan_undefined && x_nan) || (params.beyond_undefined && beyond) ||
+        (params.no_zero_undefined && x.value <= 0)) {
+      count(Loss::kUndefined);
+    }
+    if (x_finite) {
+      ++finite;
+      if (magnitude > amax) amax = magnitude;
+      if (magnitude != 0 && (smallest_nonzero == 0 || magnitude < smallest_nonzero)) {
+        smallest_nonzero = magnitude;
+      }
+    }
+    if (x_finite && y_finite) {
+      const double difference = core::Difference(x, y);
+      const double error = std::fabs(difference);
+      open_squares[at % kLossSums] += x.value * x.value;
+      open_errors[at % kLossSums] += difference * difference;
+      ++compared;
+      if (error > max_abs_error) {
+        max_abs_error = error;
+        max_abs_example = example;
+      }
+      if (x.value != 0) {
+        ++compared_nonzero;
+        const double relative = error / magnitude;
+        if (relative > max_rel_error) {
+          max_rel_error = relative;
+          max_rel_example = example;
+        }
+      }
+    }
+  }
+  Advance(n, index);
+}
+
+void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double* x,
+                                  const double* y, std::size_t n, const core::LossView& view,
+                                  std::uint64_t i, std::uint64_t index) {
+  const auto example_at = [&](std::size_t k) {
+    return LossExample{index + k,
+                       core::ReadCode(view.source, view.source_first + i + k, view.from->bits),
+                       core::ReadCode(view.result, view.result_first + i + k, view.to->bits)};
+  };
+  // Examples are looked for only where a count or a maximum moves for the first time.
+  const auto first_where = [&](auto&& holds) {
+    std::size_t k = 0;
+    while (k + 1 < n && !holds(k)) ++k;
+    return example_at(k);
+  };
+  const auto is_kind = [&](Loss loss, std::size_t k) {
+    switch (loss) {
+      case Loss::kToSubnormal: return y[k] != 0 && std::fabs(y[k]) < params.least_normal;
+      case Loss::kZeroSignLost:
+        return x[k] == 0 && std::signbit(x[k]) && y[k] == 0 && !std::signbit(y[k]);
+      case Loss::kUndefined:
+        return (params.nan_undefined && x[k] != x[k]) ||
+               (params.beyond_undefined &&
+                (x[k] >= params.beyond_high || x[k] <= params.beyond_low)) ||
+               (params.no_zero_undefined && x[k] <= 0);
+      default: return core::Classify(x[k], y[k], params) == loss;
+    }
+  };
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    if (stretch.counts[kind] == 0) continue;
+    if (counts[kind] == 0) {
+      first[kind] =
+          first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
+    }
+    counts[kind] += stretch.counts[kind];
+  }
+  const auto finite_pair = [&](std::size_t k) {
+    return std::fabs(x[k]) < core::kInfinity && std::fabs(y[k]) < core::kInfinity;
+  };
+  if (stretch.compared != 0 && stretch.max_abs_error > max_abs_error) {
+    max_abs_error = stretch.max_abs_error;
+    max_abs_example = first_where([&](std::size_t k) {
+      return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error;
+    });
+  }
+  if (stretch.compared_nonzero != 0 && stretch.max_rel_error > max_rel_error) {
+    max_rel_error = stretch.max_rel_error;
+    max_rel_example = first_where([&](std::size_t k) {
+      return finite_pair(k) && x[k] != 0 && std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
+    });
+  }
+  compared += stretch.compared;
+  compared_nonzero += stretch.compared_nonzero;
+  finite += stretch.finite;
+  if (stretch.amax > amax) amax = stretch.amax;
+  if (stretch.smallest_nonzero != 0 &&
+      (smallest_nonzero == 0 || stretch.smallest_nonzero < smallest_nonzero)) {
+    smallest_nonzero = stretch.smallest_nonzero;
+  }
+  for (std::size_t s = 0; s < kLossSums; ++s) {
+    open_squares[s] = stretch.squares[s];
+    open_errors[s] = stretch.errors[s];
+  }
+  Advance(n, index);
+}
+
+void LossMeter::State::Merge(const State& other) {
+  State closed = other;
+  closed.CloseBlock();
+  const auto earlier = [](const LossExample& a, const LossExample& b) { return a.index < b.index; };
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    if (closed.counts[kind] == 0) continue;
+    if (counts[kind] == 0 || earlier(closed.first[kind], first[kind])) {
+      first[kind] = closed.first[kind];
+    }
+    counts[kind] += closed.counts[kind];
+  }
+  const auto take_larger = [&](double theirs, const LossExample& their_example, double* ours,
+                               LossExample* our_example) {
+    if (theirs > *ours || (theirs == *ours && theirs >= 0 && earlier(their_example, *our_example))) {
+      *ours = theirs;
+      *our_example = their_example;
+    }
+  };
+  take_larger(closed.max_abs_error, closed.max_abs_example, &max_abs_error, &max_abs_example);
+  take_larger(closed.max_rel_error, closed.max_rel_example, &max_rel_error, &max_rel_example);
+  if (elements == 0) from = closed.from;
+  if (from != closed.from) from = DataType::kUndefined;
+  elements += closed.elements;
+  compared += closed.compared;
+  compared_nonzero += closed.compared_nonzero;
+  finite += closed.finite;
+  if (closed.amax > amax) amax = closed.amax;
+  if (closed.smallest_nonzero != 0 &&
+      (smallest_nonzero == 0 || closed.smallest_nonzero < smallest_nonzero)) {
+    smallest_nonzero = closed.smallest_nonzero;
+  }
+  squares.Add(closed.squares);
+  errors.Add(closed.errors);
+}
+
+void LossMeter::State::Append(const State& next) {
+  State closed = next;
+  for (double* open : {closed.open_squares, closed.open_errors}) {
+    for (std::size_t i = 0; i < kLossSums; ++i) open[i] = 0;
+  }
+  Merge(closed);
+  for (std::size_t i = 0; i < kLossSums; ++i) {
+    open_squares[i] = next.open_squares[i];
+    open_errors[i] = next.open_errors[i];
+  }
+  next_index = next.next_index;
+}
+
+LossReport LossMeter::State::Report() const {
+  State closed = *this;
+  closed.CloseBlock();
+  LossReport report;
+  report.from = from;
+  report.to = to;
+  report.elements = elements;
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    report.counts[kind] = counts[kind];
+    report.first[kind] = first[kind];
+  }
+  report.compared = compared;
+  report.max_abs_error = compared == 0 ? 0 : max_abs_error;
+  report.max_abs_example = max_abs_example;
+  report.compared_nonzero = compared_nonzero;
+  report.max_rel_error = compared_nonzero == 0 ? 0 : max_rel_error;
+  report.max_rel_example = max_rel_example;
+  report.sum_squares = closed.squares.Value();
+  report.sum_squared_error = closed.errors.Value();
+  if (compared != 0) {
+    report.rmse = std::sqrt(report.sum_squared_error / static_cast<double>(compared));
+  }
+  report.snr_db = core::DecibelsOfRatio(report.sum_squares, report.sum_squared_error);
+  report.finite = finite;
+  report.amax = amax;
+  report.smallest_nonzero = smallest_nonzero;
+  return report;
+}
+
+}  // namespace tensorcast

@@ -1,0 +1,121 @@
+// What a cast lost: classification of elements, the meter's state, sums that no order changes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CORE_LOSS_H_
+#define TENSORCAST_SRC_CORE_LOSS_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/exact_sum.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::core {
+
+inline constexpr std::size_t kLossBlock = 1024;  // elements; also the block of the stages
+inline constexpr std::size_t kLossSums = 8;      // element i of a block adds into sum i mod 8
+
+// What classification needs to know of a pair and its options, so that it asks about no type.
+struct LossParams {
+  // A value x is beyond the destination's range, after rounding with the exponent unbounded, where
+  // x >= beyond_high or x <= beyond_low; NaN where there is no such value.
+  double beyond_high = 0;
+  double beyond_low = 0;
+  double least_normal = 0;     // of the destination; 0 where it has no subnormals
+  bool wraps = false;          // a finite value beyond gives its low bits
+  bool to_float = false;
+  bool nan_undefined = false;     // ONNX leaves NaN open for this pair
+  bool beyond_undefined = false;  // ... and values beyond the range
+  bool no_zero_undefined = false;  // ... and zero and negatives (to e8m0)
+  bool wide = false;           // a 64-bit integer stands on a side: a double may not hold it
+};
+
+LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options);
+
+// What one pass over a stretch of one block found; the sums go on from what they hold.
+struct LossStretch {
+  std::uint64_t counts[kLossKinds] = {};
+  double squares[kLossSums] = {};
+  double errors[kLossSums] = {};
+  std::uint64_t compared = 0;
+  std::uint64_t compared_nonzero = 0;
+  std::uint64_t finite = 0;
+  double max_abs_error = 0;
+  double max_rel_error = 0;  // of sources other than zero
+  double amax = 0;
+  double smallest_nonzero = 0;  // 0: none
+};
+
+// The kind an element counts under, of those up to kRounded; x and y are exact.
+Loss Classify(double x, double y, const LossParams& params);
+
+// The elements of one run over part of a tensor, where they stand: first indices in elements.
+struct LossView {
+  const TypeInfo* from;
+  const TypeInfo* to;
+  const std::byte* source;
+  std::uint64_t source_first;
+  const std::byte* result;
+  std::uint64_t result_first;
+};
+
+// The code of element i of a packed or unpacked buffer.
+std::uint64_t ReadCode(const std::byte* data, std::uint64_t i, int bits);
+void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code);
+
+}  // namespace tensorcast::core
+
+namespace tensorcast {
+
+struct LossMeter::State {
+  DataType from = DataType::kUndefined;  // kUndefined: several
+  DataType to = DataType::kUndefined;
+  CastOptions options;
+  core::LossParams params;
+
+  std::uint64_t elements = 0;
+  std::uint64_t counts[kLossKinds] = {};
+  LossExample first[kLossKinds];
+  std::uint64_t compared = 0;
+  double max_abs_error = -1;  // below any error: none yet
+  LossExample max_abs_example;
+  std::uint64_t compared_nonzero = 0;
+  double max_rel_error = -1;
+  LossExample max_rel_example;
+  std::uint64_t finite = 0;
+  double amax = 0;
+  double smallest_nonzero = 0;
+
+  core::ExactSum squares;
+  core::ExactSum errors;
+  // The block that is not complete yet: the sums so far.
+  double open_squares[core::kLossSums] = {};
+  double open_errors[core::kLossSums] = {};
+  std::uint64_t next_index = 0;  // where the last run stopped
+
+  // Whether a run may begin at `index`.
+  bool Continues(std::uint64_t index) const {
+    return index % core::kLossBlock == 0 || (elements != 0 && index == next_index);
+  }
+  // Begins a run at `index`: closes the open block where it does not go on.
+  void Begin(std::uint64_t index);
+  // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
+  // block's end, one by one in exact arithmetic.
+  void AddExactly(const core::LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
+  // Adds what lanes found in the same elements; x and y are their values.
+  void AddStretch(const core::LossStretch& stretch, const double* x, const double* y, std::size_t n,
+                  const core::LossView& view, std::uint64_t i, std::uint64_t index);
+  void CloseBlock();
+  void Merge(const State& other);
+  // Merges what the meter of the following stretch of the same tensor found; this one then goes on
+  // where that one stopped.
+  void Append(const State& next);
+  LossReport Report() const;
+
+ private:
+  void Advance(std::size_t n, std::uint64_t index);
+};
+
+}  // namespace tensorcast
+
+#endif  // TENSORCAST_SRC_CORE_LOSS_H_

@@ -1,0 +1,170 @@
+// Binding: the one place where types and options choose kernels.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <new>
+
+#include "core/fp_environment.h"
+#include "core/kernels.h"
+#include "core/route.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast {
+namespace core {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// The largest float not above x: a bound of the form v <= x keeps its meaning in float32.
+float FloorToFloat(double x) {
+  const auto nearest = std::bit_cast<float>(static_cast<std::uint32_t>(
+      CastBits(DataType::kFloat64, DataType::kFloat32, std::bit_cast<std::uint64_t>(x))));
+  return static_cast<double>(nearest) > x
+             ? std::nextafterf(nearest, -std::numeric_limits<float>::infinity())
+             : nearest;
+}
+
+EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
+  EncodeArgs args;
+  if (to.is_float() && to.has_zero && to.bits <= 16) {
+    const auto magnitude = [&](bool infinite) {
+      return static_cast<std::uint32_t>(detail::OverflowResult(to, false, infinite, options));
+    };
+    args.nan_positive = static_cast<std::uint32_t>(detail::NanResult(to, false, options));
+    args.nan_negative = static_cast<std::uint32_t>(detail::NanResult(to, true, options));
+    args.overflow = magnitude(false);
+    args.infinity = magnitude(true);
+  }
+  if (to.is_float() && !to.has_zero) {
+    constexpr std::uint32_t kUnit = 1u << 23;  // float32's leading bit
+    const std::uint32_t nan = static_cast<std::uint32_t>(detail::MagnitudeMask(to));
+    const bool saturate = options.saturate == Saturate::kTrue;
+    // 2^-127 is 0x400000; code 1 begins above it, above 1.5 times it, or at 2^-126.
+    switch (options.round_mode) {
+      case RoundMode::kUp:
+        args.e8m0_bias = kUnit - 1;
+        args.e8m0_least = kUnit / 2;
+        break;
+      case RoundMode::kDown:
+        args.e8m0_bias = 0;
+        args.e8m0_least = kUnit - 1;
+        break;
+      case RoundMode::kNearest:
+        args.e8m0_bias = kUnit / 2;
+        args.e8m0_least = kUnit / 4 * 3 - 1;
+        break;
+    }
+    args.e8m0_below = saturate ? 0 : nan;
+    args.e8m0_above = saturate ? nan - 1 : nan;
+  }
+  if (to.is_integer()) {
+    args.high32 = args.low32 = std::numeric_limits<float>::quiet_NaN();
+    args.high64 = args.low64 = std::numeric_limits<double>::quiet_NaN();
+    if (from.is_float() && options.integer_overflow == IntegerOverflow::kSaturate) {
+      const LossParams range = MakeLossParams(from, to, options);
+      args.high64 = range.beyond_high;
+      args.low64 = range.beyond_low;
+      args.high32 = static_cast<float>(range.beyond_high);  // 2^k or 2^k - 1/2: exact
+      args.low32 = FloorToFloat(range.beyond_low);
+      args.high_code = to.has_sign ? detail::LowMask(to.bits - 1) : detail::LowMask(to.bits);
+      args.low_code = detail::SignBit(to);
+    }
+  }
+  return args;
+}
+
+const Kernels* FindKernels(Target target) {
+  const auto all = AllKernels();
+  if (target == Target::kBest) return all.front();
+  for (const Kernels* kernels : all) {
+    if (kernels->target == target) return kernels;
+  }
+  return nullptr;
+}
+
+void BindStages(Bound* bound) {
+  const Kernels& kernels = *bound->kernels;
+  const auto from = static_cast<std::size_t>(detail::RowIndex(bound->from->type));
+  const auto to = static_cast<std::size_t>(detail::RowIndex(bound->to->type));
+  bound->unpack = kernels.unpack[from];
+  bound->pack = kernels.pack[to];
+  bound->source_value = kernels.value_f64[from];
+  bound->result_value = kernels.value_f64[to];
+  const auto set = [&](Stage decode, Stage encode) {
+    bound->floating = true;
+    bound->first = decode != nullptr ? decode : encode;
+    bound->second = decode != nullptr ? encode : nullptr;
+  };
+  switch (ChooseRoute(*bound->from, *bound->to)) {
+    case Route::kIdentity: break;
+    case Route::kInteger: bound->first = kernels.integer[from][to]; break;
+    case Route::kFloat32: set(kernels.decode_f32[from], kernels.encode_f32[to]); break;
+    case Route::kOddFloat32: set(kernels.decode_odd_f32[from], kernels.encode_f32[to]); break;
+    case Route::kFloat64: set(kernels.decode_f64[from], kernels.encode_f64[to]); break;
+    case Route::kOddFloat64: set(kernels.decode_odd_f64[from], kernels.encode_f64[to]); break;
+  }
+}
+
+}  // namespace
+}  // namespace core
+
+CastPlan::Bound* CastPlan::bound() { return std::launder(reinterpret_cast<Bound*>(bound_)); }
+const CastPlan::Bound* CastPlan::bound() const {
+  return std::launder(reinterpret_cast<const Bound*>(bound_));
+}
+
+Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, CastPlan* plan,
+                      Target target) {
+  static_assert(sizeof(Bound) <= sizeof(CastPlan::bound_));
+  static_assert(std::is_trivially_copyable_v<Bound>);
+  if (plan == nullptr) return Status(StatusCode::kNullPointer);
+  const TypeInfo* from_row = FindType(from);
+  const TypeInfo* to_row = FindType(to);
+  if (from_row == nullptr || to_row == nullptr) return Status(StatusCode::kInvalidType);
+  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
+  if (from_row->bits == 0 || to_row->bits == 0) return Status(StatusCode::kUnsupported);
+  const core::Kernels* kernels = core::FindKernels(target);
+  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
+
+  plan->from_ = from;
+  plan->to_ = to;
+  plan->options_ = options;
+  Bound* bound = new (plan->bound_) Bound;
+  bound->kernels = kernels;
+  bound->from = from_row;
+  bound->to = to_row;
+  {
+    const core::FpEnvironment environment;
+    bound->args = core::MakeEncodeArgs(*from_row, *to_row, options);
+  }
+  core::BindStages(bound);
+  return Status();
+}
+
+Target CastPlan::target() const {
+  return from_ == DataType::kUndefined ? Target::kBest : bound()->kernels->target;
+}
+
+std::span<const Target> Targets() {
+  static const auto targets = [] {
+    struct {
+      Target list[8] = {};
+      std::size_t size = 0;
+    } found;
+    for (const core::Kernels* kernels : core::AllKernels()) found.list[found.size++] = kernels->target;
+    return found;
+  }();
+  return {targets.list, targets.size};
+}
+
+std::optional<Target> ParseTarget(std::string_view name) {
+  for (Target target : {Target::kBest, Target::kScalar, Target::kSse4, Target::kAvx2, Target::kAvx3,
+                        Target::kNeon}) {
+    if (name == TargetName(target)) return target;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensorcast

@@ -1,0 +1,120 @@
+// Tensor files behind one small interface: what every format's reader and writer gives.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_TENSOR_FILE_H_
+#define TENSORCAST_SRC_IO_TENSOR_FILE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::io {
+
+// Who has to act on an error; the values are the tool's exit codes.
+enum class ErrorKind {
+  kArguments = 2,    // what was asked cannot be (output exists, output = input ...)
+  kContents = 3,     // the contents of an input file
+  kSystem = 4,       // the system said no (missing, permission, full, shrank while read)
+  kUnsupported = 5,  // legal, but not ours (unknown format, object arrays)
+};
+
+// One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
+// a file is escaped (see Escape).
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  ErrorKind kind() const { return kind_; }
+
+ private:
+  ErrorKind kind_;
+};
+
+// `text` fit for a terminal: control characters, DEL and bytes that are not UTF-8 as \xNN.
+std::string Escape(std::string_view text);
+
+// One tensor as its file declares it.
+struct TensorInfo {
+  std::string name;    // any bytes the file held; escape before showing
+  std::string dtype;   // as the file spells it
+  DataType type = DataType::kUndefined;  // kUndefined: no type of ours, passed through as bytes
+  std::vector<std::uint64_t> shape;      // in elements; empty for a scalar
+  std::uint64_t elements = 0;            // the checked product of the shape
+  // Size of the tensor's dense form: StorageBytes(type, elements), or for a type that is not ours
+  // the byte range the file gives.
+  std::uint64_t bytes = 0;
+  bool fortran_order = false;  // npy: the elements stand in column-major order
+};
+
+// What a whole file holds, in the order of its reader (or as given to a writer).
+struct FileContents {
+  std::vector<TensorInfo> tensors;
+  std::map<std::string, std::string> metadata;  // safetensors' __metadata__
+};
+
+// Reads one file. Opening checks all that the header and the file's size decide.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+  virtual const FileContents& contents() const = 0;
+  // Reads bytes [offset, offset + out.size()) of a tensor's dense form: little-endian, packed as
+  // the library packs, whatever the file's own layout. For a packed type (bits < 8) offset * 8 and
+  // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
+  // several threads. Throws Error.
+  virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
+  virtual std::vector<std::string> notes() const { return {}; }
+};
+
+// Writes one file beside its final name. Nothing stands under that name before Commit.
+class TensorWriter {
+ public:
+  virtual ~TensorWriter() = default;  // without Commit: removes what was written
+  // Writes bytes of a tensor's dense form at `offset`, as TensorReader::Read gives them. Each byte
+  // is written once. Safe to call from several threads. Throws Error.
+  virtual void Write(std::size_t tensor, std::uint64_t offset,
+                     std::span<const std::byte> data) = 0;
+  // Syncs, and gives the file its final name. Call once, after everything is written.
+  virtual void Commit() = 0;
+  virtual std::uint64_t file_bytes() const = 0;
+  // How another program reads what this format cannot say by itself, e.g. npy's
+  // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
+  virtual std::string reading_hint() const { return {}; }
+};
+
+struct OpenOptions {
+  std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
+};
+
+struct CreateOptions {
+  bool overwrite = false;  // replace an existing file (the tool's --force)
+  // Files the output must not be, by any name (symbolic and hard links included).
+  std::vector<std::string> inputs;
+};
+
+// The format is recognised by the file's first bytes, then by its name's ending.
+std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);
+
+// The format is that of the name's ending (.safetensors, .npy). Checks that the contents can be
+// expressed in it, that the name is free (or `overwrite`) and that the disk has room, then creates
+// a temporary file beside it. The tensors' indices are those of `contents`, whatever the order in
+// the file.
+std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
+                                               const CreateOptions& options);
+
+// The checks of CreateTensorFile that need no writing (--dry-run): throws what it would throw.
+// Returns the size the file would have.
+std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
+                              const CreateOptions& options);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_TENSOR_FILE_H_

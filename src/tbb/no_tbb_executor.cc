@@ -1,0 +1,13 @@
+// What MakeTbbExecutor is in a build without oneTBB.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <memory>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast {
+
+std::unique_ptr<Executor> MakeTbbExecutor(std::size_t) { return nullptr; }
+
+}  // namespace tensorcast
