@@ -1,0 +1,315 @@
+// Decoding in lanes: codes to float32 or float64, exactly or rounded to odd. Included per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_DECODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_DECODE_INL_H_
+#undef TENSORCAST_SRC_CORE_DECODE_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_DECODE_INL_H_
+#endif
+
+#include "core/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+// Whether the target converts between float16 and float32 in one instruction with the contract we
+// need (F16C: ties to even whatever the mode, subnormals exact, NaN quieted with its payload).
+#if HWY_ARCH_X86 && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+inline constexpr bool kHasFloat16 = true;
+#else
+inline constexpr bool kHasFloat16 = false;
+#endif
+
+// A floating format whose values, scaled by a power of two, are float16 values bit for bit: a
+// narrower mantissa, no more exponents, and Inf (if any) where float16 has it.
+constexpr bool ScalesToFloat16(const TypeInfo& row) {
+  const TypeInfo& f16 = detail::Row(DataType::kFloat16);
+  return row.is_float() && row.has_zero && row.bits <= 8 && row.mantissa_bits < f16.mantissa_bits &&
+         (row.exponent_bits < f16.exponent_bits || row.non_finite == NonFinite::kIeee);
+}
+// The scale's exponent: value = float16 value x 2^scale.
+constexpr int Float16Scale(const TypeInfo& row) {
+  return detail::Row(DataType::kFloat16).bias - row.bias;
+}
+
+constexpr float PowerOfTwo32(int exponent) {
+  return std::bit_cast<float>(static_cast<std::uint32_t>(exponent + 127) << 23);
+}
+
+// ------------------------------------------------------------------ floating codes in 32-bit lanes
+
+// Codes of a float of at most 16 bits to float32 bits: the fields moved into place, the exponent
+// rebiased; a subnormal is read as a normal number of the least exponent, whose leading bit is then
+// subtracted again, exactly.
+template <DataType kType, class D, class V>
+HWY_INLINE V MiniFloatToFloat32(D d, V code) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  constexpr int m = row.mantissa_bits;
+  constexpr auto kMagnitude = static_cast<std::uint32_t>(detail::MagnitudeMask(row));
+  constexpr auto kRebias = static_cast<std::uint32_t>(127 - row.bias) << 23;
+  constexpr std::uint32_t kLeast = kRebias + (1u << 23);  // float32 bits of the least normal
+  const hn::RebindToFloat<D> df;
+  const V magnitude = hn::And(code, hn::Set(d, kMagnitude));
+  const V sign = hn::ShiftLeft<32 - row.bits>(hn::AndNot(hn::Set(d, kMagnitude), code));
+  const V fields = hn::ShiftLeft<23 - m>(magnitude);
+  V value = hn::Add(fields, hn::Set(d, kRebias));
+  const V subnormal = hn::BitCast(
+      d, hn::Sub(hn::BitCast(df, hn::Add(fields, hn::Set(d, kLeast))),
+                 hn::BitCast(df, hn::Set(d, kLeast))));
+  value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 1u << m)), subnormal, value);
+  if constexpr (row.non_finite == NonFinite::kIeee) {
+    constexpr auto kInfinity = static_cast<std::uint32_t>(detail::AllOnesExponent(row));
+    const V infinity = hn::Set(d, 0x7F800000u);
+    const auto nan = hn::Gt(magnitude, hn::Set(d, kInfinity));
+    const V quiet = hn::Or(infinity, hn::Set(d, 0x400000u));
+    // Sixteen bits carry a payload, eight do not.
+    const V nan_value = row.bits >= 16 ? hn::Or(fields, quiet) : quiet;
+    value = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kInfinity)), infinity, value);
+    value = hn::IfThenElse(nan, nan_value, value);
+  } else if constexpr (row.non_finite == NonFinite::kNanAllOnes) {
+    value = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kMagnitude)), hn::Set(d, 0x7FC00000u),
+                           value);
+  } else if constexpr (row.non_finite == NonFinite::kNanNegativeZero) {
+    value = hn::IfThenElse(hn::Eq(code, hn::Set(d, kMagnitude + 1)), hn::Set(d, 0x7FC00000u),
+                           value);
+  }
+  return hn::Or(value, sign);
+}
+
+// bfloat16 codes are the upper halves of float32; only a signalling NaN changes.
+template <class D, class V>
+HWY_INLINE V Bfloat16ToFloat32(D d, V code) {
+  const V value = hn::ShiftLeft<16>(code);
+  const auto nan =
+      hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
+  return hn::Or(value, hn::IfThenElseZero(nan, hn::Set(d, 0x400000u)));
+}
+
+// 2^(code - 127): the code is the exponent field, but for 2^-127, which is a subnormal, and NaN;
+// both have the mantissa's top bit set.
+template <class D, class V>
+HWY_INLINE V E8M0ToFloat32(D d, V code) {
+  const V value = hn::ShiftLeft<23>(code);
+  // Code 0 and 255 are those with (code + 1) mod 256 < 2.
+  const V next = hn::And(hn::Add(code, hn::Set(d, 1u)), hn::Set(d, 0xFFu));
+  return hn::Or(value,
+                hn::IfThenElseZero(hn::Lt(next, hn::Set(d, 2u)), hn::Set(d, 0x400000u)));
+}
+
+// Narrow float codes (one a byte), 16-bit lanes, to the float16 of the scaled value.
+template <DataType kType, class D, class V>
+HWY_INLINE V NarrowToScaledFloat16(D d, V code) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  constexpr auto kMagnitude = static_cast<std::uint16_t>(detail::MagnitudeMask(row));
+  constexpr int kShift = 10 - row.mantissa_bits;
+  const V magnitude = hn::And(code, hn::Set(d, kMagnitude));
+  const V sign = hn::ShiftLeft<16 - row.bits>(hn::AndNot(hn::Set(d, kMagnitude), code));
+  V half = hn::ShiftLeft<kShift>(magnitude);
+  const V nan = hn::Set(d, std::uint16_t{0x7E00});
+  if constexpr (row.non_finite == NonFinite::kIeee) {
+    half = hn::IfThenElse(hn::Gt(half, hn::Set(d, std::uint16_t{0x7C00})), nan, half);
+  } else if constexpr (row.non_finite == NonFinite::kNanAllOnes) {
+    half = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kMagnitude)), nan, half);
+  } else if constexpr (row.non_finite == NonFinite::kNanNegativeZero) {
+    constexpr auto kNan = static_cast<std::uint16_t>(kMagnitude + 1);
+    half = hn::IfThenElse(hn::Eq(code, hn::Set(d, kNan)), nan, half);
+  }
+  return hn::Or(half, sign);
+}
+
+// ------------------------------------------------------------------------- the steps of decoding
+
+// Elements of one step of DecodeFloat32Step<kType>.
+template <DataType kType>
+HWY_INLINE std::size_t DecodeFloat32Lanes() {
+  if constexpr (kHasFloat16 && ScalesToFloat16(detail::Row(kType))) {
+    return hn::Lanes(D16());
+  } else {
+    return hn::Lanes(D32());
+  }
+}
+
+// Codes in their carriers to float32 lanes, exactly, for the types that fit.
+template <DataType kType>
+HWY_INLINE void DecodeFloat32Step(const std::byte* in, std::byte* out) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const D32 d32;
+  const DF32 df32;
+  const Like<std::uint8_t, D32> d8;
+  const Like<std::uint16_t, D32> d16;
+  if constexpr (kHasFloat16 && ScalesToFloat16(row)) {
+    const D16 wide;
+    const hn::Half<D16> half;
+    const auto code = hn::PromoteTo(wide, Load(Like<std::uint8_t, D16>(), in));
+    const auto scaled = NarrowToScaledFloat16<kType>(wide, code);
+    const hn::Rebind<hwy::float16_t, DF32> df16;
+    auto low = hn::PromoteTo(df32, hn::BitCast(df16, hn::LowerHalf(half, scaled)));
+    auto high = hn::PromoteTo(df32, hn::BitCast(df16, hn::UpperHalf(half, scaled)));
+    if constexpr (Float16Scale(row) != 0) {
+      const auto scale = hn::Set(df32, PowerOfTwo32(Float16Scale(row)));
+      low = hn::Mul(low, scale);
+      high = hn::Mul(high, scale);
+    }
+    Store(low, df32, out);
+    Store(high, df32, out + hn::Lanes(df32) * sizeof(float));
+  } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
+    const hn::Rebind<hwy::float16_t, DF32> df16;
+    Store(hn::PromoteTo(df32, hn::BitCast(df16, Load(d16, in))), df32, out);
+  } else if constexpr (kType == DataType::kBfloat16) {
+    Store(Bfloat16ToFloat32(d32, hn::PromoteTo(d32, Load(d16, in))), d32, out);
+  } else if constexpr (kType == DataType::kFloat16) {
+    Store(MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d16, in))), d32, out);
+  } else if constexpr (kType == DataType::kFloat8E8M0) {
+    Store(E8M0ToFloat32(d32, hn::PromoteTo(d32, Load(d8, in))), d32, out);
+  } else if constexpr (row.is_float()) {
+    Store(MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d8, in))), d32, out);
+  } else {
+    const hn::RebindToSigned<D32> di32;
+    using V = hn::VFromD<decltype(di32)>;
+    V value;
+    if constexpr (kType == DataType::kBool) {
+      const auto code = hn::PromoteTo(d32, Load(d8, in));
+      const auto one = hn::Min(code, hn::Set(d32, 1u));
+      value = hn::BitCast(di32, one);
+    } else if constexpr (kType == DataType::kInt8) {
+      value = hn::PromoteTo(di32, Load(Like<std::int8_t, D32>(), in));
+    } else if constexpr (kType == DataType::kInt16) {
+      value = hn::PromoteTo(di32, Load(Like<std::int16_t, D32>(), in));
+    } else if constexpr (kType == DataType::kUint16) {
+      value = hn::BitCast(di32, hn::PromoteTo(d32, Load(d16, in)));
+    } else {
+      static_assert(row.bits <= 8);
+      value = hn::BitCast(di32, hn::PromoteTo(d32, Load(d8, in)));
+      if constexpr (row.has_sign) {  // int4, int2: the sign bit's weight is negative
+        const V sign = hn::Set(di32, static_cast<std::int32_t>(detail::SignBit(row)));
+        value = hn::Sub(hn::Xor(value, sign), sign);
+      }
+    }
+    Store(hn::ConvertTo(df32, value), df32, out);
+  }
+}
+
+// ------------------------------------------------------------------------------ rounding to odd
+
+// float64 to float32, cut toward zero with the last bit set where something was cut; Inf only from
+// Inf. A vector of float64 gives half a vector of float32.
+template <class V>
+HWY_INLINE hn::VFromD<Like<float, DF64>> OddFloat32FromFloat64(V x) {
+  const D64 d64;
+  const DF64 df64;
+  const Like<float, DF64> df32;
+  const Like<std::uint32_t, DF64> d32;
+  const auto bits = hn::BitCast(d64, x);
+  const auto magnitude = hn::And(bits, hn::Set(d64, 0x7FFFFFFFFFFFFFFFull));
+  // Normal in float32 (2^-126 up to below 2^128), or zero: cut 29 bits, folding them into the
+  // last one that stays; the conversion is then exact.
+  const auto least = hn::Set(d64, 0x3810000000000000ull);
+  const auto range = hn::Set(d64, 0x47F0000000000000ull - 0x3810000000000000ull);
+  const auto zero = hn::Eq(magnitude, hn::Zero(d64));
+  const auto normal = hn::Lt(hn::Sub(magnitude, least), range);
+  if (HWY_LIKELY(hn::AllTrue(d64, hn::Or(normal, zero)))) {
+    const auto cut = hn::Set(d64, 0x1FFFFFFFull);
+    const auto folded = hn::Or(bits, hn::Add(hn::And(bits, cut), cut));
+    return hn::DemoteTo(df32, hn::BitCast(df64, hn::AndNot(cut, folded)));
+  }
+  // Round to nearest, then step back toward zero where that went beyond x, and mark inexactness.
+  const auto nearest = hn::DemoteTo(df32, x);
+  const auto back = hn::PromoteTo(df64, nearest);
+  const auto beyond = hn::Gt(hn::Abs(back), hn::Abs(x));
+  const auto inexact = hn::Not(hn::Eq(back, x));  // NaN too: the last bit of a payload no one keeps
+  const auto step = hn::TruncateTo(d32, hn::VecFromMask(d64, hn::RebindMask(d64, beyond)));
+  const auto mark = hn::TruncateTo(d32, hn::VecFromMask(d64, hn::RebindMask(d64, inexact)));
+  auto result = hn::Add(hn::BitCast(d32, nearest), step);
+  result = hn::Or(result, hn::And(mark, hn::Set(d32, 1u)));
+  return hn::BitCast(df32, result);
+}
+
+// 64-bit integers to float64, rounded to odd: from 2^53 on the low 11 bits are folded into one.
+// Flooring a negative number and setting the last bit is rounding to odd as well.
+template <bool kSigned, class V>
+HWY_INLINE V FoldInteger64(V bits) {
+  const D64 d64;
+  V magnitude = bits;
+  if constexpr (kSigned) {
+    const hn::RebindToSigned<D64> di64;
+    const auto sign = hn::BitCast(d64, hn::BroadcastSignBit(hn::BitCast(di64, bits)));
+    magnitude = hn::Xor(bits, sign);  // |x| or |x| - 1: below 2^53 alike
+  }
+  const auto small = hn::Eq(hn::ShiftRight<53>(magnitude), hn::Zero(d64));
+  if (HWY_LIKELY(hn::AllTrue(d64, small))) return bits;
+  const V cut = hn::Set(d64, 0x7FFull);
+  const V folded = hn::AndNot(cut, hn::Or(bits, hn::Add(hn::And(bits, cut), cut)));
+  return hn::IfThenElse(small, bits, folded);
+}
+
+template <bool kSigned, class V>
+HWY_INLINE hn::VFromD<DF64> Float64FromInteger64(V bits) {
+  const DF64 df64;
+  if constexpr (kSigned) {
+    return hn::ConvertTo(df64, hn::BitCast(hn::RebindToSigned<D64>(), bits));
+  } else {
+    // The halves as 2^84 + high x 2^32 and 2^52 + low, exactly; one addition rounds.
+    const D64 d64;
+    const V low = hn::Or(hn::And(bits, hn::Set(d64, 0xFFFFFFFFull)),
+                         hn::Set(d64, 0x4330000000000000ull));
+    const V high = hn::Or(hn::ShiftRight<32>(bits), hn::Set(d64, 0x4530000000000000ull));
+    const auto offset = hn::BitCast(df64, hn::Set(d64, 0x4530000000100000ull));  // 2^84 + 2^52
+    return hn::Add(hn::Sub(hn::BitCast(df64, high), offset), hn::BitCast(df64, low));
+  }
+}
+
+// 32-bit integers to float32, rounded to odd: from 2^24 on the low byte is folded into one bit,
+// which leaves 16 bits and more, and no destination of this route keeps more than 11.
+template <bool kSigned, class V>
+HWY_INLINE hn::VFromD<DF32> OddFloat32FromInteger32(V bits) {
+  const D32 d32;
+  const DF32 df32;
+  const hn::RebindToSigned<D32> di32;
+  V sign = hn::Zero(d32);
+  V magnitude = bits;
+  if constexpr (kSigned) {
+    sign = hn::And(bits, hn::Set(d32, 0x80000000u));
+    magnitude = hn::BitCast(d32, hn::Abs(hn::BitCast(di32, bits)));  // -2^31 gives 2^31
+  }
+  const auto small = hn::Lt(magnitude, hn::Set(d32, 1u << 24));
+  V result;
+  if (HWY_LIKELY(hn::AllTrue(d32, small))) {
+    result = hn::BitCast(d32, hn::ConvertTo(df32, hn::BitCast(di32, magnitude)));
+  } else {
+    const V cut = hn::Set(d32, 0xFFu);
+    const V folded =
+        hn::ShiftRight<8>(hn::Or(magnitude, hn::Add(hn::And(magnitude, cut), cut)));
+    const V whole = hn::IfThenElse(small, magnitude, folded);
+    result = hn::BitCast(d32, hn::ConvertTo(df32, hn::BitCast(di32, whole)));
+    result = hn::Add(result, hn::IfThenZeroElse(small, hn::Set(d32, 8u << 23)));
+  }
+  return hn::BitCast(df32, hn::Or(result, sign));
+}
+
+// Codes of float64 and of wide integers to float64: exact, rounded once, or (kOdd) rounded to odd.
+template <DataType kType, bool kOdd>
+HWY_INLINE hn::VFromD<DF64> DecodeFloat64(const std::byte* in) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const DF64 df64;
+  const D64 d64;
+  if constexpr (kType == DataType::kFloat64) {
+    return Load(df64, in);
+  } else if constexpr (kType == DataType::kInt32) {
+    return hn::PromoteTo(df64, Load(Like<std::int32_t, DF64>(), in));
+  } else if constexpr (kType == DataType::kUint32) {
+    // 2^52 + x, minus 2^52.
+    const auto wide = hn::PromoteTo(d64, Load(Like<std::uint32_t, D64>(), in));
+    const auto offset = hn::Set(d64, 0x4330000000000000ull);
+    return hn::Sub(hn::BitCast(df64, hn::Or(wide, offset)), hn::BitCast(df64, offset));
+  } else {
+    auto bits = Load(d64, in);
+    if constexpr (kOdd) bits = FoldInteger64<row.has_sign>(bits);
+    return Float64FromInteger64<row.has_sign>(bits);
+  }
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TENSORCAST_SRC_CORE_DECODE_INL_H_

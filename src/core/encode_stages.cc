@@ -1,0 +1,54 @@
+// The encoding stages, instantiated for every type and target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/encode_stages.cc"
+#include "hwy/foreach_target.h"
+
+// g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
+#if HWY_TARGET != HWY_SCALAR
+#include "core/encode-inl.h"
+#include "core/stages-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+namespace {
+
+template <DataType kType>
+void EncodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
+                        const EncodeArgs& args) {
+  const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
+    EncodeFloat32Step<kType>(from, to, args);
+  };
+  ForEachVector<4, sizeof(CodeOf<kType>)>(in, out, n, EncodeFloat32Lanes<kType>(), step);
+}
+
+template <DataType kType>
+void EncodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n,
+                        const EncodeArgs& args) {
+  const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
+    EncodeFloat64Step<kType>(from, to, args);
+  };
+  ForEachVector<8, sizeof(CodeOf<kType>)>(in, out, n, hn::Lanes(DF64()), step);
+}
+
+}  // namespace
+
+void FillEncodeStages(Kernels* kernels) {
+  ForEachRow([kernels](auto index) {
+    constexpr std::size_t i = decltype(index)::value;
+    constexpr const TypeInfo& row = detail::kTypeTable[i];
+    if constexpr (row.bits != 0) {
+      if constexpr (row.type != DataType::kFloat32) {
+        kernels->encode_f32[i] = &EncodeFloat32Stage<row.type>;
+      }
+      if constexpr (!row.is_float() || row.type == DataType::kFloat32) {
+        kernels->encode_f64[i] = &EncodeFloat64Stage<row.type>;
+      }
+    }
+  });
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET != HWY_SCALAR

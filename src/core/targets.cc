@@ -1,0 +1,230 @@
+// Running a plan on a target, and the list of targets.
+//
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/targets.cc"
+#include "hwy/foreach_target.h"
+
+// g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
+#if HWY_TARGET != HWY_SCALAR
+#include <algorithm>
+
+#include "core/loss-inl.h"
+#include "core/packing-inl.h"
+#include "core/stages-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+namespace {
+
+#if HWY_TARGET == HWY_SSE4
+constexpr Target kThisTarget = Target::kSse4;
+#elif HWY_TARGET == HWY_AVX2
+constexpr Target kThisTarget = Target::kAvx2;
+#elif HWY_TARGET == HWY_AVX3
+constexpr Target kThisTarget = Target::kAvx3;
+#elif HWY_TARGET == HWY_NEON
+constexpr Target kThisTarget = Target::kNeon;
+#else
+#error "a target without a name: give it one in tensorcast.hpp, or disable it"
+#endif
+
+// Buffers of a block between stages; small enough for the first-level cache.
+struct BlockBuffers {
+  alignas(64) std::byte source_codes[kBlock];       // unpacked
+  alignas(64) std::byte intermediate[kBlock * 8];
+  alignas(64) std::byte result_codes[kBlock];       // to be packed
+};
+
+HWY_INLINE std::uint64_t BytesOf(const TypeInfo& row) {
+  return static_cast<std::uint64_t>(row.bits) / 8;
+}
+
+// Element i of a run as the codes its stages read; unpacks n of them where the type is packed.
+HWY_INLINE const std::byte* SourceCodes(const Bound& bound, const Job& job, std::uint64_t i,
+                                        std::size_t n, BlockBuffers* buffers) {
+  if (bound.unpack == nullptr) return job.source + (job.source_first + i) * BytesOf(*bound.from);
+  bound.unpack(job.source, job.source_first + i, n, buffers->source_codes);
+  return buffers->source_codes;
+}
+
+HWY_INLINE void RunStages(const Bound& bound, const std::byte* codes, std::size_t n,
+                          std::byte* results, std::byte* intermediate) {
+  if (bound.second != nullptr) {
+    bound.first(codes, intermediate, n, bound.args);
+    bound.second(intermediate, results, n, bound.args);
+  } else if (bound.first != nullptr) {
+    bound.first(codes, results, n, bound.args);
+  } else {
+    std::memmove(results, codes, n * static_cast<std::size_t>(std::max(bound.to->bits, 8)) / 8);
+  }
+}
+
+// Casts elements [i, i + n), at most a block; gives their codes, one a carrier.
+HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job,
+                                      const std::byte* codes, std::uint64_t i, std::size_t n,
+                                      BlockBuffers* buffers) {
+  if (bound.pack != nullptr) {
+    RunStages(bound, codes, n, buffers->result_codes, buffers->intermediate);
+    bound.pack(buffers->result_codes, n, job.destination, job.destination_first + i);
+    return buffers->result_codes;
+  }
+  std::byte* results = job.destination + (job.destination_first + i) * BytesOf(*bound.to);
+  RunStages(bound, codes, n, results, buffers->intermediate);
+  return results;
+}
+
+void Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+            double* values) {
+  if (stage != nullptr) {
+    stage(codes, reinterpret_cast<std::byte*>(values), n, args);
+  } else {
+    std::memcpy(values, codes, n * sizeof(double));
+  }
+}
+
+// Where a block of the source is read for examples: itself, or a copy where the cast is in place.
+LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size_t n,
+                  std::byte* kept) {
+  LossView view = {bound.from,      bound.to, job.source, job.source_first + i, job.destination,
+                   job.destination_first + i};
+  if (job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
+      job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8) {
+    const auto bits = static_cast<std::uint64_t>(bound.from->bits);
+    // Four elements of any type end at a byte's end.
+    const std::uint64_t aligned = view.source_first / 4 * 4;
+    const std::uint64_t bytes = ((view.source_first + n) * bits + 7) / 8 - aligned * bits / 8;
+    std::memcpy(kept, job.source + aligned * bits / 8, bytes);
+    view.source = kept;
+    view.source_first -= aligned;
+  }
+  return view;
+}
+
+void MeasureBlock(const Bound& bound, const LossView& view, const double* x, const double* y,
+                  std::size_t n, std::uint64_t index, LossMeter::State* loss) {
+  const LossParams& params = loss->params;
+  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
+    loss->AddExactly(view, 0, n, index);
+    return;
+  }
+  // Lanes begin where a sum's first element stands.
+  std::size_t head = static_cast<std::size_t>((kLossSums - index % kLossSums) % kLossSums);
+  head = std::min(head, n);
+  if (head != 0) loss->AddExactly(view, 0, head, index);
+  const std::size_t body = (n - head) / kLossSums * kLossSums;
+  if (body != 0) {
+    LossStretch stretch;
+    std::copy_n(loss->open_squares, kLossSums, stretch.squares);
+    std::copy_n(loss->open_errors, kLossSums, stretch.errors);
+    stretch.max_abs_error = loss->max_abs_error;
+    stretch.max_rel_error = loss->max_rel_error;
+    MeasureStretch(x + head, y + head, body, params, &stretch);
+    loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
+  }
+  const std::size_t done = head + body;
+  if (done != n) loss->AddExactly(view, done, n - done, index + done);
+  (void)bound;
+}
+
+void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  alignas(64) double x[kBlock];
+  alignas(64) double y[kBlock];
+  alignas(64) std::byte kept[kBlock * 8 + 8];
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const std::uint64_t index = job.loss_index + i;
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
+    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
+    const LossView view = MakeView(bound, job, i, n, kept);
+    Values(bound.source_value, codes, n, bound.args, x);
+    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    Values(bound.result_value, results, n, bound.args, y);
+    MeasureBlock(bound, view, x, y, n, index, job.loss);
+    i += n;
+  }
+}
+
+Target Run(const Bound& bound, const CastOptions&, const Job& job) {
+  BlockBuffers buffers;
+  if (job.loss != nullptr) {
+    RunMeasured(bound, job, &buffers);
+    return kThisTarget;
+  }
+  // Without packing and an intermediate nothing needs a block.
+  const bool whole = bound.unpack == nullptr && bound.pack == nullptr && bound.second == nullptr;
+  const std::uint64_t step = whole ? job.n : kBlock;
+  for (std::uint64_t i = 0; i < job.n; i += step) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, step));
+    CastBlock(bound, job, SourceCodes(bound, job, i, n, &buffers), i, n, &buffers);
+  }
+  return kThisTarget;
+}
+
+}  // namespace
+
+const Kernels* TargetKernels() {
+  static const Kernels kernels = [] {
+    Kernels filled = {};
+    filled.target = kThisTarget;
+    filled.run = &Run;
+    FillDecodeStages(&filled);
+    FillEncodeStages(&filled);
+    FillIntegerStages(&filled);
+    for (std::size_t i = 0; i < kRows; ++i) {
+      switch (detail::kTypeTable[i].bits) {
+        case 2:
+          filled.unpack[i] = &UnpackCodes<2>;
+          filled.pack[i] = &PackCodes<2>;
+          break;
+        case 4:
+          filled.unpack[i] = &UnpackCodes<4>;
+          filled.pack[i] = &PackCodes<4>;
+          break;
+        case 6:
+          filled.unpack[i] = &UnpackCodes<6>;
+          filled.pack[i] = &PackCodes<6>;
+          break;
+        default: break;
+      }
+    }
+    return filled;
+  }();
+  return &kernels;
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET != HWY_SCALAR
+
+#if HWY_ONCE
+namespace tensorcast::core {
+
+std::span<const Kernels* const> AllKernels() {
+  static const auto all = [] {
+    struct {
+      const Kernels* list[8] = {};
+      std::size_t size = 0;
+    } found;
+    [[maybe_unused]] const std::int64_t supported = hwy::SupportedTargets();
+#if HWY_TARGETS & HWY_AVX3
+    if (supported & HWY_AVX3) found.list[found.size++] = N_AVX3::TargetKernels();
+#endif
+#if HWY_TARGETS & HWY_AVX2
+    if (supported & HWY_AVX2) found.list[found.size++] = N_AVX2::TargetKernels();
+#endif
+#if HWY_TARGETS & HWY_SSE4
+    if (supported & HWY_SSE4) found.list[found.size++] = N_SSE4::TargetKernels();
+#endif
+#if HWY_TARGETS & HWY_NEON
+    if (supported & HWY_NEON) found.list[found.size++] = N_NEON::TargetKernels();
+#endif
+    found.list[found.size++] = ScalarKernels();
+    return found;
+  }();
+  return {all.list, all.size};
+}
+
+}  // namespace tensorcast::core
+#endif  // HWY_ONCE
