@@ -42,8 +42,7 @@ constexpr float PowerOfTwo32(int exponent) {
 // Codes of a float of at most 16 bits to float32 bits: the fields moved into place, the exponent
 // rebiased; a subnormal is read as a normal number of the least exponent, whose leading bit is then
 // subtracted again, exactly.
-template <DataType kType, class D, class V>
-HWY_INLINE V MiniFloatToFloat32(D d, V code) {
+template <DataType kType, class D, class V> HWY_INLINE V MiniFloatToFloat32(D d, V code) {
   constexpr const TypeInfo& row = detail::Row(kType);
   constexpr int m = row.mantissa_bits;
   constexpr auto kMagnitude = static_cast<std::uint32_t>(detail::MagnitudeMask(row));
@@ -54,9 +53,8 @@ HWY_INLINE V MiniFloatToFloat32(D d, V code) {
   const V sign = hn::ShiftLeft<32 - row.bits>(hn::AndNot(hn::Set(d, kMagnitude), code));
   const V fields = hn::ShiftLeft<23 - m>(magnitude);
   V value = hn::Add(fields, hn::Set(d, kRebias));
-  const V subnormal = hn::BitCast(
-      d, hn::Sub(hn::BitCast(df, hn::Add(fields, hn::Set(d, kLeast))),
-                 hn::BitCast(df, hn::Set(d, kLeast))));
+  const V subnormal = hn::BitCast(d, hn::Sub(hn::BitCast(df, hn::Add(fields, hn::Set(d, kLeast))),
+                                             hn::BitCast(df, hn::Set(d, kLeast))));
   value = hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 1u << m)), subnormal, value);
   if constexpr (row.non_finite == NonFinite::kIeee) {
     constexpr auto kInfinity = static_cast<std::uint32_t>(detail::AllOnesExponent(row));
@@ -68,38 +66,38 @@ HWY_INLINE V MiniFloatToFloat32(D d, V code) {
     value = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kInfinity)), infinity, value);
     value = hn::IfThenElse(nan, nan_value, value);
   } else if constexpr (row.non_finite == NonFinite::kNanAllOnes) {
-    value = hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kMagnitude)), hn::Set(d, 0x7FC00000u),
-                           value);
+    value =
+        hn::IfThenElse(hn::Eq(magnitude, hn::Set(d, kMagnitude)), hn::Set(d, 0x7FC00000u), value);
   } else if constexpr (row.non_finite == NonFinite::kNanNegativeZero) {
-    value = hn::IfThenElse(hn::Eq(code, hn::Set(d, kMagnitude + 1)), hn::Set(d, 0x7FC00000u),
-                           value);
+    value =
+        hn::IfThenElse(hn::Eq(code, hn::Set(d, kMagnitude + 1)), hn::Set(d, 0x7FC00000u), value);
   }
   return hn::Or(value, sign);
 }
 
+// Whether a signalling NaN may stay one: where an encoder follows that quiets it anyway.
+inline constexpr bool kQuieten = true;
+inline constexpr bool kKeepSignalling = false;
+
 // bfloat16 codes are the upper halves of float32; only a signalling NaN changes.
-template <class D, class V>
-HWY_INLINE V Bfloat16ToFloat32(D d, V code) {
+template <bool kQuiet, class D, class V> HWY_INLINE V Bfloat16ToFloat32(D d, V code) {
   const V value = hn::ShiftLeft<16>(code);
-  const auto nan =
-      hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
+  if constexpr (!kQuiet) return value;
+  const auto nan = hn::Gt(hn::And(value, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
   return hn::Or(value, hn::IfThenElseZero(nan, hn::Set(d, 0x400000u)));
 }
 
 // 2^(code - 127): the code is the exponent field, but for 2^-127, which is a subnormal, and NaN;
 // both have the mantissa's top bit set.
-template <class D, class V>
-HWY_INLINE V E8M0ToFloat32(D d, V code) {
+template <class D, class V> HWY_INLINE V E8M0ToFloat32(D d, V code) {
   const V value = hn::ShiftLeft<23>(code);
   // Code 0 and 255 are those with (code + 1) mod 256 < 2.
   const V next = hn::And(hn::Add(code, hn::Set(d, 1u)), hn::Set(d, 0xFFu));
-  return hn::Or(value,
-                hn::IfThenElseZero(hn::Lt(next, hn::Set(d, 2u)), hn::Set(d, 0x400000u)));
+  return hn::Or(value, hn::IfThenElseZero(hn::Lt(next, hn::Set(d, 2u)), hn::Set(d, 0x400000u)));
 }
 
 // Narrow float codes (one a byte), 16-bit lanes, to the float16 of the scaled value.
-template <DataType kType, class D, class V>
-HWY_INLINE V NarrowToScaledFloat16(D d, V code) {
+template <DataType kType, class D, class V> HWY_INLINE V NarrowToScaledFloat16(D d, V code) {
   constexpr const TypeInfo& row = detail::Row(kType);
   constexpr auto kMagnitude = static_cast<std::uint16_t>(detail::MagnitudeMask(row));
   constexpr int kShift = 10 - row.mantissa_bits;
@@ -118,60 +116,52 @@ HWY_INLINE V NarrowToScaledFloat16(D d, V code) {
   return hn::Or(half, sign);
 }
 
-// ------------------------------------------------------------------------- the steps of decoding
+// --------------------------------------------------------------- decoding into two float32 vectors
 
-// Elements of one step of DecodeFloat32Step<kType>.
-template <DataType kType>
-HWY_INLINE std::size_t DecodeFloat32Lanes() {
-  if constexpr (kHasFloat16 && ScalesToFloat16(detail::Row(kType))) {
-    return hn::Lanes(D16());
-  } else {
-    return hn::Lanes(D32());
-  }
+// What the codecs hand each other: the values of as many elements as a vector has 16-bit lanes, so
+// that 16-bit codes fill a vector.
+struct Float32s {
+  hn::VFromD<DF32> low;  // the first half of the elements
+  hn::VFromD<DF32> high;
+};
+HWY_INLINE std::size_t Float32sLanes() { return 2 * hn::Lanes(DF32()); }
+
+HWY_INLINE Float32s LoadFloat32s(const std::byte* in) {
+  const DF32 d;
+  return {Load(d, in), Load(d, in + hn::Lanes(d) * sizeof(float))};
+}
+HWY_INLINE void StoreFloat32s(const Float32s& values, std::byte* out) {
+  const DF32 d;
+  Store(values.low, d, out);
+  Store(values.high, d, out + hn::Lanes(d) * sizeof(float));
 }
 
-// Codes in their carriers to float32 lanes, exactly, for the types that fit.
-template <DataType kType>
-HWY_INLINE void DecodeFloat32Step(const std::byte* in, std::byte* out) {
+// One vector of codes in 32-bit lanes to float32: the types that do not go through float16.
+template <DataType kType, bool kQuiet>
+HWY_INLINE hn::VFromD<DF32> DecodeFloat32Vector(const std::byte* in) {
   constexpr const TypeInfo& row = detail::Row(kType);
   const D32 d32;
   const DF32 df32;
   const Like<std::uint8_t, D32> d8;
   const Like<std::uint16_t, D32> d16;
-  if constexpr (kHasFloat16 && ScalesToFloat16(row)) {
-    const D16 wide;
-    const hn::Half<D16> half;
-    const auto code = hn::PromoteTo(wide, Load(Like<std::uint8_t, D16>(), in));
-    const auto scaled = NarrowToScaledFloat16<kType>(wide, code);
-    const hn::Rebind<hwy::float16_t, DF32> df16;
-    auto low = hn::PromoteTo(df32, hn::BitCast(df16, hn::LowerHalf(half, scaled)));
-    auto high = hn::PromoteTo(df32, hn::BitCast(df16, hn::UpperHalf(half, scaled)));
-    if constexpr (Float16Scale(row) != 0) {
-      const auto scale = hn::Set(df32, PowerOfTwo32(Float16Scale(row)));
-      low = hn::Mul(low, scale);
-      high = hn::Mul(high, scale);
-    }
-    Store(low, df32, out);
-    Store(high, df32, out + hn::Lanes(df32) * sizeof(float));
+  if constexpr (kType == DataType::kFloat32) {
+    return Load(df32, in);
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
     const hn::Rebind<hwy::float16_t, DF32> df16;
-    Store(hn::PromoteTo(df32, hn::BitCast(df16, Load(d16, in))), df32, out);
+    return hn::PromoteTo(df32, hn::BitCast(df16, Load(d16, in)));
   } else if constexpr (kType == DataType::kBfloat16) {
-    Store(Bfloat16ToFloat32(d32, hn::PromoteTo(d32, Load(d16, in))), d32, out);
+    return hn::BitCast(df32, Bfloat16ToFloat32<kQuiet>(d32, hn::PromoteTo(d32, Load(d16, in))));
   } else if constexpr (kType == DataType::kFloat16) {
-    Store(MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d16, in))), d32, out);
+    return hn::BitCast(df32, MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d16, in))));
   } else if constexpr (kType == DataType::kFloat8E8M0) {
-    Store(E8M0ToFloat32(d32, hn::PromoteTo(d32, Load(d8, in))), d32, out);
+    return hn::BitCast(df32, E8M0ToFloat32(d32, hn::PromoteTo(d32, Load(d8, in))));
   } else if constexpr (row.is_float()) {
-    Store(MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d8, in))), d32, out);
+    return hn::BitCast(df32, MiniFloatToFloat32<kType>(d32, hn::PromoteTo(d32, Load(d8, in))));
   } else {
     const hn::RebindToSigned<D32> di32;
-    using V = hn::VFromD<decltype(di32)>;
-    V value;
+    hn::VFromD<decltype(di32)> value;
     if constexpr (kType == DataType::kBool) {
-      const auto code = hn::PromoteTo(d32, Load(d8, in));
-      const auto one = hn::Min(code, hn::Set(d32, 1u));
-      value = hn::BitCast(di32, one);
+      value = hn::BitCast(di32, hn::Min(hn::PromoteTo(d32, Load(d8, in)), hn::Set(d32, 1u)));
     } else if constexpr (kType == DataType::kInt8) {
       value = hn::PromoteTo(di32, Load(Like<std::int8_t, D32>(), in));
     } else if constexpr (kType == DataType::kInt16) {
@@ -182,11 +172,36 @@ HWY_INLINE void DecodeFloat32Step(const std::byte* in, std::byte* out) {
       static_assert(row.bits <= 8);
       value = hn::BitCast(di32, hn::PromoteTo(d32, Load(d8, in)));
       if constexpr (row.has_sign) {  // int4, int2: the sign bit's weight is negative
-        const V sign = hn::Set(di32, static_cast<std::int32_t>(detail::SignBit(row)));
+        const auto sign = hn::Set(di32, static_cast<std::int32_t>(detail::SignBit(row)));
         value = hn::Sub(hn::Xor(value, sign), sign);
       }
     }
-    Store(hn::ConvertTo(df32, value), df32, out);
+    return hn::ConvertTo(df32, value);
+  }
+}
+
+// Codes in their carriers to float32, exactly, for the types that fit.
+template <DataType kType, bool kQuiet = kQuieten>
+HWY_INLINE Float32s DecodeFloat32(const std::byte* in) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  if constexpr (kHasFloat16 && ScalesToFloat16(row)) {
+    const D16 d16;
+    const DF32 df32;
+    const hn::Half<D16> half;
+    const hn::Rebind<hwy::float16_t, DF32> df16;
+    const auto code = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
+    const auto scaled = NarrowToScaledFloat16<kType>(d16, code);
+    Float32s values = {hn::PromoteTo(df32, hn::BitCast(df16, hn::LowerHalf(half, scaled))),
+                       hn::PromoteTo(df32, hn::BitCast(df16, hn::UpperHalf(half, scaled)))};
+    if constexpr (Float16Scale(row) != 0) {
+      const auto scale = hn::Set(df32, PowerOfTwo32(Float16Scale(row)));
+      values.low = hn::Mul(values.low, scale);
+      values.high = hn::Mul(values.high, scale);
+    }
+    return values;
+  } else {
+    return {DecodeFloat32Vector<kType, kQuiet>(in),
+            DecodeFloat32Vector<kType, kQuiet>(in + hn::Lanes(D32()) * sizeof(CodeOf<kType>))};
   }
 }
 
@@ -194,8 +209,7 @@ HWY_INLINE void DecodeFloat32Step(const std::byte* in, std::byte* out) {
 
 // float64 to float32, cut toward zero with the last bit set where something was cut; Inf only from
 // Inf. A vector of float64 gives half a vector of float32.
-template <class V>
-HWY_INLINE hn::VFromD<Like<float, DF64>> OddFloat32FromFloat64(V x) {
+template <class V> HWY_INLINE hn::VFromD<Like<float, DF64>> OddFloat32FromFloat64(V x) {
   const D64 d64;
   const DF64 df64;
   const Like<float, DF64> df32;
@@ -227,8 +241,7 @@ HWY_INLINE hn::VFromD<Like<float, DF64>> OddFloat32FromFloat64(V x) {
 
 // 64-bit integers to float64, rounded to odd: from 2^53 on the low 11 bits are folded into one.
 // Flooring a negative number and setting the last bit is rounding to odd as well.
-template <bool kSigned, class V>
-HWY_INLINE V FoldInteger64(V bits) {
+template <bool kSigned, class V> HWY_INLINE V FoldInteger64(V bits) {
   const D64 d64;
   V magnitude = bits;
   if constexpr (kSigned) {
@@ -243,16 +256,15 @@ HWY_INLINE V FoldInteger64(V bits) {
   return hn::IfThenElse(small, bits, folded);
 }
 
-template <bool kSigned, class V>
-HWY_INLINE hn::VFromD<DF64> Float64FromInteger64(V bits) {
+template <bool kSigned, class V> HWY_INLINE hn::VFromD<DF64> Float64FromInteger64(V bits) {
   const DF64 df64;
   if constexpr (kSigned) {
     return hn::ConvertTo(df64, hn::BitCast(hn::RebindToSigned<D64>(), bits));
   } else {
     // The halves as 2^84 + high x 2^32 and 2^52 + low, exactly; one addition rounds.
     const D64 d64;
-    const V low = hn::Or(hn::And(bits, hn::Set(d64, 0xFFFFFFFFull)),
-                         hn::Set(d64, 0x4330000000000000ull));
+    const V low =
+        hn::Or(hn::And(bits, hn::Set(d64, 0xFFFFFFFFull)), hn::Set(d64, 0x4330000000000000ull));
     const V high = hn::Or(hn::ShiftRight<32>(bits), hn::Set(d64, 0x4530000000000000ull));
     const auto offset = hn::BitCast(df64, hn::Set(d64, 0x4530000000100000ull));  // 2^84 + 2^52
     return hn::Add(hn::Sub(hn::BitCast(df64, high), offset), hn::BitCast(df64, low));
@@ -261,8 +273,7 @@ HWY_INLINE hn::VFromD<DF64> Float64FromInteger64(V bits) {
 
 // 32-bit integers to float32, rounded to odd: from 2^24 on the low byte is folded into one bit,
 // which leaves 16 bits and more, and no destination of this route keeps more than 11.
-template <bool kSigned, class V>
-HWY_INLINE hn::VFromD<DF32> OddFloat32FromInteger32(V bits) {
+template <bool kSigned, class V> HWY_INLINE hn::VFromD<DF32> OddFloat32FromInteger32(V bits) {
   const D32 d32;
   const DF32 df32;
   const hn::RebindToSigned<D32> di32;
@@ -278,8 +289,7 @@ HWY_INLINE hn::VFromD<DF32> OddFloat32FromInteger32(V bits) {
     result = hn::BitCast(d32, hn::ConvertTo(df32, hn::BitCast(di32, magnitude)));
   } else {
     const V cut = hn::Set(d32, 0xFFu);
-    const V folded =
-        hn::ShiftRight<8>(hn::Or(magnitude, hn::Add(hn::And(magnitude, cut), cut)));
+    const V folded = hn::ShiftRight<8>(hn::Or(magnitude, hn::Add(hn::And(magnitude, cut), cut)));
     const V whole = hn::IfThenElse(small, magnitude, folded);
     result = hn::BitCast(d32, hn::ConvertTo(df32, hn::BitCast(di32, whole)));
     result = hn::Add(result, hn::IfThenZeroElse(small, hn::Set(d32, 8u << 23)));
@@ -306,6 +316,23 @@ HWY_INLINE hn::VFromD<DF64> DecodeFloat64(const std::byte* in) {
     auto bits = Load(d64, in);
     if constexpr (kOdd) bits = FoldInteger64<row.has_sign>(bits);
     return Float64FromInteger64<row.has_sign>(bits);
+  }
+}
+
+// Codes of float64 and of wide integers to float32, rounded to odd.
+template <DataType kType> HWY_INLINE Float32s DecodeOddFloat32(const std::byte* in) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  if constexpr (row.bits == 32) {
+    const D32 d;
+    return {OddFloat32FromInteger32<row.has_sign>(Load(d, in)),
+            OddFloat32FromInteger32<row.has_sign>(Load(d, in + hn::Lanes(d) * 4))};
+  } else {
+    const DF32 df32;
+    const std::size_t step = hn::Lanes(DF64()) * 8;
+    const auto one = [in, step](std::size_t i) HWY_ATTR {
+      return OddFloat32FromFloat64(DecodeFloat64<kType, true>(in + i * step));
+    };
+    return {hn::Combine(df32, one(1), one(0)), hn::Combine(df32, one(3), one(2))};
   }
 }
 

@@ -1,4 +1,5 @@
-// Encoding in lanes: float32 or float64 to codes, with the pair's one rounding. Included per target.
+// Encoding in lanes: float32 or float64 to codes, with the pair's one rounding. Included per
+// target.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_ENCODE_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -40,8 +41,7 @@ HWY_INLINE V Float32ToMiniFloat(D d, V bits, const EncodeArgs& args) {
   const V unit = hn::Add(exponent, hn::Set(d, static_cast<std::uint32_t>(23 - m) << 23));
   const V sum = hn::BitCast(d, hn::Add(hn::BitCast(df, x), hn::BitCast(df, unit)));
   const V significand = hn::Sub(sum, unit);
-  V code = hn::Add(significand,
-                   hn::ShiftRight<23 - m>(hn::Sub(exponent, hn::Set(d, kLeast))));
+  V code = hn::Add(significand, hn::ShiftRight<23 - m>(hn::Sub(exponent, hn::Set(d, kLeast))));
   code = hn::IfThenElse(hn::Gt(code, hn::Set(d, kLargest)), hn::Set(d, args.overflow), code);
   const V infinity = hn::Set(d, 0x7F800000u);
   if constexpr (row.is_fnuz()) {
@@ -54,7 +54,8 @@ HWY_INLINE V Float32ToMiniFloat(D d, V bits, const EncodeArgs& args) {
   const auto nan = hn::Gt(magnitude, infinity);
   if constexpr (row.bits >= 16) {
     constexpr auto kQuiet = static_cast<std::uint32_t>(detail::CanonicalNan(row, false));
-    const V payload = hn::And(hn::ShiftRight<23 - m>(magnitude), hn::Set(d, kQuiet | ((1u << m) - 1)));
+    const V payload =
+        hn::And(hn::ShiftRight<23 - m>(magnitude), hn::Set(d, kQuiet | ((1u << m) - 1)));
     const V quiet = hn::Or(hn::Or(payload, hn::Set(d, kQuiet)), negative);
     result = hn::IfThenElse(nan, quiet, result);
   } else if (HWY_UNLIKELY(!hn::AllFalse(d, nan))) {
@@ -128,8 +129,7 @@ HWY_INLINE V ScaledFloat16ToNarrow(D d, V half, const EncodeArgs& args) {
 }
 
 // bfloat16 has float32's exponents: add half a unit less one, plus the last bit kept, and cut.
-template <class D, class V>
-HWY_INLINE V Float32ToBfloat16(D d, V bits) {
+template <class D, class V> HWY_INLINE V Float32ToBfloat16(D d, V bits) {
   const V last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
   const V rounded = hn::Add(hn::Add(bits, hn::Set(d, 0x7FFFu)), last);
   const auto nan = hn::Gt(hn::And(bits, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 0x7F800000u));
@@ -137,17 +137,16 @@ HWY_INLINE V Float32ToBfloat16(D d, V bits) {
   return hn::ShiftRight<16>(hn::IfThenElse(nan, quiet, rounded));
 }
 
-template <class D, class V>
-HWY_INLINE V Float32ToE8M0(D d, V bits, const EncodeArgs& args) {
+template <class D, class V> HWY_INLINE V Float32ToE8M0(D d, V bits, const EncodeArgs& args) {
   const hn::RebindToSigned<D> di;
   const V magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFu));
   V code = hn::ShiftRight<23>(hn::Add(magnitude, hn::Set(d, args.e8m0_bias)));
   code = hn::IfThenElseZero(hn::Gt(magnitude, hn::Set(d, args.e8m0_least)), code);
-  code = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, (127u + 127u) << 23)), hn::Set(d, args.e8m0_above),
-                        code);
+  code = hn::IfThenElse(hn::Gt(magnitude, hn::Set(d, (127u + 127u) << 23)),
+                        hn::Set(d, args.e8m0_above), code);
   // As a signed integer every zero, negative and number below 2^-127 is below its bits.
-  const auto below = hn::RebindMask(
-      d, hn::Lt(hn::BitCast(di, bits), hn::Set(di, std::int32_t{0x400000})));
+  const auto below =
+      hn::RebindMask(d, hn::Lt(hn::BitCast(di, bits), hn::Set(di, std::int32_t{0x400000})));
   code = hn::IfThenElse(below, hn::Set(d, args.e8m0_below), code);
   const auto nan = hn::Gt(magnitude, hn::Set(d, 0x7F800000u));
   return hn::IfThenElse(nan, hn::Set(d, 0xFFu), code);
@@ -155,8 +154,8 @@ HWY_INLINE V Float32ToE8M0(D d, V bits, const EncodeArgs& args) {
 
 // -------------------------------------------------------------------------- floats to integers
 
-// The exact integer of a float32, cut toward zero or (kNearest) to nearest with ties to even, modulo
-// 2^32; NaN and Inf give 0; then the limits where saturating.
+// The exact integer of a float32, cut toward zero or (kNearest) to nearest with ties to even,
+// modulo 2^32; NaN and Inf give 0; then the limits where saturating.
 template <bool kNearest>
 HWY_INLINE hn::VFromD<D32> Float32ToInteger(hn::VFromD<DF32> x, const EncodeArgs& args) {
   const D32 d;
@@ -180,17 +179,24 @@ HWY_INLINE hn::VFromD<D32> Float32ToInteger(hn::VFromD<DF32> x, const EncodeArgs
   if (HWY_UNLIKELY(!hn::AllTrue(d, in_range))) {
     // Integers from here on: the significand shifted left, its high bits falling off.
     const auto shift = hn::Sub(hn::ShiftRight<23>(magnitude), hn::Set(d, 127u + 23u));
-    const auto significand =
-        hn::Or(hn::And(bits, hn::Set(d, 0x7FFFFFu)), hn::Set(d, 0x800000u));
+    const auto significand = hn::Or(hn::And(bits, hn::Set(d, 0x7FFFFFu)), hn::Set(d, 0x800000u));
     const auto shifted = hn::Shl(significand, hn::And(shift, hn::Set(d, 31u)));
     auto large = hn::IfThenElseZero(hn::Lt(shift, hn::Set(d, 32u)), shifted);
     large = hn::Sub(hn::Xor(large, negative), negative);
     result = hn::IfThenElse(in_range, result, large);
   }
-  result = hn::IfThenElse(hn::RebindMask(d, hn::Ge(x, hn::Set(df, args.high32))),
-                          hn::Set(d, static_cast<std::uint32_t>(args.high_code)), result);
-  return hn::IfThenElse(hn::RebindMask(d, hn::Le(x, hn::Set(df, args.low32))),
-                        hn::Set(d, static_cast<std::uint32_t>(args.low_code)), result);
+  if (args.saturates) {
+    result = hn::IfThenElse(hn::RebindMask(d, hn::Ge(x, hn::Set(df, args.high32))),
+                            hn::Set(d, static_cast<std::uint32_t>(args.high_code)), result);
+    result = hn::IfThenElse(hn::RebindMask(d, hn::Le(x, hn::Set(df, args.low32))),
+                            hn::Set(d, static_cast<std::uint32_t>(args.low_code)), result);
+  }
+  return result;
+}
+
+// Below this magnitude one instruction or addition takes a float64 to its integer.
+template <bool kNearest> constexpr std::uint64_t Float64FastLimit() {
+  return static_cast<std::uint64_t>(1023 + (kNearest ? 52 : 31)) << 52;
 }
 
 // The same of a float64, modulo 2^64.
@@ -202,8 +208,7 @@ HWY_INLINE hn::VFromD<D64> Float64ToInteger(hn::VFromD<DF64> x, const EncodeArgs
   const auto bits = hn::BitCast(d, x);
   const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFFFFFFFFFull));
   const auto negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, bits)));
-  constexpr std::uint64_t kLimit = static_cast<std::uint64_t>(1023 + (kNearest ? 52 : 31)) << 52;
-  const auto in_range = hn::Lt(magnitude, hn::Set(d, kLimit));
+  const auto in_range = hn::Lt(magnitude, hn::Set(d, Float64FastLimit<kNearest>()));
   hn::VFromD<D64> result;
   if constexpr (kNearest) {
     const auto offset = hn::Set(df, 0x1p52);
@@ -216,122 +221,171 @@ HWY_INLINE hn::VFromD<D64> Float64ToInteger(hn::VFromD<DF64> x, const EncodeArgs
   }
   if (HWY_UNLIKELY(!hn::AllTrue(d, in_range))) {
     // The significand shifted either way by its exponent; what leaves 64 bits falls off.
-    const auto significand = hn::Or(hn::And(bits, hn::Set(d, 0xFFFFFFFFFFFFFull)),
-                                    hn::Set(d, 0x10000000000000ull));
+    const auto significand =
+        hn::Or(hn::And(bits, hn::Set(d, 0xFFFFFFFFFFFFFull)), hn::Set(d, 0x10000000000000ull));
     const auto left = hn::Sub(hn::ShiftRight<52>(magnitude), hn::Set(d, 1023ull + 52));
     const auto right = hn::Sub(hn::Zero(d), left);
     const auto mask = hn::Set(d, 63ull);
     const auto bound = hn::Set(d, 64ull);
-    const auto up = hn::IfThenElseZero(hn::Lt(left, bound),
-                                       hn::Shl(significand, hn::And(left, mask)));
-    const auto down = hn::IfThenElseZero(hn::Lt(right, bound),
-                                         hn::Shr(significand, hn::And(right, mask)));
+    const auto up =
+        hn::IfThenElseZero(hn::Lt(left, bound), hn::Shl(significand, hn::And(left, mask)));
+    const auto down =
+        hn::IfThenElseZero(hn::Lt(right, bound), hn::Shr(significand, hn::And(right, mask)));
     auto large = hn::IfThenElse(hn::Lt(left, bound), up, down);
     large = hn::Sub(hn::Xor(large, negative), negative);
     result = hn::IfThenElse(in_range, result, large);
   }
-  result = hn::IfThenElse(hn::RebindMask(d, hn::Ge(x, hn::Set(df, args.high64))),
-                          hn::Set(d, args.high_code), result);
-  return hn::IfThenElse(hn::RebindMask(d, hn::Le(x, hn::Set(df, args.low64))),
-                        hn::Set(d, args.low_code), result);
+  if (args.saturates) {
+    result = hn::IfThenElse(hn::RebindMask(d, hn::Ge(x, hn::Set(df, args.high64))),
+                            hn::Set(d, args.high_code), result);
+    result = hn::IfThenElse(hn::RebindMask(d, hn::Le(x, hn::Set(df, args.low64))),
+                            hn::Set(d, args.low_code), result);
+  }
+  return result;
 }
 
-// Integer lanes as the codes of an integer row, one code a carrier.
-template <DataType kType, class D, class V>
-HWY_INLINE void StoreCodes(D d, V v, std::byte* out) {
+// Two float64 vectors to one of integers modulo 2^32.
+template <bool kNearest>
+HWY_INLINE hn::VFromD<D32> Float64sToInteger32(hn::VFromD<DF64> low, hn::VFromD<DF64> high,
+                                               const EncodeArgs& args) {
+  const D32 d32;
+  const D64 d64;
+  if constexpr (!kNearest) {
+    const DF64 df;
+    const auto limit = hn::BitCast(df, hn::Set(d64, Float64FastLimit<false>()));
+    const auto in_range =
+        hn::And(hn::Lt(hn::Abs(low), limit), hn::Lt(hn::Abs(high), limit));  // not NaN
+    if (HWY_LIKELY(!args.saturates && hn::AllTrue(df, in_range))) {
+      const Like<std::int32_t, DF64> half;
+      const hn::RebindToSigned<D32> di32;
+      return hn::BitCast(d32, hn::Combine(di32, hn::DemoteTo(half, high), hn::DemoteTo(half, low)));
+    }
+  }
+  return hn::ConcatEven(d32, hn::BitCast(d32, Float64ToInteger<kNearest>(high, args)),
+                        hn::BitCast(d32, Float64ToInteger<kNearest>(low, args)));
+}
+
+// ------------------------------------------------------------------- encoding from two vectors
+
+// Two vectors of 32-bit lanes as codes of the low 8, 16 or 32 bits.
+template <class Code>
+HWY_INLINE void StoreLowBits(hn::VFromD<D32> low, hn::VFromD<D32> high, std::byte* out) {
+  const D16 d16;
+  const D32 d32;
+  if constexpr (sizeof(Code) == 4) {
+    Store(low, d32, out);
+    Store(high, d32, out + hn::Lanes(d32) * 4);
+  } else {
+    const auto halves = hn::ConcatEven(d16, hn::BitCast(d16, high), hn::BitCast(d16, low));
+    if constexpr (sizeof(Code) == 2) {
+      Store(halves, d16, out);
+    } else {
+      Store(hn::TruncateTo(Like<std::uint8_t, D16>(), halves), Like<std::uint8_t, D16>(), out);
+    }
+  }
+}
+
+// Codes of a row of fewer than eight bits stand alone in their byte.
+template <DataType kType> HWY_INLINE hn::VFromD<D32> KeepCode(hn::VFromD<D32> v) {
   constexpr const TypeInfo& row = detail::Row(kType);
-  if constexpr (row.bits < 8) {
-    const V mask = hn::Set(d, static_cast<hn::TFromD<D>>(detail::LowMask(row.bits)));
-    Store(Narrow<std::uint8_t>(d, hn::And(v, mask)), Like<std::uint8_t, D>(), out);
-  } else if constexpr (row.bits == 8) {
-    Store(Narrow<std::uint8_t>(d, v), Like<std::uint8_t, D>(), out);
-  } else if constexpr (row.bits == 16) {
-    Store(Narrow<std::uint16_t>(d, v), Like<std::uint16_t, D>(), out);
-  } else if constexpr (row.bits == 32) {
-    Store(Narrow<std::uint32_t>(d, v), Like<std::uint32_t, D>(), out);
+  if constexpr (row.bits >= 8) {
+    return v;
   } else {
-    Store(v, d, out);
+    return hn::And(v, hn::Set(D32(), static_cast<std::uint32_t>(detail::LowMask(row.bits))));
   }
 }
 
-// ------------------------------------------------------------------------- the steps of encoding
-
+// Whether float32 reaches the type's codes through float16, where that is an instruction.
 template <DataType kType>
-inline constexpr bool kThroughFloat16 =
-    kHasFloat16 && ScalesToFloat16(detail::Row(kType));
+inline constexpr bool kThroughFloat16 = kHasFloat16&& ScalesToFloat16(detail::Row(kType));
 
+// One vector of float32 to codes in 32-bit lanes.
 template <DataType kType>
-HWY_INLINE std::size_t EncodeFloat32Lanes() {
-  if constexpr (kThroughFloat16<kType>) {
-    return hn::Lanes(D16());
-  } else {
-    return hn::Lanes(D32());
-  }
-}
-
-// float32 lanes to the codes of any other type.
-template <DataType kType>
-HWY_INLINE void EncodeFloat32Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+HWY_INLINE hn::VFromD<D32> EncodeFloat32Vector(hn::VFromD<DF32> x, const EncodeArgs& args) {
   constexpr const TypeInfo& row = detail::Row(kType);
   const D32 d;
-  const DF32 df;
-  if constexpr (kThroughFloat16<kType>) {
-    const D16 d16;
-    const auto low = ScaledFloat16<kType>(Load(d, in));
-    const auto high = ScaledFloat16<kType>(Load(d, in + hn::Lanes(d) * sizeof(float)));
+  const auto bits = hn::BitCast(d, x);
+  if constexpr (kType == DataType::kBfloat16) {
+    return Float32ToBfloat16(d, bits);
+  } else if constexpr (kType == DataType::kFloat8E8M0) {
+    return Float32ToE8M0(d, bits, args);
+  } else if constexpr (row.is_float()) {
+    return Float32ToMiniFloat<kType>(d, bits, args);
+  } else if constexpr (kType == DataType::kBool) {
+    return hn::Min(hn::And(bits, hn::Set(d, 0x7FFFFFFFu)), hn::Set(d, 1u));
+  } else {
+    return KeepCode<kType>(Float32ToInteger<(row.bits < 8)>(x, args));
+  }
+}
+
+// float32 to the codes of any type.
+template <DataType kType>
+HWY_INLINE void EncodeFloat32(const Float32s& x, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const D16 d16;
+  const D32 d32;
+  if constexpr (kType == DataType::kFloat32) {
+    StoreFloat32s(x, out);
+  } else if constexpr (kThroughFloat16<kType>) {
+    const auto low = ScaledFloat16<kType>(hn::BitCast(d32, x.low));
+    const auto high = ScaledFloat16<kType>(hn::BitCast(d32, x.high));
     const auto code = ScaledFloat16ToNarrow<kType>(d16, hn::Combine(d16, high, low), args);
     Store(hn::TruncateTo(Like<std::uint8_t, D16>(), code), Like<std::uint8_t, D16>(), out);
-  } else if constexpr (kType == DataType::kFloat64) {
-    const DF64 df64;
-    const hn::Half<DF32> half;
-    const auto x = Load(df, in);
-    Store(hn::PromoteTo(df64, hn::LowerHalf(half, x)), df64, out);
-    Store(hn::PromoteTo(df64, hn::UpperHalf(half, x)), df64, out + hn::Lanes(df64) * 8);
   } else if constexpr (kType == DataType::kFloat16 && kHasFloat16) {
     const hn::Rebind<hwy::float16_t, DF32> df16;
-    const Like<std::uint16_t, D32> d16;
-    Store(hn::BitCast(d16, hn::DemoteTo(df16, Load(df, in))), d16, out);
-  } else if constexpr (kType == DataType::kBfloat16) {
-    StoreCodes<DataType::kUint16>(d, Float32ToBfloat16(d, Load(d, in)), out);
-  } else if constexpr (kType == DataType::kFloat8E8M0) {
-    StoreCodes<DataType::kUint8>(d, Float32ToE8M0(d, Load(d, in), args), out);
-  } else if constexpr (row.is_float()) {
-    constexpr DataType kCarrier = row.bits > 8 ? DataType::kUint16 : DataType::kUint8;
-    StoreCodes<kCarrier>(d, Float32ToMiniFloat<kType>(d, Load(d, in), args), out);
-  } else if constexpr (kType == DataType::kBool) {
-    const auto magnitude = hn::And(Load(d, in), hn::Set(d, 0x7FFFFFFFu));
-    StoreCodes<DataType::kUint8>(d, hn::Min(magnitude, hn::Set(d, 1u)), out);
+    const Like<std::uint16_t, D32> half;
+    Store(hn::BitCast(half, hn::DemoteTo(df16, x.low)), half, out);
+    Store(hn::BitCast(half, hn::DemoteTo(df16, x.high)), half, out + hn::Lanes(d32) * 2);
   } else if constexpr (row.bits == 64) {
     const DF64 df64;
     const D64 d64;
     const hn::Half<DF32> half;
-    const auto x = Load(df, in);
-    const auto low = hn::PromoteTo(df64, hn::LowerHalf(half, x));
-    const auto high = hn::PromoteTo(df64, hn::UpperHalf(half, x));
-    Store(Float64ToInteger<false>(low, args), d64, out);
-    Store(Float64ToInteger<false>(high, args), d64, out + hn::Lanes(d64) * 8);
+    const hn::VFromD<DF64> quarters[4] = {hn::PromoteTo(df64, hn::LowerHalf(half, x.low)),
+                                          hn::PromoteTo(df64, hn::UpperHalf(half, x.low)),
+                                          hn::PromoteTo(df64, hn::LowerHalf(half, x.high)),
+                                          hn::PromoteTo(df64, hn::UpperHalf(half, x.high))};
+    for (std::size_t i = 0; i < 4; ++i) {
+      std::byte* at = out + i * hn::Lanes(df64) * 8;
+      if constexpr (row.is_float()) {
+        Store(quarters[i], df64, at);
+      } else {
+        Store(Float64ToInteger<false>(quarters[i], args), d64, at);
+      }
+    }
   } else {
-    StoreCodes<kType>(d, Float32ToInteger<(row.bits < 8)>(Load(df, in), args), out);
+    StoreLowBits<CodeOf<kType>>(EncodeFloat32Vector<kType>(x.low, args),
+                                EncodeFloat32Vector<kType>(x.high, args), out);
   }
 }
 
-// float64 lanes to float32, integers and bool. The steps take a vector of float64.
+// Two float64 vectors to float32, integers and bool.
 template <DataType kType>
-HWY_INLINE void EncodeFloat64Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+HWY_INLINE void EncodeFloat64(hn::VFromD<DF64> low, hn::VFromD<DF64> high, std::byte* out,
+                              const EncodeArgs& args) {
   constexpr const TypeInfo& row = detail::Row(kType);
-  const DF64 df;
-  const D64 d;
-  const auto x = Load(df, in);
+  const DF64 df64;
+  const D64 d64;
+  const D32 d32;
   if constexpr (kType == DataType::kFloat32) {
-    const Like<float, DF64> df32;
-    Store(hn::DemoteTo(df32, x), df32, out);
-  } else if constexpr (kType == DataType::kBool) {
-    // Not(Eq): NaN is true, and Highway leaves open what Ne says of it.
-    const auto nonzero = hn::Not(hn::Eq(x, hn::Zero(df)));
-    const auto one = hn::IfThenElseZero(hn::RebindMask(d, nonzero), hn::Set(d, 1ull));
-    StoreCodes<DataType::kUint8>(d, one, out);
+    const Like<float, DF64> half;
+    Store(hn::DemoteTo(half, low), half, out);
+    Store(hn::DemoteTo(half, high), half, out + hn::Lanes(df64) * 4);
+  } else if constexpr (row.bits == 64) {
+    Store(Float64ToInteger<false>(low, args), d64, out);
+    Store(Float64ToInteger<false>(high, args), d64, out + hn::Lanes(df64) * 8);
   } else {
-    StoreCodes<kType>(d, Float64ToInteger<(row.bits < 8)>(x, args), out);
+    hn::VFromD<D32> code;
+    if constexpr (kType == DataType::kBool) {
+      // Not(Eq): NaN is true, and Highway leaves open what Ne says of it.
+      const auto zero = hn::Zero(df64);
+      const auto truth = [&](auto x) HWY_ATTR {
+        return hn::BitCast(d32, hn::VecFromMask(df64, hn::Not(hn::Eq(x, zero))));
+      };
+      code = hn::And(hn::ConcatEven(d32, truth(high), truth(low)), hn::Set(d32, 1u));
+    } else {
+      code = KeepCode<kType>(Float64sToInteger32<(row.bits < 8)>(low, high, args));
+    }
+    Store(Narrow<CodeOf<kType>>(d32, code), Like<CodeOf<kType>, D32>(), out);
   }
 }
 

@@ -17,19 +17,19 @@ namespace {
 template <DataType kType>
 void EncodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
                         const EncodeArgs& args) {
-  const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
-    EncodeFloat32Step<kType>(from, to, args);
-  };
-  ForEachVector<4, sizeof(CodeOf<kType>)>(in, out, n, EncodeFloat32Lanes<kType>(), step);
+  const auto step = [&args](const std::byte* from, std::byte* to)
+                        HWY_ATTR { EncodeFloat32<kType>(LoadFloat32s(from), to, args); };
+  ForEachVector<4, sizeof(CodeOf<kType>)>(in, out, n, Float32sLanes(), step);
 }
 
 template <DataType kType>
 void EncodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n,
                         const EncodeArgs& args) {
   const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
-    EncodeFloat64Step<kType>(from, to, args);
+    const DF64 d;
+    EncodeFloat64<kType>(Load(d, from), Load(d, from + hn::Lanes(d) * 8), to, args);
   };
-  ForEachVector<8, sizeof(CodeOf<kType>)>(in, out, n, hn::Lanes(DF64()), step);
+  ForEachVector<8, sizeof(CodeOf<kType>)>(in, out, n, 2 * hn::Lanes(DF64()), step);
 }
 
 }  // namespace

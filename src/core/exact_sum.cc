@@ -63,7 +63,8 @@ double ExactSum::Value() const {
   if (top == 0) return 0.0;
   --top;
   // The highest set bit, in units of 2^-1074, and the lowest bit a double there keeps.
-  const std::size_t highest = top * 32 + (63 - static_cast<std::size_t>(std::countl_zero(digits[top])));
+  const std::size_t highest =
+      top * 32 + (63 - static_cast<std::size_t>(std::countl_zero(digits[top])));
   const std::size_t lowest = highest > 52 ? highest - 52 : 0;
   const auto bit = [&](std::size_t i) { return (digits[i / 32] >> (i % 32)) & 1; };
   std::uint64_t kept = 0;

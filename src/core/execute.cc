@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <vector>
 
 #include "core/fp_environment.h"
@@ -66,15 +67,16 @@ struct SlicedRun {
   const Bound& bound;
   const CastOptions& options;
   const Job& job;
-  std::uint64_t head;         // elements before the first multiple of the block
+  std::uint64_t head;          // elements before the first multiple of the block
   std::uint64_t slice_blocks;  // blocks in a slice
   std::size_t slices;
   std::vector<LossMeter>* meters;  // of slices 1 ..., where measured
   std::atomic<Target>* ran;
 
   std::uint64_t SliceBegin(std::size_t slice) const {
-    return slice == 0 ? 0
-                      : std::min(job.n, head + static_cast<std::uint64_t>(slice) * slice_blocks * kBlock);
+    return slice == 0
+               ? 0
+               : std::min(job.n, head + static_cast<std::uint64_t>(slice) * slice_blocks * kBlock);
   }
 
   Target RunSlice(std::size_t slice) const {
@@ -104,10 +106,11 @@ std::size_t CountSlices(const Bound& bound, const Job& job, const Executor* exec
       job.loss != nullptr ? kLeastParallelBytesWithLoss : kLeastParallelBytes;
   if (job.n / 8 * bits < least) return 1;
   // Two slices of a packed destination must not share a byte.
-  if ((job.destination_first + head) * static_cast<std::uint64_t>(bound.to->bits) % 8 != 0) return 1;
+  if ((job.destination_first + head) * static_cast<std::uint64_t>(bound.to->bits) % 8 != 0)
+    return 1;
   const std::uint64_t blocks = (job.n - head) / kBlock;
-  return static_cast<std::size_t>(
-      std::clamp<std::uint64_t>(executor->Concurrency() * kSlicesPerThread, 1, std::max<std::uint64_t>(blocks, 1)));
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(
+      executor->Concurrency() * kSlicesPerThread, 1, std::max<std::uint64_t>(blocks, 1)));
 }
 
 Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Executor* executor,
@@ -130,7 +133,7 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Ex
   }
   const std::uint64_t blocks = (job.n - head) / kBlock;
   std::atomic<Target> slices_ran = Target::kBest;
-  SlicedRun run = {bound,  options,  job,        head, (blocks + slices - 1) / slices,
+  SlicedRun run = {bound,  options, job,        head, (blocks + slices - 1) / slices,
                    slices, &meters, &slices_ran};
   executor->ParallelFor(slices, &SlicedRun::Task, &run);
   if (job.loss != nullptr) {
@@ -176,16 +179,31 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
     const core::FpEnvironment environment;
     loss->Begin(run.loss_index);
   }
-  const core::Job job = {source.data(), source_first, destination.data(), destination_first,
-                         n,             loss,         run.loss_index};
-  return core::RunJob(bound, options_, job, run.executor, run.ran);
+  std::optional<LossMeter> before;
+  LossMeter::State* const whole = loss;
+  if (loss != nullptr && loss->GoesBack(run.loss_index)) {
+    try {
+      before.emplace(from_, to_, options_);
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::kOutOfMemory);
+    }
+    loss = before->state();
+  }
+  const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
+                         loss,          run.loss_index};
+  const Status status = core::RunJob(bound, options_, job, run.executor, run.ran);
+  if (before && status.ok()) {
+    const core::FpEnvironment environment;
+    whole->Append(*loss);
+  }
+  return status;
 }
 
 Status Cast(DataType from, std::span<const std::byte> source, DataType to,
             std::span<std::byte> destination, std::uint64_t n, const CastOptions& options,
             const RunOptions& run) {
   CastPlan plan;
-  Status status = CastPlan::Bind(from, to, options, &plan);
+  Status status = CastPlan::BindFor(n, from, to, options, &plan, Target::kBest);
   if (!status.ok()) return status;
   status = plan.Run(source, 0, destination, 0, n, run);
   if (!status.ok() || n == 0) return status;

@@ -79,8 +79,7 @@ HWY_INLINE void ConvertIntegerStep(const std::byte* in, std::byte* out) {
   }
 }
 
-template <IntegerShape kFrom, IntegerShape kTo>
-HWY_INLINE std::size_t ConvertIntegerLanes() {
+template <IntegerShape kFrom, IntegerShape kTo> HWY_INLINE std::size_t ConvertIntegerLanes() {
   constexpr int kWide =
       kFrom.carrier_bits() > kTo.carrier_bits() ? kFrom.carrier_bits() : kTo.carrier_bits();
   return hn::Lanes(hn::ScalableTag<CarrierOf<kWide>>());

@@ -30,14 +30,17 @@ struct EncodeArgs {
   std::uint32_t e8m0_least = 0;
   std::uint32_t e8m0_below = 0;
   std::uint32_t e8m0_above = 0;
-  // Float to integer, integer_overflow=saturate: x >= high gives high_code, x <= low gives low_code.
-  // Under wrap both limits are NaN, which no x reaches.
+  // Float to integer, integer_overflow=saturate: x >= high gives high_code, x <= low gives
+  // low_code.
+  bool saturates = false;
   float high32 = 0;
   float low32 = 0;
   double high64 = 0;
   double low64 = 0;
   std::uint64_t high_code = 0;
   std::uint64_t low_code = 0;
+  // Both sides of at most eight bits: the result of every code, by the scalar codec.
+  std::uint8_t table[256] = {};
 };
 
 // One stage over n elements of one code (or intermediate) each: uint8, 16, 32 or 64 by the row's
@@ -57,7 +60,7 @@ struct Job {
   std::byte* destination;
   std::uint64_t destination_first;
   std::uint64_t n;
-  LossMeter::State* loss;      // or null
+  LossMeter::State* loss;  // or null
   std::uint64_t loss_index;
 };
 
@@ -67,10 +70,10 @@ struct Bound {
   const Kernels* kernels = nullptr;
   const TypeInfo* from = nullptr;
   const TypeInfo* to = nullptr;
-  Stage first = nullptr;   // both null: a copy of codes
-  Stage second = nullptr;  // null: `first` does it all
-  Unpack unpack = nullptr;  // packed source
-  Pack pack = nullptr;      // packed destination
+  Stage first = nullptr;         // both null: a copy of codes
+  Stage second = nullptr;        // null: `first` does it all
+  Unpack unpack = nullptr;       // packed source
+  Pack pack = nullptr;           // packed destination
   Stage source_value = nullptr;  // to float64, for loss
   Stage result_value = nullptr;
   bool floating = false;  // the stages need the floating-point environment
@@ -90,6 +93,8 @@ struct Kernels {
   Stage encode_f32[kRows];      // null for float32 itself
   Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
   Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
+  Stage fused[kRows][kRows];    // both stages in one, for the pairs on the list; else null
+  Stage look_up[kRows];         // by EncodeArgs::table, from types of at most eight bits
   Stage value_f64[kRows];       // to float64 from any type; null for float64 itself
   Unpack unpack[kRows];
   Pack pack[kRows];

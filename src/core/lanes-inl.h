@@ -29,45 +29,42 @@ using DF32 = hn::ScalableTag<float>;
 using DF64 = hn::ScalableTag<double>;
 
 // As many lanes of another type; as many bytes of half a vector.
-template <class T, class D>
-using Like = hn::Rebind<T, D>;
+template <class T, class D> using Like = hn::Rebind<T, D>;
 
 // What a code of a type is carried in between stages: packed types one code a byte.
 template <DataType kType>
-using CodeOf = std::conditional_t<
-    detail::Row(kType).bits <= 8, std::uint8_t,
-    std::conditional_t<detail::Row(kType).bits == 16, std::uint16_t,
-                       std::conditional_t<detail::Row(kType).bits == 32, std::uint32_t,
-                                          std::uint64_t>>>;
+using CodeOf =
+    std::conditional_t<detail::Row(kType).bits <= 8, std::uint8_t,
+                       std::conditional_t<detail::Row(kType).bits == 16, std::uint16_t,
+                                          std::conditional_t<detail::Row(kType).bits == 32,
+                                                             std::uint32_t, std::uint64_t>>>;
 
 // Buffers of the library's callers are bytes without alignment.
-template <class D>
-HWY_INLINE hn::VFromD<D> Load(D d, const std::byte* p) {
+template <class D> HWY_INLINE hn::VFromD<D> Load(D d, const std::byte* p) {
   return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(p));
 }
-template <class D>
-HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
+template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
 
 // Calls step(in, out) for each `lanes` elements of kInBytes and kOutBytes. A step reads all it
 // needs of its elements before it writes.
 template <std::size_t kInBytes, std::size_t kOutBytes, class Step>
-HWY_INLINE void ForEachVector(const std::byte* in, std::byte* out, std::size_t n,
-                              std::size_t lanes, const Step& step) {
+HWY_INLINE void ForEachVector(const std::byte* in, std::byte* out, std::size_t n, std::size_t lanes,
+                              const Step& step) {
   std::size_t i = 0;
   for (; i + lanes <= n; i += lanes) step(in + i * kInBytes, out + i * kOutBytes);
   if (i == n) return;
-  alignas(64) std::byte tail_in[64 * 8] = {};
-  alignas(64) std::byte tail_out[64 * 8];
+  alignas(64) std::byte tail_in[HWY_MAX_BYTES * kInBytes];
+  alignas(64) std::byte tail_out[HWY_MAX_BYTES * kOutBytes];
+  std::memset(tail_in, 0, lanes * kInBytes);
   std::memcpy(tail_in, in + i * kInBytes, (n - i) * kInBytes);
   step(tail_in, tail_out);
   std::memcpy(out + i * kOutBytes, tail_out, (n - i) * kOutBytes);
 }
 
 // Integer lanes narrowed to their low bits, as unsigned lanes.
-template <class T, class D, class V>
-HWY_INLINE hn::VFromD<Like<T, D>> Narrow(D, V v) {
+template <class T, class D, class V> HWY_INLINE hn::VFromD<Like<T, D>> Narrow(D, V v) {
   if constexpr (sizeof(T) == sizeof(hn::TFromD<D>)) {
     return v;
   } else {

@@ -82,9 +82,8 @@ inline void MeasureStretch(const double* x_values, const double* y_values, std::
       stretch->compared_nonzero += hn::CountTrue(d, hn::And(both, nonzero));
 
       // Divisions only where the largest relative error may grow.
-      const auto candidate =
-          hn::And(hn::And(hn::Gt(error, zero), nonzero),
-                  hn::Ge(error, hn::Mul(relative_filter, magnitude)));
+      const auto candidate = hn::And(hn::And(hn::Gt(error, zero), nonzero),
+                                     hn::Ge(error, hn::Mul(relative_filter, magnitude)));
       if (HWY_UNLIKELY(!hn::AllFalse(d, candidate))) {
         const auto relative = hn::IfThenElseZero(candidate, hn::Div(error, magnitude));
         const double largest = hn::GetLane(hn::MaxOfLanes(d, relative));

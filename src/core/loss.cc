@@ -151,7 +151,8 @@ double Difference(const Exact& x, const Exact& y) {
 double DecibelsOfRatio(double signal, double noise) {
   if (noise == 0) return kInfinity;
   if (signal == 0) return -kInfinity;
-  if (signal == kInfinity || noise == kInfinity) return signal == noise ? kNone : signal == kInfinity ? kInfinity : -kInfinity;
+  if (signal == kInfinity || noise == kInfinity)
+    return signal == noise ? kNone : signal == kInfinity ? kInfinity : -kInfinity;
   int signal_exponent = 0;
   int noise_exponent = 0;
   double ratio = std::frexp(signal, &signal_exponent) / std::frexp(noise, &noise_exponent);
@@ -257,6 +258,7 @@ void LossMeter::State::CloseBlock() {
 void LossMeter::State::Advance(std::size_t n, std::uint64_t index) {
   elements += n;
   next_index = index + n;
+  if (next_index > end_index) end_index = next_index;
   if (next_index % kLossBlock == 0) CloseBlock();
 }
 
@@ -264,11 +266,9 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
                                   std::uint64_t index) {
   for (std::size_t k = 0; k < n; ++k) {
     const std::uint64_t at = index + k;
-    const LossExample example = {at,
-                                 core::ReadCode(view.source, view.source_first + i + k,
-                                                view.from->bits),
-                                 core::ReadCode(view.result, view.result_first + i + k,
-                                                view.to->bits)};
+    const LossExample example = {
+        at, core::ReadCode(view.source, view.source_first + i + k, view.from->bits),
+        core::ReadCode(view.result, view.result_first + i + k, view.to->bits)};
     const core::Exact x = core::ExactOf(example.source_code, *view.from);
     const core::Exact y = core::ExactOf(example.result_code, *view.to);
     const auto count = [&](Loss loss) {
@@ -364,8 +364,7 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
     if (counts[kind] == 0) {
-      first[kind] =
-          first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
+      first[kind] = first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
     }
     counts[kind] += stretch.counts[kind];
   }
@@ -374,14 +373,14 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
   };
   if (stretch.compared != 0 && stretch.max_abs_error > max_abs_error) {
     max_abs_error = stretch.max_abs_error;
-    max_abs_example = first_where([&](std::size_t k) {
-      return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error;
-    });
+    max_abs_example = first_where(
+        [&](std::size_t k) { return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error; });
   }
   if (stretch.compared_nonzero != 0 && stretch.max_rel_error > max_rel_error) {
     max_rel_error = stretch.max_rel_error;
     max_rel_example = first_where([&](std::size_t k) {
-      return finite_pair(k) && x[k] != 0 && std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
+      return finite_pair(k) && x[k] != 0 &&
+             std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
     });
   }
   compared += stretch.compared;
@@ -412,13 +411,15 @@ void LossMeter::State::Merge(const State& other) {
   }
   const auto take_larger = [&](double theirs, const LossExample& their_example, double* ours,
                                LossExample* our_example) {
-    if (theirs > *ours || (theirs == *ours && theirs >= 0 && earlier(their_example, *our_example))) {
+    if (theirs > *ours ||
+        (theirs == *ours && theirs >= 0 && earlier(their_example, *our_example))) {
       *ours = theirs;
       *our_example = their_example;
     }
   };
   take_larger(closed.max_abs_error, closed.max_abs_example, &max_abs_error, &max_abs_example);
   take_larger(closed.max_rel_error, closed.max_rel_example, &max_rel_error, &max_rel_example);
+  if (closed.end_index > end_index) end_index = closed.end_index;
   if (elements == 0) from = closed.from;
   if (from != closed.from) from = DataType::kUndefined;
   elements += closed.elements;

@@ -21,13 +21,13 @@ struct LossParams {
   // x >= beyond_high or x <= beyond_low; NaN where there is no such value.
   double beyond_high = 0;
   double beyond_low = 0;
-  double least_normal = 0;     // of the destination; 0 where it has no subnormals
-  bool wraps = false;          // a finite value beyond gives its low bits
+  double least_normal = 0;  // of the destination; 0 where it has no subnormals
+  bool wraps = false;       // a finite value beyond gives its low bits
   bool to_float = false;
-  bool nan_undefined = false;     // ONNX leaves NaN open for this pair
-  bool beyond_undefined = false;  // ... and values beyond the range
+  bool nan_undefined = false;      // ONNX leaves NaN open for this pair
+  bool beyond_undefined = false;   // ... and values beyond the range
   bool no_zero_undefined = false;  // ... and zero and negatives (to e8m0)
-  bool wide = false;           // a 64-bit integer stands on a side: a double may not hold it
+  bool wide = false;               // a 64-bit integer stands on a side: a double may not hold it
 };
 
 LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options);
@@ -92,11 +92,15 @@ struct LossMeter::State {
   double open_squares[core::kLossSums] = {};
   double open_errors[core::kLossSums] = {};
   std::uint64_t next_index = 0;  // where the last run stopped
+  std::uint64_t end_index = 0;   // past the highest index seen
 
   // Whether a run may begin at `index`.
   bool Continues(std::uint64_t index) const {
     return index % core::kLossBlock == 0 || (elements != 0 && index == next_index);
   }
+  // Whether a run at `index` would see elements before some already seen. Examples are of the
+  // lowest index, so such a run gathers into a state of its own, to be appended.
+  bool GoesBack(std::uint64_t index) const { return index < end_index; }
   // Begins a run at `index`: closes the open block where it does not go on.
   void Begin(std::uint64_t index);
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a

@@ -1,7 +1,8 @@
 // Between packed 6-, 4- and 2-bit elements and one code a byte. Included once per target.
 //
-// Element i stands in bits i*w to i*w + w - 1 from the least significant bit of byte 0. Four elements
-// of any of the widths end at a byte's end, so from a multiple of four on whole bytes are moved.
+// Element i stands in bits i*w to i*w + w - 1 from the least significant bit of byte 0. Four
+// elements of any of the widths end at a byte's end, so from a multiple of four on whole bytes are
+// moved.
 //
 // SPDX-License-Identifier: Apache-2.0
 #if defined(TENSORCAST_SRC_CORE_PACKING_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -18,8 +19,8 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 inline constexpr std::uint64_t kWholeBytes = 4;  // elements
 
-// One byte of packed elements to a lane of 8/kBits codes: the byte, and copies of it shifted so that
-// each element reaches its own byte.
+// One byte of packed elements to a lane of 8/kBits codes: the byte, and copies of it shifted so
+// that each element reaches its own byte.
 template <int kBits>
 HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::byte* codes) {
   std::size_t i = 0;
@@ -43,7 +44,8 @@ HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::
       Store(hn::And(hn::Or(two, hn::ShiftLeft<12>(two)), mask), d, codes + i);
     }
   } else {
-    // Three bytes to a lane of four codes, 16 codes at a time.
+    // Three bytes to a lane of four codes, 16 codes at a time: wider vectors, put together from
+    // pieces of twelve bytes, were measured to be slower.
     static_assert(kBits == 6);
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
@@ -52,8 +54,8 @@ HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::
     const auto spread = hn::Load(d8, kSpread);
     // Loads 16 bytes for 12: stop where that would pass the end.
     for (; i + 24 <= n; i += 16) {
-      const auto bytes = hn::BitCast(
-          d32, hn::TableLookupBytesOr0(Load(d8, packed + i / 4 * 3), spread));
+      const auto bytes =
+          hn::BitCast(d32, hn::TableLookupBytesOr0(Load(d8, packed + i / 4 * 3), spread));
       const auto first = hn::And(bytes, hn::Set(d32, 0x3Fu));
       const auto second = hn::And(hn::ShiftLeft<2>(bytes), hn::Set(d32, 0x3F00u));
       const auto third = hn::And(hn::ShiftLeft<4>(bytes), hn::Set(d32, 0x3F0000u));
@@ -88,8 +90,8 @@ HWY_INLINE std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byt
     static_assert(kBits == 6);
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
-    alignas(16) static constexpr std::uint8_t kGather[16] = {0, 1,  2,  4,  5,    6,    8,    9,
-                                                             10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
+    alignas(16) static constexpr std::uint8_t kGather[16] = {
+        0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 0x80, 0x80, 0x80, 0x80};
     const auto gather = hn::Load(d8, kGather);
     // Stores 16 bytes for 12: stop where that would pass the end.
     for (; i + 24 <= n; i += 16) {

@@ -15,8 +15,6 @@ namespace tensorcast {
 namespace core {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // The largest float not above x: a bound of the form v <= x keeps its meaning in float32.
 float FloorToFloat(double x) {
   const auto nearest = std::bit_cast<float>(static_cast<std::uint32_t>(
@@ -60,10 +58,9 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     args.e8m0_above = saturate ? nan - 1 : nan;
   }
   if (to.is_integer()) {
-    args.high32 = args.low32 = std::numeric_limits<float>::quiet_NaN();
-    args.high64 = args.low64 = std::numeric_limits<double>::quiet_NaN();
     if (from.is_float() && options.integer_overflow == IntegerOverflow::kSaturate) {
       const LossParams range = MakeLossParams(from, to, options);
+      args.saturates = true;
       args.high64 = range.beyond_high;
       args.low64 = range.beyond_low;
       args.high32 = static_cast<float>(range.beyond_high);  // 2^k or 2^k - 1/2: exact
@@ -82,6 +79,26 @@ const Kernels* FindKernels(Target target) {
     if (kernels->target == target) return kernels;
   }
   return nullptr;
+}
+
+// A table serves narrow codes best, once it has been filled: that takes as long as some thousand
+// elements.
+constexpr std::uint64_t kLeastForTable = 4096;
+
+bool WantsTable(const TypeInfo& from, const TypeInfo& to, std::uint64_t n) {
+  return n >= kLeastForTable && from.bits <= 8 && to.bits <= 8 &&
+         ChooseRoute(from, to) == Route::kFloat32;
+}
+
+void BindTable(const CastOptions& options, Bound* bound) {
+  const auto from = static_cast<std::size_t>(detail::RowIndex(bound->from->type));
+  for (std::uint64_t code = 0; code <= detail::LowMask(bound->from->bits); ++code) {
+    bound->args.table[code] =
+        static_cast<std::uint8_t>(detail::CastCode(*bound->from, *bound->to, code, options));
+  }
+  bound->first = bound->kernels->look_up[from];
+  bound->second = nullptr;
+  bound->floating = false;
 }
 
 void BindStages(Bound* bound) {
@@ -105,6 +122,10 @@ void BindStages(Bound* bound) {
     case Route::kFloat64: set(kernels.decode_f64[from], kernels.encode_f64[to]); break;
     case Route::kOddFloat64: set(kernels.decode_odd_f64[from], kernels.encode_f64[to]); break;
   }
+  if (kernels.fused[from][to] != nullptr) {
+    bound->first = kernels.fused[from][to];
+    bound->second = nullptr;
+  }
 }
 
 }  // namespace
@@ -117,6 +138,12 @@ const CastPlan::Bound* CastPlan::bound() const {
 
 Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, CastPlan* plan,
                       Target target) {
+  return BindFor(UINT64_MAX, from, to, options, plan, target);
+}
+
+// n: about how many elements the plan will cast.
+Status CastPlan::BindFor(std::uint64_t n, DataType from, DataType to, const CastOptions& options,
+                         CastPlan* plan, Target target) {
   static_assert(sizeof(Bound) <= sizeof(CastPlan::bound_));
   static_assert(std::is_trivially_copyable_v<Bound>);
   if (plan == nullptr) return Status(StatusCode::kNullPointer);
@@ -140,6 +167,9 @@ Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, Ca
     bound->args = core::MakeEncodeArgs(*from_row, *to_row, options);
   }
   core::BindStages(bound);
+  if (bound->first != nullptr && core::WantsTable(*from_row, *to_row, n)) {
+    core::BindTable(options, bound);
+  }
   return Status();
 }
 
@@ -153,7 +183,8 @@ std::span<const Target> Targets() {
       Target list[8] = {};
       std::size_t size = 0;
     } found;
-    for (const core::Kernels* kernels : core::AllKernels()) found.list[found.size++] = kernels->target;
+    for (const core::Kernels* kernels : core::AllKernels())
+      found.list[found.size++] = kernels->target;
     return found;
   }();
   return {targets.list, targets.size};

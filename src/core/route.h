@@ -13,12 +13,12 @@
 namespace tensorcast::core {
 
 enum class Route : std::uint8_t {
-  kIdentity,      // copy the codes
-  kInteger,       // integers and bool modulo 2^width
-  kFloat32,       // decode exactly into float32, encode with the one rounding
-  kOddFloat32,    // round to odd into float32, then to the destination: equal to one rounding
-  kFloat64,       // through float64, where decoding or encoding is exact
-  kOddFloat64,    // round to odd into float64, then to float32
+  kIdentity,    // copy the codes
+  kInteger,     // integers and bool modulo 2^width
+  kFloat32,     // decode exactly into float32, encode with the one rounding
+  kOddFloat32,  // round to odd into float32, then to the destination: equal to one rounding
+  kFloat64,     // through float64, where decoding or encoding is exact
+  kOddFloat64,  // round to odd into float64, then to float32
 };
 
 // Every value of the type is a float32.

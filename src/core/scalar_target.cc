@@ -26,15 +26,15 @@ void CastAndMeasure(const Bound& bound, const CastOptions& options, const Job& j
   std::uint64_t done = 0;
   while (done < job.n) {
     const std::uint64_t index = job.loss_index + done;
-    const auto n = static_cast<std::size_t>(
-        std::min<std::uint64_t>(job.n - done, kBlock - index % kBlock));
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - done, kBlock - index % kBlock));
     for (std::size_t k = 0; k < n; ++k) {
       WriteCode(kept, k, bound.from->bits,
                 ReadCode(job.source, job.source_first + done + k, bound.from->bits));
     }
     CastElements(bound, options, job, done, done + n);
-    const LossView view = {bound.from,      bound.to, kept, 0,
-                           job.destination, job.destination_first + done};
+    const LossView view = {bound.from, bound.to,        kept,
+                           0,          job.destination, job.destination_first + done};
     job.loss->AddExactly(view, 0, n, index);
     done += n;
   }
@@ -59,6 +59,8 @@ constexpr Kernels kScalar = {
     .encode_f32 = {},
     .encode_f64 = {},
     .integer = {},
+    .fused = {},
+    .look_up = {},
     .value_f64 = {},
     .unpack = {},
     .pack = {},

@@ -19,14 +19,15 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 void FillDecodeStages(Kernels* kernels);
 void FillEncodeStages(Kernels* kernels);
+void FillFusedStages(Kernels* kernels);
 void FillIntegerStages(Kernels* kernels);
 
 // Calls fill(std::integral_constant<std::size_t, row>) for every row of the type table.
-template <class Fill>
-void ForEachRow(const Fill& fill) {
+template <class Fill> void ForEachRow(const Fill& fill) {
   [&]<std::size_t... kRow>(std::index_sequence<kRow...>) {
     (fill(std::integral_constant<std::size_t, kRow>()), ...);
-  }(std::make_index_sequence<kRows>());
+  }
+  (std::make_index_sequence<kRows>());
 }
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

@@ -12,6 +12,7 @@
 #include "core/loss-inl.h"
 #include "core/packing-inl.h"
 #include "core/stages-inl.h"
+#include "core/table-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -31,9 +32,9 @@ constexpr Target kThisTarget = Target::kNeon;
 
 // Buffers of a block between stages; small enough for the first-level cache.
 struct BlockBuffers {
-  alignas(64) std::byte source_codes[kBlock];       // unpacked
+  alignas(64) std::byte source_codes[kBlock];  // unpacked
   alignas(64) std::byte intermediate[kBlock * 8];
-  alignas(64) std::byte result_codes[kBlock];       // to be packed
+  alignas(64) std::byte result_codes[kBlock];  // to be packed
 };
 
 HWY_INLINE std::uint64_t BytesOf(const TypeInfo& row) {
@@ -61,9 +62,8 @@ HWY_INLINE void RunStages(const Bound& bound, const std::byte* codes, std::size_
 }
 
 // Casts elements [i, i + n), at most a block; gives their codes, one a carrier.
-HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job,
-                                      const std::byte* codes, std::uint64_t i, std::size_t n,
-                                      BlockBuffers* buffers) {
+HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job, const std::byte* codes,
+                                      std::uint64_t i, std::size_t n, BlockBuffers* buffers) {
   if (bound.pack != nullptr) {
     RunStages(bound, codes, n, buffers->result_codes, buffers->intermediate);
     bound.pack(buffers->result_codes, n, job.destination, job.destination_first + i);
@@ -86,8 +86,8 @@ void Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs
 // Where a block of the source is read for examples: itself, or a copy where the cast is in place.
 LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size_t n,
                   std::byte* kept) {
-  LossView view = {bound.from,      bound.to, job.source, job.source_first + i, job.destination,
-                   job.destination_first + i};
+  LossView view = {bound.from,           bound.to,        job.source,
+                   job.source_first + i, job.destination, job.destination_first + i};
   if (job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
       job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8) {
     const auto bits = static_cast<std::uint64_t>(bound.from->bits);
@@ -146,12 +146,31 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   }
 }
 
+// Codes of equal width that begin at a byte's beginning on both sides: bytes are moved, and the
+// last elements, which may share a byte with others, go alone.
+bool CopyPacked(const Bound& bound, const Job& job) {
+  const auto bits = static_cast<std::uint64_t>(bound.from->bits);
+  if (bound.first != nullptr || bound.pack == nullptr || job.source_first * bits % 8 != 0 ||
+      job.destination_first * bits % 8 != 0) {
+    return false;
+  }
+  const std::uint64_t whole = job.n / 4 * 4;
+  std::memmove(job.destination + job.destination_first * bits / 8,
+               job.source + job.source_first * bits / 8, whole * bits / 8);
+  for (std::uint64_t i = whole; i < job.n; ++i) {
+    WriteCode(job.destination, job.destination_first + i, bound.to->bits,
+              ReadCode(job.source, job.source_first + i, bound.from->bits));
+  }
+  return true;
+}
+
 Target Run(const Bound& bound, const CastOptions&, const Job& job) {
   BlockBuffers buffers;
   if (job.loss != nullptr) {
     RunMeasured(bound, job, &buffers);
     return kThisTarget;
   }
+  if (CopyPacked(bound, job)) return kThisTarget;
   // Without packing and an intermediate nothing needs a block.
   const bool whole = bound.unpack == nullptr && bound.pack == nullptr && bound.second == nullptr;
   const std::uint64_t step = whole ? job.n : kBlock;
@@ -171,9 +190,14 @@ const Kernels* TargetKernels() {
     filled.run = &Run;
     FillDecodeStages(&filled);
     FillEncodeStages(&filled);
+    FillFusedStages(&filled);
     FillIntegerStages(&filled);
     for (std::size_t i = 0; i < kRows; ++i) {
-      switch (detail::kTypeTable[i].bits) {
+      const int bits = detail::kTypeTable[i].bits;
+      filled.look_up[i] = bits == 8   ? &LookUpStage<8>
+                          : bits == 6 ? &LookUpStage<6>
+                                      : &LookUpStage<4>;
+      switch (bits) {
         case 2:
           filled.unpack[i] = &UnpackCodes<2>;
           filled.pack[i] = &PackCodes<2>;

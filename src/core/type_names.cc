@@ -14,8 +14,8 @@ namespace {
 
 using Alias = std::pair<std::string_view, DataType>;
 
-// Beside the canonical and the ONNX names, folded (see Fold). Sources: numpy and ml_dtypes, PyTorch,
-// safetensors, JAX, GGUF, C.
+// Beside the canonical and the ONNX names, folded (see Fold). Sources: numpy and ml_dtypes,
+// PyTorch, safetensors, JAX, GGUF, C.
 constexpr Alias kAliases[] = {
     {"f32", DataType::kFloat32},
     {"fp32", DataType::kFloat32},

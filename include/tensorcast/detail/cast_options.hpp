@@ -24,7 +24,8 @@ enum class IntegerOverflow : std::uint8_t { kWrap = 0, kSaturate = 1 };
 // Inf to the FNUZ types under Saturate::kTrue: the largest finite value, or NaN.
 enum class FnuzInfinity : std::uint8_t { kMax = 0, kNan = 1 };
 
-// NaN to float4e2m1, float6e2m3, float6e3m2: the zero of the opposite sign, or the largest positive.
+// NaN to float4e2m1, float6e2m3, float6e3m2: the zero of the opposite sign, or the largest
+// positive.
 enum class FiniteOnlyNan : std::uint8_t { kZero = 0, kMax = 1 };
 
 // How numbers are printed: as numpy up to 2.2, or as ONNX Runtime.

@@ -65,8 +65,7 @@ constexpr std::uint64_t OverflowResult(const TypeInfo& to, bool negative, bool i
                                        const CastOptions& options) {
   const std::uint64_t sign = negative ? SignBit(to) : 0;
   const bool saturate =
-      to.non_finite == NonFinite::kNone ||
-      (to.bits == 8 && options.saturate == Saturate::kTrue);
+      to.non_finite == NonFinite::kNone || (to.bits == 8 && options.saturate == Saturate::kTrue);
   if (!saturate) {
     return to.non_finite == NonFinite::kIeee ? sign | AllOnesExponent(to)
                                              : CanonicalNan(to, negative);
@@ -95,7 +94,7 @@ constexpr Unpacked DecodeFloat(std::uint64_t code, const TypeInfo& row) {
   const std::uint64_t magnitude = code & MagnitudeMask(row);
   const std::uint64_t mantissa = code & LowMask(row.mantissa_bits);
   const int exponent_field = static_cast<int>(magnitude >> row.mantissa_bits);
-  const bool nan = row.non_finite == NonFinite::kIeee ? magnitude > AllOnesExponent(row)
+  const bool nan = row.non_finite == NonFinite::kIeee         ? magnitude > AllOnesExponent(row)
                    : row.non_finite == NonFinite::kNanAllOnes ? magnitude == MagnitudeMask(row)
                    : row.non_finite == NonFinite::kNanNegativeZero ? code == SignBit(row)
                                                                    : false;
@@ -164,8 +163,8 @@ constexpr std::uint64_t EncodeFloat(const Unpacked& value, const TypeInfo& to,
   const int least_exponent = 1 - to.bias;
   const int exponent = value_exponent > least_exponent ? value_exponent : least_exponent;
   const int shift = exponent - to.mantissa_bits - value.exponent;
-  const std::uint64_t kept = shift >= 0 ? ShiftRightTiesToEven(value.significand, shift)
-                                        : value.significand << -shift;
+  const std::uint64_t kept =
+      shift >= 0 ? ShiftRightTiesToEven(value.significand, shift) : value.significand << -shift;
   // `kept` holds the leading bit of a normal number, which adds 1 to the exponent field; a carry
   // out of the mantissa adds 1 more: both are the right thing.
   const std::uint64_t magnitude =

@@ -49,10 +49,10 @@ enum class TypeClass : std::uint8_t { kBool, kUnsigned, kSigned, kFloat, kString
 
 // How a floating format spells what is not a number (LLVM's fltSemantics makes the same split).
 enum class NonFinite : std::uint8_t {
-  kIeee,          // all-ones exponent: mantissa 0 is Inf, anything else NaN
-  kNanAllOnes,    // no Inf; NaN is all exponent and mantissa bits set
+  kIeee,             // all-ones exponent: mantissa 0 is Inf, anything else NaN
+  kNanAllOnes,       // no Inf; NaN is all exponent and mantissa bits set
   kNanNegativeZero,  // no Inf, no -0; NaN is the code of -0 (the FNUZ formats)
-  kNone,          // neither Inf nor NaN (finite-only)
+  kNone,             // neither Inf nor NaN (finite-only)
 };
 
 // One row: everything the library knows of a type's bits.
@@ -76,23 +76,24 @@ struct TypeInfo {
   constexpr bool is_packed() const { return bits != 0 && bits < 8; }
   constexpr bool has_infinity() const { return is_float() && non_finite == NonFinite::kIeee; }
   constexpr bool has_nan() const { return is_float() && non_finite != NonFinite::kNone; }
-  constexpr bool is_fnuz() const {
-    return is_float() && non_finite == NonFinite::kNanNegativeZero;
-  }
+  constexpr bool is_fnuz() const { return is_float() && non_finite == NonFinite::kNanNegativeZero; }
 };
 
 namespace detail {
 
 constexpr TypeInfo IntegerRow(DataType type, std::string_view name, std::string_view onnx_name,
                               TypeClass type_class, int bits) {
-  return {type, name, onnx_name, type_class, bits, 0, 0, 0, NonFinite::kNone,
-          type_class == TypeClass::kSigned, true};
+  return {type, name, onnx_name, type_class,       bits,
+          0,    0,    0,         NonFinite::kNone, type_class == TypeClass::kSigned,
+          true};
 }
 
 constexpr TypeInfo FloatRow(DataType type, std::string_view name, std::string_view onnx_name,
                             int exponent_bits, int mantissa_bits, int bias, NonFinite non_finite) {
-  return {type, name, onnx_name, TypeClass::kFloat, 1 + exponent_bits + mantissa_bits,
-          exponent_bits, mantissa_bits, bias, non_finite, true, true};
+  return {
+      type,          name,          onnx_name, TypeClass::kFloat, 1 + exponent_bits + mantissa_bits,
+      exponent_bits, mantissa_bits, bias,      non_finite,        true,
+      true};
 }
 
 inline constexpr std::array<TypeInfo, 26> kTypeTable = {{
@@ -103,8 +104,8 @@ inline constexpr std::array<TypeInfo, 26> kTypeTable = {{
     IntegerRow(DataType::kInt16, "int16", "INT16", TypeClass::kSigned, 16),
     IntegerRow(DataType::kInt32, "int32", "INT32", TypeClass::kSigned, 32),
     IntegerRow(DataType::kInt64, "int64", "INT64", TypeClass::kSigned, 64),
-    {DataType::kString, "string", "STRING", TypeClass::kString, 0, 0, 0, 0, NonFinite::kNone,
-     false, false},
+    {DataType::kString, "string", "STRING", TypeClass::kString, 0, 0, 0, 0, NonFinite::kNone, false,
+     false},
     IntegerRow(DataType::kBool, "bool", "BOOL", TypeClass::kBool, 8),
     FloatRow(DataType::kFloat16, "float16", "FLOAT16", 5, 10, 15, NonFinite::kIeee),
     FloatRow(DataType::kFloat64, "float64", "DOUBLE", 11, 52, 1023, NonFinite::kIeee),
