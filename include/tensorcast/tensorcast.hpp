@@ -6,14 +6,13 @@
 //
 //   std::vector<float> weights = ...;
 //   std::vector<tensorcast::float8e4m3fn> small(weights.size());
-//   tensorcast::Status status = tensorcast::Cast(std::span<const float>(weights),
-//   std::span(small));
+//   auto status = tensorcast::Cast(std::span<const float>(weights), std::span(small));
 //
 // For many casts of one kind bind a CastPlan once and run it. To learn what was lost, pass a
 // LossMeter in RunOptions. To use several threads, pass an Executor.
 //
-// Run does not allocate, but where it measures loss with several threads or out of order. The library
-// never logs, throws, exits or reads the environment, and has no global state.
+// Run does not allocate, but where it measures loss with several threads or out of order. The
+// library never logs, throws, exits or reads the environment, and has no global state.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_TENSORCAST_HPP_
@@ -97,8 +96,8 @@ constexpr std::string_view TypeName(DataType type) {
   return info == nullptr ? std::string_view("undefined") : info->name;
 }
 
-// The type a name stands for, in every spelling users know and without regard to case, '_', '-'
-// and '.': float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
+// The type a name stands for, in every spelling users know and without regard to case, '_', '-',
+// '.' and blanks: float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
 // torch.bfloat16, numpy's <f4 ...
 TENSORCAST_API std::optional<DataType> ParseType(std::string_view name);
 
@@ -198,8 +197,7 @@ struct LossReport {
   DataType to = DataType::kUndefined;
   std::uint64_t elements = 0;
   std::uint64_t counts[kLossKinds] = {};
-  // The first element (lowest index) of each kind; meaningful where its count is not zero. After
-  // Merge: that of the meter merged into, where it had one.
+  // The first element (lowest index) of each kind; meaningful where its count is not zero.
   LossExample first[kLossKinds] = {};
   // Errors, in double, over the elements finite on both sides (`compared` of them).
   std::uint64_t compared = 0;

@@ -399,6 +399,7 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
 }
 
 void LossMeter::State::Merge(const State& other) {
+  if (other.elements == 0) return;
   State closed = other;
   closed.CloseBlock();
   const auto earlier = [](const LossExample& a, const LossExample& b) { return a.index < b.index; };
