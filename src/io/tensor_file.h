@@ -12,6 +12,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -43,8 +44,8 @@ std::string Escape(std::string_view text);
 
 // One tensor as its file declares it.
 struct TensorInfo {
-  std::string name;    // any bytes the file held; escape before showing
-  std::string dtype;   // as the file spells it
+  std::string name;                      // any bytes the file held; escape before showing
+  std::string dtype;                     // as the file spells it
   DataType type = DataType::kUndefined;  // kUndefined: no type of ours, passed through as bytes
   std::vector<std::uint64_t> shape;      // in elements; empty for a scalar
   std::uint64_t elements = 0;            // the checked product of the shape
@@ -80,14 +81,16 @@ class TensorWriter {
   virtual ~TensorWriter() = default;  // without Commit: removes what was written
   // Writes bytes of a tensor's dense form at `offset`, as TensorReader::Read gives them. Each byte
   // is written once. Safe to call from several threads. Throws Error.
-  virtual void Write(std::size_t tensor, std::uint64_t offset,
-                     std::span<const std::byte> data) = 0;
+  virtual void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) = 0;
   // Syncs, and gives the file its final name. Call once, after everything is written.
   virtual void Commit() = 0;
   virtual std::uint64_t file_bytes() const = 0;
   // How another program reads what this format cannot say by itself, e.g. npy's
   // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
   virtual std::string reading_hint() const { return {}; }
+  // Something the user should know of how the file is written ("removed .x.npy... , left by a run
+  // that was killed"; "__metadata__ is not kept").
+  virtual std::vector<std::string> notes() const { return {}; }
 };
 
 struct OpenOptions {

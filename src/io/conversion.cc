@@ -1,0 +1,276 @@
+// The streaming job: chunks of whole loss blocks, taken in order by as many workers as there are
+// threads, each with its own reused buffers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/conversion.h"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+
+namespace tensorcast::io {
+namespace {
+
+constexpr std::uint64_t kBlock = 1024;  // the loss grid: chunks begin at its multiples
+// 1024 elements of any width, and a whole number of elements of every width: 6 bits need the 3.
+constexpr std::uint64_t kCopyGrain = 3 * 1024;
+// Input and output of a chunk together. Small enough to stay in a core's cache between its three
+// stages, large enough that a system call is cheap beside its copy.
+constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;
+// Fewer bytes than this per worker would leave no room for a block of the widest pair.
+constexpr std::uint64_t kLeastChunkBytes = std::uint64_t{64} << 10;
+
+constexpr std::uint64_t CeilDivide(std::uint64_t a, std::uint64_t b) {
+  return a / b + (a % b != 0);
+}
+
+void Check(Status status, const TensorInfo& info) {
+  if (status.ok()) return;
+  throw Error(
+      status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
+      Escape(info.name) + ": " + std::string(status.message()));
+}
+
+// One destination of one tensor: its plan and what its chunks have measured so far.
+struct Cast {
+  const CastPlan* plan = nullptr;
+  std::size_t total = 0;  // index of its destination in the run's totals
+  std::unique_ptr<LossMeter> meter;
+};
+
+struct Job {
+  const TensorInfo* info = nullptr;
+  std::size_t tensor = 0;
+  std::size_t output = 0;
+  std::vector<Cast> casts;        // empty: copied
+  std::uint64_t chunk_units = 0;  // elements, or bytes of a copied tensor
+  std::uint64_t units = 0;        // in all
+  std::uint64_t first_chunk = 0;  // in the run's order
+  std::uint64_t chunks_pending = 0;
+};
+
+class Run {
+ public:
+  Run(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
+      const ConversionOptions& options)
+      : reader_(reader), writer_(writer), options_(options) {
+    const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
+    const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
+    workers_ =
+        static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
+    chunk_bytes_ = std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / workers_);
+    result_.losses.resize(jobs.size());
+    jobs_.reserve(jobs.size());
+    for (const TensorJob& job : jobs) Add(job);
+    if (chunks_ < workers_) workers_ = static_cast<std::size_t>(chunks_);
+  }
+
+  ConversionResult Execute() {
+    if (workers_ > 1) {
+      options_.executor->ParallelFor(
+          workers_, [](void* self, std::size_t) { static_cast<Run*>(self)->Work(); }, this);
+    } else if (workers_ == 1) {
+      Work();
+    }
+    if (error_) std::rethrow_exception(error_);
+    if (IsInterrupted()) throw Interrupted();
+    for (const std::unique_ptr<LossMeter>& total : totals_) {
+      result_.totals.push_back(total->Report());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void Add(const TensorJob& request) {
+    Job job;
+    job.tensor = request.tensor;
+    job.output = request.output;
+    job.info = &reader_.contents().tensors.at(request.tensor);
+    std::vector<LossReport>& losses = result_.losses[jobs_.size()];
+    if (request.to.empty()) {
+      job.units = job.info->bytes;
+      job.chunk_units = std::max(kCopyGrain, chunk_bytes_ / kCopyGrain * kCopyGrain);
+    } else {
+      job.units = job.info->elements;
+      std::uint64_t widest = 0;
+      for (const DataType to : request.to) {
+        widest = std::max<std::uint64_t>(widest, AddCast(job, to));
+      }
+      if (options_.measure) losses.resize(request.to.size());
+      const auto bits = static_cast<std::uint64_t>(FindType(job.info->type)->bits);
+      job.chunk_units = std::max(kBlock, chunk_bytes_ * 8 / (bits + widest) / kBlock * kBlock);
+    }
+    job.first_chunk = chunks_;
+    job.chunks_pending = CeilDivide(job.units, job.chunk_units);
+    chunks_ += job.chunks_pending;
+    total_bytes_ += job.info->bytes;
+    jobs_.push_back(std::move(job));
+    if (jobs_.back().chunks_pending == 0) Finish(jobs_.back());  // no element
+  }
+
+  // Binds one destination; returns its width.
+  std::uint64_t AddCast(Job& job, DataType to) {
+    Cast cast;
+    const auto [place, is_new] = plans_.try_emplace({job.info->type, to});
+    cast.plan = &place->second;
+    if (is_new) {
+      Check(CastPlan::Bind(job.info->type, to, options_.cast, &place->second, options_.target),
+            *job.info);
+    }
+    if (options_.measure) {
+      const auto same = std::find(total_types_.begin(), total_types_.end(), to);
+      cast.total = static_cast<std::size_t>(same - total_types_.begin());
+      if (same == total_types_.end()) {
+        total_types_.push_back(to);
+        totals_.push_back(std::make_unique<LossMeter>(job.info->type, to, options_.cast));
+      }
+    }
+    job.casts.push_back(std::move(cast));
+    return static_cast<std::uint64_t>(FindType(to)->bits);
+  }
+
+  bool IsInterrupted() const {
+    return options_.interrupted && options_.interrupted->load(std::memory_order_relaxed);
+  }
+
+  // A worker: takes chunks in order until there are none. No exception leaves it.
+  void Work() noexcept {
+    std::uint64_t chunk = 0;
+    try {
+      std::vector<std::byte> in, out;
+      while (!IsInterrupted() && !failed_.load(std::memory_order_relaxed)) {
+        chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
+        if (chunk >= chunks_) return;
+        DoChunk(chunk, in, out);
+      }
+    } catch (...) {
+      // Chunks are handed out in order, and one that is begun is ended: when any fails, all before
+      // it have been begun, so the lowest failure is the same however the threads run.
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!error_ || chunk < error_chunk_) {
+        error_ = std::current_exception();
+        error_chunk_ = chunk;
+      }
+      failed_.store(true, std::memory_order_relaxed);
+    }
+  }
+
+  Job& JobOf(std::uint64_t chunk) {
+    const auto after = std::upper_bound(
+        jobs_.begin(), jobs_.end(), chunk,
+        [](std::uint64_t value, const Job& job) { return value < job.first_chunk; });
+    // Jobs without a chunk share their successor's first_chunk and stand before it.
+    return *std::prev(after);
+  }
+
+  void DoChunk(std::uint64_t chunk, std::vector<std::byte>& in, std::vector<std::byte>& out) {
+    Job& job = JobOf(chunk);
+    const std::uint64_t first = (chunk - job.first_chunk) * job.chunk_units;
+    const std::uint64_t n = std::min(job.chunk_units, job.units - first);
+    std::uint64_t read = n;
+    std::uint64_t written = n;
+    std::vector<std::unique_ptr<LossMeter>> meters;
+    if (job.casts.empty()) {
+      if (writer_ != nullptr) {
+        const std::span<std::byte> bytes = Resize(in, n);
+        reader_.Read(job.tensor, first, bytes);
+        writer_->Write(job.output, first, bytes);
+      }
+    } else {
+      read = *StorageBytes(job.info->type, n);
+      const std::span<std::byte> source = Resize(in, read);
+      reader_.Read(job.tensor, *StorageBytes(job.info->type, first), source);
+      for (const Cast& cast : job.casts) {
+        written = CastChunk(job, cast, source, first, n, out, meters);
+      }
+    }
+    Report(job, meters, read, writer_ != nullptr ? written : 0);
+  }
+
+  std::uint64_t CastChunk(const Job& job, const Cast& cast, std::span<const std::byte> source,
+                          std::uint64_t first, std::uint64_t n, std::vector<std::byte>& out,
+                          std::vector<std::unique_ptr<LossMeter>>& meters) {
+    const DataType to = cast.plan->to();
+    const std::span<std::byte> result = Resize(out, *StorageBytes(to, n));
+    // The buffer is reused and a run leaves the bits after its last element alone: the pad bits.
+    result.back() = std::byte{0};
+    RunOptions run;
+    if (options_.measure) {
+      meters.push_back(std::make_unique<LossMeter>(job.info->type, to, options_.cast));
+      run.loss = meters.back().get();
+      run.loss_index = first;
+    }
+    Check(cast.plan->Run(source, 0, result, 0, n, run), *job.info);
+    if (writer_ != nullptr) writer_->Write(job.output, *StorageBytes(to, first), result);
+    return result.size();
+  }
+
+  // Grows a worker's buffer, never shrinks it: chunks of one run differ little.
+  static std::span<std::byte> Resize(std::vector<std::byte>& buffer, std::uint64_t bytes) {
+    if (buffer.size() < bytes) buffer.resize(static_cast<std::size_t>(bytes));
+    return std::span(buffer).first(static_cast<std::size_t>(bytes));
+  }
+
+  // Adds a finished chunk to its tensor, and a finished tensor to the totals.
+  void Report(Job& job, std::vector<std::unique_ptr<LossMeter>>& meters, std::uint64_t read,
+              std::uint64_t written) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < meters.size(); ++i) {
+      std::unique_ptr<LossMeter>& whole = job.casts[i].meter;
+      if (whole == nullptr) {
+        whole = std::move(meters[i]);
+      } else {
+        Check(whole->Merge(*meters[i]), *job.info);
+      }
+    }
+    result_.bytes_read += read;
+    result_.bytes_written += written;
+    if (--job.chunks_pending == 0) Finish(job);
+    if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
+  }
+
+  // Turns a tensor's meters into reports, and frees them: a checkpoint may have many tensors.
+  void Finish(Job& job) {
+    if (!options_.measure) return;
+    const auto index = static_cast<std::size_t>(&job - jobs_.data());
+    for (std::size_t i = 0; i < job.casts.size(); ++i) {
+      Cast& cast = job.casts[i];
+      if (cast.meter == nullptr) {
+        cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
+      }
+      result_.losses[index][i] = cast.meter->Report();
+      Check(totals_[cast.total]->Merge(*cast.meter), *job.info);
+      cast.meter.reset();
+    }
+  }
+
+  const TensorReader& reader_;
+  TensorWriter* const writer_;
+  const ConversionOptions& options_;
+  std::size_t workers_ = 1;
+  std::uint64_t chunk_bytes_ = 0;
+  std::map<std::pair<DataType, DataType>, CastPlan> plans_;
+  std::vector<Job> jobs_;
+  std::uint64_t chunks_ = 0;
+  std::uint64_t total_bytes_ = 0;
+  std::atomic<std::uint64_t> next_chunk_{0};
+  std::atomic<bool> failed_{false};
+  std::mutex mutex_;  // guards all below, and the jobs' meters
+  std::exception_ptr error_;
+  std::uint64_t error_chunk_ = 0;
+  std::vector<DataType> total_types_;
+  std::vector<std::unique_ptr<LossMeter>> totals_;
+  ConversionResult result_;
+};
+
+}  // namespace
+
+ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
+                               TensorWriter* writer, const ConversionOptions& options) {
+  return Run(reader, jobs, writer, options).Execute();
+}
+
+}  // namespace tensorcast::io

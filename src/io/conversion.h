@@ -1,0 +1,72 @@
+// The streaming job: read → cast and measure → write, chunk by chunk, in bounded memory.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_CONVERSION_H_
+#define TENSORCAST_SRC_IO_CONVERSION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::io {
+
+// One tensor of a run.
+struct TensorJob {
+  std::size_t tensor = 0;  // its index in the reader's contents
+  std::size_t output = 0;  // its index in the writer's contents; unused without a writer
+  // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
+  // without, each is measured on the same read.
+  std::vector<DataType> to;
+};
+
+struct Progress {
+  std::uint64_t bytes_done = 0;  // of the input's tensors
+  std::uint64_t bytes_total = 0;
+  std::size_t tensor = 0;  // index in the reader's contents of a tensor in work
+};
+
+struct ConversionOptions {
+  CastOptions cast;
+  Target target = Target::kBest;
+  bool measure = true;           // gather a LossReport for every cast
+  Executor* executor = nullptr;  // none: the calling thread alone
+  // What all buffers together may take. It bounds the chunks in flight and their size; the results
+  // do not depend on it.
+  std::size_t buffer_bytes = std::size_t{64} << 20;
+  const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
+  // Called after chunks, from any thread but never from two at once. Does not throw.
+  std::function<void(const Progress&)> progress;
+};
+
+struct ConversionResult {
+  // losses[job][i] is of the job's i-th type; all empty where nothing was measured.
+  std::vector<std::vector<LossReport>> losses;
+  // One report per destination type over all tensors cast to it, in the order in which the types
+  // first appear. The examples' indices are of different tensors: use those of `losses`.
+  std::vector<LossReport> totals;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+};
+
+// Thrown by RunConversion when `interrupted` became true.
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
+// Runs the jobs; `writer` is null where only the loss is wanted. Neither what is written nor any
+// report depends on the executor. Throws Error (of several, that of the first chunk in the order
+// of the jobs), Interrupted, std::bad_alloc. The caller commits the writer.
+ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
+                               TensorWriter* writer, const ConversionOptions& options);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_CONVERSION_H_

@@ -1,0 +1,28 @@
+// The parts of error messages: quoted names, numbers, one line whatever the file holds.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_ERROR_TEXT_H_
+#define TENSORCAST_SRC_IO_ERROR_TEXT_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tensorcast::io {
+
+// `text` in double quotes, escaped, and cut where it is too long for a line.
+std::string Quoted(std::string_view text);
+
+// A shape as Python writes it: [2, 3].
+std::string ShapeText(std::span<const std::uint64_t> shape);
+
+// The path of a file or its last part, as messages begin: escaped, not quoted.
+std::string PathText(std::string_view path);
+
+// "1 byte", "2 bytes".
+std::string CountText(std::uint64_t n, std::string_view what);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_ERROR_TEXT_H_

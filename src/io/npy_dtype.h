@@ -1,0 +1,43 @@
+// numpy's dtype strings (descr): which type of ours each one is, and how it is written.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_NPY_DTYPE_H_
+#define TENSORCAST_SRC_IO_NPY_DTYPE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::io {
+
+// How a file's elements are to be read.
+struct NpyDtype {
+  DataType type = DataType::kUndefined;
+  std::uint64_t item_bytes = 0;  // of an element in the file; 1 for types below a byte
+  bool big_endian = false;
+  std::string note;  // empty, or what the user should know of this reading
+};
+
+// Throws Error where the dtype is none of ours, or needs `assume` and there is none, or does not
+// go with it. `path` begins the messages.
+NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
+                         std::optional<DataType> assume);
+
+// The descr that a type is saved with; ml_dtypes' types are saved as void of their size.
+std::string DescrOf(DataType type);
+
+// Bytes of an element in a file: types below a byte are saved one byte each.
+constexpr std::uint64_t ItemBytes(DataType type) {
+  const TypeInfo* row = FindType(type);
+  return row == nullptr ? 0 : static_cast<std::uint64_t>(row->bits + 7) / 8;
+}
+
+// ml_dtypes' name of a type, or empty where numpy itself has it.
+std::string_view MlDtypesName(DataType type);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_NPY_DTYPE_H_

@@ -1,0 +1,297 @@
+// Reads and writes safetensors files: dense data needs nothing but an offset.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/safetensors.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "io/error_text.h"
+#include "io/safetensors_dtype.h"
+#include "io/safetensors_header.h"
+#include "io/shape.h"
+
+namespace tensorcast::io {
+namespace {
+
+constexpr std::uint64_t kLengthBytes = 8;
+constexpr std::uint64_t kAlignment = 8;  // of the data in the file
+
+std::uint64_t LittleEndian(std::span<const std::byte, kLengthBytes> bytes) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+  }
+  return value;
+}
+
+class SafetensorsReader final : public TensorReader {
+ public:
+  explicit SafetensorsReader(InputFile file)
+      : file_(std::move(file)), header_(ReadSafetensorsHeader(file_)) {}
+
+  const FileContents& contents() const override { return header_.contents; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    file_.Read(header_.offsets.at(tensor) + offset, out);
+  }
+
+ private:
+  InputFile file_;
+  SafetensorsHeader header_;
+};
+
+// ---------------------------------------------------------------------------------- writing
+
+// How one tensor is stored.
+struct Stored {
+  std::size_t rank = 0;  // of its dtype in the table; past its end: a dtype that is not in it
+  std::uint64_t bytes = 0;
+  bool packed = false;  // as U8, its type in __metadata__
+};
+
+struct Layout {
+  std::string header;                  // length, JSON and padding
+  std::vector<std::uint64_t> offsets;  // of each tensor's data in the file, as given
+  std::uint64_t file_bytes = 0;
+  bool any_packed = false;
+};
+
+class LayoutMaker {
+ public:
+  LayoutMaker(const std::string& path, const FileContents& contents)
+      : path_(path), contents_(contents) {}
+
+  Layout Make() {
+    for (const TensorInfo& info : contents_.tensors) stored_.push_back(Store(info));
+    const std::vector<std::uint32_t> order = Order();
+    Layout layout;
+    layout.header.assign(kLengthBytes, '\0');
+    layout.header += '{';
+    AppendMetadata(order, layout);
+    std::uint64_t end = 0;
+    layout.offsets.resize(order.size());
+    for (const std::uint32_t i : order) {
+      layout.offsets[i] = end;
+      AppendEntry(i, end, layout.header);
+      end += stored_[i].bytes;
+    }
+    if (layout.header.back() == ',') layout.header.pop_back();
+    layout.header += '}';
+    while (layout.header.size() % kAlignment != 0) layout.header += ' ';
+
+    const std::uint64_t length = layout.header.size() - kLengthBytes;
+    if (length > kMostHeaderBytes) {
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(path_) + ": its header would take " + std::to_string(length) +
+                      " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
+    }
+    for (std::size_t i = 0; i < kLengthBytes; ++i) {
+      layout.header[i] = static_cast<char>(length >> (8 * i) & 0xFF);
+    }
+    if (end > UINT64_MAX - layout.header.size()) TooLarge();
+    for (std::uint64_t& offset : layout.offsets) offset += layout.header.size();
+    layout.file_bytes = layout.header.size() + end;
+    return layout;
+  }
+
+ private:
+  [[noreturn]] void Fail(const TensorInfo& info, ErrorKind kind, const std::string& why) const {
+    throw Error(kind, PathText(path_) + ": tensor " + Quoted(info.name) + " " + why);
+  }
+  [[noreturn]] void TooLarge() const {
+    throw Error(ErrorKind::kUnsupported, PathText(path_) + ": its tensors take 2^64 bytes or more");
+  }
+
+  Stored Store(const TensorInfo& info) {
+    if (info.name == "__metadata__") {
+      Fail(info, ErrorKind::kUnsupported, "cannot have that name in a safetensors file");
+    }
+    if (info.fortran_order && info.shape.size() > 1) {
+      Fail(info, ErrorKind::kUnsupported,
+           "is in Fortran order, which safetensors does not have; write an .npy file");
+    }
+    Stored stored;
+    const std::optional<std::uint64_t> elements = CheckedProduct(info.shape);
+    if (!elements) {
+      Fail(info, ErrorKind::kContents,
+           "has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");
+    }
+    const SafetensorsDtype* row = nullptr;
+    if (info.type == DataType::kUndefined) {
+      row = FindDtype(info.dtype);
+      stored.bytes = info.bytes;
+      if (row != nullptr && row->type != DataType::kUndefined) {
+        Fail(info, ErrorKind::kArguments, "has the dtype " + info.dtype + " but no type");
+      }
+    } else {
+      stored.packed = NeedsPacking(info.type, *elements);
+      row = stored.packed ? FindDtype(DataType::kUint8) : FindDtype(info.type);
+      const std::optional<std::uint64_t> bytes = StorageBytes(info.type, *elements);
+      if (row == nullptr) {
+        Fail(info, ErrorKind::kUnsupported,
+             "is " + std::string(TypeName(info.type)) + ", which safetensors does not hold");
+      }
+      if (!bytes) TooLarge();
+      stored.bytes = *bytes;
+    }
+    stored.rank = row == nullptr ? std::size(kSafetensorsDtypes)
+                                 : static_cast<std::size_t>(row - kSafetensorsDtypes);
+    if (total_ > UINT64_MAX - stored.bytes) TooLarge();
+    total_ += stored.bytes;
+    return stored;
+  }
+
+  // Widest dtype first, then by name, as the reference library writes; dtypes that are not in the
+  // table, whose width is not known, come last.
+  std::vector<std::uint32_t> Order() const {
+    const std::vector<TensorInfo>& tensors = contents_.tensors;
+    const auto before = [&](std::uint32_t a, std::uint32_t b) {
+      const std::size_t unknown = std::size(kSafetensorsDtypes);
+      const std::size_t rank_a = stored_[a].rank, rank_b = stored_[b].rank;
+      if (rank_a != rank_b) return rank_b == unknown || (rank_a != unknown && rank_a > rank_b);
+      return tensors[a].name < tensors[b].name;
+    };
+    std::vector<std::uint32_t> order(tensors.size());
+    std::iota(order.begin(), order.end(), 0u);
+    std::sort(order.begin(), order.end(),
+              [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name < tensors[b].name; });
+    const auto twice = std::adjacent_find(
+        order.begin(), order.end(),
+        [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
+    if (twice != order.end()) {
+      Fail(tensors[*twice], ErrorKind::kArguments, "would stand in the file twice");
+    }
+    std::sort(order.begin(), order.end(), before);
+    return order;
+  }
+
+  // `text` as a JSON string, quotes included.
+  std::string JsonString(const std::string& text) const {
+    try {
+      return nlohmann::json(text).dump();
+    } catch (const nlohmann::json::type_error&) {
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
+    }
+  }
+
+  static std::string JsonShape(std::span<const std::uint64_t> shape) {
+    std::string text = "[";
+    for (const std::uint64_t n : shape) text += std::to_string(n) + ',';
+    if (text.back() == ',') text.pop_back();
+    return text + ']';
+  }
+
+  void AppendMetadata(const std::vector<std::uint32_t>& order, Layout& layout) const {
+    std::string packed;
+    for (const std::uint32_t i : order) {
+      if (!stored_[i].packed) continue;
+      const TensorInfo& info = contents_.tensors[i];
+      packed += packed.empty() ? '{' : ',';
+      packed += JsonString(info.name) + R"(:{"dtype":")" +
+                std::string(FindType(info.type)->onnx_name) + R"(","shape":)" +
+                JsonShape(info.shape) + '}';
+    }
+    layout.any_packed = !packed.empty();
+    std::string entries;
+    const auto append = [&](const std::string& key, const std::string& value) {
+      entries += JsonString(key) + ':' + JsonString(value) + ',';
+    };
+    // What an input said of its own packed tensors does not hold for these.
+    for (const auto& [key, value] : contents_.metadata) {
+      if (key != kPackedTypesKey) append(key, value);
+    }
+    if (layout.any_packed) append(std::string(kPackedTypesKey), packed + '}');
+    if (entries.empty()) return;
+    entries.back() = '}';
+    layout.header += R"("__metadata__":{)" + entries + ',';
+  }
+
+  void AppendEntry(std::uint32_t i, std::uint64_t begin, std::string& header) const {
+    const TensorInfo& info = contents_.tensors[i];
+    const Stored& stored = stored_[i];
+    const bool is_known = stored.rank < std::size(kSafetensorsDtypes);
+    header += JsonString(info.name) + R"(:{"dtype":)" +
+              (is_known ? '"' + std::string(kSafetensorsDtypes[stored.rank].name) + '"'
+                        : JsonString(info.dtype)) +
+              R"(,"shape":)" +
+              (stored.packed ? '[' + std::to_string(stored.bytes) + ']' : JsonShape(info.shape)) +
+              R"(,"data_offsets":[)" + std::to_string(begin) + ',' +
+              std::to_string(begin + stored.bytes) + "]},";
+  }
+
+  const std::string& path_;
+  const FileContents& contents_;
+  std::vector<Stored> stored_;  // as the contents' tensors
+  std::uint64_t total_ = 0;
+};
+
+class SafetensorsWriter final : public TensorWriter {
+ public:
+  SafetensorsWriter(const std::string& path, Layout layout, const CreateOptions& options)
+      : file_(path, layout.file_bytes, options),
+        offsets_(std::move(layout.offsets)),
+        file_bytes_(layout.file_bytes),
+        any_packed_(layout.any_packed) {
+    file_.Write(0, std::as_bytes(std::span(layout.header)));
+  }
+
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+    file_.Write(offsets_.at(tensor) + offset, data);
+  }
+  void Commit() override { file_.Commit(); }
+  std::uint64_t file_bytes() const override { return file_bytes_; }
+  std::vector<std::string> notes() const override { return file_.notes(); }
+  std::string reading_hint() const override {
+    if (!any_packed_) return {};
+    return "tensors without a safetensors dtype are stored as packed U8, low bits first; their "
+           "types and shapes are in __metadata__[\"" +
+           std::string(kPackedTypesKey) + "\"]";
+  }
+
+ private:
+  OutputFile file_;
+  std::vector<std::uint64_t> offsets_;
+  std::uint64_t file_bytes_;
+  bool any_packed_;
+};
+
+}  // namespace
+
+bool LooksLikeSafetensors(std::span<const std::byte> head) {
+  if (head.size() <= kLengthBytes) return false;
+  return LittleEndian(head.first<kLengthBytes>()) <= kMostHeaderBytes &&
+         head[kLengthBytes] == std::byte{'{'};
+}
+
+std::unique_ptr<TensorReader> OpenSafetensors(InputFile file, const OpenOptions& options) {
+  if (options.assume_type) {
+    throw Error(ErrorKind::kArguments, PathText(file.path()) +
+                                           ": is a safetensors file, which names its types; " +
+                                           "--assume-type is for .npy files that do not");
+  }
+  return std::make_unique<SafetensorsReader>(std::move(file));
+}
+
+std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
+                                                const CreateOptions& options) {
+  Layout layout = LayoutMaker(path, contents).Make();
+  contents = {};  // a checkpoint may have many tensors: of the list only the offsets stay
+  return std::make_unique<SafetensorsWriter>(path, std::move(layout), options);
+}
+
+std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
+                               const CreateOptions& options) {
+  const std::uint64_t bytes = LayoutMaker(path, contents).Make().file_bytes;
+  CheckOutput(path, bytes, options);
+  return bytes;
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,83 @@
+// Files as the operating system gives them. The only file of the project that calls it is
+// system.cc.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_SYSTEM_H_
+#define TENSORCAST_SRC_IO_SYSTEM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::io {
+
+// A regular file, open for reading. Its size is that at opening: what is appended later is not
+// seen, and a file that becomes shorter is an error where the missing bytes are read.
+class InputFile {
+ public:
+  explicit InputFile(const std::string& path);
+  InputFile(InputFile&& other) noexcept;
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  InputFile& operator=(InputFile&&) = delete;
+  ~InputFile();
+
+  const std::string& path() const { return path_; }
+  std::uint64_t size() const { return size_; }
+
+  // Fills `out` from `offset`; offset + out.size() <= size(). Safe to call from several threads.
+  void Read(std::uint64_t offset, std::span<std::byte> out) const;
+
+ private:
+  std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+// Throws where a file of `bytes` cannot be created at `path`: it exists (and is not to be
+// replaced), is a directory or a device, is one of the inputs by any name, its directory is
+// missing, or the disk has no room.
+void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptions& options);
+
+// A file that is written beside its final name and gets that name in Commit. Whatever ends before
+// leaves nothing under the final name; the destructor removes the temporary file, and one that a
+// killed process left is removed when the same output is written again.
+class OutputFile {
+ public:
+  // Checks as CheckOutput does, then creates the temporary file and reserves its room.
+  OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options);
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  ~OutputFile();
+
+  const std::string& path() const { return path_; }
+
+  // Safe to call from several threads.
+  void Write(std::uint64_t offset, std::span<const std::byte> data);
+  // Syncs the file, gives it its final name and syncs the directory. Call once.
+  void Commit();
+  // What was done beside writing: a stale temporary file that was removed.
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ private:
+  void RemoveStale();
+  void CreateTemporary();
+  void Reserve(std::uint64_t bytes);
+  void Discard() noexcept;
+
+  std::string path_;
+  std::string directory_;  // of path_: "." where it has none
+  std::string name_;       // its last part
+  bool overwrite_ = false;
+  std::string temporary_;  // path of the temporary file; empty: there is none
+  int descriptor_ = -1;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_SYSTEM_H_
