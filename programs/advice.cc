@@ -1,0 +1,205 @@
+// Advice from magnitudes: which type would have held what this one lost.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "conversion_summary.h"
+#include "name_pattern.h"
+#include "quantities.h"
+#include "terminal.h"
+#include "type_range.h"
+
+namespace tensorcast::tool {
+namespace {
+
+constexpr std::size_t kLinesAtMost = 3;
+constexpr std::size_t kNameColumns = 40;
+// A type suits values when this many of them fit between its smallest normal and their root mean
+// square: of normally distributed ones 90 % then are normal.
+constexpr double kNormalBelowRms = 8;
+
+// What went wrong with a tensor; the first that holds.
+enum class Problem { kNan, kInfinity, kBeyond, kWrapped, kIntegerZeros, kBelow, kCoarse };
+
+std::optional<Problem> ProblemOf(const CastTensor& tensor) {
+  const LossReport& loss = tensor.loss;
+  if (Judge(loss) == Verdict::kGood) return std::nullopt;
+  if (FindType(tensor.to)->is_integer()) {
+    if (loss.count(Loss::kWrapped) > 0) return Problem::kWrapped;
+    if (loss.count(Loss::kToZero) > 0 && FindType(tensor.info->type)->is_float()) {
+      return Problem::kIntegerZeros;
+    }
+    return std::nullopt;
+  }
+  if (!FindType(tensor.to)->is_float() || !FindType(tensor.info->type)->is_float()) {
+    return std::nullopt;
+  }
+  if (loss.count(Loss::kNanLost) > 0) return Problem::kNan;
+  if (loss.count(Loss::kToLimit) + loss.count(Loss::kToInfinity) + loss.count(Loss::kToNan) > 0) {
+    return loss.amax > RangeOf(tensor.to).max ? Problem::kBeyond : Problem::kInfinity;
+  }
+  if (2 * (loss.count(Loss::kToZero) + loss.count(Loss::kToSubnormal)) > loss.elements) {
+    return Problem::kBelow;
+  }
+  return Problem::kCoarse;
+}
+
+// The signal-to-noise ratio that rounding alone leaves of normal values of a type, in dB: measured
+// on normally distributed values; each bit of significand gives 6.02 dB.
+double RoundingDecibel(const TypeInfo& row) { return 13.4 + 6.02 * row.mantissa_bits; }
+
+bool Suits(const TypeInfo& row, Problem problem, const LossReport& loss) {
+  const TypeRange range = RangeOf(row.type);
+  if (loss.finite > 0 && range.max < loss.amax) return false;
+  if (loss.sum_squares > 0) {  // over the values that stayed finite
+    const double rms = std::sqrt(loss.sum_squares / static_cast<double>(loss.compared));
+    if (range.min_normal * kNormalBelowRms > rms) return false;
+  }
+  if (problem == Problem::kNan && !row.has_nan()) return false;
+  if (problem == Problem::kInfinity && !row.has_infinity()) return false;
+  const double expected = RoundingDecibel(row);
+  return expected >= kPoorDecibel && (std::isinf(loss.snr_db) || expected > loss.snr_db);
+}
+
+// The narrowest type that would hold the tensor better, the most precise of several; nothing where
+// only the source's own type does.
+const TypeInfo* BetterType(const CastTensor& tensor, Problem problem) {
+  const TypeInfo* from = FindType(tensor.info->type);
+  const TypeInfo* to = FindType(tensor.to);
+  const TypeInfo* best = nullptr;
+  for (const TypeInfo& row : Types()) {
+    if (!row.is_float() || !row.has_sign || row.is_fnuz() != to->is_fnuz()) {
+      // The FNUZ formats belong to some accelerators: stay with the family in use, but for the
+      // types that have no such variant.
+      if (!row.is_float() || !row.has_sign || row.is_fnuz() || row.bits <= 8) continue;
+    }
+    if (row.bits >= from->bits || row.type == tensor.to || !Suits(row, problem, tensor.loss)) {
+      continue;
+    }
+    if (best == nullptr || row.bits < best->bits ||
+        (row.bits == best->bits && row.mantissa_bits > best->mantissa_bits)) {
+      best = &row;
+    }
+  }
+  return best;
+}
+
+std::string Description(Problem problem, const CastTensor& worst, bool plural) {
+  const std::string_view type = TypeName(worst.to);
+  switch (problem) {
+    case Problem::kNan:
+      return fmt::format("{} NaN, which {} has not", plural ? "hold" : "holds", type);
+    case Problem::kInfinity:
+      return fmt::format("{} Inf, which {} has not", plural ? "hold" : "holds", type);
+    case Problem::kBeyond:
+      return fmt::format("{} {}, beyond {}'s {}", plural ? "reach" : "reaches",
+                         MagnitudeText(worst.loss.amax), type,
+                         MagnitudeText(RangeOf(worst.to).max));
+    case Problem::kBelow:
+      return fmt::format("{} below {}'s normal range", plural ? "lie" : "lies", type);
+    case Problem::kWrapped:
+    case Problem::kIntegerZeros:
+    case Problem::kCoarse: break;
+  }
+  return fmt::format("{} {}", plural ? "are too fine for" : "is too fine for", type);
+}
+
+// A glob without control characters, which would do something to a terminal or a shell.
+std::string Pastable(std::string glob) {
+  for (char& c : glob) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) c = '?';
+  }
+  return io::Escape(glob);
+}
+
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+// Tensors with the same problem, destination and way out.
+struct Group {
+  Problem problem;
+  DataType to;
+  const TypeInfo* better;
+  std::vector<const CastTensor*> tensors;  // worst first
+};
+
+std::string WayOut(const Group& group, const std::vector<CastTensor>& cast) {
+  const CastTensor& worst = *group.tensors.front();
+  if (group.better != nullptr && 2 * group.tensors.size() > cast.size()) {
+    return fmt::format("try --to {}", group.better->name);
+  }
+  const std::string& name = worst.info->name;
+  const std::string layers = LayerGlob(name);
+  const NamePattern in_layers(layers);
+  const auto ill = std::count_if(group.tensors.begin(), group.tensors.end(), [&](const auto* one) {
+    return in_layers.Matches(one->info->name);
+  });
+  const auto all = std::count_if(cast.begin(), cast.end(), [&](const CastTensor& one) {
+    return in_layers.Matches(one.info->name);
+  });
+  // One rule for the same place in every layer, unless it would take many that are well.
+  const std::string glob = Pastable(ill > 1 && 2 * ill > all ? layers : GlobLiteral(name));
+  return group.better != nullptr
+             ? fmt::format("try --rule {}",
+                           ShellQuoted(fmt::format("{}={}", glob, group.better->name)))
+             : fmt::format("try --exclude {}", ShellQuoted(glob));
+}
+
+std::string Line(const Group& group, const std::vector<CastTensor>& cast) {
+  const CastTensor& worst = *group.tensors.front();
+  const std::size_t others = group.tensors.size() - 1;
+  const std::string_view type = TypeName(group.to);
+  if (group.problem == Problem::kWrapped) {
+    return fmt::format(
+        "values outside {} gave their low bits; --integer-overflow saturate gives "
+        "its limits",
+        type);
+  }
+  if (group.problem == Problem::kIntegerZeros) {
+    return fmt::format("a cast to {} scales nothing; a float8 type keeps small values", type);
+  }
+  return fmt::format("{}{} {}; {}", Shorten(io::Escape(worst.info->name), kNameColumns),
+                     others > 0 ? fmt::format(" and {} more", others) : "",
+                     Description(group.problem, worst, others > 0), WayOut(group, cast));
+}
+
+}  // namespace
+
+std::vector<std::string> Advice(const ConversionSummary& summary) {
+  std::vector<Group> groups;
+  for (const CastTensor* tensor : WorstFirst(summary.cast)) {
+    const std::optional<Problem> problem = ProblemOf(*tensor);
+    if (!problem) continue;
+    const TypeInfo* better = BetterType(*tensor, *problem);
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.problem == *problem && group.to == tensor->to && group.better == better;
+    });
+    if (same != groups.end()) {
+      same->tensors.push_back(tensor);
+    } else {
+      groups.push_back({*problem, tensor->to, better, {tensor}});
+    }
+  }
+  std::vector<std::string> lines;
+  for (const Group& group : groups) {
+    if (lines.size() == kLinesAtMost) break;
+    lines.push_back(Line(group, summary.cast));
+  }
+  return lines;
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,356 @@
+// tensorcast bench: every pair beside a copy of the same shape.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "bench_pair.h"
+#include "build_info.h"
+#include "cast_flags.h"
+#include "commands.h"
+#include "copy_of_shape.h"
+#include "process.h"
+#include "quantities.h"
+#include "terminal.h"
+#include "text_table.h"
+#include "type_argument.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using io::Error;
+using io::ErrorKind;
+
+struct BenchFlags {
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+  std::vector<std::string> sizes;
+  std::string bytes;
+  unsigned rounds = 9;
+  std::string target = "best";
+  std::string csv;
+  bool loss = false;
+};
+
+constexpr const char* kDescription =
+    R"(Measure casts beside a copy of the same shape, interleaved in one process, on one thread.
+
+Examples:
+  tensorcast bench --size l2
+  tensorcast bench --from float32 --to bfloat16,float8e4m3fn
+  tensorcast bench --csv all_pairs.csv
+
+R is our bytes per second (read + written) over those of a copy that reads and writes as many bytes
+per element: the median of the rounds. Sizes: l2 is 256 KiB read + written, dram 512 MiB.
+)";
+
+constexpr std::uint64_t kL2Bytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kDramBytes = std::uint64_t{512} << 20;
+// Short runs are repeated within a round until they take this long: the clock's grain and a
+// scheduler's tick then weigh little.
+constexpr double kShortestSample = 200e-6;
+
+struct Size {
+  std::string name;
+  std::uint64_t bytes;  // read + written
+};
+
+struct Measurement {
+  const TypeInfo* from = nullptr;
+  const TypeInfo* to = nullptr;
+  std::string size;
+  std::uint64_t elements = 0;
+  double ratio = 0;             // R
+  double bytes_per_second = 0;  // ours, median
+  double copy_bytes_per_second = 0;
+  double goal = 0;  // 0: none
+};
+
+// Memory aligned to a page and touched, so that no measured run meets a page fault.
+class Buffer {
+ public:
+  explicit Buffer(std::uint64_t bytes) : size_(static_cast<std::size_t>(bytes)) {
+    constexpr std::size_t kPage = std::size_t{2} << 20;
+    memory_.reset(
+        static_cast<std::byte*>(std::aligned_alloc(kPage, (size_ + kPage) / kPage * kPage)));
+    if (memory_ == nullptr) throw std::bad_alloc();
+    std::fill_n(memory_.get(), size_, std::byte{1});
+  }
+  std::span<std::byte> First(std::uint64_t bytes) const {
+    return {memory_.get(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_))};
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+template <class Work> double Seconds(std::uint64_t repeats, const Work& work) {
+  const Clock::time_point begin = Clock::now();
+  for (std::uint64_t i = 0; i < repeats; ++i) work();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::uint64_t ElementsFor(const TypeInfo& from, const TypeInfo& to, std::uint64_t bytes) {
+  const auto bits = static_cast<std::uint64_t>(from.bits + to.bits);
+  return std::max<std::uint64_t>(1024, bytes * 8 / bits / 1024 * 1024);
+}
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, Target target, std::vector<Size> sizes)
+      : rounds_(flags.rounds), with_loss_(flags.loss), target_(target), sizes_(std::move(sizes)) {
+    std::uint64_t largest = 0;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    source_.emplace(largest);
+    destination_.emplace(largest);
+  }
+
+  std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
+    std::uint64_t largest = 0;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    FillWithValues(from, to,
+                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest))));
+    std::vector<Measurement> measurements;
+    for (const Size& size : sizes_) measurements.push_back(Measure(from, to, size));
+    return measurements;
+  }
+
+ private:
+  Measurement Measure(const TypeInfo& from, const TypeInfo& to, const Size& size) const {
+    CastPlan plan;
+    Check(CastPlan::Bind(from.type, to.type, {}, &plan, target_));
+    const std::uint64_t n = ElementsFor(from, to, size.bytes);
+    const std::span<const std::byte> source = source_->First(*StorageBytes(from.type, n));
+    const std::span<std::byte> destination = destination_->First(*StorageBytes(to.type, n));
+    LossMeter meter(from.type, to.type);
+    Target ran = Target::kBest;
+    RunOptions options;
+    options.ran = &ran;
+    if (with_loss_) options.loss = &meter;
+    const auto ours = [&] { Check(plan.Run(source, 0, destination, 0, n, options)); };
+    const CopyOfShape copy = CopyForWidths(from.bits, to.bits);
+    const auto theirs = [&] {
+      copy(source.data(), source.size(), destination.data(), destination.size());
+      // The copy's result is not used: keep the compiler from knowing.
+      asm volatile("" : : "r"(destination.data()) : "memory");
+    };
+    const std::uint64_t our_repeats = Repeats(ours);
+    const std::uint64_t copy_repeats = Repeats(theirs);
+    if (target_ != Target::kBest && ran != target_) {
+      throw Error(ErrorKind::kSystem, fmt::format("internal error: target {} was forced, {} ran",
+                                                  TargetName(target_), TargetName(ran)));
+    }
+    std::vector<double> ratios, our_seconds, copy_seconds;
+    for (unsigned round = 0; round < rounds_; ++round) {
+      our_seconds.push_back(Seconds(our_repeats, ours) / static_cast<double>(our_repeats));
+      copy_seconds.push_back(Seconds(copy_repeats, theirs) / static_cast<double>(copy_repeats));
+      ratios.push_back(copy_seconds.back() / our_seconds.back());
+    }
+    const auto bytes = static_cast<double>(source.size() + destination.size());
+    const double goal = with_loss_          ? 0
+                        : size.name == "l2" ? CacheGoal(from, to, ran)
+                                            : MemoryGoal(from, to);
+    return {&from,
+            &to,
+            size.name,
+            n,
+            Median(ratios),
+            bytes / Median(our_seconds),
+            bytes / Median(copy_seconds),
+            goal};
+  }
+
+  // How often to run within a round; runs once at least, which warms caches and meters.
+  template <class Work> static std::uint64_t Repeats(const Work& work) {
+    Seconds(1, work);
+    const double once = std::max(1e-9, Seconds(1, work));
+    return static_cast<std::uint64_t>(std::ceil(std::max(1.0, kShortestSample / once)));
+  }
+
+  static void Check(Status status) {
+    if (!status.ok()) throw Error(ErrorKind::kSystem, std::string(status.message()));
+  }
+
+  unsigned rounds_;
+  bool with_loss_;
+  Target target_;
+  std::vector<Size> sizes_;
+  std::optional<Buffer> source_;
+  std::optional<Buffer> destination_;
+};
+
+std::vector<const TypeInfo*> ParseTypes(const char* flag, const std::vector<std::string>& names) {
+  std::vector<const TypeInfo*> types;
+  for (const std::string& name : names) types.push_back(FindType(ParseTypeArgument(flag, name)));
+  if (!types.empty()) return types;
+  for (const TypeInfo& row : Types()) {
+    if (row.bits != 0) types.push_back(&row);
+  }
+  return types;
+}
+
+std::vector<Size> ParseSizes(const BenchFlags& flags) {
+  std::uint64_t dram = kDramBytes;
+  if (!flags.bytes.empty()) {
+    const char* end = flags.bytes.data() + flags.bytes.size();
+    const auto [stop, error] = std::from_chars(flags.bytes.data(), end, dram);
+    constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+    if (error != std::errc() || stop != end || dram < 4096 || dram > kMost) {
+      throw Error(ErrorKind::kArguments, fmt::format("--bytes: '{}' is no number from 4096 to {}",
+                                                     io::Escape(flags.bytes), kMost));
+    }
+  }
+  std::vector<Size> sizes;
+  for (const std::string& name : flags.sizes) {
+    if (name == "l2") {
+      sizes.push_back({name, kL2Bytes});
+    } else if (name == "dram") {
+      sizes.push_back({name, dram});
+    } else {
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("--size: '{}' is none of l2, dram", io::Escape(name)));
+    }
+  }
+  if (sizes.empty()) sizes = {{"l2", kL2Bytes}, {"dram", dram}};
+  return sizes;
+}
+
+std::string CpuName() {
+  std::ifstream cpus("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(cpus, line)) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+void WriteCsv(const std::string& path, const std::vector<Measurement>& measurements,
+              const BenchFlags& flags, Target target) {
+  std::ofstream csv(path);
+  csv << "# cpu: " << CpuName() << "\n# compiler: " << CompilerName()
+      << "\n# commit: " << CommitName() << "\n# target: " << TargetName(target)
+      << "\n# loss measured: " << (flags.loss ? "yes" : "no") << "\n# rounds: " << flags.rounds
+      << "\nfrom,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal\n";
+  for (const Measurement& m : measurements) {
+    csv << fmt::format("{},{},{},{},{},{:.3f},{:.0f},{:.0f},{}\n", m.from->name, m.to->name,
+                       static_cast<char>(ClassOf(*m.from, *m.to)), m.size, m.elements, m.ratio,
+                       m.bytes_per_second, m.copy_bytes_per_second,
+                       m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "");
+  }
+  csv.close();
+  if (!csv) throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be written", io::Escape(path)));
+}
+
+// Per class and size: how the ratios lie, and how many reach the goal and half of it.
+std::string Summary(const std::vector<Measurement>& measurements) {
+  TextTable table({{"class"},
+                   {"size"},
+                   {"pairs", true},
+                   {"median R", true},
+                   {"lowest R", true},
+                   {"lowest pair"},
+                   {"≥ goal", true},
+                   {"≥ goal/2", true}});
+  for (const char name : {'A', 'B', 'C', 'D', 'E'}) {
+    for (const char* size : {"l2", "dram"}) {
+      std::vector<double> ratios;
+      std::size_t reached = 0, half = 0, goals = 0;
+      const Measurement* lowest = nullptr;
+      for (const Measurement& m : measurements) {
+        if (static_cast<char>(ClassOf(*m.from, *m.to)) != name || m.size != size) continue;
+        ratios.push_back(m.ratio);
+        if (lowest == nullptr || m.ratio < lowest->ratio) lowest = &m;
+        if (m.goal == 0) continue;
+        ++goals;
+        reached += m.ratio >= m.goal ? 1 : 0;
+        half += m.ratio >= m.goal / 2 ? 1 : 0;
+      }
+      if (ratios.empty()) continue;
+      table.Add({std::string(1, name), size, fmt::format("{}", ratios.size()),
+                 fmt::format("{:.2f}", Median(ratios)), fmt::format("{:.2f}", lowest->ratio),
+                 fmt::format("{} → {}", lowest->from->name, lowest->to->name),
+                 goals == 0 ? "" : fmt::format("{}", reached),
+                 goals == 0 ? "" : fmt::format("{}", half)});
+    }
+  }
+  return "\n" + table.Render(kReportColumns, false);
+}
+
+int RunBench(const BenchFlags& flags) {
+  const std::vector<const TypeInfo*> from_types = ParseTypes("--from", flags.from);
+  const std::vector<const TypeInfo*> to_types = ParseTypes("--to", flags.to);
+  const Target target = ParseTargetFlag(flags.target);
+  if (flags.rounds < 1 || flags.rounds > 10001) {
+    throw Error(ErrorKind::kArguments, "--rounds: from 1 to 10001");
+  }
+  Bench bench(flags, target, ParseSizes(flags));
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  std::vector<Measurement> measurements;
+  fmt::print(" {:<16}{:<16}{:<7}{:<6}{:>7}{:>13}{:>13}{:>7}\n", "from", "to", "class", "size", "R",
+             "ours", "copy", "goal");
+  for (const TypeInfo* from : from_types) {
+    for (const TypeInfo* to : to_types) {
+      if (interrupted->load()) return kExitInterrupted;
+      for (const Measurement& m : bench.Pair(*from, *to)) {
+        fmt::print(" {:<16}{:<16}{:<7}{:<6}{:>7.2f}{:>13}{:>13}{:>7}\n", from->name, to->name,
+                   static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
+                   SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
+                   m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "");
+        measurements.push_back(m);
+      }
+      std::fflush(stdout);
+    }
+  }
+  std::fputs(Summary(measurements).c_str(), stdout);
+  const Target ran = target == Target::kBest ? Targets().front() : target;
+  if (!flags.csv.empty()) WriteCsv(flags.csv, measurements, flags, ran);
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddBenchCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* command = app.add_subcommand("bench", kDescription);
+  const auto list = [&](const std::string& name, std::vector<std::string>& values,
+                        const std::string& help) {
+    return command->add_option(name, values, help)->delimiter(',')->allow_extra_args(false);
+  };
+  list("--from", flags->from, "Source types (default: all)")->type_name("T");
+  list("--to", flags->to, "Destination types (default: all)")->type_name("T");
+  list("--size", flags->sizes, "l2, dram (default: both)")->type_name("SIZE");
+  command->add_option("--bytes", flags->bytes, "Bytes read + written for dram")->type_name("N");
+  command->add_option("--rounds", flags->rounds, "Rounds, of which the median (9)")->type_name("N");
+  command->add_option("--target", flags->target, "Force an instruction set")
+      ->type_name("best|scalar|sse4|avx2|avx3");
+  command->add_option("--csv", flags->csv, "Write the measurements to this file")
+      ->type_name("FILE");
+  command->add_flag("--loss", flags->loss, "Measure the loss too, as the report does");
+  command->callback([flags, &run] { run = [flags] { return RunBench(*flags); }; });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,16 @@
+// What this executable was built from and with.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_BUILD_INFO_H_
+#define TENSORCAST_PROGRAMS_BUILD_INFO_H_
+
+#include <string>
+
+namespace tensorcast::tool {
+
+std::string CommitName();    // as `git describe` names it, or "unknown"
+std::string CompilerName();  // "g++ 12.2.0, optimised"
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_BUILD_INFO_H_

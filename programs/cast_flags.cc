@@ -1,0 +1,206 @@
+// Parses the shared flags; every refusal is one line that lists what would be legal.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "cast_flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "io/scale_companions.h"
+#include "type_argument.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+template <class Enum>
+Enum ParseChoice(std::string_view flag, std::string_view value,
+                 std::initializer_list<std::pair<std::string_view, Enum>> choices) {
+  std::string names;
+  for (const auto& [name, choice] : choices) {
+    if (name == value) return choice;
+    names.append(names.empty() ? "" : ", ").append(name);
+  }
+  throw Error(ErrorKind::kArguments,
+              fmt::format("{}: '{}' is none of {}", flag, io::Escape(value), names));
+}
+
+// An option that takes one value each time it is given.
+CLI::Option* Repeated(CLI::App& app, const std::string& name, std::vector<std::string>& values,
+                      const std::string& help) {
+  return app.add_option(name, values, help)->allow_extra_args(false);
+}
+
+}  // namespace
+
+void AddCastFlags(CLI::App& app, CastFlags& flags) {
+  Repeated(app, "--tensor", flags.only, "Only tensors whose whole name matches; repeatable")
+      ->type_name("GLOB");
+  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("GLOB");
+  app.add_flag("--all-types", flags.all_types,
+               "Every type of ours, not only floating ones: integers, bool, float8e8m0");
+  app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
+      ->type_name("T");
+  app.add_flag("--raw-scaled", flags.raw_scaled,
+               "Cast tensors that have scales beside them, ignoring the scales");
+
+  const std::string group = "Cast options";
+  app.add_option("--saturate", flags.saturate,
+                 "Beyond a float8's range: its limit (true) or its NaN or Inf (false)")
+      ->type_name("true|false")
+      ->group(group);
+  app.add_option("--round-mode", flags.round_mode, "To float8e8m0")
+      ->type_name("up|down|nearest")
+      ->group(group);
+  app.add_option("--integer-overflow", flags.integer_overflow, "Floats beyond an integer's range")
+      ->type_name("wrap|saturate")
+      ->group(group);
+  app.add_option("--fnuz-infinity", flags.fnuz_infinity, "Inf to a FNUZ type")
+      ->type_name("max|nan")
+      ->group(group);
+  app.add_option("--finite-only-nan", flags.finite_only_nan, "NaN to float4 and float6")
+      ->type_name("zero|max")
+      ->group(group);
+  app.add_option("--string-style", flags.string_style, "How numbers become strings (checked only)")
+      ->type_name("numpy|ort")
+      ->group(group);
+
+  const std::string running = "Running";
+  app.add_option("--threads", flags.threads, "Threads, at most one per core (default: all cores)")
+      ->type_name("N")
+      ->group(running);
+  app.add_option("--target", flags.target, "Force an instruction set")
+      ->type_name("best|scalar|sse4|avx2|avx3")
+      ->group(running);
+  app.add_flag("--json", flags.json, "The report as JSON")->group(running);
+  CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "Nothing on stderr but errors");
+  quiet->group(running);
+  app.add_flag("-v,--verbose", flags.verbose, "Every tensor in the report")
+      ->group(running)
+      ->excludes(quiet);
+  app.add_option("--progress", flags.progress,
+                 "auto: a bar on a terminal, else a line now and then; always; never")
+      ->type_name("auto|always|never")
+      ->group(running);
+}
+
+CastOptions ParseCastOptions(const CastFlags& flags) {
+  CastOptions options;
+  options.saturate = ParseChoice<Saturate>(
+      "--saturate", flags.saturate, {{"true", Saturate::kTrue}, {"false", Saturate::kFalse}});
+  options.round_mode = ParseChoice<RoundMode>(
+      "--round-mode", flags.round_mode,
+      {{"up", RoundMode::kUp}, {"down", RoundMode::kDown}, {"nearest", RoundMode::kNearest}});
+  options.integer_overflow = ParseChoice<IntegerOverflow>(
+      "--integer-overflow", flags.integer_overflow,
+      {{"wrap", IntegerOverflow::kWrap}, {"saturate", IntegerOverflow::kSaturate}});
+  options.fnuz_infinity =
+      ParseChoice<FnuzInfinity>("--fnuz-infinity", flags.fnuz_infinity,
+                                {{"max", FnuzInfinity::kMax}, {"nan", FnuzInfinity::kNan}});
+  options.finite_only_nan =
+      ParseChoice<FiniteOnlyNan>("--finite-only-nan", flags.finite_only_nan,
+                                 {{"zero", FiniteOnlyNan::kZero}, {"max", FiniteOnlyNan::kMax}});
+  options.string_style =
+      ParseChoice<StringStyle>("--string-style", flags.string_style,
+                               {{"numpy", StringStyle::kNumpy}, {"ort", StringStyle::kOrt}});
+  return options;
+}
+
+std::optional<DataType> ParseAssumedType(const CastFlags& flags) {
+  if (flags.assume_type.empty()) return std::nullopt;
+  return ParseTypeArgument("--assume-type", flags.assume_type);
+}
+
+Target ParseTargetFlag(const std::string& name) {
+  const std::optional<Target> target = ParseTarget(name);
+  std::string runnable;
+  bool runs = target == Target::kBest;
+  for (const Target known : Targets()) {
+    runs = runs || known == target;
+    runnable.append(runnable.empty() ? "" : ", ").append(TargetName(known));
+  }
+  if (!target || !runs) {
+    throw Error(ErrorKind::kArguments,
+                fmt::format("--target: {}; this build has and this machine runs {}",
+                            target ? "'" + name + "' does not run here"
+                                   : "'" + io::Escape(name) + "' is no instruction set",
+                            runnable));
+  }
+  return *target;
+}
+
+SelectionRequest ParseSelection(const CastFlags& flags) {
+  SelectionRequest request;
+  for (const std::string& text : flags.only) request.only.emplace_back(text);
+  for (const std::string& text : flags.excluded) request.excluded.emplace_back(text);
+  request.all_types = flags.all_types;
+  return request;
+}
+
+std::unique_ptr<Executor> ParseThreads(const std::string& threads) {
+  constexpr unsigned kMost = 1024;
+  unsigned count = 0;
+  if (!threads.empty()) {
+    const char* end = threads.data() + threads.size();
+    const auto [stop, error] = std::from_chars(threads.data(), end, count);
+    if (error != std::errc() || stop != end || count == 0 || count > kMost) {
+      throw Error(ErrorKind::kArguments, fmt::format("--threads: '{}' is no number from 1 to {}",
+                                                     io::Escape(threads), kMost));
+    }
+  }
+  // More threads than processors only cost memory, and oneTBB warns of them on stderr.
+  const unsigned processors = std::thread::hardware_concurrency();
+  if (processors != 0) count = std::min(count, processors);
+  return count == 1 ? nullptr : MakeTbbExecutor(count);
+}
+
+void RefuseScaled(const io::TensorReader& reader, const std::string& path,
+                  const std::vector<Decision>& decisions) {
+  const io::FileContents& contents = reader.contents();
+  std::string first;
+  std::size_t found = 0;
+  for (const io::ScaledTensor& scaled : io::FindScaledTensors(contents)) {
+    if (decisions[scaled.tensor].to == DataType::kUndefined) continue;
+    if (++found > 1) continue;
+    first = fmt::format(
+        "{} ({}) has its scales in {}", io::Escape(contents.tensors[scaled.tensor].name),
+        TypeName(contents.tensors[scaled.tensor].type), io::Escape(scaled.companion));
+  }
+  if (found == 0) return;
+  throw Error(ErrorKind::kContents,
+              fmt::format("{}: {}{}; cast without them its values are wrong: --exclude it, or cast "
+                          "the bare codes with --raw-scaled",
+                          io::Escape(path), first,
+                          found > 1 ? fmt::format(", and so {} more", found - 1) : ""));
+}
+
+void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
+                        const std::vector<Decision>& decisions) {
+  std::set<std::string_view> types;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TypeInfo* from = FindType(tensors[i].type);
+    const TypeInfo* to = FindType(decisions[i].to);
+    if (from != nullptr && to != nullptr && from->is_float() && to->is_integer()) {
+      types.insert(to->name);
+    }
+  }
+  for (const std::string_view type : types) {
+    const TypeInfo* to = FindType(*ParseType(type));
+    fmt::print(stderr,
+               "tensorcast: warning: a cast to {} is not quantisation: it {} and scales nothing; "
+               "weights within ±1 leave little but zeros\n",
+               type, to->bits < 8 ? "rounds to integers" : "truncates toward zero");
+  }
+}
+
+}  // namespace tensorcast::tool

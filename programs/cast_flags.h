@@ -1,0 +1,63 @@
+// The flags that convert and loss share: types, rules, cast options, threads.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_CAST_FLAGS_H_
+#define TENSORCAST_PROGRAMS_CAST_FLAGS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "io/tensor_file.h"
+#include "selection.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+// The flags as given. Each text is parsed, and refused, by the functions below.
+struct CastFlags {
+  std::vector<std::string> only;
+  std::vector<std::string> excluded;
+  bool all_types = false;
+  std::string assume_type;
+  std::string saturate = "true";
+  std::string round_mode = "up";
+  std::string integer_overflow = "wrap";
+  std::string fnuz_infinity = "max";
+  std::string finite_only_nan = "zero";
+  std::string string_style = "numpy";
+  bool raw_scaled = false;
+  std::string target = "best";
+  std::string threads;  // empty: all cores
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string progress = "auto";
+};
+
+// Registers the flags; `flags` outlives the app.
+void AddCastFlags(CLI::App& app, CastFlags& flags);
+
+// Each throws io::Error (arguments) naming the flag, the value and the legal ones.
+CastOptions ParseCastOptions(const CastFlags& flags);
+std::optional<DataType> ParseAssumedType(const CastFlags& flags);
+Target ParseTargetFlag(const std::string& name);
+// `only`, `excluded` and `all_types` of a request.
+SelectionRequest ParseSelection(const CastFlags& flags);
+// nullptr for one thread.
+std::unique_ptr<Executor> ParseThreads(const std::string& threads);
+
+// Refuses to cast tensors whose file holds scales for them; "--raw-scaled" lifts it.
+void RefuseScaled(const io::TensorReader& reader, const std::string& path,
+                  const std::vector<Decision>& decisions);
+
+// Warns on stderr of casts from floating to integer types, which users mistake for quantisation.
+void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
+                        const std::vector<Decision>& decisions);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_CAST_FLAGS_H_

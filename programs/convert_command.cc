@@ -1,0 +1,316 @@
+// tensorcast convert: one tensor file into another, and what was lost on the way.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cast_flags.h"
+#include "commands.h"
+#include "conversion_summary.h"
+#include "fail_limits.h"
+#include "io/conversion.h"
+#include "io/tensor_file.h"
+#include "loss_json.h"
+#include "process.h"
+#include "progress_display.h"
+#include "quantities.h"
+#include "terminal.h"
+#include "text_table.h"
+#include "type_argument.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+struct ConvertFlags {
+  CastFlags cast;
+  std::string input;
+  std::string output;
+  std::string to;
+  std::vector<std::string> rules;
+  std::vector<std::string> fail_on;
+  bool dry_run = false;
+  bool no_report = false;
+  bool force = false;
+};
+
+constexpr const char* kDescription =
+    R"(Cast the tensors of a file to another type, and say what was lost.
+
+Examples:
+  tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
+  tensorcast convert model.safetensors -o small.safetensors --to fp8_e5m2 \
+      --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' --fail-on to_limit=0 --fail-on snr=20
+  tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
+  tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
+
+Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
+The report goes to stdout, everything else to stderr. In it
+  ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
+  !  the SNR is below 20 dB, or more than 5 % of the values became zero
+Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 3 the contents of an
+input; 4 the system; 5 legal but not supported; 130 interrupted.
+)";
+
+// Everything decided before the first byte is read.
+struct Plan {
+  std::vector<Decision> decisions;
+  std::vector<std::size_t> taken;  // the input's tensors that the output holds
+  std::vector<io::TensorJob> jobs;
+  io::FileContents output;
+};
+
+bool IsNpy(const std::string& path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending == ".npy";
+}
+
+// An npy holds one tensor: the one that --tensor and --exclude leave.
+std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
+                       const SelectionRequest& request) {
+  constexpr std::size_t kListed = 10;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (IsChosen(tensors[i].name, request)) chosen.push_back(i);
+  }
+  if (chosen.size() == 1) return chosen.front();
+  std::string names;
+  for (std::size_t i = 0; i < chosen.size() && i < kListed; ++i) {
+    names += (i == 0 ? "" : ", ") + io::Escape(tensors[chosen[i]].name);
+  }
+  if (chosen.size() > kListed) names += fmt::format(" and {} more", chosen.size() - kListed);
+  throw Error(ErrorKind::kArguments,
+              chosen.empty() ? "an .npy holds one tensor, and none is chosen"
+                             : fmt::format("an .npy holds one tensor; choose with --tensor one "
+                                           "of these {}: {}",
+                                           chosen.size(), names));
+}
+
+Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
+              const SelectionRequest& request) {
+  const io::FileContents& input = reader.contents();
+  Plan plan;
+  plan.decisions = Select(input.tensors, request);
+  if (IsNpy(flags.output)) {
+    plan.taken = {OnlyTensor(input.tensors, request)};
+    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
+      if (i != plan.taken.front()) plan.decisions[i] = {};
+    }
+  } else {
+    plan.output.metadata = input.metadata;
+    for (std::size_t i = 0; i < input.tensors.size(); ++i) plan.taken.push_back(i);
+  }
+  if (!flags.cast.raw_scaled) RefuseScaled(reader, flags.input, plan.decisions);
+  for (const std::size_t i : plan.taken) {
+    io::TensorInfo info = input.tensors[i];
+    io::TensorJob job;
+    job.tensor = i;
+    job.output = plan.output.tensors.size();
+    if (const DataType to = plan.decisions[i].to; to != DataType::kUndefined) {
+      job.to = {to};
+      info.type = to;
+      info.dtype.clear();  // the format's own word for it
+      const std::optional<std::uint64_t> bytes = StorageBytes(to, info.elements);
+      if (!bytes) {
+        throw Error(ErrorKind::kContents,
+                    fmt::format("{}: {} has more {} elements than 64 bits "
+                                "can count the bytes of",
+                                io::Escape(flags.input), io::Escape(info.name), TypeName(to)));
+      }
+      info.bytes = *bytes;
+    }
+    plan.jobs.push_back(std::move(job));
+    plan.output.tensors.push_back(std::move(info));
+  }
+  return plan;
+}
+
+std::string DryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes) {
+  TextTable table(
+      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 16}});
+  std::uint64_t cast = 0;
+  for (const std::size_t i : plan.taken) {
+    const io::TensorInfo& info = reader.contents().tensors[i];
+    const Decision& decision = plan.decisions[i];
+    const bool is_cast = decision.to != DataType::kUndefined;
+    cast += is_cast ? 1 : 0;
+    table.Add({io::Escape(info.name), ShapeText(info.shape),
+               FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
+               is_cast ? std::string(TypeName(decision.to)) : "·",
+               is_cast ? decision.reason : "left alone: " + decision.reason});
+  }
+  return table.Render(kReportColumns, false) +
+         fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
+                     plan.taken.size(), BytesText(bytes));
+}
+
+std::string DryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, const Plan& plan,
+                       std::uint64_t bytes) {
+  Json json;
+  json["schema_version"] = kJsonSchemaVersion;
+  json["command"] = "convert";
+  json["dry_run"] = true;
+  json["input"] = flags.input;
+  json["output"] = flags.output;
+  json["output_bytes"] = bytes;
+  json["tensors"] = Json::array();
+  for (const std::size_t i : plan.taken) {
+    const Decision& decision = plan.decisions[i];
+    const bool is_cast = decision.to != DataType::kUndefined;
+    Json entry = TensorJson(reader.contents().tensors[i]);
+    entry["to"] = is_cast ? Json(TypeName(decision.to)) : Json();
+    entry[is_cast ? "taken_by" : "reason"] = decision.reason;
+    json["tensors"].push_back(std::move(entry));
+  }
+  return JsonText(json);
+}
+
+ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& flags,
+                            const Plan& plan, io::ConversionResult& result,
+                            const io::TensorWriter& writer, const CastOptions& options) {
+  ConversionSummary summary;
+  summary.input = flags.input;
+  summary.output = flags.output;
+  summary.input_bytes = std::filesystem::file_size(flags.input);
+  summary.output_bytes = writer.file_bytes();
+  summary.options = options;
+  summary.reading_hint = writer.reading_hint();
+  for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
+    const io::TensorJob& job = plan.jobs[j];
+    const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
+    const Decision& decision = plan.decisions[job.tensor];
+    if (job.to.empty()) {
+      summary.left_alone.push_back({info, decision.reason});
+    } else if (!result.losses[j].empty()) {
+      summary.cast.push_back({info, decision.to, decision.reason, result.losses[j].front()});
+      result.losses[j] = {};  // a report is half a kilobyte: not two of each
+    }
+  }
+  return summary;
+}
+
+// What the user should know before the work begins.
+void SayBefore(const io::TensorReader& reader, const ConvertFlags& flags,
+               const SelectionRequest& request, const Plan& plan) {
+  if (flags.cast.quiet) return;
+  for (const std::string& note : reader.notes()) {
+    fmt::print(stderr, "tensorcast: note: {}\n", note);
+  }
+  for (const std::string& rule : ShadowedRules(reader.contents().tensors, request)) {
+    fmt::print(stderr, "tensorcast: warning: {} takes no tensor: rules before it do\n", rule);
+  }
+  WarnOfIntegerCasts(reader.contents().tensors, plan.decisions);
+}
+
+int Convert(const ConvertFlags& flags) {
+  if (flags.to.empty() && flags.rules.empty()) {
+    throw Error(ErrorKind::kArguments, "convert needs --to TYPE or --rule 'GLOB=TYPE'");
+  }
+  SelectionRequest request = ParseSelection(flags.cast);
+  if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
+  for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  std::vector<FailLimit> limits;
+  for (const std::string& text : flags.fail_on) limits.push_back(ParseFailLimit(text));
+  io::ConversionOptions options;
+  options.cast = ParseCastOptions(flags.cast);
+  options.target = ParseTargetFlag(flags.cast.target);
+  const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
+  options.executor = executor.get();
+  options.measure = !flags.no_report || !limits.empty();
+
+  const auto begin = std::chrono::steady_clock::now();
+  const std::unique_ptr<io::TensorReader> reader =
+      io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast)});
+  const Plan plan = MakePlan(*reader, flags, request);
+  ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
+  const io::CreateOptions create{flags.force, {flags.input}};
+  SayBefore(*reader, flags, request, plan);
+  if (flags.dry_run) {
+    const std::uint64_t bytes = io::CheckTensorFile(flags.output, plan.output, create);
+    const std::string report = flags.cast.json ? DryRunJson(*reader, flags, plan, bytes)
+                                               : DryRunTable(*reader, plan, bytes);
+    std::fputs(report.c_str(), stdout);
+    return kExitDone;
+  }
+
+  // From here on there may be a temporary file to remove.
+  options.interrupted = CatchInterrupts();
+  const std::unique_ptr<io::TensorWriter> writer =
+      io::CreateTensorFile(flags.output, plan.output, create);
+  if (!flags.cast.quiet) {
+    for (const std::string& note : writer->notes()) {
+      fmt::print(stderr, "tensorcast: note: {}\n", note);
+    }
+  }
+  options.progress = [&](const io::Progress& now) { progress.Show(now); };
+  io::ConversionResult result = io::RunConversion(*reader, plan.jobs, writer.get(), options);
+  writer->Commit();
+  progress.Clear();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  ConversionSummary summary = Summarise(*reader, flags, plan, result, *writer, options.cast);
+  summary.crossed = CrossedLimits(limits, summary);
+  if (!flags.no_report) {
+    if (flags.cast.json) {
+      PrintLossJson(summary, stdout);
+    } else {
+      std::fputs(LossTable(summary, flags.cast.verbose, UsesColour(stdout)).c_str(), stdout);
+    }
+    std::fflush(stdout);  // before the line below, where both go to one terminal
+  }
+  if (!flags.cast.quiet) {
+    if (flags.no_report && !summary.reading_hint.empty()) {
+      fmt::print(stderr, " read it with: {}\n", summary.reading_hint);
+    }
+    fmt::print(stderr, " wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
+               BytesText(summary.output_bytes), SecondsText(seconds),
+               SpeedText(static_cast<double>(result.bytes_read + result.bytes_written) / seconds),
+               BytesText(PeakMemory()));
+  }
+  return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
+}
+
+}  // namespace
+
+void AddConvertCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<ConvertFlags>();
+  CLI::App* command = app.add_subcommand("convert", kDescription);
+  command->add_option("IN", flags->input, "A .safetensors or .npy file")->required();
+  command->add_option("-o,--output", flags->output, "Where to: .safetensors or .npy")
+      ->type_name("OUT")
+      ->required();
+  command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")
+      ->type_name("T");
+  command
+      ->add_option("--rule", flags->rules,
+                   "Tensors of these names become T; the first rule that matches wins")
+      ->type_name("'GLOB=T'")
+      ->allow_extra_args(false);
+  AddCastFlags(*command, flags->cast);
+  command
+      ->add_option("--fail-on", flags->fail_on,
+                   "Exit with 1 where a count is above, or snr below, the limit; repeatable")
+      ->type_name("KIND=LIMIT")
+      ->allow_extra_args(false);
+  CLI::Option* no_report =
+      command->add_flag("--no-report", flags->no_report, "Measure no loss, print no report");
+  no_report->excludes(command->get_option("--json"));
+  command->add_flag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
+  command->add_flag("--force", flags->force, "Replace an existing output");
+  command->callback([flags, &run] { run = [flags] { return Convert(*flags); }; });
+}
+
+}  // namespace tensorcast::tool

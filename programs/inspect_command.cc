@@ -1,0 +1,155 @@
+// tensorcast inspect: what a file holds, from its header alone.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "io/scale_companions.h"
+#include "io/tensor_file.h"
+#include "loss_json.h"
+#include "quantities.h"
+#include "terminal.h"
+#include "text_table.h"
+#include "type_argument.h"
+
+namespace tensorcast::tool {
+namespace {
+
+struct InspectFlags {
+  std::string input;
+  std::string assume_type;
+  bool json = false;
+};
+
+constexpr const char* kDescription =
+    R"(List the tensors of a file. Only its header is read: instant at any size.
+
+Examples:
+  tensorcast inspect model.safetensors
+  tensorcast inspect model.safetensors --json
+)";
+
+struct DtypeTotal {
+  std::string dtype;
+  std::uint64_t tensors = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+};
+
+// The canonical name of a type of ours, else the file's own word.
+std::string TypeWord(const io::TensorInfo& info) {
+  return FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
+}
+
+// In the order in which the types first appear.
+std::vector<DtypeTotal> Totals(const std::vector<io::TensorInfo>& tensors) {
+  std::vector<DtypeTotal> totals;
+  std::map<std::string, std::size_t> places;
+  for (const io::TensorInfo& info : tensors) {
+    const auto [place, is_new] = places.try_emplace(TypeWord(info), totals.size());
+    if (is_new) totals.push_back({place->first});
+    DtypeTotal& total = totals[place->second];
+    ++total.tensors;
+    total.elements += info.elements;
+    total.bytes += info.bytes;
+  }
+  return totals;
+}
+
+std::string Text(const InspectFlags& flags, const io::TensorReader& reader) {
+  const io::FileContents& contents = reader.contents();
+  std::string text = fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input),
+                                 contents.tensors.size(), contents.tensors.size() == 1 ? "" : "s",
+                                 BytesText(std::filesystem::file_size(flags.input)));
+  TextTable table(
+      {{"tensor", false, 20}, {"type"}, {"shape", false, 8}, {"values", true}, {"bytes", true}});
+  for (const io::TensorInfo& info : contents.tensors) {
+    table.Add({io::Escape(info.name), TypeWord(info),
+               ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
+               CountText(info.elements), BytesText(info.bytes)});
+  }
+  text += table.Render(kReportColumns, false) + "\n";
+  TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
+  for (const DtypeTotal& total : Totals(contents.tensors)) {
+    totals.Add(
+        {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
+  }
+  text += totals.Render(kReportColumns, false);
+  if (!contents.metadata.empty()) {
+    text += "\n metadata\n";
+    constexpr std::size_t kValueColumns = 60;
+    for (const auto& [key, value] : contents.metadata) {
+      text += fmt::format("   {} = {}\n", Shorten(io::Escape(key), 30),
+                          Shorten(io::Escape(value), kValueColumns));
+    }
+  }
+  const std::vector<io::ScaledTensor> scaled = io::FindScaledTensors(contents);
+  if (!scaled.empty()) {
+    text += fmt::format("\n scaled: {} tensor{} with scales beside them, the first {} by {}\n",
+                        scaled.size(), scaled.size() == 1 ? "" : "s",
+                        io::Escape(contents.tensors[scaled.front().tensor].name),
+                        io::Escape(scaled.front().companion));
+  }
+  for (const std::string& note : reader.notes()) text += " note: " + note + "\n";
+  return text;
+}
+
+std::string JsonReport(const InspectFlags& flags, const io::TensorReader& reader) {
+  const io::FileContents& contents = reader.contents();
+  Json json;
+  json["schema_version"] = kJsonSchemaVersion;
+  json["command"] = "inspect";
+  json["file"] = flags.input;
+  json["bytes"] = std::filesystem::file_size(flags.input);
+  json["tensors"] = Json::array();
+  for (const io::TensorInfo& info : contents.tensors) json["tensors"].push_back(TensorJson(info));
+  json["totals"] = Json::array();
+  for (const DtypeTotal& total : Totals(contents.tensors)) {
+    json["totals"].push_back({{"type", total.dtype},
+                              {"tensors", total.tensors},
+                              {"elements", total.elements},
+                              {"bytes", total.bytes}});
+  }
+  json["metadata"] = Json::object();
+  for (const auto& [key, value] : contents.metadata) json["metadata"][key] = value;
+  json["scaled"] = Json::array();
+  for (const io::ScaledTensor& scaled : io::FindScaledTensors(contents)) {
+    json["scaled"].push_back(
+        {{"tensor", contents.tensors[scaled.tensor].name}, {"companion", scaled.companion}});
+  }
+  json["notes"] = reader.notes();
+  return JsonText(json);
+}
+
+int Inspect(const InspectFlags& flags) {
+  io::OpenOptions open;
+  if (!flags.assume_type.empty()) {
+    open.assume_type = ParseTypeArgument("--assume-type", flags.assume_type);
+  }
+  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
+  const std::string report = flags.json ? JsonReport(flags, *reader) : Text(flags, *reader);
+  std::fputs(report.c_str(), stdout);
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* command = app.add_subcommand("inspect", kDescription);
+  command->add_option("FILE", flags->input, "A .safetensors or .npy file")->required();
+  command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
+      ->type_name("T");
+  command->add_flag("--json", flags->json, "As JSON");
+  command->callback([flags, &run] { run = [flags] { return Inspect(*flags); }; });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,187 @@
+// The loss report for programs: every count and figure of docs/semantics.md, per tensor and in all.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "loss_json.h"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "conversion_summary.h"
+#include "element_text.h"
+
+namespace tensorcast::tool {
+namespace {
+
+// The value of a code: a number, exact for 64-bit integers; null where it is not finite.
+Json ElementJson(DataType type, std::uint64_t code) {
+  const TypeInfo& row = *FindType(type);
+  switch (row.type_class) {
+    case TypeClass::kBool: return (code & 0xFF) != 0;
+    case TypeClass::kUnsigned: return code;
+    case TypeClass::kSigned: return SignedElement(type, code);
+    case TypeClass::kFloat:
+    case TypeClass::kString: break;
+  }
+  return ElementValue(type, code);
+}
+
+std::string CodeText(DataType type, std::uint64_t code) {
+  return fmt::format("0x{:0{}x}", code, (FindType(type)->bits + 3) / 4);
+}
+
+Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example) {
+  Json json;
+  json["index"] = ElementIndex(info, example.index);
+  json["source"] = ElementJson(loss.from, example.source_code);
+  json["source_code"] = CodeText(loss.from, example.source_code);
+  json["result"] = ElementJson(loss.to, example.result_code);
+  json["result_code"] = CodeText(loss.to, example.result_code);
+  return json;
+}
+
+}  // namespace
+
+Json OptionsJson(const CastOptions& options) {
+  constexpr std::array kRoundModes = {"up", "down", "nearest"};
+  Json json;
+  json["saturate"] = options.saturate == Saturate::kTrue;
+  json["round_mode"] = kRoundModes[static_cast<std::size_t>(options.round_mode)];
+  json["integer_overflow"] =
+      options.integer_overflow == IntegerOverflow::kWrap ? "wrap" : "saturate";
+  json["fnuz_infinity"] = options.fnuz_infinity == FnuzInfinity::kMax ? "max" : "nan";
+  json["finite_only_nan"] = options.finite_only_nan == FiniteOnlyNan::kZero ? "zero" : "max";
+  json["string_style"] = options.string_style == StringStyle::kNumpy ? "numpy" : "ort";
+  return json;
+}
+
+Json FiguresJson(const LossReport& loss) {
+  Json json;
+  json["elements"] = loss.elements;
+  for (std::size_t i = 0; i < kLossKinds; ++i) {
+    json["counts"][std::string(LossName(static_cast<Loss>(i)))] = loss.counts[i];
+  }
+  json["compared"] = loss.compared;
+  // nlohmann writes what is not finite as null.
+  json["max_abs_error"] = loss.compared > 0 ? Json(loss.max_abs_error) : Json();
+  json["max_rel_error"] = loss.compared_nonzero > 0 ? Json(loss.max_rel_error) : Json();
+  json["rmse"] = loss.compared > 0 ? Json(loss.rmse) : Json();
+  json["snr_db"] = loss.snr_db;
+  json["amax"] = loss.finite > 0 ? Json(loss.amax) : Json();
+  json["smallest_nonzero"] = loss.smallest_nonzero > 0 ? Json(loss.smallest_nonzero) : Json();
+  return json;
+}
+
+Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss) {
+  Json json = FiguresJson(loss);
+  if (loss.compared > 0) {
+    json["max_abs_example"] = ExampleJson(info, loss, loss.max_abs_example);
+  }
+  if (loss.compared_nonzero > 0) {
+    json["max_rel_example"] = ExampleJson(info, loss, loss.max_rel_example);
+  }
+  Json first = Json::object();
+  for (std::size_t i = 0; i < kLossKinds; ++i) {
+    if (loss.counts[i] == 0) continue;
+    first[std::string(LossName(static_cast<Loss>(i)))] = ExampleJson(info, loss, loss.first[i]);
+  }
+  json["first"] = std::move(first);
+  return json;
+}
+
+Json TensorJson(const io::TensorInfo& info) {
+  Json json;
+  json["name"] = info.name;
+  json["dtype"] = info.dtype;
+  json["type"] = FindType(info.type) ? Json(TypeName(info.type)) : Json();
+  json["shape"] = info.shape;
+  json["elements"] = info.elements;
+  json["bytes"] = info.bytes;
+  if (info.fortran_order) json["fortran_order"] = true;
+  return json;
+}
+
+std::string JsonText(const Json& json) {
+  // Names may be any bytes (an npy's name is its file's): what is not UTF-8 becomes U+FFFD.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after,
+               std::FILE* stream) {
+  const auto print = [&](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stream);
+  };
+  std::string text = JsonText(before);
+  text.resize(text.rfind("\n}"));
+  print(text);
+  for (const JsonArray& array : arrays) {
+    print(fmt::format(",\n  \"{}\": [", array.name));
+    for (std::size_t i = 0; i < array.size; ++i) {
+      print(i == 0 ? "\n" : ",\n");
+      text = JsonText(array.element(i));
+      text.pop_back();
+      std::size_t begin = 0;
+      for (std::size_t end = 0; end != std::string::npos; begin = end + 1) {
+        end = text.find('\n', begin);
+        print("    ");
+        print(std::string_view(text).substr(begin, end - begin + 1));
+      }
+    }
+    print(array.size == 0 ? "]" : "\n  ]");
+  }
+  print(",");
+  print(std::string_view(JsonText(after)).substr(1));
+}
+
+void PrintLossJson(const ConversionSummary& summary, std::FILE* stream) {
+  Json before;
+  before["schema_version"] = kJsonSchemaVersion;
+  before["command"] = "convert";
+  before["input"] = summary.input;
+  before["output"] = summary.output;
+  before["input_bytes"] = summary.input_bytes;
+  before["output_bytes"] = summary.output_bytes;
+  before["options"] = OptionsJson(summary.options);
+  Json& totals = before["totals"];
+  totals["tensors_cast"] = summary.cast.size();
+  totals["tensors_left_alone"] = summary.left_alone.size();
+  totals["elements"] = summary.Values();
+  for (std::size_t i = 0; i < kLossKinds; ++i) {
+    const auto kind = static_cast<Loss>(i);
+    totals["counts"][std::string(LossName(kind))] = summary.Count(kind);
+  }
+  const CastTensor* worst = summary.Worst();
+  totals["worst_snr_db"] = worst != nullptr ? Json(worst->loss.snr_db) : Json();
+  totals["worst_tensor"] = worst != nullptr ? Json(worst->info->name) : Json();
+
+  const JsonArray arrays[] = {
+      {"tensors", summary.cast.size(),
+       [&](std::size_t i) {
+         const CastTensor& tensor = summary.cast[i];
+         Json entry = TensorJson(*tensor.info);
+         entry["to"] = TypeName(tensor.to);
+         entry["taken_by"] = tensor.taken_by;
+         entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
+         return entry;
+       }},
+      {"left_alone", summary.left_alone.size(),
+       [&](std::size_t i) {
+         const LeftAlone& left = summary.left_alone[i];
+         Json entry = TensorJson(*left.info);
+         entry["reason"] = left.reason;
+         return entry;
+       }},
+  };
+
+  Json after;
+  after["advice"] = Advice(summary);
+  after["reading_hint"] = summary.reading_hint.empty() ? Json() : Json(summary.reading_hint);
+  after["limits_crossed"] = Json::array();
+  for (const CrossedLimit& crossed : summary.crossed) {
+    after["limits_crossed"].push_back(
+        {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}});
+  }
+  PrintJson(before, arrays, after, stream);
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,47 @@
+// Pieces of the tool's JSON that several commands write.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_LOSS_JSON_H_
+#define TENSORCAST_PROGRAMS_LOSS_JSON_H_
+
+#include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+using Json = nlohmann::ordered_json;
+
+// Of every JSON the tool writes; raised when a member changes its meaning or goes away.
+inline constexpr int kJsonSchemaVersion = 1;
+
+Json OptionsJson(const CastOptions& options);
+// Counts and figures; one that is infinite or undefined is null.
+Json FiguresJson(const LossReport& loss);
+// The same with the examples, whose indices are of `info`.
+Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss);
+Json TensorJson(const io::TensorInfo& info);
+// Indented, with a newline at the end.
+std::string JsonText(const Json& json);
+
+// An array whose elements are made as they are printed: a checkpoint may have many tensors.
+struct JsonArray {
+  std::string_view name;
+  std::size_t size;
+  std::function<Json(std::size_t)> element;
+};
+// Prints one object: the members of `before`, the arrays, the members of `after`.
+void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after,
+               std::FILE* stream);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_LOSS_JSON_H_

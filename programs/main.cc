@@ -1,0 +1,139 @@
+// The command-line tool: chooses a command, and turns errors into one line and an exit code.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <CLI/CLI.hpp>
+
+#include "build_info.h"
+#include "commands.h"
+#include "io/conversion.h"
+#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+namespace {
+
+constexpr const char* kDescription =
+    R"(tensorcast: exact casts of tensor files, and what each cast loses.
+
+Examples:
+  tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
+  tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
+  tensorcast inspect model.safetensors
+  tensorcast types
+
+'tensorcast COMMAND --help' explains a command.
+)";
+
+// Lists a command by the first line of its description; the rest is for its own --help.
+class ShortListFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* sub) const override {
+    const std::string description = sub->get_description();
+    return fmt::format("  {:<12}{}\n", sub->get_name(),
+                       description.substr(0, description.find('\n')));
+  }
+};
+
+std::string VersionText() {
+  std::string targets;
+  for (const Target target : Targets()) {
+    targets.append(targets.empty() ? "" : ", ").append(TargetName(target));
+  }
+  return fmt::format(
+      "tensorcast {}\n"
+      "commit:   {}\n"
+      "compiler: {}\n"
+      "targets:  {} (built in and run by this machine)\n"
+      "threads:  {}\n"
+      "formats:  safetensors, npy",
+      TENSORCAST_VERSION, CommitName(), CompilerName(), targets,
+      MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)");
+}
+
+int Fail(int code, std::string_view what) {
+  fmt::print(stderr, "tensorcast: {}\n", what);
+  return code;
+}
+
+// What a parse error has to say, in one line, and where to read on.
+int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_view first) {
+  std::string what = error.what();
+  if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
+    what = fmt::format("'{}' is no command; there are", first);
+    for (const CLI::App* sub : app.get_subcommands({})) what += " " + sub->get_name();
+  }
+  for (char& c : what) {
+    if (c == '\n') c = ' ';
+  }
+  std::string command = "tensorcast";
+  for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
+  return Fail(static_cast<int>(io::ErrorKind::kArguments),
+              fmt::format("{} (see '{} --help')", io::Escape(what), command));
+}
+
+int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
+  *is_done = true;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    return kExitDone;
+  } catch (const CLI::CallForVersion&) {
+    fmt::print("{}\n", VersionText());
+    return kExitDone;
+  } catch (const CLI::ParseError& error) {
+    return FailToParse(app, error, argc > 1 ? argv[1] : "");
+  }
+  *is_done = false;
+  return kExitDone;
+}
+
+int Run(int argc, char** argv) {
+  constexpr int kSystem = static_cast<int>(io::ErrorKind::kSystem);
+  try {
+    CLI::App app(kDescription, "tensorcast");
+    CommandRun run;
+    app.require_subcommand(1);
+    app.set_version_flag("--version", "");
+    const auto formatter = std::make_shared<ShortListFormatter>();
+    formatter->column_width(34);
+    app.formatter(formatter);
+    AddConvertCommand(app, run);
+    AddLossCommand(app, run);
+    AddInspectCommand(app, run);
+    AddTypesCommand(app, run);
+    AddBenchCommand(app, run);
+    bool is_done = false;
+    int code = Parse(app, argc, argv, &is_done);
+    if (!is_done) code = run();
+    // What could not be printed was not said: a full disk behind stdout is an error.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+      return Fail(kSystem, "cannot write to standard output");
+    }
+    return code;
+  } catch (const io::Error& error) {
+    return Fail(static_cast<int>(error.kind()), error.what());
+  } catch (const io::Interrupted&) {
+    return Fail(kExitInterrupted, "interrupted; nothing was written");
+  } catch (const std::bad_alloc&) {
+    return Fail(kSystem, "out of memory");
+  } catch (const std::filesystem::filesystem_error& error) {
+    return Fail(kSystem, io::Escape(error.what()));
+  } catch (const std::exception& error) {
+    return Fail(kSystem, fmt::format("internal error: {}", io::Escape(error.what())));
+  }
+}
+
+}  // namespace
+}  // namespace tensorcast::tool
+
+int main(int argc, char** argv) { return tensorcast::tool::Run(argc, argv); }

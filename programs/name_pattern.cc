@@ -1,0 +1,159 @@
+// Glob matching in time proportional to pattern × name, and std::regex behind a length limit.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "name_pattern.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::tool {
+namespace {
+
+// libstdc++'s matcher recurses once per character; a hostile name must not exhaust the stack.
+constexpr std::size_t kLongestRegexName = 4096;
+
+// Matches the set that begins at pattern[at] == '['; on return `at` stands behind it. A set that
+// is not closed has been refused before.
+bool SetMatches(std::string_view pattern, std::size_t& at, char c) {
+  std::size_t i = at + 1;
+  const bool negated = i < pattern.size() && pattern[i] == '!';
+  if (negated) ++i;
+  bool found = false;
+  for (bool first = true; first || pattern[i] != ']'; first = false) {
+    const auto low = static_cast<unsigned char>(pattern[i]);
+    unsigned char high = low;
+    if (i + 2 < pattern.size() && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
+      high = static_cast<unsigned char>(pattern[i + 2]);
+      i += 2;
+    }
+    const auto value = static_cast<unsigned char>(c);
+    found = found || (low <= value && value <= high);
+    ++i;
+  }
+  at = i + 1;
+  return found != negated;
+}
+
+// One element of the pattern other than *; on a match `at` stands behind it.
+bool OneMatches(std::string_view pattern, std::size_t& at, char c) {
+  switch (pattern[at]) {
+    case '?': ++at; return true;
+    case '[': return SetMatches(pattern, at, c);
+    case '\\':
+      if (pattern[at + 1] != c) return false;
+      at += 2;
+      return true;
+    default:
+      if (pattern[at] != c) return false;
+      ++at;
+      return true;
+  }
+}
+
+// Whether a byte goes on with a character that UTF-8 writes in several.
+bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// Only the last * is ever taken up again: what an earlier one could still gain, the last one can
+// gain too.
+bool GlobMatches(std::string_view pattern, std::string_view name) {
+  std::size_t p = 0, n = 0;
+  std::size_t star = std::string_view::npos, star_name = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      star_name = n;
+      continue;
+    }
+    std::size_t after = p;
+    if (p < pattern.size() && OneMatches(pattern, after, name[n])) {
+      const bool whole_character = pattern[p] == '?';
+      p = after;
+      ++n;
+      while (whole_character && n < name.size() && IsContinuation(name[n])) ++n;
+    } else if (star != std::string_view::npos) {
+      p = star;
+      n = ++star_name;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+// The reason why a glob is not legal, or nothing.
+std::string GlobFault(std::string_view pattern) {
+  if (pattern.empty()) return "it is empty";
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\') {
+      if (++i == pattern.size()) return "it ends in a backslash";
+      continue;
+    }
+    if (pattern[i] != '[') continue;
+    std::size_t first = i + 1;
+    if (first < pattern.size() && pattern[first] == '!') ++first;
+    // A ] in the first place is a member of the set.
+    const std::size_t close = first < pattern.size() ? pattern.find(']', first + 1) : first;
+    if (close >= pattern.size()) return "its [ is not closed";
+    i = close;
+  }
+  return {};
+}
+
+bool IsGlobSyntax(char c) { return c == '*' || c == '?' || c == '[' || c == ']' || c == '\\'; }
+
+}  // namespace
+
+NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
+  if (text_.starts_with("re:")) {
+    try {
+      regex_.emplace(text_.substr(3), std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error& error) {
+      throw io::Error(
+          io::ErrorKind::kArguments,
+          "'" + io::Escape(text_) + "' is not a regular expression (" + error.what() + ")");
+    }
+  } else if (const std::string fault = GlobFault(text_); !fault.empty()) {
+    throw io::Error(io::ErrorKind::kArguments,
+                    "'" + io::Escape(text_) + "' is not a pattern: " + fault);
+  }
+}
+
+bool NamePattern::Matches(std::string_view name) const {
+  if (!regex_) return GlobMatches(text_, name);
+  if (name.size() > kLongestRegexName) {
+    throw io::Error(io::ErrorKind::kUnsupported,
+                    "a tensor's name of " + std::to_string(name.size()) +
+                        " bytes is too long for a regular expression; use a glob");
+  }
+  return std::regex_match(name.begin(), name.end(), *regex_);
+}
+
+std::string GlobLiteral(std::string_view name) {
+  std::string glob(name.starts_with("re:") ? "\\" : "");
+  for (const char c : name) {
+    if (IsGlobSyntax(c)) glob += '\\';
+    glob += c;
+  }
+  return glob;
+}
+
+std::string LayerGlob(std::string_view name) {
+  std::string glob;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    const bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
+      return std::isdigit(c) != 0;
+    });
+    glob += digits ? "*" : GlobLiteral(part);
+    if (end < name.size()) glob += '.';
+    begin = end + 1;
+  }
+  return glob;
+}
+
+}  // namespace tensorcast::tool

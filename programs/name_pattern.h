@@ -1,0 +1,38 @@
+// Patterns over whole tensor names: globs, and regular expressions behind "re:".
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_NAME_PATTERN_H_
+#define TENSORCAST_PROGRAMS_NAME_PATTERN_H_
+
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+
+namespace tensorcast::tool {
+
+// A pattern matches a whole dotted name or not at all: "wo" must not hit "word_embedding".
+// Globs: * any run of characters (dots too), ? one character, [a-z] [!a-z] one of a set, \x the
+// character x itself. "re:" in front makes it an ECMAScript regular expression.
+class NamePattern {
+ public:
+  // Throws io::Error (arguments) where the pattern is not legal.
+  explicit NamePattern(std::string text);
+
+  bool Matches(std::string_view name) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+  std::optional<std::regex> regex_;
+};
+
+// `name` as a glob that matches it alone.
+std::string GlobLiteral(std::string_view name);
+
+// `name` as a glob in which every run of digits between dots is a *: the same place in every layer.
+std::string LayerGlob(std::string_view name);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_NAME_PATTERN_H_

@@ -1,0 +1,45 @@
+// How far a run is: a bar on a terminal, elsewhere a line now and then.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_PROGRESS_DISPLAY_H_
+#define TENSORCAST_PROGRAMS_PROGRESS_DISPLAY_H_
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "io/conversion.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::tool {
+
+// Writes to stderr.
+class ProgressDisplay {
+ public:
+  // `when` is auto, always or never; throws io::Error (arguments) for anything else.
+  ProgressDisplay(const std::string& when, bool quiet, const std::vector<io::TensorInfo>& tensors);
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  // For ConversionOptions::progress.
+  void Show(const io::Progress& progress);
+  // Removes the bar, before other output.
+  void Clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Mode { kNone, kBar, kLines };
+  std::string Text(const io::Progress& progress, double seconds) const;
+
+  const std::vector<io::TensorInfo>& tensors_;
+  Mode mode_ = Mode::kNone;
+  bool always_ = false;
+  bool bar_drawn_ = false;
+  Clock::time_point begin_;
+  Clock::time_point next_;
+};
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_PROGRESS_DISPLAY_H_

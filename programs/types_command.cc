@@ -1,0 +1,129 @@
+// tensorcast types: the table of element types.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "loss_json.h"
+#include "terminal.h"
+#include "text_table.h"
+#include "type_argument.h"
+#include "type_range.h"
+
+namespace tensorcast::tool {
+namespace {
+
+constexpr const char* kDescription =
+    R"(List the element types: layout, range, and the names each is known by.
+
+Examples:
+  tensorcast types
+  tensorcast types --json
+)";
+
+std::string Layout(const TypeInfo& row) {
+  switch (row.type_class) {
+    case TypeClass::kBool: return "0 or 1";
+    case TypeClass::kUnsigned: return "unsigned";
+    case TypeClass::kSigned: return "signed";
+    case TypeClass::kString: return "UTF-8";
+    case TypeClass::kFloat: break;
+  }
+  return fmt::format("{}/{}/{}/{}", row.has_sign ? 1 : 0, row.exponent_bits, row.mantissa_bits,
+                     row.bias);
+}
+
+// Whole numbers that are not too long exactly, others in four digits.
+std::string LimitText(double value) {
+  if (value == std::floor(value) && value < 1e10) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.4g}", value);
+}
+
+std::string Text() {
+  TextTable table({{"name"},
+                   {"ONNX"},
+                   {"id", true},
+                   {"bits", true},
+                   {"s/e/m/bias"},
+                   {"max", true},
+                   {"min normal", true},
+                   {"min > 0", true},
+                   {"special"}});
+  for (const TypeInfo& row : Types()) {
+    std::vector<std::string> cells = {std::string(row.name), std::string(row.onnx_name),
+                                      fmt::format("{}", static_cast<int>(row.type)),
+                                      row.bits == 0 ? "" : fmt::format("{}", row.bits),
+                                      Layout(row)};
+    if (row.bits != 0) {
+      const TypeRange range = RangeOf(row.type);
+      cells.push_back(LimitText(range.max));
+      cells.push_back(row.is_float() ? LimitText(range.min_normal) : "");
+      cells.push_back(row.is_float() ? LimitText(range.min_subnormal) : "");
+      cells.push_back(row.has_infinity() ? "Inf NaN" : row.has_nan() ? "NaN" : "·");
+    }
+    table.Add(std::move(cells));
+  }
+  std::string text = table.Render(kReportColumns, false) + "\n";
+  TextTable spellings({{"name"}, {"also accepted, in any case"}});
+  for (const TypeInfo& row : Types()) {
+    std::string names;
+    for (const std::string_view name : KnownSpellings(row.type)) {
+      names.append(names.empty() ? "" : " ").append(name);
+    }
+    if (!names.empty()) spellings.Add({std::string(row.name), names});
+  }
+  return text + spellings.Render(kReportColumns, false);
+}
+
+std::string JsonReport() {
+  Json json;
+  json["schema_version"] = kJsonSchemaVersion;
+  json["command"] = "types";
+  json["types"] = Json::array();
+  for (const TypeInfo& row : Types()) {
+    Json entry;
+    entry["name"] = row.name;
+    entry["onnx_name"] = row.onnx_name;
+    entry["onnx_id"] = static_cast<int>(row.type);
+    entry["bits"] = row.bits == 0 ? Json() : Json(row.bits);
+    const bool is_float = row.is_float();
+    entry["sign_bits"] = is_float ? Json(row.has_sign ? 1 : 0) : Json();
+    entry["exponent_bits"] = is_float ? Json(row.exponent_bits) : Json();
+    entry["mantissa_bits"] = is_float ? Json(row.mantissa_bits) : Json();
+    entry["bias"] = is_float ? Json(row.bias) : Json();
+    const TypeRange range = RangeOf(row.type);
+    entry["max"] = row.bits == 0 ? Json() : Json(range.max);
+    entry["lowest"] = row.bits == 0 ? Json() : Json(range.lowest);
+    entry["min_normal"] = is_float ? Json(range.min_normal) : Json();
+    entry["min_subnormal"] = is_float ? Json(range.min_subnormal) : Json();
+    entry["infinity"] = row.has_infinity();
+    entry["nan"] = row.has_nan();
+    entry["spellings"] = KnownSpellings(row.type);
+    json["types"].push_back(std::move(entry));
+  }
+  return JsonText(json);
+}
+
+}  // namespace
+
+void AddTypesCommand(CLI::App& app, CommandRun& run) {
+  auto as_json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("types", kDescription);
+  command->add_flag("--json", *as_json, "As JSON");
+  command->callback([as_json, &run] {
+    run = [as_json] {
+      const std::string report = *as_json ? JsonReport() : Text();
+      std::fputs(report.c_str(), stdout);
+      return kExitDone;
+    };
+  });
+}
+
+}  // namespace tensorcast::tool
