@@ -1,0 +1,170 @@
+// The caller's floating-point environment changes no bit and comes back as it was, on the calling
+// thread and on an executor's, with and without a loss meter.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/environment.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <vector>
+
+#include "core/forced_plan.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
+#include "core/thread_executor.h"
+#include "oracle/packing.h"
+
+namespace tensorcast::testing {
+namespace {
+
+class Environment : public ::testing::TestWithParam<DataType> {};
+
+struct Outcome {
+  std::vector<std::byte> bytes;
+  LossReport report;
+};
+
+// One run within an environment; between its ends nothing but the library computes.
+Outcome RunWithin(const HostileEnvironment& environment, const ForcedPlan& plan,
+                  const Tensor& source, DataType to, bool measured) {
+  const std::uint64_t n = source.codes.size();
+  Outcome outcome;
+  outcome.bytes.resize(*StorageBytes(to, n));
+  LossMeter meter(source.type, to, plan.plan().options());
+  Target ran = Target::kBest;
+  RunOptions run;
+  run.ran = &ran;
+  run.loss = measured ? &meter : nullptr;
+  Status status;
+  EnvironmentWords set, after;
+  {
+    const HostileScope scope(environment);
+    status = plan.plan().Run(source.bytes, 0, outcome.bytes, 0, n, run);
+    if (measured) outcome.report = meter.Report();
+    after = ReadEnvironment();
+    set = scope.set();
+  }
+  EXPECT_TRUE(status.ok()) << plan.Name();
+  EXPECT_EQ(ran, plan.plan().target()) << plan.Name();
+  EXPECT_EQ(after, set) << plan.Name() << " in \"" << environment.name << "\": " << Describe(set)
+                        << " became " << Describe(after);
+  return outcome;
+}
+
+TEST_P(Environment, ChangesNothingAndIsUnchanged) {
+  const TypeInfo& from = *FindType(GetParam());
+  const std::vector<HostileEnvironment> environments = HostileEnvironments();
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    const Tensor source = MakeTensor(from.type, MixedCodes(from, to, Sampled() ? 67 : 523, 21));
+    std::vector<std::uint64_t> codes(source.codes.size());
+    oracle::CastMany(oracle::RowOf(static_cast<int>(from.type)),
+                     oracle::RowOf(static_cast<int>(to.type)), {}, source.codes, codes.data());
+    const std::vector<std::byte> expected = oracle::Pack(codes, to.bits);
+    for (const Target target : Targets()) {
+      const ForcedPlan plan(from.type, to.type, {}, target);
+      const Outcome calm = RunWithin(environments[0], plan, source, to.type, true);
+      for (const HostileEnvironment& environment : environments) {
+        for (const bool measured : {false, true}) {
+          const Outcome outcome = RunWithin(environment, plan, source, to.type, measured);
+          ExpectSameCodes(source, to.type, expected, outcome.bytes,
+                          plan.Name() + " in \"" + environment.name + "\"");
+          if (measured) {
+            EXPECT_EQ(std::memcmp(&outcome.report, &calm.report, sizeof calm.report), 0)
+                << plan.Name() << ": the report differs in \"" << environment.name << "\"";
+          }
+        }
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+// The one-shot cast and the constexpr one, which a caller meets without a plan.
+TEST_P(Environment, OneShotAndSingleValues) {
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    const Tensor source = MakeTensor(from.type, MixedCodes(from, to, 67, 22));
+    for (const HostileEnvironment& environment : HostileEnvironments()) {
+      std::vector<std::byte> bytes(*StorageBytes(to.type, 67));
+      std::vector<std::uint64_t> codes(67), single(67);
+      EnvironmentWords set, after;
+      {
+        const HostileScope scope(environment);
+        static_cast<void>(Cast(from.type, source.bytes, to.type, bytes, 67));
+        for (std::size_t i = 0; i < 67; ++i) {
+          single[i] = CastBits(from.type, to.type, source.codes[i]);
+        }
+        after = ReadEnvironment();
+        set = scope.set();
+      }
+      EXPECT_EQ(after, set) << from.name << " -> " << to.name << " in " << environment.name;
+      oracle::CastMany(oracle::RowOf(static_cast<int>(from.type)),
+                       oracle::RowOf(static_cast<int>(to.type)), {}, source.codes, codes.data());
+      EXPECT_EQ(oracle::Pack(codes, to.bits), bytes) << from.name << " -> " << to.name;
+      EXPECT_EQ(codes, single) << from.name << " -> " << to.name;
+    }
+  }
+}
+
+// Workers that come with a hostile environment of their own.
+TEST_P(Environment, OnWorkerThreads) {
+  const TypeInfo& from = *FindType(GetParam());
+  const std::vector<HostileEnvironment> environments = HostileEnvironments();
+  const std::vector<std::uint64_t> some = MixedCodes(from, from, 4093, 23);
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    // With a meter a megabyte is shared out.
+    const std::uint64_t n = (9ull << 20) / static_cast<std::uint64_t>(from.bits + to.bits) /
+                            (Sampled() ? 2 : 1) * 8 / 8;
+    if (Sampled() && (static_cast<int>(from.type) + static_cast<int>(to.type)) % 5 != 0) continue;
+    std::vector<std::uint64_t> codes(n);
+    for (std::uint64_t i = 0; i < n; ++i) codes[i] = some[i % some.size()];
+    const Tensor source = MakeTensor(from.type, std::move(codes));
+    const ForcedPlan plan(from.type, to.type, {}, Targets().front());
+    std::vector<std::byte> alone(*StorageBytes(to.type, n));
+    LossMeter alone_meter(from.type, to.type);
+    RunOptions run;
+    run.loss = &alone_meter;
+    plan.Run(source.bytes, 0, alone, 0, n, run);
+
+    std::atomic<int> started = 0;
+    std::atomic<int> unchanged = 0;
+    thread_local HostileScope* scope = nullptr;
+    ThreadExecutor executor(
+        3,
+        [&] {
+          const auto i = static_cast<std::size_t>(started.fetch_add(1) + 1);
+          scope = new HostileScope(environments[i % environments.size()]);
+        },
+        [&] {
+          const EnvironmentWords after = ReadEnvironment();
+          if (after == scope->set()) unchanged.fetch_add(1);
+          delete scope;
+        });
+    std::vector<std::byte> shared(alone.size());
+    LossMeter meter(from.type, to.type);
+    run.loss = &meter;
+    run.executor = &executor;
+    plan.Run(source.bytes, 0, shared, 0, n, run);
+    EXPECT_EQ(alone, shared) << plan.Name();
+    if (!Sampled()) {
+      EXPECT_GT(executor.tasks_run(), 1u) << plan.Name();
+    }
+    EXPECT_EQ(unchanged.load(), started.load()) << plan.Name();
+    const LossReport a = alone_meter.Report();
+    const LossReport b = meter.Report();
+    EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.Name();
+  }
+}
+
+std::vector<DataType> AllTypes() {
+  std::vector<DataType> types;
+  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
+  return types;
+}
+
+INSTANTIATE_TEST_SUITE_P(From, Environment, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+
+}  // namespace
+}  // namespace tensorcast::testing

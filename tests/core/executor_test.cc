@@ -1,0 +1,164 @@
+// Threads: the same bits and the same report for any number of them, whoever provides them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "core/forced_plan.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
+#include "core/thread_executor.h"
+
+namespace tensorcast::testing {
+namespace {
+
+// Enough bytes in and out that the library shares them out, and a ragged end.
+std::uint64_t Enough(const TypeInfo& from, const TypeInfo& to, std::uint64_t megabytes) {
+  return (megabytes << 23) / static_cast<std::uint64_t>(from.bits + to.bits) + 1029;
+}
+
+Tensor Repeated(const TypeInfo& from, const TypeInfo& to, std::uint64_t n) {
+  // Packed once and repeated in whole bytes: packing millions of codes one bit at a time is slow.
+  const std::vector<std::uint64_t> some = MixedCodes(from, to, 4096, 31);
+  const Tensor piece = MakeTensor(from.type, some);
+  Tensor tensor = {from.type, {}, {}};
+  tensor.bytes.resize(*StorageBytes(from.type, n));
+  for (std::size_t at = 0; at < tensor.bytes.size(); at += piece.bytes.size()) {
+    std::memcpy(tensor.bytes.data() + at, piece.bytes.data(),
+                std::min(piece.bytes.size(), tensor.bytes.size() - at));
+  }
+  return tensor;
+}
+
+class Threads : public ::testing::TestWithParam<DataType> {};
+
+TEST_P(Threads, SameBitsForAnyNumber) {
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    if (Sampled() && (static_cast<int>(from.type) * 3 + static_cast<int>(to.type)) % 7 != 0)
+      continue;
+    const std::uint64_t n = Enough(from, to, 4);
+    const Tensor source = Repeated(from, to, n);
+    std::size_t turn = 0;
+    // Odd offsets into a packed destination: neighbouring slices must not race for a byte.
+    for (const std::uint64_t first : {0, 1, 3}) {
+      if (first != 0 && !to.is_packed()) continue;
+      // Each target in turn; the bits of all of them are the oracle's elsewhere.
+      const Target target = Targets()[turn++ % Targets().size()];
+      const ForcedPlan plan(from.type, to.type, {}, target);
+      std::vector<std::byte> alone(*StorageBytes(to.type, first + n), std::byte{0xA7});
+      plan.Run(source.bytes, 0, alone, first, n);
+      for (const std::size_t threads : {1, 2, 3, 7}) {
+        ThreadExecutor executor(threads);
+        RunOptions run;
+        run.executor = &executor;
+        std::vector<std::byte> shared(alone.size(), std::byte{0xA7});
+        plan.Run(source.bytes, 0, shared, first, n, run);
+        EXPECT_TRUE(alone == shared)
+            << plan.Name() << ", " << threads << " threads, first " << first;
+        if (threads > 1 && first == 0) {
+          EXPECT_GT(executor.tasks_run(), 1u) << plan.Name() << ": nothing was shared out";
+        }
+      }
+      BackwardsExecutor backwards;
+      RunOptions run;
+      run.executor = &backwards;
+      std::vector<std::byte> shared(alone.size(), std::byte{0xA7});
+      plan.Run(source.bytes, 0, shared, first, n, run);
+      EXPECT_TRUE(alone == shared) << plan.Name() << ", backwards, first " << first;
+    }
+  }
+}
+
+TEST_P(Threads, SameReportForAnyNumber) {
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    if (Sampled() && (static_cast<int>(from.type) * 3 + static_cast<int>(to.type)) % 7 != 1)
+      continue;
+    const std::uint64_t n = Enough(from, to, 1);
+    const Tensor source = Repeated(from, to, n);
+    const ForcedPlan plan(from.type, to.type, {}, Targets().front());
+    // From the tensor's beginning, and going on in the middle of a block.
+    for (const std::uint64_t head : {0, 333}) {
+      LossReport reports[5];
+      std::vector<std::byte> results[5];
+      for (std::size_t i = 0; i < 5; ++i) {
+        const std::size_t counts[] = {0, 1, 2, 3, 7};
+        ThreadExecutor executor(std::max<std::size_t>(1, counts[i]));
+        LossMeter meter(from.type, to.type);
+        RunOptions run;
+        run.loss = &meter;
+        results[i].resize(*StorageBytes(to.type, n));
+        plan.Run(source.bytes, 0, results[i], 0, head, run);
+        run.executor = counts[i] == 0 ? nullptr : &executor;
+        run.loss_index = head;
+        plan.Run(source.bytes, head, results[i], head, n - head, run);
+        reports[i] = meter.Report();
+        EXPECT_EQ(std::memcmp(&reports[i], &reports[0], sizeof reports[0]), 0)
+            << plan.Name() << ", " << counts[i] << " threads, head " << head;
+        EXPECT_TRUE(results[i] == results[0]) << plan.Name() << ", head " << head;
+      }
+      EXPECT_EQ(reports[0].elements, n);
+    }
+  }
+}
+
+TEST(TbbExecutor, SameBits) {
+  const std::unique_ptr<Executor> executor = MakeTbbExecutor(2);
+  if (executor == nullptr) GTEST_SKIP() << "built without oneTBB";
+  EXPECT_GE(executor->Concurrency(), 1u);
+  EXPECT_LE(executor->Concurrency(), 2u);
+  for (const TypeInfo& from : FixedWidthTypes()) {
+    for (const TypeInfo& to : FixedWidthTypes()) {
+      if ((static_cast<int>(from.type) + 2 * static_cast<int>(to.type)) % (Sampled() ? 31 : 5) !=
+          0) {
+        continue;
+      }
+      const std::uint64_t n = Enough(from, to, 4);
+      const Tensor source = Repeated(from, to, n);
+      const ForcedPlan plan(from.type, to.type, {}, Targets().front());
+      std::vector<std::byte> alone(*StorageBytes(to.type, n)), shared(alone.size());
+      LossMeter one(from.type, to.type), two(from.type, to.type);
+      RunOptions run;
+      run.loss = &one;
+      plan.Run(source.bytes, 0, alone, 0, n, run);
+      run.loss = &two;
+      run.executor = executor.get();
+      plan.Run(source.bytes, 0, shared, 0, n, run);
+      EXPECT_TRUE(alone == shared) << plan.Name();
+      const LossReport a = one.Report();
+      const LossReport b = two.Report();
+      EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.Name();
+    }
+  }
+}
+
+TEST(TbbExecutor, EveryTaskOnce) {
+  const std::unique_ptr<Executor> executor = MakeTbbExecutor();
+  if (executor == nullptr) GTEST_SKIP() << "built without oneTBB";
+  EXPECT_GE(executor->Concurrency(), 1u);
+  std::vector<std::atomic<int>> ran(1000);
+  executor->ParallelFor(
+      ran.size(),
+      [](void* context, std::size_t index) {
+        (*static_cast<std::vector<std::atomic<int>>*>(context))[index].fetch_add(1);
+      },
+      &ran);
+  for (const std::atomic<int>& times : ran) EXPECT_EQ(times.load(), 1);
+}
+
+std::vector<DataType> AllTypes() {
+  std::vector<DataType> types;
+  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
+  return types;
+}
+
+INSTANTIATE_TEST_SUITE_P(From, Threads, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+
+}  // namespace
+}  // namespace tensorcast::testing

@@ -1,0 +1,211 @@
+// One tensor's report, however the tensor is cut: chunks through one meter, meters merged in any
+// order, in place; and the positions that are refused.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "core/measured_cast.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
+
+namespace tensorcast::testing {
+namespace {
+
+constexpr std::uint64_t kElements = 6 * 1024 + 391;
+
+class Chunks : public ::testing::TestWithParam<DataType> {
+ protected:
+  // Every destination, targets in turn: `check(plan, source, whole report, whole result)`.
+  template <class Check> void ForEveryDestination(Check check) {
+    const TypeInfo& from = *FindType(GetParam());
+    std::size_t turn = 0;
+    for (const TypeInfo& to : FixedWidthTypes()) {
+      if (Sampled() && (static_cast<int>(to.type) + static_cast<int>(from.type)) % 3 != 0) continue;
+      const Tensor source = MakeTensor(from.type, SpecialCodes(from, to, kElements));
+      const ForcedPlan plan(from.type, to.type, {}, Targets()[turn++ % Targets().size()]);
+      std::vector<std::byte> result(*StorageBytes(to.type, kElements));
+      LossMeter meter(from.type, to.type);
+      RunMeasured(plan, source, result, 0, kElements, &meter);
+      check(plan, source, meter.Report(), result);
+    }
+  }
+};
+
+TEST_P(Chunks, OneMeterGoesOnAnywhere) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    std::mt19937_64 random(61);
+    for (const std::uint64_t longest : {3, 200, 1024, 3000}) {
+      LossMeter meter(whole.from, whole.to);
+      std::vector<std::byte> result(whole_result.size());
+      for (std::uint64_t at = 0; at < kElements;) {
+        const std::uint64_t n = std::min(kElements - at, random() % (longest + 1));
+        RunMeasured(plan, source, result, at, n, &meter);
+        at += n;
+      }
+      EXPECT_TRUE(SameBytes(whole, meter.Report())) << plan.Name() << ", chunks to " << longest;
+      EXPECT_EQ(result, whole_result) << plan.Name();
+    }
+  });
+}
+
+TEST_P(Chunks, MetersMergeInAnyOrder) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    std::mt19937_64 random(62);
+    for (int trial = 0; trial < 4; ++trial) {
+      std::vector<LossMeter> meters;
+      std::vector<std::byte> result(whole_result.size());
+      for (std::uint64_t at = 0; at < kElements;) {
+        const std::uint64_t n = std::min(kElements - at, 1024 * (1 + random() % 3));
+        meters.emplace_back(whole.from, whole.to);
+        RunMeasured(plan, source, result, at, n, &meters.back());
+        at += n;
+      }
+      std::ranges::shuffle(meters, random);
+      LossMeter sum(whole.from, whole.to);
+      for (const LossMeter& meter : meters) EXPECT_TRUE(sum.Merge(meter).ok());
+      EXPECT_TRUE(SameBytes(whole, sum.Report())) << plan.Name();
+      // As a tree, the first into the second ...
+      while (meters.size() > 1) {
+        EXPECT_TRUE(meters[meters.size() - 2].Merge(meters.back()).ok());
+        meters.pop_back();
+      }
+      EXPECT_TRUE(SameBytes(whole, meters.front().Report())) << plan.Name() << ", a tree";
+    }
+  });
+}
+
+// Chunks that begin at multiples of 1,024 may come to one meter in any order.
+TEST_P(Chunks, OneMeterTakesBlocksInAnyOrder) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    std::mt19937_64 random(63);
+    std::vector<std::uint64_t> begins;
+    for (std::uint64_t at = 0; at < kElements; at += 1024) begins.push_back(at);
+    std::ranges::shuffle(begins, random);
+    LossMeter meter(whole.from, whole.to);
+    std::vector<std::byte> result(whole_result.size());
+    for (const std::uint64_t at : begins) {
+      RunMeasured(plan, source, result, at, std::min<std::uint64_t>(1024, kElements - at), &meter);
+    }
+    EXPECT_TRUE(SameBytes(whole, meter.Report())) << plan.Name();
+    EXPECT_EQ(result, whole_result) << plan.Name();
+  });
+}
+
+TEST_P(Chunks, InPlace) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    if (FindType(whole.from)->bits != FindType(whole.to)->bits) return;
+    std::vector<std::byte> bytes = source.bytes;
+    LossMeter meter(whole.from, whole.to);
+    RunOptions run;
+    run.loss = &meter;
+    plan.Run(bytes, 0, bytes, 0, kElements, run);
+    // Bits behind the last element are the source's own.
+    std::vector<std::byte> expected = whole_result;
+    const unsigned used =
+        static_cast<unsigned>(kElements * static_cast<unsigned>(FindType(whole.to)->bits) % 8);
+    if (used != 0) expected.back() |= source.bytes.back() & static_cast<std::byte>(0xFFu << used);
+    EXPECT_EQ(bytes, expected) << plan.Name();
+    EXPECT_TRUE(SameBytes(whole, meter.Report())) << plan.Name();
+  });
+}
+
+TEST_P(Chunks, OtherPositionsAreRefused) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    LossMeter meter(whole.from, whole.to);
+    std::vector<std::byte> result(whole_result.size(), std::byte{0x3C});
+    const std::vector<std::byte> before = result;
+    RunOptions run;
+    run.loss = &meter;
+    const auto code_at = [&](std::uint64_t index) {
+      run.loss_index = index;
+      return plan.plan().Run(source.bytes, 0, result, 0, 10, run).code();
+    };
+    for (const std::uint64_t index : {1, 5, 1023, 1025, 3000}) {
+      EXPECT_EQ(code_at(index), StatusCode::kLossPosition) << plan.Name() << " at " << index;
+    }
+    EXPECT_EQ(meter.Report().elements, 0u);
+    EXPECT_EQ(result, before) << plan.Name();
+    EXPECT_EQ(code_at(2048), StatusCode::kOk);
+    const LossReport ten = meter.Report();
+    for (const std::uint64_t index : {2049, 2057, 2059, 2067, 3}) {
+      EXPECT_EQ(code_at(index), StatusCode::kLossPosition) << plan.Name() << " at " << index;
+    }
+    EXPECT_TRUE(SameBytes(meter.Report(), ten)) << plan.Name();
+    EXPECT_EQ(code_at(2058), StatusCode::kOk);
+    EXPECT_EQ(code_at(0), StatusCode::kOk);
+    EXPECT_EQ(code_at(2068), StatusCode::kLossPosition);
+    EXPECT_EQ(meter.Report().elements, 30u);
+  });
+}
+
+TEST(Merge, OtherTensors) {
+  const TypeInfo& from = *FindType(DataType::kFloat32);
+  const ForcedPlan plan(DataType::kFloat32, DataType::kFloat8E4M3FN, {}, Targets().front());
+  const Tensor a = MakeTensor(from.type, ScaledBlocks(from, 3000, 3));
+  const Tensor b = MakeTensor(from.type, ScaledBlocks(from, 5001, 4));
+  std::vector<std::byte> result(5001);
+  LossMeter one(from.type, DataType::kFloat8E4M3FN), two(from.type, DataType::kFloat8E4M3FN);
+  RunMeasured(plan, a, result, 0, 3000, &one);
+  RunMeasured(plan, b, result, 0, 5001, &two);
+  LossMeter ab = one;
+  LossMeter ba = two;
+  ASSERT_TRUE(ab.Merge(two).ok());
+  ASSERT_TRUE(ba.Merge(one).ok());
+  const LossReport x = ab.Report();
+  const LossReport y = ba.Report();
+  EXPECT_EQ(x.elements, 8001u);
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) EXPECT_EQ(x.counts[kind], y.counts[kind]);
+  EXPECT_EQ(x.sum_squares, y.sum_squares);
+  EXPECT_EQ(x.sum_squared_error, y.sum_squared_error);
+  EXPECT_EQ(x.max_abs_error, y.max_abs_error);
+  EXPECT_EQ(x.max_rel_error, y.max_rel_error);
+  EXPECT_EQ(x.snr_db, y.snr_db);
+  EXPECT_EQ(x.amax, y.amax);
+  EXPECT_EQ(x.smallest_nonzero, y.smallest_nonzero);
+  EXPECT_EQ(one.Report().elements, 3000u);
+
+  // Another source type, but the same destination: that of a checkpoint with mixed tensors.
+  LossMeter other_from(DataType::kFloat64, DataType::kFloat8E4M3FN);
+  EXPECT_TRUE(ab.Merge(other_from).ok());
+  LossMeter other_to(DataType::kFloat32, DataType::kFloat8E5M2);
+  EXPECT_EQ(ab.Merge(other_to).code(), StatusCode::kLossMismatch);
+  LossMeter other_options(DataType::kFloat32, DataType::kFloat8E4M3FN,
+                          {.saturate = Saturate::kFalse});
+  EXPECT_EQ(ab.Merge(other_options).code(), StatusCode::kLossMismatch);
+}
+
+TEST(Report, OfNothing) {
+  for (const TypeInfo& from : FixedWidthTypes()) {
+    LossMeter meter(from.type, DataType::kFloat16);
+    const LossReport report = meter.Report();
+    EXPECT_EQ(report.elements, 0u);
+    EXPECT_EQ(report.compared, 0u);
+    EXPECT_EQ(report.rmse, 0);
+    EXPECT_TRUE(std::isinf(report.snr_db) && report.snr_db > 0);
+    EXPECT_EQ(report.amax, 0);
+    EXPECT_EQ(report.smallest_nonzero, 0);
+    EXPECT_EQ(report.max_abs_error, 0);
+    EXPECT_EQ(report.max_rel_error, 0);
+  }
+}
+
+std::vector<DataType> AllTypes() {
+  std::vector<DataType> types;
+  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
+  return types;
+}
+
+INSTANTIATE_TEST_SUITE_P(From, Chunks, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+
+}  // namespace
+}  // namespace tensorcast::testing

@@ -1,0 +1,87 @@
+// The loss report of every pair under every option that has a say, on every target, against the
+// oracle's: each count, each first example, each figure.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <vector>
+
+#include "core/measured_cast.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
+
+namespace tensorcast::testing {
+namespace {
+
+// Measures one tensor on every target and compares each report with the oracle's.
+void ExpectLossOnEveryTarget(const Tensor& source, DataType to, const CastOptions& options) {
+  const oracle::LossFigures expected = ExpectedLoss(source, to, options);
+  LossReport best;
+  for (const Target target : Targets()) {
+    const ForcedPlan plan(source.type, to, options, target);
+    LossMeter meter(source.type, to, options);
+    std::vector<std::byte> result(*StorageBytes(to, source.codes.size()));
+    RunMeasured(plan, source, result, 0, source.codes.size(), &meter);
+    const LossReport report = meter.Report();
+    ExpectReport(expected, report, plan.Name());
+    if (!first) first = report;
+    EXPECT_TRUE(SameBytes(*first, report)) << plan.Name() << ": other bytes than the first target";
+    std::uint64_t partition = 0;
+    for (std::size_t kind = 0; kind < kLossPartition; ++kind) partition += report.counts[kind];
+    EXPECT_EQ(partition, report.elements) << plan.Name();
+    EXPECT_EQ(report.from, source.type);
+    EXPECT_EQ(report.to, to);
+    if (target == Targets().front()) best = report;
+    EXPECT_TRUE(SameBytes(best, report)) << plan.Name() << ": not the best target's bytes";
+  }
+}
+
+class LossOfType : public ::testing::TestWithParam<DataType> {};
+
+TEST_P(LossOfType, SpecialsAndEdges) {
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    // Two blocks and a part; a multiple of no vector.
+    const Tensor source = MakeTensor(from.type, SpecialCodes(from, to, Scaled(2048 + 333)));
+    for (const CastOptions& options : OptionSets(from, to)) {
+      ExpectLossOnEveryTarget(source, to.type, options);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+// The sums: blocks of very different scale, whose squares neither overflow nor vanish.
+TEST_P(LossOfType, SumsOverBlocks) {
+  const TypeInfo& from = *FindType(GetParam());
+  const Tensor source = MakeTensor(from.type, ScaledBlocks(from, Scaled(20 * 1024 + 517), 7));
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    ExpectLossOnEveryTarget(source, to.type, {});
+    if (HasFailure()) return;
+  }
+}
+
+// A code by itself: no kind hides behind an earlier one's example, no maximum behind a larger.
+TEST_P(LossOfType, OneElement) {
+  const TypeInfo& from = *FindType(GetParam());
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    const std::vector<std::uint64_t> codes = SpecialCodes(from, to, Scaled(60));
+    for (const CastOptions& options : MeaningfulOptions(from, to)) {
+      for (const std::uint64_t code : codes) {
+        ExpectLossOnEveryTarget(MakeTensor(from.type, {code}), to.type, options);
+        if (HasFailure()) return;
+      }
+    }
+  }
+}
+
+std::vector<DataType> AllTypes() {
+  std::vector<DataType> types;
+  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
+  return types;
+}
+
+INSTANTIATE_TEST_SUITE_P(From, LossOfType, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+
+}  // namespace
+}  // namespace tensorcast::testing

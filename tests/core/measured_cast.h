@@ -1,0 +1,41 @@
+// Casts with a loss meter, the oracle's figures beside them, and tensors fit for both.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_TESTS_CORE_MEASURED_CAST_H_
+#define TENSORCAST_TESTS_CORE_MEASURED_CAST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/forced_plan.h"
+#include "oracle/loss.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::testing {
+
+// Specials of every kind, and codes on the destination's edges.
+std::vector<std::uint64_t> SpecialCodes(const TypeInfo& from, const TypeInfo& to, std::size_t n);
+
+// Ordinary weights, whose squares do not overflow; blocks of 1,024 of very different scale, so
+// that a sum over blocks that rounds on the way is found out.
+std::vector<std::uint64_t> ScaledBlocks(const TypeInfo& from, std::size_t n, std::uint64_t seed);
+
+// The oracle's figures for a tensor, whose results are the oracle's too.
+oracle::LossFigures ExpectedLoss(const Tensor& source, DataType to, const CastOptions& options);
+
+// Casts elements [first, first + n) of a tensor in one run with `meter`.
+void RunMeasured(const ForcedPlan& plan, const Tensor& source, std::span<std::byte> result,
+                 std::uint64_t first, std::uint64_t n, LossMeter* meter,
+                 Executor* executor = nullptr);
+
+// Holds a report against the figures, bit by bit; rmse and snr_db, whose last step is not
+// prescribed, to a few units in the last place.
+void ExpectReport(const oracle::LossFigures& expected, const LossReport& report,
+                  const std::string& name);
+
+bool SameBytes(const LossReport& a, const LossReport& b);
+
+}  // namespace tensorcast::testing
+
+#endif  // TENSORCAST_TESTS_CORE_MEASURED_CAST_H_

@@ -1,0 +1,114 @@
+// Option sets from rows; see option_sets.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/option_sets.h"
+
+namespace tensorcast::testing {
+namespace {
+
+struct Applies {
+  bool saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan;
+};
+
+Applies WhatApplies(const TypeInfo& from, const TypeInfo& to) {
+  if (from.type == to.type) return {};
+  const bool e8m0 = to.type == DataType::kFloat8E8M0;
+  Applies applies;
+  applies.saturate = to.is_float() && to.bits == 8;
+  applies.round_mode = e8m0;
+  applies.integer_overflow = from.is_float() && to.is_integer();
+  applies.fnuz_infinity = from.has_infinity() && to.is_fnuz();
+  applies.finite_only_nan = from.has_nan() && to.is_float() && !to.has_nan();
+  return applies;
+}
+
+}  // namespace
+
+std::vector<CastOptions> MeaningfulOptions(const TypeInfo& from, const TypeInfo& to) {
+  const Applies applies = WhatApplies(from, to);
+  std::vector<CastOptions> sets(1);
+  const auto vary = [&sets](bool applicable, int values, auto set) {
+    if (!applicable) return;
+    const std::size_t before = sets.size();
+    for (int value = 1; value < values; ++value) {
+      for (std::size_t i = 0; i < before; ++i) {
+        CastOptions options = sets[i];
+        set(options, value);
+        sets.push_back(options);
+      }
+    }
+  };
+  vary(applies.round_mode, 3,
+       [](CastOptions& o, int v) { o.round_mode = static_cast<RoundMode>(v); });
+  vary(applies.integer_overflow, 2,
+       [](CastOptions& o, int v) { o.integer_overflow = static_cast<IntegerOverflow>(v); });
+  vary(applies.finite_only_nan, 2,
+       [](CastOptions& o, int v) { o.finite_only_nan = static_cast<FiniteOnlyNan>(v); });
+  // fnuz_infinity is asked only under saturate, so its two values are not combined with kFalse.
+  vary(applies.fnuz_infinity, 2,
+       [](CastOptions& o, int v) { o.fnuz_infinity = static_cast<FnuzInfinity>(v); });
+  if (applies.saturate) {
+    const std::vector<CastOptions> saturated = sets;
+    for (CastOptions options : saturated) {
+      if (options.fnuz_infinity != FnuzInfinity::kMax) continue;
+      options.saturate = Saturate::kFalse;
+      sets.push_back(options);
+    }
+  }
+  return sets;
+}
+
+std::vector<CastOptions> OptionSets(const TypeInfo& from, const TypeInfo& to) {
+  std::vector<CastOptions> sets = MeaningfulOptions(from, to);
+  const Applies applies = WhatApplies(from, to);
+  CastOptions others;
+  if (!applies.saturate) others.saturate = Saturate::kFalse;
+  if (!applies.round_mode) others.round_mode = RoundMode::kNearest;
+  if (!applies.integer_overflow) others.integer_overflow = IntegerOverflow::kSaturate;
+  if (!applies.fnuz_infinity) others.fnuz_infinity = FnuzInfinity::kNan;
+  if (!applies.finite_only_nan) others.finite_only_nan = FiniteOnlyNan::kMax;
+  others.string_style = StringStyle::kOrt;
+  sets.push_back(others);
+  return sets;
+}
+
+oracle::Options ToOracle(const CastOptions& options) {
+  oracle::Options result;
+  result.saturate = options.saturate == Saturate::kTrue;
+  switch (options.round_mode) {
+    case RoundMode::kUp: result.round_mode = oracle::RoundMode::kUp; break;
+    case RoundMode::kDown: result.round_mode = oracle::RoundMode::kDown; break;
+    case RoundMode::kNearest: result.round_mode = oracle::RoundMode::kNearest; break;
+  }
+  result.integer_saturate = options.integer_overflow == IntegerOverflow::kSaturate;
+  result.fnuz_infinity_nan = options.fnuz_infinity == FnuzInfinity::kNan;
+  result.finite_only_max = options.finite_only_nan == FiniteOnlyNan::kMax;
+  return result;
+}
+
+std::string Describe(const CastOptions& options) {
+  std::string text;
+  const auto add = [&text](bool other, const char* words) {
+    if (!other) return;
+    if (!text.empty()) text += ' ';
+    text += words;
+  };
+  add(options.saturate == Saturate::kFalse, "saturate=false");
+  add(options.round_mode == RoundMode::kDown, "round_mode=down");
+  add(options.round_mode == RoundMode::kNearest, "round_mode=nearest");
+  add(options.integer_overflow == IntegerOverflow::kSaturate, "integer_overflow=saturate");
+  add(options.fnuz_infinity == FnuzInfinity::kNan, "fnuz_infinity=nan");
+  add(options.finite_only_nan == FiniteOnlyNan::kMax, "finite_only_nan=max");
+  add(options.string_style == StringStyle::kOrt, "string_style=ort");
+  return text.empty() ? "defaults" : text;
+}
+
+std::vector<TypeInfo> FixedWidthTypes() {
+  std::vector<TypeInfo> types;
+  for (const TypeInfo& row : Types()) {
+    if (row.bits != 0) types.push_back(row);
+  }
+  return types;
+}
+
+}  // namespace tensorcast::testing

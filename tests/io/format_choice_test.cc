@@ -1,0 +1,96 @@
+// Which format a file is taken for, what is said of all others, and how text is escaped.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
+#include "test_files.h"
+
+namespace tensorcast::io {
+namespace {
+
+using FormatChoice = FileTest;
+
+TEST_F(FormatChoice, FirstBytesDecide) {
+  const std::string path = Path("model.bin");
+  WriteBytes(path, Safetensors("{}"));
+  EXPECT_TRUE(Open(path)->contents().tensors.empty());
+  WriteBytes(path, Npy(NpyDict("|u1", "(1,)"), "1"));
+  EXPECT_EQ(Open(path)->contents().tensors.at(0).name, "model");
+  // Also against the name.
+  const std::string wrong = Path("model.safetensors");
+  WriteBytes(wrong, Npy(NpyDict("|u1", "(1,)"), "1"));
+  EXPECT_EQ(Open(wrong)->contents().tensors.at(0).dtype, "|u1");
+}
+
+TEST_F(FormatChoice, ThenTheEnding) {
+  const std::string path = Path("x.NPY");
+  WriteBytes(path, "what");
+  EXPECT_EQ(ErrorOf([&] { Open(path); }),
+            "3 " + path + ": does not begin with \\x93NUMPY, as an npy file does");
+}
+
+TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
+  const std::string path = Path("x");
+  const auto error = [&](const std::string& bytes) {
+    WriteBytes(path, bytes);
+    return ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE");
+  };
+  EXPECT_EQ(error("?"), "5 FILE: is of no known format; .safetensors and .npy files are read");
+  EXPECT_EQ(error(""), "5 FILE: is of no known format; .safetensors and .npy files are read");
+  EXPECT_EQ(
+      error("PK\x03\x04...."),
+      "5 FILE: is a ZIP file (.npz, or a PyTorch checkpoint); .safetensors and .npy files are "
+      "read");
+  EXPECT_EQ(error("GGUF...."), "5 FILE: is a GGUF file; .safetensors and .npy files are read");
+  EXPECT_EQ(error("version https://git-lfs"),
+            "5 FILE: is a Git LFS pointer; fetch the file itself (git lfs pull); .safetensors and "
+            ".npy files are read");
+}
+
+TEST_F(FormatChoice, ReadsRegularFilesOnly) {
+  EXPECT_EQ(ErrorOf([&] { Open(directory()); }),
+            "5 " + directory() + ": is a directory; name one of its files");
+  EXPECT_EQ(ErrorOf([&] { Open("/dev/zero"); }),
+            "5 /dev/zero: is a device; copy its data into a file first");
+  const std::string pipe = Path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ErrorOf([&] { Open(pipe); }),
+            "5 " + pipe + ": is a pipe; copy its data into a file first");
+  EXPECT_EQ(ErrorOf([&] { Open(Path("none\n.npy")); }),
+            "4 " + directory() + "/none\\x0A.npy: cannot be opened: No such file or directory");
+  EXPECT_EQ(ErrorOf([&] { Open(""); }), "4 \"\": cannot be opened: No such file or directory");
+  EXPECT_EQ(ErrorOf([&] { Open(std::string("a\0b", 3)); }), "2 a\\x00b: a path holds no NUL byte");
+}
+
+TEST_F(FormatChoice, ReadsThroughLinks) {
+  WriteBytes(Path("blob"), Safetensors("{}"));
+  std::filesystem::create_symlink("blob", Path("model.safetensors"));
+  EXPECT_TRUE(Open(Path("model.safetensors"))->contents().tensors.empty());
+}
+
+TEST_F(FormatChoice, WritesByTheEnding) {
+  const std::string path = Path("out.bin");
+  EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, {}, {}); }),
+            "5 " + path +
+                ": the output's format is not known by its ending; .safetensors and .npy "
+                "are written");
+  EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, {}, {}); }),
+            ErrorOf([&] { CreateTensorFile(path, {}, {}); }));
+  CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
+  EXPECT_EQ(ReadBytes(Path("out.SafeTensors")), Safetensors("{}      "));
+}
+
+TEST(Escape, LeavesTextAndShowsTheRest) {
+  EXPECT_EQ(Escape("layers.0.weight"), "layers.0.weight");
+  EXPECT_EQ(Escape("caf\u00e9 \u4e2d \U0001F600"), "caf\u00e9 \u4e2d \U0001F600");
+  EXPECT_EQ(Escape(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(Escape("\n\r\t\x1b\x7f"), "\\x0A\\x0D\\x09\\x1B\\x7F");
+  EXPECT_EQ(Escape("\u0085\u009b"), "\\xC2\\x85\\xC2\\x9B");            // C1: ESC [ in one
+  EXPECT_EQ(Escape("\u202e\u2066"), "\\xE2\\x80\\xAE\\xE2\\x81\\xA6");  // turns what follows round
+  EXPECT_EQ(Escape("\xff\xc0\xaf\xed\xa0\x80"), "\\xFF\\xC0\\xAF\\xED\\xA0\\x80");
+  EXPECT_EQ(Escape("\xf4\x90\x80\x80"), "\\xF4\\x90\\x80\\x80");
+  EXPECT_EQ(Escape("\xe2\x82"), "\\xE2\\x82");
+}
+
+}  // namespace
+}  // namespace tensorcast::io

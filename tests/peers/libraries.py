@@ -1,0 +1,127 @@
+"""The outside opinions: how numpy with ml_dtypes, ONNX's reference and ONNX Runtime cast codes.
+
+Each library is asked for every pair and option set; where it refuses, that is said, not guessed.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import ctypes
+import warnings
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from element_types import FLOAT8, TYPES
+
+# The newest opset that each library takes; 28 adds the float6 types.
+_OPSETS = {"onnx": 28, "onnxruntime": 25}
+_IR_VERSIONS = {25: 13, 28: 14}
+
+
+class Refused(Exception):
+    """The library has no such cast."""
+
+
+class NumpyCast:
+    """numpy's astype, with ml_dtypes' types: it never saturates, and rounds to float8e8m0 itself."""
+
+    name = "numpy"
+    pairs = 589  # of the 625, those it has
+
+    @staticmethod
+    def option_sets(_, target):
+        if target == "float8e8m0":
+            return [{"saturate": "false", "round-mode": "nearest"}]
+        return [{"saturate": "false"} if target in FLOAT8 else {}]
+
+    @staticmethod
+    def cast(source, codes, target, _):
+        array = TYPES[source].array(codes)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = array.astype(TYPES[target].dtype)
+            except TypeError as error:
+                raise Refused(str(error)) from error
+        return TYPES[target].codes(result)
+
+
+def _onnx_option_sets(_, target):
+    if target in FLOAT8:
+        return [{}, {"saturate": "false"}]
+    if target == "float8e8m0":
+        return [{"saturate": saturate, "round-mode": mode}
+                for saturate in ("true", "false") for mode in ("up", "down", "nearest")]
+    return [{}]
+
+
+def _cast_model(source, codes, target, options, opset):
+    """A model that is one Cast of a constant."""
+    attributes = {"to": TYPES[target].onnx_type}
+    if "saturate" in options:
+        attributes["saturate"] = int(options["saturate"] == "true")
+    if "round-mode" in options:
+        attributes["round_mode"] = options["round-mode"]
+    constant = onnx.TensorProto(data_type=TYPES[source].onnx_type, dims=[len(codes)], name="x",
+                                raw_data=TYPES[source].packed(codes))
+    output = helper.make_tensor_value_info("y", TYPES[target].onnx_type, [len(codes)])
+    node = helper.make_node("Cast", ["x"], ["y"], **attributes)
+    graph = helper.make_graph([node], "cast", [], [output], [constant])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)],
+                             ir_version=_IR_VERSIONS[opset])
+
+
+class OnnxReferenceCast:
+    """ONNX's own reference evaluator, which rests on numpy and ml_dtypes."""
+
+    name = "onnx"
+    pairs = 600
+    option_sets = staticmethod(_onnx_option_sets)
+
+    @staticmethod
+    def cast(source, codes, target, options):
+        from onnx.reference import ReferenceEvaluator
+
+        model = _cast_model(source, codes, target, options, _OPSETS["onnx"])
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                result = ReferenceEvaluator(model).run(None, {})[0]
+            except (TypeError, RuntimeError, ValueError, KeyError, NotImplementedError) as error:
+                raise Refused(str(error)) from error
+        return TYPES[target].codes(np.asarray(result))
+
+
+class OnnxRuntimeCast:
+    """ONNX Runtime's Cast on the CPU."""
+
+    name = "onnxruntime"
+    pairs = 484
+    option_sets = staticmethod(_onnx_option_sets)
+
+    def __init__(self):
+        import onnxruntime
+
+        self._library = onnxruntime
+        self._options = onnxruntime.SessionOptions()
+        self._options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        self._options.intra_op_num_threads = 1
+        self._options.log_severity_level = 4
+
+    def cast(self, source, codes, target, options):
+        model = _cast_model(source, codes, target, options, _OPSETS["onnxruntime"])
+        try:
+            session = self._library.InferenceSession(
+                model.SerializeToString(), self._options, providers=["CPUExecutionProvider"])
+            result = session.run_with_ort_values(["y"], {})[0]
+        except Exception as error:  # the library's exceptions have no base of their own
+            if type(error).__module__.startswith("onnxruntime"):
+                raise Refused(str(error)) from error
+            raise
+        # numpy knows half of these types: take the bytes where they lie, packed as ONNX packs.
+        size = (len(codes) * TYPES[target].bits + 7) // 8
+        data = ctypes.string_at(result._ortvalue.data_ptr(), size)
+        return TYPES[target].unpacked(data, len(codes))
+
+
+LIBRARIES = {library.name: library for library in (NumpyCast, OnnxReferenceCast, OnnxRuntimeCast)}
