@@ -24,7 +24,16 @@ constexpr std::size_t kNameColumns = 40;
 constexpr double kNormalBelowRms = 8;
 
 // What went wrong with a tensor; the first that holds.
-enum class Problem { kNan, kInfinity, kBeyond, kWrapped, kIntegerZeros, kBelow, kCoarse };
+enum class Problem {
+  kNotPositive,
+  kNan,
+  kInfinity,
+  kBeyond,
+  kWrapped,
+  kIntegerZeros,
+  kBelow,
+  kCoarse
+};
 
 std::optional<Problem> ProblemOf(const CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
@@ -38,6 +47,10 @@ std::optional<Problem> ProblemOf(const CastTensor& tensor) {
   }
   if (!FindType(tensor.to)->is_float() || !FindType(tensor.info->type)->is_float()) {
     return std::nullopt;
+  }
+  // float8e8m0 has neither zero nor sign, and nothing but zeros and negatives is undefined there.
+  if (!FindType(tensor.to)->has_zero && loss.count(Loss::kUndefined) > 0) {
+    return Problem::kNotPositive;
   }
   if (loss.count(Loss::kNanLost) > 0) return Problem::kNan;
   if (loss.count(Loss::kToLimit) + loss.count(Loss::kToInfinity) + loss.count(Loss::kToNan) > 0) {
@@ -92,6 +105,9 @@ const TypeInfo* BetterType(const CastTensor& tensor, Problem problem) {
 std::string Description(Problem problem, const CastTensor& worst, bool plural) {
   const std::string_view type = TypeName(worst.to);
   switch (problem) {
+    case Problem::kNotPositive:
+      return fmt::format("{} zeros or negatives, which {} has not (it is for scales)",
+                         plural ? "hold" : "holds", type);
     case Problem::kNan:
       return fmt::format("{} NaN, which {} has not", plural ? "hold" : "holds", type);
     case Problem::kInfinity:

@@ -207,6 +207,23 @@ std::string AdviceLines(const std::string& advice) {
   return text.substr(0, end + 1) + "\n         " + text.substr(end + 2) + "\n";
 }
 
+// How to read the output, broken between words.
+std::string HintLines(std::string_view hint) {
+  std::string text;
+  std::string line = " read it with:";
+  const std::string indent(line.size(), ' ');
+  while (!hint.empty()) {
+    const std::string_view word = hint.substr(0, hint.find(' '));
+    hint.remove_prefix(std::min(hint.size(), word.size() + 1));
+    if (TextWidth(line) + 1 + TextWidth(word) > kReportColumns && line != indent) {
+      text += line + "\n";
+      line = indent;
+    }
+    line.append(" ").append(word);
+  }
+  return text + line + "\n";
+}
+
 }  // namespace
 
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour) {
@@ -218,7 +235,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   }
   text += LeftAloneLines(summary);
   for (const std::string& advice : Advice(summary)) text += AdviceLines(advice);
-  if (!summary.reading_hint.empty()) text += " read it with: " + summary.reading_hint + "\n";
+  if (!summary.reading_hint.empty()) text += HintLines(summary.reading_hint);
   for (const CrossedLimit& crossed : summary.crossed) {
     text += crossed.kind == "snr" ? fmt::format(" limit crossed: snr {} dB of {} is below {} dB\n",
                                                 DecibelText(crossed.value),

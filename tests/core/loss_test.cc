@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <vector>
 
 #include "core/measured_cast.h"
@@ -25,8 +24,6 @@ void ExpectLossOnEveryTarget(const Tensor& source, DataType to, const CastOption
     RunMeasured(plan, source, result, 0, source.codes.size(), &meter);
     const LossReport report = meter.Report();
     ExpectReport(expected, report, plan.Name());
-    if (!first) first = report;
-    EXPECT_TRUE(SameBytes(*first, report)) << plan.Name() << ": other bytes than the first target";
     std::uint64_t partition = 0;
     for (std::size_t kind = 0; kind < kLossPartition; ++kind) partition += report.counts[kind];
     EXPECT_EQ(partition, report.elements) << plan.Name();

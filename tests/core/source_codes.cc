@@ -133,8 +133,8 @@ std::vector<std::uint64_t> HardCodes(const TypeInfo& row) {
     codes.push_back(code & mask);
     codes.push_back((row.is_float() ? code ^ (1ull << (row.bits - 1)) : 0 - code) & mask);
   };
-  for (std::size_t i = 0; i < Scaled(40000); ++i) add(random());
-  for (std::size_t i = 0; i < Scaled(20000); ++i) add(random() >> (random() % 64));
+  for (std::size_t i = 0; i < Scaled(150000); ++i) add(random());
+  for (std::size_t i = 0; i < Scaled(60000); ++i) add(random() >> (random() % 64));
   // Sums and differences of two powers of two, and their neighbours: midpoints and limits lie
   // there.
   for (int high = 0; high < row.bits; ++high) {
@@ -149,7 +149,7 @@ std::vector<std::uint64_t> HardCodes(const TypeInfo& row) {
 
   const std::uint64_t binade = 1ull << row.mantissa_bits;
   const std::uint64_t infinity = ((1ull << row.exponent_bits) - 1) * binade;
-  for (std::size_t i = 0; i < Scaled(60000);
+  for (std::size_t i = 0; i < Scaled(200000);
        ++i) {  // near one: where weights and their products are
     const auto far = static_cast<std::int64_t>(random() % 81) - 40;
     const auto exponent = static_cast<std::uint64_t>(row.bias + far);

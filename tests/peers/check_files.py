@@ -14,7 +14,7 @@ import safetensors
 import safetensors.numpy
 
 from element_types import TYPES
-from expected import expected_codes
+from expected import expected_codes, first_differences
 from inputs import codes_of
 from tool import Tool, ToolError, assumed, write_npy
 
@@ -50,7 +50,8 @@ def check_safetensors(tool, target):
     element_type = TYPES[target]
     assert set(found) == set(tensors), f"tensors {sorted(found)}"
     for name, tensor in tensors.items():
-        want = element_type.packed(expected_codes(tensor, target))
+        codes = expected_codes(tensor, target)
+        want = element_type.packed(codes)
         got = found[name]
         whole_bytes = tensor.size * element_type.bits % 8 == 0
         if target in _WORDS and whole_bytes:
@@ -62,17 +63,20 @@ def check_safetensors(tool, target):
             assert packed.get(name) == entry, f"{name}: tensorcast.types says {packed.get(name)}"
         assert got["dtype"] == word, f"{name}: dtype {got['dtype']}, expected {word}"
         assert list(got["shape"]) == want_shape, f"{name}: shape {got['shape']} for {want_shape}"
-        assert bytes(got["data"]) == want, f"{name}: other bytes than numpy's"
+        assert bytes(got["data"]) == want, (
+            f"{name}: {first_differences(tensor, bytes(got['data']), codes, target)}")
     # And back: what fits every type comes back whole.
     back = tool.folder / "back.safetensors"
     tool.run("convert", after, "-o", back, "--to", "float32", "--all-types", "--force",
              "--no-report", "-q")
     found = safetensors.numpy.load_file(back)
     for name, tensor in tensors.items():
-        codes = expected_codes(tensor, target)
-        want = element_type.values(codes).astype(np.float32).reshape(tensor.shape)
+        want = element_type.values(expected_codes(tensor, target)).astype(np.float32)
         assert found[name].dtype == np.float32 and found[name].shape == tensor.shape, name
-        assert np.array_equal(found[name], want), f"{name}: not the same values back"
+        again = found[name].ravel()
+        assert np.array_equal(again, want), (
+            f"{name} back as float32: "
+            f"{first_differences(tensor, again.tobytes(), want.view(np.uint32), 'float32')}")
 
 
 def _onnx_name(target):
@@ -99,7 +103,10 @@ def check_npy(tool, target):
             assert hint, f"no .view hint printed in:\n{said}"
             loaded = loaded.view(getattr(ml_dtypes, hint.group(1).removeprefix("ml_dtypes.")))
             assert loaded.dtype == element_type.dtype, f"the hint reads {loaded.dtype}"
-        assert np.array_equal(loaded.astype(np.float64), want.astype(np.float64)), f"{shape} {order}"
+        got, want = element_type.codes(loaded.ravel()), element_type.codes(want.ravel())
+        assert np.array_equal(got, want), (
+            f"{shape} {order}: "
+            f"{first_differences(array, element_type.packed(got), want, target)}")
 
 
 def check_read(tool, source):

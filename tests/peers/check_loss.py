@@ -17,7 +17,7 @@ import safetensors
 import safetensors.numpy
 
 from element_types import FINITE_ONLY, FLOAT8, TYPES
-from expected import expected_codes, finite_values
+from expected import expected_codes, finite_values, first_differences
 from tool import Tool
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
@@ -31,7 +31,7 @@ _RELATIVE = 1e-9
 def figures(x, y, target):
     """Counts and errors of finite float32 values `x` that became `y` (both float64)."""
     to = TYPES[target]
-    error = np.abs(x - y)  # exact enough: x is a float32, y has fewer bits or is x
+    error = np.abs(x - y)
     if to.is_integer:
         beyond = (np.trunc(x) < to.low) | (np.trunc(x) > to.high)
     elif target in FLOAT8 + FINITE_ONLY:
@@ -52,10 +52,12 @@ def figures(x, y, target):
         counts["to_subnormal"] = int(((y != 0) & (np.abs(y) < least_normal)).sum())
     both = np.isfinite(y)
     nonzero = x != 0
+    relative = both & nonzero
     noise = _sum_of_squares(error[both])
     signal = _sum_of_squares(x[both])
     return {"counts": counts, "max_abs_error": float(error[both].max(initial=0)),
-            "max_rel_error": float((error / np.abs(x))[both & nonzero].max(initial=0)),
+            "max_rel_error": float((error[relative] / np.abs(x[relative])).max())
+            if relative.any() else None,
             "rmse": math.sqrt(noise / max(1, int(both.sum()))),
             "snr_db": 10 * math.log10(signal / noise) if noise and signal else None,
             "amax": float(np.abs(x).max(initial=0)),
@@ -94,8 +96,7 @@ def check_figures(tool, path, tensors):
             continue
         for name, array in tensors.items():
             y = TYPES[target].values(expected_codes(array, target)).astype(np.float64)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                want = figures(array.ravel().astype(np.float64), y, target)
+            want = figures(array.ravel().astype(np.float64), y, target)
             got = measured[name]
             for kind, count in want["counts"].items():
                 if got["counts"][kind] != count:
@@ -121,12 +122,15 @@ def check_every_type(tool, path, tensors):
         returned = safetensors.numpy.load_file(back)
         for name, array in tensors.items():
             want = expected_codes(array, target)
-            if bytes(written[name]["data"]) != element_type.packed(want):
-                failures.append(f"{target} {name}: other bytes than numpy's")
+            data = bytes(written[name]["data"])
+            if data != element_type.packed(want):
+                failures.append(f"{target} {name}: {first_differences(array, data, want, target)}")
                 continue
-            values = element_type.values(want).astype(np.float32).reshape(array.shape)
-            if returned[name].shape != array.shape or not np.array_equal(returned[name], values):
-                failures.append(f"{target} {name}: float32 of it holds other values")
+            values = element_type.values(want).astype(np.float32)
+            again = returned[name]
+            if again.shape != array.shape or not np.array_equal(again.ravel(), values):
+                said = first_differences(array, again.tobytes(), values.view(np.uint32), "float32")
+                failures.append(f"{target} {name}: back as float32: {said}")
     return failures
 
 

@@ -38,3 +38,19 @@ def _least_power_of_two(values):
     fraction, exponent = np.frexp(values.astype(np.float64))
     code = exponent - (fraction == 0.5) + 127
     return np.where(values > 0, np.clip(code, 0, 254), 0).astype(np.uint8)
+
+
+def first_differences(values, data, want, target):
+    """In words, the first five elements of packed `data` that are not the codes `want`."""
+    to = TYPES[target]
+    size = (want.size * to.bits + 7) // 8
+    if len(data) != size:
+        return f"{len(data)} bytes, expected {size}"
+    got = to.unpacked(data, want.size)
+    differ = np.flatnonzero(got != want)
+    if not differ.size:
+        return "the bits after the last element are not zero"
+    digits = (to.bits + 3) // 4
+    shown = [f"[{i}] {float(np.ravel(values)[i])!r} gives {got[i]:0{digits}X}, "
+             f"numpy {want[i]:0{digits}X}" for i in differ[:5]]
+    return f"{differ.size} of {want.size} codes differ: " + "; ".join(shown)
