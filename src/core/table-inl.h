@@ -37,7 +37,7 @@ void LookUpStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
   for (std::size_t i = 0; i < kRows16; ++i) rows[i] = hn::LoadDup128(d, args.table + 16 * i);
   const auto step = [&](const std::byte* from, std::byte* to) HWY_ATTR {
     const auto code = Load(d, from);
-    hn::MFromD<D8> bit_set[4] = {};
+    hn::Mask<D8> bit_set[4] = {};
     if constexpr (kBits > 4) {
       bit_set[0] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x10}));
       bit_set[1] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x20}));

@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 class NumpyCast:
-    """numpy's astype, with ml_dtypes' types: it never saturates, and rounds to float8e8m0 itself."""
+    """numpy's astype, with ml_dtypes' types: it never saturates."""
 
     name = "numpy"
     pairs = 589  # of the 625, those it has
