@@ -1,7 +1,8 @@
 // Pairs whose two stages run as one, values staying in registers: the same codecs, composed.
 //
 // A pair is on the list only where bench/fused_gain shows at least 1.25 times the two stages' speed
-// on a target (bench/results has the rows); everything else goes through the block.
+// on a target, for itself or its twin of the other sign (bench/results/fused.csv has the rows);
+// everything else goes through the block.
 //
 // SPDX-License-Identifier: Apache-2.0
 #undef HWY_TARGET_INCLUDE
@@ -29,7 +30,9 @@ constexpr bool IsFused(const TypeInfo& from, const TypeInfo& to) {
   switch (ChooseRoute(from, to)) {
     case Route::kFloat32:
       if (to.type == DataType::kBfloat16) return FitsBfloat16(from);
-      return from.type == DataType::kBfloat16 && to.bits >= 8 && to.bits <= 16;
+      return from.type == DataType::kBfloat16 && to.bits >= 8 && to.bits <= 16 &&
+             (!to.is_float() || to.type == DataType::kFloat16 || to.type == DataType::kFloat8E5M2 ||
+              to.type == DataType::kFloat8E8M0);
     case Route::kFloat64: return from.is_integer() && to.type == DataType::kFloat32;
     case Route::kOddFloat64: return true;
     case Route::kOddFloat32:
