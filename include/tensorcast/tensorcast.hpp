@@ -58,11 +58,16 @@ enum class StatusCode : std::int32_t {
   kSizeOverflow = 4,       // an offset plus n, in bits, does not fit 64 bits
   kBufferTooSmall = 5,     // a buffer is shorter than its elements need
   kOverlap = 6,            // source and destination overlap, and not exactly in place
-  kUnsupported = 7,        // string casts: not in this version
+  kUnsupported = 7,        // a loss meter in a cast from or to strings: that is not measured
   kTargetUnavailable = 8,  // the forced target does not run on this machine
   kLossPosition = 9,       // a measured chunk neither begins at a multiple of 1024 nor goes on
   kLossMismatch = 10,      // the meter was made for other types or options
   kOutOfMemory = 11,       // a meter for a worker could not be allocated
+  kWrongCall = 12,         // Run is for numbers, Parse from strings, Print to strings
+  kNotANumber = 13,        // a text is none; ParseFailure says which
+  kNotAnInteger = 14,      // a text is nan, inf or outside [-2^63, 2^64), to an integer
+  kBadOffsets = 15,        // string offsets decrease, or end beyond the bytes
+  kMisaligned = 16,        // a table of offsets is not aligned to 8 bytes
 };
 
 // The outcome of a call, by value: a code and one fixed sentence.
@@ -242,6 +247,31 @@ class TENSORCAST_API LossMeter {
   std::unique_ptr<State> state_;
 };
 
+// ------------------------------------------------------------------------------ strings
+
+// Strings in bulk: string i is bytes [offsets[i], offsets[i + 1]), so n strings take n + 1 offsets.
+// They do not decrease, and need not begin at 0 (Apache Arrow's large_utf8 layout).
+struct Strings {
+  std::span<const std::uint64_t> offsets;
+  std::span<const char> bytes;
+
+  std::uint64_t size() const { return offsets.empty() ? 0 : offsets.size() - 1; }
+  // String i; the offsets are taken as they are.
+  std::string_view operator[](std::uint64_t i) const {
+    return {bytes.data() + offsets[i], static_cast<std::size_t>(offsets[i + 1] - offsets[i])};
+  }
+};
+
+// The failing text with the lowest index, whatever the number of threads.
+struct ParseFailure {
+  std::uint64_t index = 0;  // in the strings given, source_first included
+  // Escaped to printable ASCII, at most 64 characters ("..." where it was cut), and a NUL.
+  char text[65] = {};
+};
+
+// No number, float or integer of any type, prints longer than this.
+inline constexpr std::size_t kLongestPrinted = 32;
+
 // ---------------------------------------------------------------------------- cast plans
 
 struct RunOptions {
@@ -272,6 +302,26 @@ class CastPlan {
                             std::span<std::byte> destination, std::uint64_t destination_first,
                             std::uint64_t n, const RunOptions& run = {}) const;
 
+  // From strings (a plan whose `from` is kString): n texts from index `source_first` on, as
+  // docs/semantics.md reads them, into elements of `destination`, as Run does. On kNotANumber and
+  // kNotAnInteger `failure`, where given, says which text; what `destination` holds of the range
+  // is then unspecified.
+  TENSORCAST_API Status Parse(const Strings& source, std::uint64_t source_first,
+                              std::span<std::byte> destination, std::uint64_t destination_first,
+                              std::uint64_t n, const RunOptions& run = {},
+                              ParseFailure* failure = nullptr) const;
+
+  // To strings (a plan whose `to` is kString): how many bytes Print will write for these elements.
+  TENSORCAST_API Status PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
+                                     std::uint64_t n, std::uint64_t* bytes,
+                                     const RunOptions& run = {}) const;
+
+  // Prints n elements: offsets[0, n] from 0 on, and the texts into `bytes`, with nothing between
+  // them. On kBufferTooSmall what the two hold is unspecified. Allocates with an executor.
+  TENSORCAST_API Status Print(std::span<const std::byte> source, std::uint64_t source_first,
+                              std::uint64_t n, std::span<std::uint64_t> offsets,
+                              std::span<char> bytes, const RunOptions& run = {}) const;
+
   DataType from() const { return from_; }
   DataType to() const { return to_; }
   const CastOptions& options() const { return options_; }
@@ -297,6 +347,34 @@ class CastPlan {
 TENSORCAST_API Status Cast(DataType from, std::span<const std::byte> source, DataType to,
                            std::span<std::byte> destination, std::uint64_t n,
                            const CastOptions& options = {}, const RunOptions& run = {});
+
+// Parses all of `source`: StorageBytes(to, source.size()) bytes are written, pad bits as zero.
+TENSORCAST_API Status ParseStrings(const Strings& source, DataType to,
+                                   std::span<std::byte> destination,
+                                   const CastOptions& options = {}, const RunOptions& run = {},
+                                   ParseFailure* failure = nullptr);
+
+// Prints a whole tensor of n elements; PrintedStringBytes says how many bytes that takes.
+TENSORCAST_API Status PrintedStringBytes(DataType from, std::span<const std::byte> source,
+                                         std::uint64_t n, std::uint64_t* bytes,
+                                         const CastOptions& options = {},
+                                         const RunOptions& run = {});
+TENSORCAST_API Status PrintStrings(DataType from, std::span<const std::byte> source,
+                                   std::uint64_t n, std::span<std::uint64_t> offsets,
+                                   std::span<char> bytes, const CastOptions& options = {},
+                                   const RunOptions& run = {});
+
+// The cast from string to string: the same texts, with offsets from 0 on and nothing between them.
+TENSORCAST_API Status CopyStrings(const Strings& source, std::span<std::uint64_t> offsets,
+                                  std::span<char> bytes);
+
+// One text to the code of an element, and one code to its text (at most kLongestPrinted
+// characters in `buffer`; `text` is set to view them).
+TENSORCAST_API Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
+                                 const CastOptions& options = {});
+TENSORCAST_API Status PrintValue(DataType from, std::uint64_t code,
+                                 std::span<char, kLongestPrinted> buffer, std::string_view* text,
+                                 const CastOptions& options = {});
 
 // ----------------------------------------------------------------------- elements in C++
 

@@ -15,13 +15,21 @@ std::string_view Status::message() const {
     case StatusCode::kBufferTooSmall: return "a buffer is shorter than its elements need";
     case StatusCode::kOverlap:
       return "source and destination overlap and are not exactly in place with equal widths";
-    case StatusCode::kUnsupported: return "string tensors are not cast by this version";
+    case StatusCode::kUnsupported: return "the loss of a cast from or to strings is not measured";
     case StatusCode::kTargetUnavailable:
       return "the target is not in this build or does not run on this machine";
     case StatusCode::kLossPosition:
       return "a measured run must begin at a multiple of 1024 elements or where the meter stopped";
     case StatusCode::kLossMismatch: return "the loss meter is for other types or options";
-    case StatusCode::kOutOfMemory: return "no memory for the workers' loss meters";
+    case StatusCode::kOutOfMemory: return "no memory for the workers' shares";
+    case StatusCode::kWrongCall:
+      return "the plan is for another call: Run for numbers, Parse from strings, Print to strings";
+    case StatusCode::kNotANumber: return "a text is not a number";
+    case StatusCode::kNotAnInteger:
+      return "a text is nan, inf or outside -2^63 to 2^64 - 1, which no integer type holds";
+    case StatusCode::kBadOffsets:
+      return "the offsets of the strings decrease or end beyond their bytes";
+    case StatusCode::kMisaligned: return "a table of offsets is not aligned to 8 bytes";
   }
   return "unknown status";
 }

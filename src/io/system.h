@@ -11,26 +11,25 @@
 #include <string>
 #include <vector>
 
+#include "io/byte_source.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
 
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
-class InputFile {
+class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
   InputFile(InputFile&& other) noexcept;
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   InputFile& operator=(InputFile&&) = delete;
-  ~InputFile();
+  ~InputFile() override;
 
-  const std::string& path() const { return path_; }
-  std::uint64_t size() const { return size_; }
-
-  // Fills `out` from `offset`; offset + out.size() <= size(). Safe to call from several threads.
-  void Read(std::uint64_t offset, std::span<std::byte> out) const;
+  const std::string& path() const override { return path_; }
+  std::uint64_t size() const override { return size_; }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override;
 
  private:
   std::string path_;

@@ -83,6 +83,14 @@ const Format& OutputFormat(const std::string& path) {
 
 }  // namespace
 
+StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {
+  throw std::logic_error("this format has no tensors of strings");
+}
+
+void TensorWriter::WriteStrings(std::size_t, std::uint64_t, const Strings&) {
+  throw std::logic_error("this format has no tensors of strings");
+}
+
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
   InputFile file(path);
   std::array<std::byte, kHeadBytes> bytes{};

@@ -42,6 +42,25 @@ class Error : public std::runtime_error {
 // `text` fit for a terminal: control characters, DEL and bytes that are not UTF-8 as \xNN.
 std::string Escape(std::string_view text);
 
+// What a tensor of strings takes, for formats that must know before they write the first.
+struct TextSize {
+  std::uint64_t most_code_points = 0;  // of one string, read as UTF-8
+  std::uint64_t most_bytes = 0;        // of one string
+  std::uint64_t total_bytes = 0;
+};
+
+// A piece of a tensor of strings, owned: UTF-8, laid out as tensorcast::Strings.
+struct StringPiece {
+  std::vector<std::uint64_t> offsets = {0};
+  std::vector<char> bytes;
+
+  Strings view() const { return {offsets, bytes}; }
+  void Append(std::string_view text) {
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    offsets.push_back(bytes.size());
+  }
+};
+
 // One tensor as its file declares it.
 struct TensorInfo {
   std::string name;                      // any bytes the file held; escape before showing
@@ -49,9 +68,10 @@ struct TensorInfo {
   DataType type = DataType::kUndefined;  // kUndefined: no type of ours, passed through as bytes
   std::vector<std::uint64_t> shape;      // in elements; empty for a scalar
   std::uint64_t elements = 0;            // the checked product of the shape
-  // Size of the tensor's dense form: StorageBytes(type, elements), or for a type that is not ours
-  // the byte range the file gives.
+  // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
+  // that is not ours the byte range the file gives.
   std::uint64_t bytes = 0;
+  TextSize text;  // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
 };
 
@@ -71,6 +91,9 @@ class TensorReader {
   // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error.
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Reads strings [first, first + n) of a tensor of type kString, as UTF-8. Safe to call from
+  // several threads. Throws Error. The default is for formats that have no strings.
+  virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -82,6 +105,9 @@ class TensorWriter {
   // Writes bytes of a tensor's dense form at `offset`, as TensorReader::Read gives them. Each byte
   // is written once. Safe to call from several threads. Throws Error.
   virtual void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) = 0;
+  // Writes the next strings of a tensor of type kString, in order from 0 on, not from two threads
+  // at once, and tensor by tensor. The default is for formats that have no strings.
+  virtual void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts);
   // Syncs, and gives the file its final name. Call once, after everything is written.
   virtual void Commit() = 0;
   virtual std::uint64_t file_bytes() const = 0;
