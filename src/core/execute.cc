@@ -10,6 +10,7 @@
 
 #include "core/fp_environment.h"
 #include "core/kernels.h"
+#include "core/range.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast {
@@ -21,17 +22,6 @@ namespace {
 constexpr std::uint64_t kLeastParallelBytes = 4 << 20;
 constexpr std::uint64_t kLeastParallelBytesWithLoss = 1 << 20;
 constexpr std::size_t kSlicesPerThread = 4;
-
-// Whether elements [first, first + n) lie within `size` bytes.
-StatusCode CheckRange(const TypeInfo& row, const void* data, std::size_t size, std::uint64_t first,
-                      std::uint64_t n) {
-  if (first > UINT64_MAX - n) return StatusCode::kSizeOverflow;
-  const std::optional<std::uint64_t> bytes = StorageBytes(row.type, first + n);
-  if (!bytes) return StatusCode::kSizeOverflow;
-  if (n != 0 && data == nullptr) return StatusCode::kNullPointer;
-  if (n != 0 && *bytes > size) return StatusCode::kBufferTooSmall;
-  return StatusCode::kOk;
-}
 
 // Exactly in place is fine, for equal widths; any other common byte is not.
 bool OverlapIsRefused(const TypeInfo& from, const std::byte* source, std::uint64_t source_first,
@@ -153,6 +143,9 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
                      std::span<std::byte> destination, std::uint64_t destination_first,
                      std::uint64_t n, const RunOptions& run) const {
   if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
+  if (from_ == DataType::kString || to_ == DataType::kString) {
+    return Status(StatusCode::kWrongCall);
+  }
   const core::Bound& bound = *this->bound();
   StatusCode code = core::CheckRange(*bound.from, source.data(), source.size(), source_first, n);
   if (code != StatusCode::kOk) return Status(code);
@@ -207,11 +200,7 @@ Status Cast(DataType from, std::span<const std::byte> source, DataType to,
   if (!status.ok()) return status;
   status = plan.Run(source, 0, destination, 0, n, run);
   if (!status.ok() || n == 0) return status;
-  // A run leaves the pad bits alone; a whole tensor has them zero.
-  const auto bits = static_cast<std::uint64_t>(detail::Row(to).bits);
-  if (const unsigned used = static_cast<unsigned>(n * bits % 8); used != 0) {
-    destination[static_cast<std::size_t>(n * bits / 8)] &= static_cast<std::byte>((1u << used) - 1);
-  }
+  core::ClearPadBits(detail::Row(to), n, destination);
   return status;
 }
 

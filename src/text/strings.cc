@@ -1,0 +1,354 @@
+// The string calls of the public interface: their checks, and bulk over offsets and bytes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "core/fp_environment.h"
+#include "core/loss.h"
+#include "core/range.h"
+#include "tensorcast/tensorcast.hpp"
+#include "text/parse.h"
+#include "text/print.h"
+#include "text/slices.h"
+
+namespace tensorcast {
+namespace text {
+namespace {
+
+bool IsAligned(const void* offsets) {
+  return reinterpret_cast<std::uintptr_t>(offsets) % alignof(std::uint64_t) == 0;
+}
+
+// Whether strings [first, first + n) lie within their bytes.
+StatusCode CheckStrings(const Strings& strings, std::uint64_t first, std::uint64_t n) {
+  if (!IsAligned(strings.offsets.data())) return StatusCode::kMisaligned;
+  if (first > UINT64_MAX - n || first + n == UINT64_MAX) return StatusCode::kSizeOverflow;
+  if (n == 0) return StatusCode::kOk;
+  if (strings.offsets.data() == nullptr) return StatusCode::kNullPointer;
+  if (strings.offsets.size() < first + n + 1) return StatusCode::kBufferTooSmall;
+  const auto offsets =
+      strings.offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n) + 1);
+  if (!std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > strings.bytes.size()) {
+    return StatusCode::kBadOffsets;
+  }
+  if (strings.bytes.data() == nullptr && offsets.back() != 0) return StatusCode::kNullPointer;
+  return StatusCode::kOk;
+}
+
+// The offsets and bytes that n printed or copied strings are written to.
+StatusCode CheckOutput(std::span<const std::uint64_t> offsets, std::span<const char> bytes,
+                       std::uint64_t n) {
+  if (!IsAligned(offsets.data())) return StatusCode::kMisaligned;
+  if (n == UINT64_MAX) return StatusCode::kSizeOverflow;
+  if (offsets.data() == nullptr || (bytes.data() == nullptr && !bytes.empty())) {
+    return StatusCode::kNullPointer;
+  }
+  return offsets.size() < n + 1 ? StatusCode::kBufferTooSmall : StatusCode::kOk;
+}
+
+template <class A, class B> bool Overlap(std::span<A> a, std::span<B> b) {
+  const auto begin_a = reinterpret_cast<std::uintptr_t>(a.data());
+  const auto begin_b = reinterpret_cast<std::uintptr_t>(b.data());
+  return !a.empty() && !b.empty() && begin_a < begin_b + b.size_bytes() &&
+         begin_b < begin_a + a.size_bytes();
+}
+
+void SetRan(const RunOptions& run) {
+  if (run.ran != nullptr) *run.ran = Target::kScalar;  // text has no lanes
+}
+
+// Escapes to printable ASCII and cuts between two characters.
+void SetFailure(std::string_view text, std::uint64_t index, ParseFailure* failure) {
+  constexpr std::string_view kCut = "...";
+  constexpr std::size_t kMost = sizeof(failure->text) - 1;
+  constexpr char kHex[] = "0123456789ABCDEF";
+  char escaped[kMost + 4];
+  std::size_t size = 0;
+  std::size_t cut = 0;  // the most that leaves room for kCut
+  for (const char c : text) {
+    if (size > kMost) break;
+    if (size + kCut.size() <= kMost) cut = size;
+    if (c >= ' ' && c <= '~' && c != '\\') {
+      escaped[size++] = c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    for (const char part : {'\\', 'x', kHex[byte >> 4], kHex[byte & 15]}) escaped[size++] = part;
+  }
+  *failure = {};
+  failure->index = index;
+  if (size > kMost) size = kCut.copy(escaped + cut, kCut.size()) + cut;
+  std::memcpy(failure->text, escaped, size);
+}
+
+// The lowest index at which any slice failed.
+class LowestFailure {
+ public:
+  bool IsBelow(std::uint64_t index) const { return index_.load(std::memory_order_relaxed) < index; }
+  void Lower(std::uint64_t index) {
+    std::uint64_t lowest = index_.load(std::memory_order_relaxed);
+    while (index < lowest &&
+           !index_.compare_exchange_weak(lowest, index, std::memory_order_relaxed)) {
+    }
+  }
+  std::uint64_t index() const { return index_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> index_{UINT64_MAX};
+};
+
+// Prints codes of one type; in bulk, the narrow types by a table of their texts.
+class Printer {
+ public:
+  Printer(const TypeInfo& type, StringStyle style, std::uint64_t n) : type_(type), style_(style) {
+    constexpr std::uint64_t kLeastForTable = 1024;
+    if (type.bits > 8 || n < kLeastForTable) return;
+    for (std::uint64_t code = 0; code <= detail::LowMask(type.bits); ++code) {
+      Text& text = table_[code];
+      char buffer[kLongestPrinted] = {};
+      text.size = static_cast<std::uint8_t>(PrintCode(code, type, style, buffer));
+      std::memcpy(text.text, buffer, sizeof(text.text));
+    }
+    has_table_ = true;
+  }
+
+  std::string_view operator()(std::uint64_t code) {
+    if (has_table_) return {table_[code].text, table_[code].size};
+    return {buffer_, PrintCode(code, type_, style_, buffer_)};
+  }
+
+ private:
+  struct Text {
+    char text[15];  // float8e8m0's "-5.877472e-39" and ort's "1.1754944e-38" fit
+    std::uint8_t size;
+  };
+  const TypeInfo& type_;
+  StringStyle style_;
+  bool has_table_ = false;
+  char buffer_[kLongestPrinted];
+  std::array<Text, 256> table_;
+};
+
+// Elements of a buffer, to be printed.
+struct PrintJob {
+  const TypeInfo& type;
+  StringStyle style;
+  const std::byte* source;
+  std::uint64_t first;
+
+  std::uint64_t Bytes(std::uint64_t begin, std::uint64_t end) const {
+    Printer print(type, style, end - begin);
+    std::uint64_t bytes = 0;
+    for (std::uint64_t i = begin; i < end; ++i) bytes += print(Code(i)).size();
+    return bytes;
+  }
+
+  // Prints from bytes[at] on, and sets the offsets behind each text; false where it does not fit.
+  bool Print(std::uint64_t begin, std::uint64_t end, std::uint64_t at,
+             std::span<std::uint64_t> offsets, std::span<char> bytes) const {
+    Printer print(type, style, end - begin);
+    for (std::uint64_t i = begin; i < end; ++i) {
+      const std::string_view text = print(Code(i));
+      if (text.size() > bytes.size() - at) return false;
+      std::memcpy(bytes.data() + at, text.data(), text.size());
+      at += text.size();
+      offsets[i + 1] = at;
+    }
+    return true;
+  }
+
+ private:
+  std::uint64_t Code(std::uint64_t i) const { return core::ReadCode(source, first + i, type.bits); }
+};
+
+}  // namespace
+}  // namespace text
+
+Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
+                       std::span<std::byte> destination, std::uint64_t destination_first,
+                       std::uint64_t n, const RunOptions& run, ParseFailure* failure) const {
+  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
+  if (from_ != DataType::kString || to_ == DataType::kString) {
+    return Status(StatusCode::kWrongCall);
+  }
+  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
+  const TypeInfo& to = detail::Row(to_);
+  StatusCode code = text::CheckStrings(source, source_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = core::CheckRange(to, destination.data(), destination.size(), destination_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  if (n != 0 &&
+      (text::Overlap(source.bytes, destination) || text::Overlap(source.offsets, destination))) {
+    return Status(StatusCode::kOverlap);
+  }
+  text::SetRan(run);
+
+  const text::Slices slices(n, run.executor, destination_first);
+  text::LowestFailure lowest;
+  slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
+      std::uint64_t element = 0;
+      if (text::ParseCode(source[source_first + i], to, options_, &element) != StatusCode::kOk) {
+        return lowest.Lower(i);
+      }
+      core::WriteCode(destination.data(), destination_first + i, to.bits, element);
+    }
+  });
+  if (lowest.index() == UINT64_MAX) return Status();
+  const std::uint64_t index = source_first + lowest.index();
+  if (failure != nullptr) text::SetFailure(source[index], index, failure);
+  std::uint64_t element = 0;
+  const core::FpEnvironment environment;
+  return Status(text::ParseCode(source[index], to, options_, &element));
+}
+
+Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
+                              std::uint64_t n, std::uint64_t* bytes, const RunOptions& run) const {
+  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
+  if (to_ != DataType::kString || from_ == DataType::kString) {
+    return Status(StatusCode::kWrongCall);
+  }
+  if (bytes == nullptr) return Status(StatusCode::kNullPointer);
+  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
+  const TypeInfo& from = detail::Row(from_);
+  const StatusCode code = core::CheckRange(from, source.data(), source.size(), source_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  text::SetRan(run);
+
+  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
+  const text::Slices slices(n, run.executor);
+  std::atomic<std::uint64_t> total{0};
+  slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+    total.fetch_add(job.Bytes(begin, end), std::memory_order_relaxed);
+  });
+  *bytes = total.load(std::memory_order_relaxed);
+  return Status();
+}
+
+Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_first,
+                       std::uint64_t n, std::span<std::uint64_t> offsets, std::span<char> bytes,
+                       const RunOptions& run) const {
+  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
+  if (to_ != DataType::kString || from_ == DataType::kString) {
+    return Status(StatusCode::kWrongCall);
+  }
+  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
+  const TypeInfo& from = detail::Row(from_);
+  StatusCode code = core::CheckRange(from, source.data(), source.size(), source_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = text::CheckOutput(offsets, bytes, n);
+  if (code != StatusCode::kOk) return Status(code);
+  offsets = offsets.first(static_cast<std::size_t>(n) + 1);
+  if (text::Overlap(source, bytes) || text::Overlap(source, offsets) ||
+      text::Overlap(offsets, bytes)) {
+    return Status(StatusCode::kOverlap);
+  }
+  text::SetRan(run);
+
+  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
+  const text::Slices slices(n, run.executor);
+  offsets[0] = 0;
+  if (slices.count == 1) {
+    bool fits = true;
+    slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+      fits = job.Print(begin, end, 0, offsets, bytes);
+    });
+    return fits ? Status() : Status(StatusCode::kBufferTooSmall);
+  }
+  // Twice over: a slice's place is known when those before it have been printed.
+  std::vector<std::uint64_t> places;
+  try {
+    places.resize(slices.count + 1);
+  } catch (const std::bad_alloc&) {
+    return Status(StatusCode::kOutOfMemory);
+  }
+  slices.ForEach(run.executor, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+    places[slice + 1] = job.Bytes(begin, end);
+  });
+  for (std::size_t slice = 0; slice < slices.count; ++slice) places[slice + 1] += places[slice];
+  if (places.back() > bytes.size()) return Status(StatusCode::kBufferTooSmall);
+  slices.ForEach(run.executor, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+    job.Print(begin, end, places[slice], offsets, bytes);
+  });
+  return Status();
+}
+
+// ------------------------------------------------------------------------------ one-shot calls
+
+Status ParseStrings(const Strings& source, DataType to, std::span<std::byte> destination,
+                    const CastOptions& options, const RunOptions& run, ParseFailure* failure) {
+  CastPlan plan;
+  Status status = CastPlan::Bind(DataType::kString, to, options, &plan);
+  if (!status.ok()) return status;
+  const std::uint64_t n = source.size();
+  status = plan.Parse(source, 0, destination, 0, n, run, failure);
+  if (status.ok() && n != 0) core::ClearPadBits(detail::Row(to), n, destination);
+  return status;
+}
+
+Status PrintedStringBytes(DataType from, std::span<const std::byte> source, std::uint64_t n,
+                          std::uint64_t* bytes, const CastOptions& options, const RunOptions& run) {
+  CastPlan plan;
+  const Status status = CastPlan::Bind(from, DataType::kString, options, &plan);
+  return status.ok() ? plan.PrintedBytes(source, 0, n, bytes, run) : status;
+}
+
+Status PrintStrings(DataType from, std::span<const std::byte> source, std::uint64_t n,
+                    std::span<std::uint64_t> offsets, std::span<char> bytes,
+                    const CastOptions& options, const RunOptions& run) {
+  CastPlan plan;
+  const Status status = CastPlan::Bind(from, DataType::kString, options, &plan);
+  return status.ok() ? plan.Print(source, 0, n, offsets, bytes, run) : status;
+}
+
+Status CopyStrings(const Strings& source, std::span<std::uint64_t> offsets, std::span<char> bytes) {
+  const std::uint64_t n = source.size();
+  StatusCode code = text::CheckStrings(source, 0, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = text::CheckOutput(offsets, bytes, n);
+  if (code != StatusCode::kOk) return Status(code);
+  offsets = offsets.first(static_cast<std::size_t>(n) + 1);
+  if (text::Overlap(source.bytes, bytes) || text::Overlap(source.bytes, offsets) ||
+      text::Overlap(source.offsets, bytes) || text::Overlap(source.offsets, offsets) ||
+      text::Overlap(offsets, bytes)) {
+    return Status(StatusCode::kOverlap);
+  }
+  const std::uint64_t begin = n == 0 ? 0 : source.offsets[0];
+  const std::uint64_t size = n == 0 ? 0 : source.offsets[static_cast<std::size_t>(n)] - begin;
+  if (size > bytes.size()) return Status(StatusCode::kBufferTooSmall);
+  offsets[0] = 0;
+  for (std::uint64_t i = 1; i <= n; ++i) offsets[i] = source.offsets[i] - begin;
+  if (size != 0) std::memcpy(bytes.data(), source.bytes.data() + begin, size);
+  return Status();
+}
+
+Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
+                  const CastOptions& options) {
+  const TypeInfo* row = FindType(to);
+  if (row == nullptr) return Status(StatusCode::kInvalidType);
+  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
+  if (code == nullptr || (text.data() == nullptr && !text.empty())) {
+    return Status(StatusCode::kNullPointer);
+  }
+  const core::FpEnvironment environment;
+  return Status(text::ParseCode(text, *row, options, code));
+}
+
+Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPrinted> buffer,
+                  std::string_view* text, const CastOptions& options) {
+  const TypeInfo* row = FindType(from);
+  if (row == nullptr) return Status(StatusCode::kInvalidType);
+  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
+  if (from == DataType::kString) return Status(StatusCode::kWrongCall);
+  if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
+  const core::FpEnvironment environment;
+  *text = {buffer.data(), text::PrintCode(code, *row, options.string_style, buffer.data())};
+  return Status();
+}
+
+}  // namespace tensorcast
