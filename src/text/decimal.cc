@@ -75,20 +75,25 @@ template <class Float> Float Nearest(const Decimal& decimal) {
   if (decimal.is_zero() || decimal.exponent < -400) return 0;
   if (decimal.exponent > 400) return kInfinity;
 
-  // Written anew: d.ddd...e+xx, with a final 1 where digits were left out. The last digit of a
-  // decimal is not 0, so what is left out is not 0.
   char buffer[kEnoughDigits + 16];
-  std::size_t size = 0;
-  DigitStream digits(decimal.digits);
-  buffer[size++] = digits.Next();
-  buffer[size++] = '.';
-  while (!digits.AtEnd() && size < kEnoughDigits) buffer[size++] = digits.Next();
-  if (!digits.AtEnd()) buffer[size++] = '1';
-  buffer[size++] = 'e';
-  char* const end =
-      std::to_chars(buffer + size, buffer + sizeof(buffer), static_cast<int>(decimal.exponent)).ptr;
+  const char* begin = decimal.number.data();
+  const char* end = begin + decimal.number.size();
+  if (decimal.number.size() > kEnoughDigits) {
+    // Written anew: d.ddd...e+xx, with a final 1 where digits were left out. The last digit of a
+    // decimal is not 0, so what is left out is not 0.
+    std::size_t size = 0;
+    DigitStream digits(decimal.digits);
+    buffer[size++] = digits.Next();
+    buffer[size++] = '.';
+    while (!digits.AtEnd() && size < kEnoughDigits) buffer[size++] = digits.Next();
+    if (!digits.AtEnd()) buffer[size++] = '1';
+    buffer[size++] = 'e';
+    begin = buffer;
+    end = std::to_chars(buffer + size, buffer + sizeof(buffer), static_cast<int>(decimal.exponent))
+              .ptr;
+  }
   Float value = 0;
-  const std::from_chars_result result = std::from_chars(buffer, end, value);
+  const std::from_chars_result result = std::from_chars(begin, end, value);
   if (result.ec == std::errc::result_out_of_range) {
     return decimal.exponent > 0 ? kInfinity : Float{0};
   }
@@ -105,35 +110,29 @@ Decimal ScanDecimal(std::string_view text) {
     decimal.negative = body.front() == '-';
     body.remove_prefix(1);
   }
-  const char* const end = body.data() + body.size();
-  const char* first = nullptr;  // the first and the last digit that is not 0
-  const char* last = nullptr;
-  const char* point = nullptr;
-  const char* at = body.data();
-  std::size_t digits = 0;
-  for (; at != end; ++at) {
-    if (IsDigit(*at)) {
-      ++digits;
-      if (*at == '0') continue;
-      last = at;
-      if (first == nullptr) first = at;
-    } else if (*at == '.' && point == nullptr) {
-      point = at;
-    } else {
-      break;
-    }
-  }
-  if (digits != 0) {
+  const char* const begin = body.data();
+  const char* const end = begin + body.size();
+  const char* const units_end = std::find_if_not(begin, end, IsDigit);
+  const bool has_point = units_end != end && *units_end == '.';
+  const char* const digits_end =
+      has_point ? std::find_if_not(units_end + 1, end, IsDigit) : units_end;
+  if (digits_end - begin > (has_point ? 1 : 0)) {
     std::int64_t exponent = 0;
-    if (at != end) {
-      if (*at != 'e' && *at != 'E') return decimal;
-      if (!ScanExponent({at, static_cast<std::size_t>(end - at)}, &exponent)) return decimal;
+    if (digits_end != end) {
+      if (*digits_end != 'e' && *digits_end != 'E') return decimal;
+      if (!ScanExponent({digits_end, static_cast<std::size_t>(end - digits_end)}, &exponent)) {
+        return decimal;
+      }
     }
     decimal.kind = Decimal::Kind::kFinite;
-    if (first == nullptr) return decimal;
-    decimal.digits = {first, static_cast<std::size_t>(last - first) + 1};
-    const char* const units_end = point != nullptr ? point : at;
-    decimal.exponent = exponent + (first < units_end ? units_end - first - 1 : units_end - first);
+    decimal.number = body;
+    const auto is_zero_or_point = [](char c) { return c == '0' || c == '.'; };
+    const char* const first = std::find_if_not(begin, digits_end, is_zero_or_point);
+    if (first == digits_end) return decimal;
+    const char* last = digits_end;
+    while (is_zero_or_point(last[-1])) --last;
+    decimal.digits = {first, static_cast<std::size_t>(last - first)};
+    decimal.exponent = exponent + (units_end - first) - (first < units_end ? 1 : 0);
     return decimal;
   }
   if (IsWord(body, "inf") || IsWord(body, "infinity")) {

@@ -17,6 +17,8 @@ struct Decimal {
   // Of a finite number d.ddd x 10^exponent: its digits from the first to the last that is not 0,
   // with at most one point among them, which has no meaning here; empty for zero.
   std::string_view digits;
+  // A finite number as it is written, without its sign.
+  std::string_view number;
   // Beyond +-10^17 it is no longer exact, and no number needs it to be.
   std::int64_t exponent = 0;
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -58,7 +57,7 @@ char* PutNumpy(char* out, const Unpacked& value, const TypeInfo& type) {
   const Digits digits = ShortestDigits(value, type);
   // The value itself decides, not its digits: float32's 1e-4 lies below 10^-4, and bfloat16's 1e16
   // below 10^16. The double 1e-4 is the least double that is not below 10^-4.
-  const double magnitude = std::ldexp(static_cast<double>(value.significand), value.exponent);
+  const double magnitude = Magnitude(value);
   return magnitude >= 1e-4 && magnitude < 1e16 ? PutPositional(out, digits)
                                                : PutScientific(out, digits);
 }
@@ -68,7 +67,7 @@ char* PutOrt(char* out, const Unpacked& value) {
   if (value.kind == Unpacked::Kind::kNan) return Put(out, "NaN");
   if (value.negative) *out++ = '-';
   if (value.kind == Unpacked::Kind::kInfinity) return Put(out, "INF");
-  const double magnitude = std::ldexp(static_cast<double>(value.significand), value.exponent);
+  const double magnitude = Magnitude(value);
   return std::to_chars(out, out + kLongestPrinted - 1, magnitude, std::chars_format::general,
                        kDigits)
       .ptr;

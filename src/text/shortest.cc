@@ -30,19 +30,20 @@ template <class Float> Digits DigitsOfLibrary(Float value) {
   return digits;
 }
 
-constexpr Uint128 PowerOf5(int n) {
-  Uint128 power = 1;
-  for (; n > 0; --n) power *= 5;
-  return power;
-}
-
 // value x 2^unit in units of 10^scale is value x numerator / denominator.
-struct Ratio {
+template <class Uint> struct Ratio {
   Ratio(int unit, int scale)
       : numerator(PowerOf5(std::max(0, -scale)) << std::max(0, unit - scale)),
         denominator(PowerOf5(std::max(0, scale)) << std::max(0, scale - unit)) {}
-  Uint128 numerator;
-  Uint128 denominator;
+
+  static Uint PowerOf5(int n) {
+    Uint power = 1;
+    for (; n > 0; --n) power *= 5;
+    return power;
+  }
+
+  Uint numerator;
+  Uint denominator;
 };
 
 Digits DigitsOf(std::uint64_t decimal, int scale) {
@@ -56,34 +57,33 @@ Digits DigitsOf(std::uint64_t decimal, int scale) {
   return digits;
 }
 
-// For significands of at most 11 bits and exponents no wider than bfloat16's: five digits at most,
-// and every product below fits 128 bits. Such a value is m x 2^e; what reads back to it lies within
-// half a unit of m on either side, a quarter below where m is the least of its binade.
-Digits ShortestOfNarrow(const detail::Unpacked& value, const TypeInfo& type) {
-  const std::uint64_t m = value.significand;
-  const int unit = value.exponent - 2;  // a quarter of m's unit
-  const bool binade_begins = m == std::uint64_t{1} << type.mantissa_bits &&
-                             value.exponent > 1 - type.bias - type.mantissa_bits;
-  const std::uint64_t low = 4 * m - (binade_begins ? 1 : 2);
-  const std::uint64_t high = 4 * m + 2;
-  const bool ends_count = m % 2 == 0;  // a tie goes to the even significand
+// What reads back to a value, in quarters of its unit: from low to high.
+struct Interval {
+  std::uint64_t low;
+  std::uint64_t value;
+  std::uint64_t high;
+  bool has_ends;
+  int unit;  // the quarter is 2^unit
+};
 
-  // The decimals with fewest digits are those of the largest unit 10^scale that has any. Begin with
-  // one above the value: 0.30103 is a little more than log10 of 2.
-  const int bits = unit + 64 - std::countl_zero(high);
+// The decimals with fewest digits are those of the largest power of ten that has any in the
+// interval. Uint holds the interval times every ratio on the way.
+template <class Uint> Digits FewestDigits(const Interval& interval) {
+  // Begin with a power above the value: 0.30103 is a little more than log10 of 2.
+  const int bits = interval.unit + 64 - std::countl_zero(interval.high);
   int scale = static_cast<int>(std::floor(bits * 0.30103)) + 1;
   for (;; --scale) {
-    const Ratio ratio(unit, scale);
-    const Uint128 low_scaled = low * ratio.numerator;
-    const Uint128 high_scaled = high * ratio.numerator;
-    auto least = static_cast<std::uint64_t>(low_scaled / ratio.denominator);
-    if (!ends_count || low_scaled % ratio.denominator != 0) ++least;
-    auto most = static_cast<std::uint64_t>(high_scaled / ratio.denominator);
-    if (!ends_count && high_scaled % ratio.denominator == 0) --most;
+    const Ratio<Uint> ratio(interval.unit, scale);
+    const Uint low = interval.low * ratio.numerator;
+    const Uint high = interval.high * ratio.numerator;
+    auto least = static_cast<std::uint64_t>(low / ratio.denominator);
+    if (!interval.has_ends || low % ratio.denominator != 0) ++least;
+    auto most = static_cast<std::uint64_t>(high / ratio.denominator);
+    if (!interval.has_ends && high % ratio.denominator == 0) --most;
     if (least > most || most == 0) continue;
-    const Uint128 value_scaled = 4 * m * ratio.numerator;
-    auto nearest = static_cast<std::uint64_t>(value_scaled / ratio.denominator);
-    const Uint128 twice_rest = value_scaled % ratio.denominator * 2;
+    const Uint value = interval.value * ratio.numerator;
+    auto nearest = static_cast<std::uint64_t>(value / ratio.denominator);
+    const Uint twice_rest = value % ratio.denominator * 2;
     if (twice_rest > ratio.denominator || (twice_rest == ratio.denominator && nearest % 2 != 0)) {
       ++nearest;
     }
@@ -91,14 +91,40 @@ Digits ShortestOfNarrow(const detail::Unpacked& value, const TypeInfo& type) {
   }
 }
 
+// For significands of at most 11 bits: five digits at most. What reads back to m x 2^e lies within
+// half a unit of m on either side, a quarter below where m is the least of its binade; an end of
+// that belongs to it where m is even.
+Digits ShortestOfNarrow(const detail::Unpacked& value, const TypeInfo& type) {
+  const std::uint64_t m = value.significand;
+  const bool binade_begins = m == std::uint64_t{1} << type.mantissa_bits &&
+                             value.exponent > 1 - type.bias - type.mantissa_bits;
+  const Interval interval = {.low = 4 * m - (binade_begins ? 1 : 2),
+                             .value = 4 * m,
+                             .high = 4 * m + 2,
+                             .has_ends = m % 2 == 0,
+                             .unit = value.exponent - 2};
+  // 5^17 x 2^13 and 5^12 x 2^21 fit 64 bits; bfloat16's 5^45 x 2^10 and 2^88 x 5^39 fit 128.
+  return interval.unit >= -40 && interval.unit <= 20 ? FewestDigits<std::uint64_t>(interval)
+                                                     : FewestDigits<Uint128>(interval);
+}
+
 }  // namespace
 
+double Magnitude(const detail::Unpacked& value) {
+  constexpr int kLeastNormal = -1022;
+  constexpr int kLeast = -1074;
+  // A power of two by its bits, subnormals included; the product is exact, as a double has it.
+  const std::uint64_t power = value.exponent >= kLeastNormal
+                                  ? static_cast<std::uint64_t>(value.exponent - kLeastNormal + 1)
+                                        << 52
+                                  : std::uint64_t{1} << (value.exponent - kLeast);
+  return static_cast<double>(value.significand) * std::bit_cast<double>(power);
+}
+
 Digits ShortestDigits(const detail::Unpacked& value, const TypeInfo& type) {
-  if (type.type == DataType::kFloat64) {
-    return DigitsOfLibrary(std::ldexp(static_cast<double>(value.significand), value.exponent));
-  }
+  if (type.type == DataType::kFloat64) return DigitsOfLibrary(Magnitude(value));
   if (type.type == DataType::kFloat32 || !type.has_zero) {
-    return DigitsOfLibrary(std::ldexp(static_cast<float>(value.significand), value.exponent));
+    return DigitsOfLibrary(static_cast<float>(Magnitude(value)));
   }
   return ShortestOfNarrow(value, type);
 }

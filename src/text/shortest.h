@@ -19,6 +19,9 @@ struct Digits {
   int exponent = 0;
 };
 
+// The magnitude of a finite element of a floating type, as a double, which has it exactly.
+double Magnitude(const detail::Unpacked& value);
+
 // Of a finite magnitude other than zero: the fewest digits that read back to it, reading back being
 // ties-to-even in the type's own significand with no upper end to the exponent; of those the
 // nearest to the value; of two equally near, the one with the even last digit. float8e8m0 has the
