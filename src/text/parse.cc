@@ -48,6 +48,10 @@ std::uint64_t ToNarrowFloat(const Decimal& decimal, const TypeInfo& to,
   value.negative = decimal.negative;
   value.significand <<= kSpare;
   value.exponent -= kSpare;
+  // Points of change have one bit more than the widest narrow significand, float16's: a double with
+  // any bit below that is none.
+  constexpr int kBitsOfPoints = 11;
+  if ((bits & detail::LowMask(52 - kBitsOfPoints)) != 0) return EncodeFloating(value, to, options);
   Unpacked below = value, above = value;
   below.significand -= 1;
   above.significand += 1;
