@@ -66,29 +66,41 @@ struct Interval {
   int unit;  // the quarter is 2^unit
 };
 
+// The multiple of 10^scale within the interval that is nearest to the value, of two the even one;
+// 0 where there is none.
+template <class Uint> std::uint64_t MultipleNearest(const Interval& interval, int scale) {
+  const Ratio<Uint> ratio(interval.unit, scale);
+  const Uint low = interval.low * ratio.numerator;
+  const Uint high = interval.high * ratio.numerator;
+  auto least = static_cast<std::uint64_t>(low / ratio.denominator);
+  if (!interval.has_ends || low % ratio.denominator != 0) ++least;
+  auto most = static_cast<std::uint64_t>(high / ratio.denominator);
+  if (!interval.has_ends && high % ratio.denominator == 0) --most;
+  if (least > most) return 0;
+  const Uint value = interval.value * ratio.numerator;
+  auto nearest = static_cast<std::uint64_t>(value / ratio.denominator);
+  const Uint twice_rest = value % ratio.denominator * 2;
+  if (twice_rest > ratio.denominator || (twice_rest == ratio.denominator && nearest % 2 != 0)) {
+    ++nearest;
+  }
+  return std::clamp(nearest, least, most);
+}
+
 // The decimals with fewest digits are those of the largest power of ten that has any in the
 // interval. Uint holds the interval times every ratio on the way.
 template <class Uint> Digits FewestDigits(const Interval& interval) {
   // Begin with a power above the value: 0.30103 is a little more than log10 of 2.
   const int bits = interval.unit + 64 - std::countl_zero(interval.high);
   int scale = static_cast<int>(std::floor(bits * 0.30103)) + 1;
-  for (;; --scale) {
-    const Ratio<Uint> ratio(interval.unit, scale);
-    const Uint low = interval.low * ratio.numerator;
-    const Uint high = interval.high * ratio.numerator;
-    auto least = static_cast<std::uint64_t>(low / ratio.denominator);
-    if (!interval.has_ends || low % ratio.denominator != 0) ++least;
-    auto most = static_cast<std::uint64_t>(high / ratio.denominator);
-    if (!interval.has_ends && high % ratio.denominator == 0) --most;
-    if (least > most || most == 0) continue;
-    const Uint value = interval.value * ratio.numerator;
-    auto nearest = static_cast<std::uint64_t>(value / ratio.denominator);
-    const Uint twice_rest = value % ratio.denominator * 2;
-    if (twice_rest > ratio.denominator || (twice_rest == ratio.denominator && nearest % 2 != 0)) {
-      ++nearest;
-    }
-    return DigitsOf(std::clamp(nearest, least, most), scale);
+  std::uint64_t decimal = MultipleNearest<Uint>(interval, scale);
+  while (decimal == 0) decimal = MultipleNearest<Uint>(interval, --scale);
+  // No other power of ten has as few digits, but where 10^scale itself was found: from 1 to 9 times
+  // the power below are one digit too, and may be nearer.
+  if (decimal == 1) {
+    const std::uint64_t below = MultipleNearest<Uint>(interval, scale - 1);
+    if (below < 10) return DigitsOf(below, scale - 1);
   }
+  return DigitsOf(decimal, scale);
 }
 
 // For significands of at most 11 bits: five digits at most. What reads back to m x 2^e lies within

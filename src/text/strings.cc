@@ -243,6 +243,7 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   if (code != StatusCode::kOk) return Status(code);
   code = text::CheckOutput(offsets, bytes, n);
   if (code != StatusCode::kOk) return Status(code);
+  if (n != 0 && bytes.data() == nullptr) return Status(StatusCode::kNullPointer);  // none is empty
   offsets = offsets.first(static_cast<std::size_t>(n) + 1);
   if (text::Overlap(source, bytes) || text::Overlap(source, offsets) ||
       text::Overlap(offsets, bytes)) {
