@@ -110,9 +110,7 @@ class Printer {
     if (type.bits > 8 || n < kLeastForTable) return;
     for (std::uint64_t code = 0; code <= detail::LowMask(type.bits); ++code) {
       Text& text = table_[code];
-      char buffer[kLongestPrinted] = {};
-      text.size = static_cast<std::uint8_t>(PrintCode(code, type, style, buffer));
-      std::memcpy(text.text, buffer, sizeof(text.text));
+      text.size = PrintCode(code, type, style, text.text);
     }
     has_table_ = true;
   }
@@ -124,8 +122,8 @@ class Printer {
 
  private:
   struct Text {
-    char text[15];  // float8e8m0's "-5.877472e-39" and ort's "1.1754944e-38" fit
-    std::uint8_t size;
+    char text[kLongestPrinted];
+    std::size_t size;
   };
   const TypeInfo& type_;
   StringStyle style_;
