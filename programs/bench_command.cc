@@ -205,7 +205,9 @@ class Bench {
 
 std::vector<const TypeInfo*> ParseTypes(const char* flag, const std::vector<std::string>& names) {
   std::vector<const TypeInfo*> types;
-  for (const std::string& name : names) types.push_back(FindType(ParseTypeArgument(flag, name)));
+  for (const std::string& name : names) {
+    types.push_back(FindType(ParseNumberTypeArgument(flag, name, "bench times casts of numbers")));
+  }
   if (!types.empty()) return types;
   for (const TypeInfo& row : Types()) {
     if (row.bits != 0) types.push_back(&row);
@@ -342,7 +344,7 @@ void AddBenchCommand(CLI::App& app, CommandRun& run) {
   };
   list("--from", flags->from, "Source types (default: all)")->type_name("T");
   list("--to", flags->to, "Destination types (default: all)")->type_name("T");
-  list("--size", flags->sizes, "l2, dram (default: both)")->type_name("SIZE");
+  list("--size", flags->sizes, "What is read and written (default: both)")->type_name("l2|dram");
   command->add_option("--bytes", flags->bytes, "Bytes read + written for dram")->type_name("N");
   command->add_option("--rounds", flags->rounds, "Rounds, of which the median (9)")->type_name("N");
   command->add_option("--target", flags->target, "Force an instruction set")

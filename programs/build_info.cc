@@ -7,6 +7,8 @@ namespace tensorcast::tool {
 
 std::string CommitName() { return TENSORCAST_TOOL_COMMIT; }
 
+std::string CommitDate() { return TENSORCAST_TOOL_DATE; }
+
 std::string CompilerName() {
 #if defined(__clang__)
   std::string name = "clang++ " __clang_version__;

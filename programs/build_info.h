@@ -9,6 +9,7 @@
 namespace tensorcast::tool {
 
 std::string CommitName();    // as `git describe` names it, or "unknown"
+std::string CommitDate();    // 2026-11-21; where there is no commit, the day it was configured
 std::string CompilerName();  // "g++ 12.2.0, optimised"
 
 }  // namespace tensorcast::tool

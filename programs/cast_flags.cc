@@ -43,17 +43,7 @@ CLI::Option* Repeated(CLI::App& app, const std::string& name, std::vector<std::s
 
 }  // namespace
 
-void AddCastFlags(CLI::App& app, CastFlags& flags) {
-  Repeated(app, "--tensor", flags.only, "Only tensors whose whole name matches; repeatable")
-      ->type_name("GLOB");
-  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("GLOB");
-  app.add_flag("--all-types", flags.all_types,
-               "Every type of ours, not only floating ones: integers, bool, float8e8m0");
-  app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
-      ->type_name("T");
-  app.add_flag("--raw-scaled", flags.raw_scaled,
-               "Cast tensors that have scales beside them, ignoring the scales");
-
+void AddCastOptionFlags(CLI::App& app, CastFlags& flags) {
   const std::string group = "Cast options";
   app.add_option("--saturate", flags.saturate,
                  "Beyond a float8's range: its limit (true) or its NaN or Inf (false)")
@@ -71,9 +61,22 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
   app.add_option("--finite-only-nan", flags.finite_only_nan, "NaN to float4 and float6")
       ->type_name("zero|max")
       ->group(group);
-  app.add_option("--string-style", flags.string_style, "How numbers become strings (checked only)")
+  app.add_option("--string-style", flags.string_style, "How numbers become strings")
       ->type_name("numpy|ort")
       ->group(group);
+}
+
+void AddCastFlags(CLI::App& app, CastFlags& flags) {
+  Repeated(app, "--tensor", flags.only, "Only tensors whose whole name matches; repeatable")
+      ->type_name("GLOB");
+  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("GLOB");
+  app.add_flag("--all-types", flags.all_types,
+               "Every type of ours, not only floating ones: integers, bool, strings, float8e8m0");
+  app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
+      ->type_name("T");
+  app.add_flag("--raw-scaled", flags.raw_scaled,
+               "Cast tensors that have scales beside them, ignoring the scales");
+  AddCastOptionFlags(app, flags);
 
   const std::string running = "Running";
   app.add_option("--threads", flags.threads, "Threads, at most one per core (default: all cores)")
@@ -118,7 +121,8 @@ CastOptions ParseCastOptions(const CastFlags& flags) {
 
 std::optional<DataType> ParseAssumedType(const CastFlags& flags) {
   if (flags.assume_type.empty()) return std::nullopt;
-  return ParseTypeArgument("--assume-type", flags.assume_type);
+  return ParseNumberTypeArgument("--assume-type", flags.assume_type,
+                                 "a file of strings names its type");
 }
 
 Target ParseTargetFlag(const std::string& name) {

@@ -40,6 +40,8 @@ struct CastFlags {
 
 // Registers the flags; `flags` outlives the app.
 void AddCastFlags(CLI::App& app, CastFlags& flags);
+// Only those of CastOptions.
+void AddCastOptionFlags(CLI::App& app, CastFlags& flags);
 
 // Each throws io::Error (arguments) naming the flag, the value and the legal ones.
 CastOptions ParseCastOptions(const CastFlags& flags);

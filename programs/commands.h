@@ -20,8 +20,11 @@ inline constexpr int kExitInterrupted = 130;
 void AddConvertCommand(CLI::App& app, CommandRun& run);
 void AddLossCommand(CLI::App& app, CommandRun& run);
 void AddInspectCommand(CLI::App& app, CommandRun& run);
+void AddExplainCommand(CLI::App& app, CommandRun& run);
 void AddTypesCommand(CLI::App& app, CommandRun& run);
 void AddBenchCommand(CLI::App& app, CommandRun& run);
+// completion and man, which lists of commands leave out.
+void AddShellCommands(CLI::App& app, CommandRun& run);
 
 }  // namespace tensorcast::tool
 

@@ -35,6 +35,13 @@ struct CastTensor {
   LossReport loss;
 };
 
+// Cast from or to strings, of which no loss is measured.
+struct CastText {
+  const io::TensorInfo* info = nullptr;  // of the input
+  DataType to = DataType::kUndefined;
+  std::string taken_by;
+};
+
 struct LeftAlone {
   const io::TensorInfo* info = nullptr;
   std::string reason;
@@ -55,6 +62,7 @@ struct ConversionSummary {
   std::uint64_t output_bytes = 0;
   CastOptions options;
   std::vector<CastTensor> cast;  // in the order of the file
+  std::vector<CastText> texts;
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;

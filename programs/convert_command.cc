@@ -1,6 +1,7 @@
 // tensorcast convert: one tensor file into another, and what was lost on the way.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,7 @@
 #include "fail_limits.h"
 #include "io/conversion.h"
 #include "io/tensor_file.h"
+#include "io/text_conversion.h"
 #include "loss_json.h"
 #include "process.h"
 #include "progress_display.h"
@@ -54,8 +57,11 @@ Examples:
       --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' --fail-on to_limit=0 --fail-on snr=20
   tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
+  tensorcast convert texts.npy -o numbers.npy --to float32
 
 Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
+Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
+text that is no number ends the run with exit code 3. Numbers are printed by --to string.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
@@ -71,15 +77,18 @@ struct Plan {
   io::FileContents output;
 };
 
-bool IsNpy(const std::string& path) {
+// What a file of that name is called where it holds one tensor; empty where it holds many.
+std::string_view OneTensorFile(const std::string& path) {
   std::string ending = std::filesystem::path(path).extension().string();
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return ending == ".npy";
+  if (ending == ".npy") return "an .npy";
+  if (ending == ".pb") return "a .pb";
+  return {};
 }
 
-// An npy holds one tensor: the one that --tensor and --exclude leave.
-std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
-                       const SelectionRequest& request) {
+// The one that --tensor and --exclude leave for `file`, which holds no more.
+std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const SelectionRequest& request,
+                       std::string_view file) {
   constexpr std::size_t kListed = 10;
   std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -92,10 +101,10 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
   }
   if (chosen.size() > kListed) names += fmt::format(" and {} more", chosen.size() - kListed);
   throw Error(ErrorKind::kArguments,
-              chosen.empty() ? "an .npy holds one tensor, and none is chosen"
-                             : fmt::format("an .npy holds one tensor; choose with --tensor one "
+              chosen.empty() ? fmt::format("{} holds one tensor, and none is chosen", file)
+                             : fmt::format("{} holds one tensor; choose with --tensor one "
                                            "of these {}: {}",
-                                           chosen.size(), names));
+                                           file, chosen.size(), names));
 }
 
 Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
@@ -103,8 +112,10 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
   const io::FileContents& input = reader.contents();
   Plan plan;
   plan.decisions = Select(input.tensors, request);
-  if (IsNpy(flags.output)) {
-    plan.taken = {OnlyTensor(input.tensors, request)};
+  if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
+    plan.taken = {OnlyTensor(input.tensors, request, file)};
+    // A checkpoint's metadata is not of one of its tensors.
+    if (input.tensors.size() == 1) plan.output.metadata = input.metadata;
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
       if (i != plan.taken.front()) plan.decisions[i] = {};
     }
@@ -122,6 +133,12 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
       job.to = {to};
       info.type = to;
       info.dtype.clear();  // the format's own word for it
+      if (to == DataType::kString) {
+        info.bytes = 0;
+        plan.jobs.push_back(std::move(job));
+        plan.output.tensors.push_back(std::move(info));
+        continue;
+      }
       const std::optional<std::uint64_t> bytes = StorageBytes(to, info.elements);
       if (!bytes) {
         throw Error(ErrorKind::kContents,
@@ -135,6 +152,22 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
     plan.output.tensors.push_back(std::move(info));
   }
   return plan;
+}
+
+// A writer has to know what its texts take before the first is written.
+void MeasureTexts(const io::TensorReader& reader, const ConvertFlags& flags,
+                  const io::ConversionOptions& options, const io::CreateOptions& create,
+                  Plan& plan) {
+  const auto& outputs = plan.output.tensors;
+  if (std::none_of(outputs.begin(), outputs.end(),
+                   [](const io::TensorInfo& info) { return info.type == DataType::kString; })) {
+    return;
+  }
+  io::CheckTensorFile(flags.output, plan.output, create);  // refuse before reading a long file
+  for (const io::TensorJob& job : plan.jobs) {
+    io::TensorInfo& info = plan.output.tensors[job.output];
+    if (info.type == DataType::kString) info.text = io::MeasureTexts(reader, job, options);
+  }
 }
 
 std::string DryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes) {
@@ -193,6 +226,8 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
     const Decision& decision = plan.decisions[job.tensor];
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.reason});
+    } else if (io::IsTextJob(reader, job)) {
+      summary.texts.push_back({info, decision.to, decision.reason});
     } else if (!result.losses[j].empty()) {
       summary.cast.push_back({info, decision.to, decision.reason, result.losses[j].front()});
       result.losses[j] = {};  // a report is half a kilobyte: not two of each
@@ -229,14 +264,19 @@ int Convert(const ConvertFlags& flags) {
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
   options.measure = !flags.no_report || !limits.empty();
+  options.input = flags.input;
 
   const auto begin = std::chrono::steady_clock::now();
   const std::unique_ptr<io::TensorReader> reader =
       io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast)});
-  const Plan plan = MakePlan(*reader, flags, request);
+  Plan plan = MakePlan(*reader, flags, request);
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
   const io::CreateOptions create{flags.force, {flags.input}};
   SayBefore(*reader, flags, request, plan);
+  options.progress = [&](const io::Progress& now) { progress.Show(now); };
+  if (!flags.dry_run) options.interrupted = CatchInterrupts();
+  MeasureTexts(*reader, flags, options, create, plan);
+  progress.Clear();
   if (flags.dry_run) {
     const std::uint64_t bytes = io::CheckTensorFile(flags.output, plan.output, create);
     const std::string report = flags.cast.json ? DryRunJson(*reader, flags, plan, bytes)
@@ -245,8 +285,6 @@ int Convert(const ConvertFlags& flags) {
     return kExitDone;
   }
 
-  // From here on there may be a temporary file to remove.
-  options.interrupted = CatchInterrupts();
   const std::unique_ptr<io::TensorWriter> writer =
       io::CreateTensorFile(flags.output, plan.output, create);
   if (!flags.cast.quiet) {
@@ -254,7 +292,6 @@ int Convert(const ConvertFlags& flags) {
       fmt::print(stderr, "tensorcast: note: {}\n", note);
     }
   }
-  options.progress = [&](const io::Progress& now) { progress.Show(now); };
   io::ConversionResult result = io::RunConversion(*reader, plan.jobs, writer.get(), options);
   writer->Commit();
   progress.Clear();
@@ -288,8 +325,8 @@ int Convert(const ConvertFlags& flags) {
 void AddConvertCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* command = app.add_subcommand("convert", kDescription);
-  command->add_option("IN", flags->input, "A .safetensors or .npy file")->required();
-  command->add_option("-o,--output", flags->output, "Where to: .safetensors or .npy")
+  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz or .pb file")->required();
+  command->add_option("-o,--output", flags->output, "Where to: .safetensors, .npy, .npz or .pb")
       ->type_name("OUT")
       ->required();
   command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")

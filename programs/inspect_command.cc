@@ -35,6 +35,7 @@ constexpr const char* kDescription =
 Examples:
   tensorcast inspect model.safetensors
   tensorcast inspect model.safetensors --json
+  tensorcast inspect arrays.npz
 )";
 
 struct DtypeTotal {
@@ -132,7 +133,8 @@ std::string JsonReport(const InspectFlags& flags, const io::TensorReader& reader
 int Inspect(const InspectFlags& flags) {
   io::OpenOptions open;
   if (!flags.assume_type.empty()) {
-    open.assume_type = ParseTypeArgument("--assume-type", flags.assume_type);
+    open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
+                                               "a file of strings names its type");
   }
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   const std::string report = flags.json ? JsonReport(flags, *reader) : Text(flags, *reader);
@@ -145,7 +147,7 @@ int Inspect(const InspectFlags& flags) {
 void AddInspectCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = app.add_subcommand("inspect", kDescription);
-  command->add_option("FILE", flags->input, "A .safetensors or .npy file")->required();
+  command->add_option("FILE", flags->input, "A .safetensors, .npy, .npz or .pb file")->required();
   command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
   command->add_flag("--json", flags->json, "As JSON");

@@ -58,7 +58,8 @@ struct Candidate {
 std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
   std::vector<DataType> types;
   for (const std::string& name : names) {
-    const DataType type = ParseTypeArgument("--to", name);
+    const DataType type = ParseNumberTypeArgument(
+        "--to", name, "the loss of texts is not measured; convert prints numbers as texts");
     if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
   }
   return types;
@@ -201,6 +202,23 @@ std::string JsonReport(const LossFlags& flags, const CastOptions& options,
   return JsonText(json);
 }
 
+bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString; }
+
+// Strings that were asked for are named; where there is nothing else they are refused.
+void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors,
+              const SelectionRequest& request, bool nothing_else) {
+  const std::vector<Decision> decisions = Select(tensors, request);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!IsText(tensors[i]) || decisions[i].to == DataType::kUndefined) continue;
+    const std::string text = fmt::format(
+        "{}: tensor {} holds strings; the loss of texts is not "
+        "measured",
+        io::Escape(flags.input), io::Escape(tensors[i].name));
+    if (nothing_else) throw Error(ErrorKind::kUnsupported, text);
+    if (!flags.cast.quiet) fmt::print(stderr, "tensorcast: note: {}\n", text);
+  }
+}
+
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
   SelectionRequest request = ParseSelection(flags.cast);
@@ -222,7 +240,7 @@ int MeasureLoss(const LossFlags& flags) {
     const std::vector<Decision> decisions = Select(tensors, request);
     if (!flags.cast.raw_scaled) RefuseScaled(*reader, flags.input, decisions);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const bool is_cast = decisions[i].to != DataType::kUndefined;
+      const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);
       candidates[t].bytes +=
           is_cast ? StorageBytes(types[t], tensors[i].elements).value_or(0) : tensors[i].bytes;
       if (is_cast) all[i].to.push_back(types[t]);
@@ -233,6 +251,7 @@ int MeasureLoss(const LossFlags& flags) {
     all[i].tensor = i;
     if (!all[i].to.empty()) jobs.push_back(std::move(all[i]));
   }
+  SayTexts(flags, tensors, request, jobs.empty());
   if (!flags.cast.quiet) {
     for (const std::string& note : reader->notes()) {
       fmt::print(stderr, "tensorcast: note: {}\n", note);
@@ -266,7 +285,7 @@ int MeasureLoss(const LossFlags& flags) {
 void AddLossCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<LossFlags>();
   CLI::App* command = app.add_subcommand("loss", kDescription);
-  command->add_option("IN", flags->input, "A .safetensors or .npy file")->required();
+  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz or .pb file")->required();
   command->add_option("--to", flags->to, "A type to measure; repeatable, or joined by commas")
       ->type_name("T")
       ->delimiter(',')

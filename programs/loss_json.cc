@@ -9,6 +9,7 @@
 
 #include "conversion_summary.h"
 #include "element_text.h"
+#include "io/element_index.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -32,7 +33,7 @@ std::string CodeText(DataType type, std::uint64_t code) {
 
 Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example) {
   Json json;
-  json["index"] = ElementIndex(info, example.index);
+  json["index"] = io::ElementIndex(info, example.index);
   json["source"] = ElementJson(loss.from, example.source_code);
   json["source_code"] = CodeText(loss.from, example.source_code);
   json["result"] = ElementJson(loss.to, example.result_code);
@@ -143,7 +144,7 @@ void PrintLossJson(const ConversionSummary& summary, std::FILE* stream) {
   before["output_bytes"] = summary.output_bytes;
   before["options"] = OptionsJson(summary.options);
   Json& totals = before["totals"];
-  totals["tensors_cast"] = summary.cast.size();
+  totals["tensors_cast"] = summary.cast.size() + summary.texts.size();
   totals["tensors_left_alone"] = summary.left_alone.size();
   totals["elements"] = summary.Values();
   for (std::size_t i = 0; i < kLossKinds; ++i) {
@@ -155,8 +156,16 @@ void PrintLossJson(const ConversionSummary& summary, std::FILE* stream) {
   totals["worst_tensor"] = worst != nullptr ? Json(worst->info->name) : Json();
 
   const JsonArray arrays[] = {
-      {"tensors", summary.cast.size(),
+      {"tensors", summary.cast.size() + summary.texts.size(),
        [&](std::size_t i) {
+         if (i >= summary.cast.size()) {
+           const CastText& text = summary.texts[i - summary.cast.size()];
+           Json entry = TensorJson(*text.info);
+           entry["to"] = TypeName(text.to);
+           entry["taken_by"] = text.taken_by;
+           entry["loss"] = Json();
+           return entry;
+         }
          const CastTensor& tensor = summary.cast[i];
          Json entry = TensorJson(*tensor.info);
          entry["to"] = TypeName(tensor.to);

@@ -6,11 +6,13 @@
 #include <iterator>
 #include <map>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
 #include "element_text.h"
+#include "io/element_index.h"
 #include "quantities.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -81,7 +83,7 @@ std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : CountTex
 std::string ErrorCell(const CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
   if (loss.compared == 0 || loss.max_abs_error == 0) return "·";
-  const std::string place = IndexText(*tensor.info, loss.max_abs_example.index);
+  const std::string place = io::IndexText(*tensor.info, loss.max_abs_example.index);
   return MagnitudeText(loss.max_abs_error) + (place.empty() ? "" : " at " + place);
 }
 
@@ -157,7 +159,7 @@ std::string OffenceLines(const ConversionSummary& summary) {
         std::find_if(summary.cast.begin(), summary.cast.end(),
                      [&](const CastTensor& tensor) { return tensor.loss.count(offence.kind) > 0; });
     const LossExample& example = first->loss.first[static_cast<std::size_t>(offence.kind)];
-    const std::string fact = fmt::format("{} = {} → {}", IndexText(*first->info, example.index),
+    const std::string fact = fmt::format("{} = {} → {}", io::IndexText(*first->info, example.index),
                                          ElementText(first->info->type, example.source_code),
                                          ElementText(first->to, example.result_code));
     const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
@@ -167,6 +169,32 @@ std::string OffenceLines(const ConversionSummary& summary) {
     text += lead + ShortName(*first->info, room) + fact + "\n";
   }
   return text;
+}
+
+// Casts from and to strings, with their types: one line for each pair.
+std::string TextLines(const ConversionSummary& summary) {
+  std::vector<std::pair<DataType, DataType>> pairs;
+  for (const CastText& text : summary.texts) {
+    const std::pair pair(text.info->type, text.to);
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+  std::string lines;
+  for (const auto& [from, to] : pairs) {
+    std::string names;
+    std::size_t count = 0;
+    for (const CastText& text : summary.texts) {
+      if (text.info->type != from || text.to != to) continue;
+      if (++count <= kNamesShown) names += (count == 1 ? "" : ", ") + ShortName(*text.info, 20);
+    }
+    if (count > kNamesShown) names += ", …";
+    const std::string head = fmt::format(" text: {} tensor{} {} → {} (", count,
+                                         count == 1 ? "" : "s", TypeName(from), TypeName(to));
+    const std::string tail = "): loss is not measured";
+    const std::size_t room =
+        kReportColumns - std::min(kReportColumns - 20, TextWidth(head) + TextWidth(tail));
+    lines += head + Shorten(names, room) + tail + "\n";
+  }
+  return lines;
 }
 
 std::string LeftAloneLines(const ConversionSummary& summary) {
@@ -228,11 +256,12 @@ std::string HintLines(std::string_view hint) {
 
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour) {
   std::string text = Styled(Heading(summary), Style::kBold, colour) + "\n\n";
-  if (summary.cast.empty()) {
+  if (summary.cast.empty() && summary.texts.empty()) {
     text += " nothing was selected: written through unchanged\n";
-  } else {
+  } else if (!summary.cast.empty()) {
     text += TensorRows(summary, verbose, colour) + "\n" + OffenceLines(summary);
   }
+  text += TextLines(summary);
   text += LeftAloneLines(summary);
   for (const std::string& advice : Advice(summary)) text += AdviceLines(advice);
   if (!summary.reading_hint.empty()) text += HintLines(summary.reading_hint);

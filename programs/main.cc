@@ -1,13 +1,17 @@
 // The command-line tool: chooses a command, and turns errors into one line and an exit code.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -28,6 +32,7 @@ Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
   tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
   tensorcast inspect model.safetensors
+  tensorcast explain 0.1
   tensorcast types
 
 'tensorcast COMMAND --help' explains a command.
@@ -44,6 +49,10 @@ class ShortListFormatter : public CLI::Formatter {
 };
 
 std::string VersionText() {
+  std::string formats;
+  for (const std::string_view ending : io::FormatEndings()) {
+    formats.append(formats.empty() ? "" : ", ").append(ending.substr(1));
+  }
   std::string targets;
   for (const Target target : Targets()) {
     targets.append(targets.empty() ? "" : ", ").append(TargetName(target));
@@ -54,9 +63,9 @@ std::string VersionText() {
       "compiler: {}\n"
       "targets:  {} (built in and run by this machine)\n"
       "threads:  {}\n"
-      "formats:  safetensors, npy",
+      "formats:  {}",
       TENSORCAST_VERSION, CommitName(), CompilerName(), targets,
-      MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)");
+      MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)", formats);
 }
 
 int Fail(int code, std::string_view what) {
@@ -69,7 +78,9 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
   std::string what = error.what();
   if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
     what = fmt::format("'{}' is no command; there are", first);
-    for (const CLI::App* sub : app.get_subcommands({})) what += " " + sub->get_name();
+    for (const CLI::App* sub : app.get_subcommands({})) {
+      if (!sub->get_group().empty()) what += " " + sub->get_name();
+    }
   }
   for (char& c : what) {
     if (c == '\n') c = ' ';
@@ -80,10 +91,22 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
               fmt::format("{} (see '{} --help')", io::Escape(what), command));
 }
 
+// CLI11 takes -1.5 for a number, but -inf, -nan and -.5 for options: a blank in front, which the
+// reading of numbers passes over, tells it otherwise.
+std::string Argument(const char* argument) {
+  std::string text(argument);
+  if (text.size() < 2 || text[0] != '-') return text;
+  std::uint64_t code = 0;
+  const bool is_number = ParseValue(text, DataType::kFloat64, &code).ok();
+  return is_number && (text[1] < '0' || text[1] > '9') ? " " + text : text;
+}
+
 int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
   *is_done = true;
+  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
+  for (int i = argc - 1; i > 0; --i) arguments.push_back(Argument(argv[i]));
   try {
-    app.parse(argc, argv);
+    app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return kExitDone;
@@ -110,8 +133,10 @@ int Run(int argc, char** argv) {
     AddConvertCommand(app, run);
     AddLossCommand(app, run);
     AddInspectCommand(app, run);
+    AddExplainCommand(app, run);
     AddTypesCommand(app, run);
     AddBenchCommand(app, run);
+    AddShellCommands(app, run);
     bool is_done = false;
     int code = Parse(app, argc, argv, &is_done);
     if (!is_done) code = run();

@@ -41,7 +41,8 @@ std::string RuleText(const Rule& rule) {
   return "--rule " + io::Escape(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
 }
 
-Decision Decide(const TensorInfo& tensor, const SelectionRequest& request) {
+// `is_alone`: the file holds no other tensor, so that it need not be named.
+Decision Decide(const TensorInfo& tensor, const SelectionRequest& request, bool is_alone) {
   Decision decision;
   if (!request.only.empty() && !AnyMatches(request.only, tensor.name)) {
     decision.reason = "not named by --tensor";
@@ -61,7 +62,12 @@ Decision Decide(const TensorInfo& tensor, const SelectionRequest& request) {
     decision.reason = "no type of ours";
     return decision;
   }
-  if (!request.all_types) {
+  if (tensor.type == DataType::kString) {
+    if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {
+      decision.reason = "not named by --tensor or --rule";
+      return decision;
+    }
+  } else if (!request.all_types) {
     if (!from->is_float()) {
       decision.reason = "not floating";
       return decision;
@@ -100,7 +106,9 @@ std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
   for (const NamePattern& pattern : request.excluded) RequireMatch(tensors, pattern, "--exclude");
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
-  for (const TensorInfo& tensor : tensors) decisions.push_back(Decide(tensor, request));
+  for (const TensorInfo& tensor : tensors) {
+    decisions.push_back(Decide(tensor, request, tensors.size() == 1));
+  }
   return decisions;
 }
 

@@ -26,7 +26,9 @@ struct SelectionRequest {
   std::vector<Rule> rules;            // the first that matches wins
   std::vector<NamePattern> only;      // --tensor: none means every tensor
   std::vector<NamePattern> excluded;  // --exclude
-  bool all_types = false;             // not only floating types
+  // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
+  // the file's one tensor: most are labels.
+  bool all_types = false;
 };
 
 // What becomes of one tensor.

@@ -1,12 +1,10 @@
-// Type names as users write them: parsing, the spellings to show, and what was probably meant.
+// Type names as users write them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_TYPE_ARGUMENT_H_
 #define TENSORCAST_PROGRAMS_TYPE_ARGUMENT_H_
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "tensorcast/tensorcast.hpp"
 
@@ -16,8 +14,9 @@ namespace tensorcast::tool {
 // is the option, as "--to".
 DataType ParseTypeArgument(std::string_view where, std::string_view name);
 
-// Other spellings of a type that ParseType takes, to show: those users meet most.
-std::vector<std::string_view> KnownSpellings(DataType type);
+// The same, but for string, which is refused with the reason `why`.
+DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,
+                                 std::string_view why);
 
 }  // namespace tensorcast::tool
 

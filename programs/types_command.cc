@@ -14,7 +14,6 @@
 #include "loss_json.h"
 #include "terminal.h"
 #include "text_table.h"
-#include "type_argument.h"
 #include "type_range.h"
 
 namespace tensorcast::tool {
@@ -74,7 +73,7 @@ std::string Text() {
   TextTable spellings({{"name"}, {"also accepted, in any case"}});
   for (const TypeInfo& row : Types()) {
     std::string names;
-    for (const std::string_view name : KnownSpellings(row.type)) {
+    for (const std::string_view name : TypeSpellings(row.type)) {
       names.append(names.empty() ? "" : " ").append(name);
     }
     if (!names.empty()) spellings.Add({std::string(row.name), names});
@@ -105,7 +104,7 @@ std::string JsonReport() {
     entry["min_subnormal"] = is_float ? Json(range.min_subnormal) : Json();
     entry["infinity"] = row.has_infinity();
     entry["nan"] = row.has_nan();
-    entry["spellings"] = KnownSpellings(row.type);
+    entry["spellings"] = TypeSpellings(row.type);
     json["types"].push_back(std::move(entry));
   }
   return JsonText(json);

@@ -18,6 +18,7 @@
 #ifndef TENSORCAST_TENSORCAST_HPP_
 #define TENSORCAST_TENSORCAST_HPP_
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -27,24 +28,11 @@
 #include <string_view>
 #include <type_traits>
 
+#include "tensorcast/detail/export.h"          // TENSORCAST_API
 #include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
 #include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
 
 #define TENSORCAST_VERSION "0.1.0"
-
-#if defined(TENSORCAST_SHARED)
-#if defined(_WIN32)
-#if defined(TENSORCAST_BUILDING)
-#define TENSORCAST_API __declspec(dllexport)
-#else
-#define TENSORCAST_API __declspec(dllimport)
-#endif
-#else
-#define TENSORCAST_API __attribute__((visibility("default")))
-#endif
-#else
-#define TENSORCAST_API
-#endif
 
 namespace tensorcast {
 
@@ -68,6 +56,10 @@ enum class StatusCode : std::int32_t {
   kNotAnInteger = 14,      // a text is nan, inf or outside [-2^63, 2^64), to an integer
   kBadOffsets = 15,        // string offsets decrease, or end beyond the bytes
   kMisaligned = 16,        // a table of offsets is not aligned to 8 bytes
+  // Of the C interface only:
+  kBadStruct = 17,       // a struct's size is 0, or it asks for what this version does not know
+  kExecutorFailed = 18,  // an executor threw, or did not run every task once
+  kNoThreads = 19,       // this build has no oneTBB
 };
 
 // The outcome of a call, by value: a code and one fixed sentence.
@@ -105,6 +97,12 @@ constexpr std::string_view TypeName(DataType type) {
 // '.' and blanks: float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
 // torch.bfloat16, numpy's <f4 ...
 TENSORCAST_API std::optional<DataType> ParseType(std::string_view name);
+
+// The canonical names a name that ParseType does not know was probably meant to be, nearest first.
+TENSORCAST_API std::array<std::string_view, 3> NearestTypeNames(std::string_view name);
+
+// Other spellings of a type that ParseType takes, to show: those users meet most.
+TENSORCAST_API std::span<const std::string_view> TypeSpellings(DataType type);
 
 // Bytes that n elements of a fixed-width type take, packed: ceil(n * bits / 8). Nothing for
 // string, for a type that is no row and where the product does not fit 64 bits.

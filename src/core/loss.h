@@ -67,7 +67,7 @@ void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code);
 
 namespace tensorcast {
 
-struct LossMeter::State {
+struct TENSORCAST_INTERNAL LossMeter::State {
   DataType from = DataType::kUndefined;  // kUndefined: several
   DataType to = DataType::kUndefined;
   CastOptions options;

@@ -10,7 +10,7 @@ std::string_view Status::message() const {
     case StatusCode::kOk: return "no error";
     case StatusCode::kInvalidType: return "the data type is not one of the 26 element types";
     case StatusCode::kInvalidOption: return "an option's value is outside its enumeration";
-    case StatusCode::kNullPointer: return "a buffer is null and the element count is not 0";
+    case StatusCode::kNullPointer: return "a pointer that the call needs is null";
     case StatusCode::kSizeOverflow: return "the element count is too large to address";
     case StatusCode::kBufferTooSmall: return "a buffer is shorter than its elements need";
     case StatusCode::kOverlap:
@@ -30,6 +30,10 @@ std::string_view Status::message() const {
     case StatusCode::kBadOffsets:
       return "the offsets of the strings decrease or end beyond their bytes";
     case StatusCode::kMisaligned: return "a table of offsets is not aligned to 8 bytes";
+    case StatusCode::kBadStruct:
+      return "a struct's struct_size is 0, or it sets fields that this version does not know";
+    case StatusCode::kExecutorFailed: return "the executor failed, or did not run every task once";
+    case StatusCode::kNoThreads: return "this build has no oneTBB: bring an executor";
   }
   return "unknown status";
 }

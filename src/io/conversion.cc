@@ -8,8 +8,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <utility>
+
+#include "io/text_conversion.h"
 
 namespace tensorcast::io {
 namespace {
@@ -77,6 +80,7 @@ class Run {
     }
     if (error_) std::rethrow_exception(error_);
     if (IsInterrupted()) throw Interrupted();
+    for (const TensorJob* const job : text_jobs_) RunTexts(*job);
     for (const std::unique_ptr<LossMeter>& total : totals_) {
       result_.totals.push_back(total->Report());
     }
@@ -89,6 +93,14 @@ class Run {
     job.tensor = request.tensor;
     job.output = request.output;
     job.info = &reader_.contents().tensors.at(request.tensor);
+    if (IsTextJob(reader_, request)) {  // a place among the jobs, but no chunk
+      if (writer_ == nullptr) throw std::logic_error("strings have no loss to measure");
+      text_jobs_.push_back(&request);
+      total_bytes_ += job.info->bytes;
+      job.first_chunk = chunks_;
+      jobs_.push_back(std::move(job));
+      return;
+    }
     std::vector<LossReport>& losses = result_.losses[jobs_.size()];
     if (request.to.empty()) {
       job.units = job.info->bytes;
@@ -130,6 +142,14 @@ class Run {
     }
     job.casts.push_back(std::move(cast));
     return static_cast<std::uint64_t>(FindType(to)->bits);
+  }
+
+  void RunTexts(const TensorJob& job) {
+    RunTextJob(reader_, job, *writer_, options_, [&](std::uint64_t read, std::uint64_t written) {
+      result_.bytes_read += read;
+      result_.bytes_written += written;
+      if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
+    });
   }
 
   bool IsInterrupted() const {
@@ -254,6 +274,7 @@ class Run {
   std::uint64_t chunk_bytes_ = 0;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
   std::vector<Job> jobs_;
+  std::vector<const TensorJob*> text_jobs_;
   std::uint64_t chunks_ = 0;
   std::uint64_t total_bytes_ = 0;
   std::atomic<std::uint64_t> next_chunk_{0};

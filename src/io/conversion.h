@@ -10,6 +10,7 @@
 #include <exception>
 #include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "io/tensor_file.h"
@@ -22,7 +23,7 @@ struct TensorJob {
   std::size_t tensor = 0;  // its index in the reader's contents
   std::size_t output = 0;  // its index in the writer's contents; unused without a writer
   // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
-  // without, each is measured on the same read.
+  // without, each is measured on the same read. Strings need a writer; their loss is not measured.
   std::vector<DataType> to;
 };
 
@@ -40,13 +41,15 @@ struct ConversionOptions {
   // What all buffers together may take. It bounds the chunks in flight and their size; the results
   // do not depend on it.
   std::size_t buffer_bytes = std::size_t{64} << 20;
+  std::string input;  // the path that messages about its contents begin with
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
   // Called after chunks, from any thread but never from two at once. Does not throw.
   std::function<void(const Progress&)> progress;
 };
 
 struct ConversionResult {
-  // losses[job][i] is of the job's i-th type; all empty where nothing was measured.
+  // losses[job][i] is of the job's i-th type; empty where nothing was measured: all of them without
+  // `measure`, always those of jobs from or to strings.
   std::vector<std::vector<LossReport>> losses;
   // One report per destination type over all tensors cast to it, in the order in which the types
   // first appear. The examples' indices are of different tensors: use those of `losses`.
@@ -61,9 +64,9 @@ class Interrupted : public std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-// Runs the jobs; `writer` is null where only the loss is wanted. Neither what is written nor any
-// report depends on the executor. Throws Error (of several, that of the first chunk in the order
-// of the jobs), Interrupted, std::bad_alloc. The caller commits the writer.
+// Runs the jobs, those of strings after the others; `writer` is null where only the loss is wanted.
+// Neither what is written nor any report depends on the executor. Throws Error (of several, that of
+// the first chunk in that order), Interrupted, std::bad_alloc. The caller commits the writer.
 ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
                                TensorWriter* writer, const ConversionOptions& options);
 

@@ -20,6 +20,9 @@ std::string ShapeText(std::span<const std::uint64_t> shape);
 // The path of a file or its last part, as messages begin: escaped, not quoted.
 std::string PathText(std::string_view path);
 
+// A Python string literal.
+std::string PythonString(std::string_view text);
+
 // "1 byte", "2 bytes".
 std::string CountText(std::uint64_t n, std::string_view what);
 

@@ -1,27 +1,21 @@
-// Reads and writes npy files. Types below a byte stand there one element a byte, so reading packs
-// and writing unpacks; big-endian elements are turned round.
+// Reads and writes npy files: one array, from the first byte to the last.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/npy.h"
 
-#include <algorithm>
 #include <cstring>
-#include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "io/error_text.h"
+#include "io/npy_array.h"
 #include "io/npy_dtype.h"
-#include "io/npy_header.h"
-#include "io/shape.h"
+#include "io/system.h"
 
 namespace tensorcast::io {
 namespace {
-
-// Elements that are packed or unpacked at a time; a multiple of 4, so that each piece of a type
-// below a byte takes whole bytes.
-constexpr std::uint64_t kPiece = 16 * 1024;
 
 std::string_view LastPart(std::string_view path) {
   const std::size_t slash = path.rfind('/');
@@ -35,240 +29,68 @@ std::string Stem(std::string_view path) {
   return std::string(name);
 }
 
-// One code a byte in `codes` (bits above the type's ignored) into the packed `out`.
-void Pack(std::span<const std::byte> codes, int bits, std::byte* out) {
-  const unsigned mask = (1u << bits) - 1;
-  unsigned pending = 0;
-  int pending_bits = 0;
-  for (const std::byte code : codes) {
-    pending |= (std::to_integer<unsigned>(code) & mask) << pending_bits;
-    pending_bits += bits;
-    if (pending_bits >= 8) {
-      *out++ = static_cast<std::byte>(pending & 0xFF);
-      pending >>= 8;
-      pending_bits -= 8;
-    }
-  }
-  if (pending_bits > 0) *out = static_cast<std::byte>(pending & 0xFF);
-}
-
-// The inverse; the bits above the type's are zero.
-void Unpack(const std::byte* in, int bits, std::span<std::byte> codes) {
-  const unsigned mask = (1u << bits) - 1;
-  unsigned pending = 0;
-  int pending_bits = 0;
-  for (std::byte& code : codes) {
-    if (pending_bits < bits) {
-      pending |= std::to_integer<unsigned>(*in++) << pending_bits;
-      pending_bits += 8;
-    }
-    code = static_cast<std::byte>(pending & mask);
-    pending >>= bits;
-    pending_bits -= bits;
-  }
-}
-
-// Calls piece(first element, elements, bytes of the packed form from the start) for each piece of
-// the packed bytes [offset, offset + size) of a tensor.
-template <class Function>
-void ForPieces(const TensorInfo& info, std::uint64_t offset, std::uint64_t size, Function piece) {
-  const auto bits = static_cast<std::uint64_t>(FindType(info.type)->bits);
-  const std::uint64_t begin = offset * 8 / bits;
-  const std::uint64_t end = std::min(info.elements, (offset + size) * 8 / bits);
-  for (std::uint64_t first = begin; first < end; first += kPiece) {
-    piece(first, std::min(kPiece, end - first), (first - begin) * bits / 8);
-  }
+void CheckIndex(std::size_t tensor) {
+  if (tensor != 0) throw std::out_of_range("an .npy file holds one tensor");
 }
 
 class NpyReader final : public TensorReader {
  public:
-  NpyReader(InputFile file, const OpenOptions& options) : file_(std::move(file)) {
-    NpyHeader header = ReadNpyHeader(file_);
-    dtype_ = UnderstandDescr(file_.path(), header.descr, options.assume_type);
-    data_begin_ = header.data_begin;
-    CheckSize(header);
-
-    TensorInfo& info = contents_.tensors.emplace_back();
-    info.name = Stem(file_.path());
-    info.dtype = std::move(header.descr);
-    info.type = dtype_.type;
-    info.shape = std::move(header.shape);
-    info.elements = *CheckedProduct(info.shape);
-    info.bytes = *StorageBytes(info.type, info.elements);
-    info.fortran_order = header.fortran_order;
+  NpyReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
+      : source_(std::move(source)), array_(*source_, Stem(source_->path()), options.assume_type) {
+    contents_.tensors.push_back(array_.info());
   }
 
   const FileContents& contents() const override { return contents_; }
-
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
-    const TensorInfo& info = contents_.tensors.at(tensor);
-    if (FindType(info.type)->is_packed()) {
-      ReadPacked(info, offset, out);
-    } else if (dtype_.big_endian) {
-      ReadSwapped(offset, out);
-    } else {
-      file_.Read(data_begin_ + offset, out);
-    }
+    CheckIndex(tensor);
+    array_.Read(*source_, offset, out);
   }
-
+  StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override {
+    CheckIndex(tensor);
+    return array_.ReadStrings(*source_, first, n);
+  }
   std::vector<std::string> notes() const override {
-    if (dtype_.note.empty()) return {};
-    return {PathText(file_.path()) + ": " + dtype_.note};
+    if (array_.note().empty()) return {};
+    return {PathText(source_->path()) + ": " + array_.note()};
   }
 
  private:
-  // The data must be all that follows the header.
-  void CheckSize(const NpyHeader& header) const {
-    const auto fail = [&](const std::string& why) {
-      throw Error(ErrorKind::kContents, PathText(file_.path()) + ": " + why);
-    };
-    const std::uint64_t there = file_.size() - header.data_begin;
-    const std::optional<std::uint64_t> elements = CheckedProduct(header.shape);
-    if (!elements || *elements > UINT64_MAX / dtype_.item_bytes) {
-      fail("has the shape " + ShapeText(header.shape) + " of " + Escape(header.descr) +
-           ": more than 2^64 - 1 bytes");
-    }
-    const std::uint64_t expected = *elements * dtype_.item_bytes;
-    const std::string what = CountText(*elements, "element") + " of " + Escape(header.descr) +
-                             ", " + CountText(expected, "byte") + ", from offset " +
-                             std::to_string(header.data_begin);
-    if (there < expected) {
-      fail("has " + what + ", but only " + std::to_string(there) +
-           " follow; the file is cut short");
-    }
-    if (there > expected) {
-      fail("has " + what + ", and " + CountText(there - expected, "byte") +
-           " after them; expected none");
-    }
-  }
-
-  void ReadPacked(const TensorInfo& info, std::uint64_t offset, std::span<std::byte> out) const {
-    const int bits = FindType(info.type)->bits;
-    std::vector<std::byte> codes(kPiece);
-    ForPieces(info, offset, out.size(),
-              [&](std::uint64_t first, std::uint64_t n, std::uint64_t at) {
-                const auto piece = std::span(codes).first(static_cast<std::size_t>(n));
-                file_.Read(data_begin_ + first, piece);
-                Pack(piece, bits, out.data() + at);
-              });
-  }
-
-  void ReadSwapped(std::uint64_t offset, std::span<std::byte> out) const {
-    const std::uint64_t item = dtype_.item_bytes;
-    if (offset % item == 0 && out.size() % item == 0) {
-      file_.Read(data_begin_ + offset, out);
-      Swap(out);
-      return;
-    }
-    // The elements that the range cuts are read whole.
-    const std::uint64_t begin = offset / item * item;
-    const std::uint64_t end = (offset + out.size() + item - 1) / item * item;
-    std::vector<std::byte> whole(static_cast<std::size_t>(end - begin));
-    file_.Read(data_begin_ + begin, whole);
-    Swap(whole);
-    std::memcpy(out.data(), whole.data() + (offset - begin), out.size());
-  }
-
-  void Swap(std::span<std::byte> elements) const {
-    const auto item = static_cast<std::size_t>(dtype_.item_bytes);
-    for (std::size_t i = 0; i < elements.size(); i += item) {
-      std::reverse(elements.begin() + static_cast<std::ptrdiff_t>(i),
-                   elements.begin() + static_cast<std::ptrdiff_t>(i + item));
-    }
-  }
-
-  InputFile file_;
-  NpyDtype dtype_;
-  std::uint64_t data_begin_ = 0;
+  std::unique_ptr<ByteSource> source_;
+  NpyArray array_;
   FileContents contents_;
 };
 
-// ---------------------------------------------------------------------------------- writing
-
-struct Layout {
-  TensorInfo info;
-  std::string header;
-  std::uint64_t file_bytes = 0;
-};
-
-Layout MakeLayout(const std::string& path, const FileContents& contents) {
+NpyLayout MakeLayout(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments, PathText(path) + ": an .npy file holds one tensor, not " +
                                            std::to_string(contents.tensors.size()) +
                                            "; choose one with --tensor");
   }
-  Layout layout;
-  layout.info = contents.tensors[0];
-  TensorInfo& info = layout.info;
-  const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": tensor " + Quoted(info.name) + " " + why);
-  };
-  NpyHeader header;
-  header.descr = DescrOf(info.type);
-  if (header.descr.empty()) {
-    fail("is " +
-         (info.type == DataType::kUndefined ? Escape(info.dtype)
-                                            : std::string(TypeName(info.type))) +
-         ", which is not written to .npy files");
-  }
-  if (info.shape.size() > kMostDimensions) {
-    fail("has " + std::to_string(info.shape.size()) + " dimensions; numpy has at most " +
-         std::to_string(kMostDimensions));
-  }
-  const std::optional<std::uint64_t> elements = CheckedProduct(info.shape);
-  const std::uint64_t item = ItemBytes(info.type);
-  header.fortran_order = info.fortran_order && info.shape.size() > 1;
-  header.shape = info.shape;
-  layout.header = MakeNpyHeader(header);
-  if (!elements || *elements > (UINT64_MAX - layout.header.size()) / item) {
-    fail("has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 bytes");
-  }
-  info.elements = *elements;
-  layout.file_bytes = layout.header.size() + *elements * item;
-  return layout;
-}
-
-// A Python string literal.
-std::string PythonString(std::string_view text) {
-  std::string literal;
-  for (const char c : text) {
-    if (c == '\\' || c == '\'') literal += '\\';
-    literal += c;
-  }
-  return '\'' + Escape(literal) + '\'';
+  return NpyLayout(PathText(path), contents.tensors[0]);
 }
 
 class NpyWriter final : public TensorWriter {
  public:
-  NpyWriter(const std::string& path, Layout layout, bool drops_metadata,
+  NpyWriter(const std::string& path, NpyLayout layout, bool drops_metadata,
             const CreateOptions& options)
-      : file_(path, layout.file_bytes, options),
+      : file_(path, layout.bytes(), options),
         layout_(std::move(layout)),
         drops_metadata_(drops_metadata) {
-    file_.Write(0, std::as_bytes(std::span(layout_.header)));
+    file_.Write(0, std::as_bytes(std::span(layout_.header())));
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
-    if (tensor != 0) throw std::out_of_range("an .npy file holds one tensor");
-    const TensorInfo& info = layout_.info;
-    const TypeInfo& type = *FindType(info.type);
-    if (!type.is_packed()) {
-      file_.Write(layout_.header.size() + offset, data);
-      return;
-    }
-    std::vector<std::byte> codes(kPiece);
-    ForPieces(info, offset, data.size(),
-              [&](std::uint64_t first, std::uint64_t n, std::uint64_t at) {
-                const auto piece = std::span(codes).first(static_cast<std::size_t>(n));
-                Unpack(data.data() + at, type.bits, piece);
-                file_.Write(layout_.header.size() + first, piece);
-              });
+    CheckIndex(tensor);
+    layout_.Write(offset, data, sink_);
+  }
+  void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
+    CheckIndex(tensor);
+    layout_.WriteStrings(first, texts, sink_);
   }
   void Commit() override { file_.Commit(); }
-  std::uint64_t file_bytes() const override { return layout_.file_bytes; }
+  std::uint64_t file_bytes() const override { return layout_.bytes(); }
   std::string reading_hint() const override {
-    const std::string_view name = MlDtypesName(layout_.info.type);
+    const std::string_view name = MlDtypesName(layout_.info().type);
     if (name.empty()) return {};
     return "numpy.load(" + PythonString(file_.path()) + ").view(ml_dtypes." + std::string(name) +
            ')';
@@ -283,7 +105,10 @@ class NpyWriter final : public TensorWriter {
 
  private:
   OutputFile file_;
-  Layout layout_;
+  const NpyLayout layout_;
+  const NpySink sink_ = [this](std::uint64_t offset, std::span<const std::byte> data) {
+    file_.Write(offset, data);
+  };
   bool drops_metadata_;
 };
 
@@ -295,8 +120,9 @@ bool LooksLikeNpy(std::span<const std::byte> head) {
          std::memcmp(head.data(), kMagic.data(), kMagic.size()) == 0;
 }
 
-std::unique_ptr<TensorReader> OpenNpy(InputFile file, const OpenOptions& options) {
-  return std::make_unique<NpyReader>(std::move(file), options);
+std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
+                                      const OpenOptions& options) {
+  return std::make_unique<NpyReader>(std::move(source), options);
 }
 
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
@@ -307,7 +133,7 @@ std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents co
 
 std::uint64_t CheckNpy(const std::string& path, const FileContents& contents,
                        const CreateOptions& options) {
-  const std::uint64_t bytes = MakeLayout(path, contents).file_bytes;
+  const std::uint64_t bytes = MakeLayout(path, contents).bytes();
   CheckOutput(path, bytes, options);
   return bytes;
 }

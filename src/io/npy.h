@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "io/system.h"
+#include "io/byte_source.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -19,7 +19,8 @@ namespace tensorcast::io {
 bool LooksLikeNpy(std::span<const std::byte> head);
 
 // The tensor's name is the file's, without the ending.
-std::unique_ptr<TensorReader> OpenNpy(InputFile file, const OpenOptions& options);
+std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
+                                      const OpenOptions& options);
 
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
                                         const CreateOptions& options);

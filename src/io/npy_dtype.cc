@@ -4,7 +4,10 @@
 #include "io/npy_dtype.h"
 
 #include <algorithm>
+#include <charconv>
 #include <iterator>
+#include <system_error>
+#include <utility>
 
 #include "io/error_text.h"
 #include "io/tensor_file.h"
@@ -81,10 +84,9 @@ NpyDtype UnderstandVoid(const std::string& path, const std::string& descr, std::
 std::string_view WhyNotKind(char kind) {
   switch (kind) {
     case 'O': return "an object array, which is a pickle and could run code; it is never read";
+    case 'T': return "strings of any length, a pickle in a file; save them .astype('U')";
     case 'U':
-    case 'S':
-    case 'a':
-    case 'T': return "strings come in a later version";
+    case 'S': return "no strings: expected <U or |S and the number of characters";
     case 'c': return "complex numbers are no type of a cast; save .real and .imag apart";
     case 'M':
     case 'm': return "dates and times are no type of a cast; save them .view('int64')";
@@ -97,32 +99,74 @@ std::string_view WhyNotKind(char kind) {
   }
 }
 
+// A descr without its byte order, which is '\0' where there is none.
+std::pair<char, std::string_view> SplitDescr(std::string_view descr) {
+  if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos) {
+    return {'\0', descr};
+  }
+  return {descr[0], descr.substr(1)};
+}
+
+// The bytes of an element of void, or of the float that numpy does not have.
+std::uint64_t VoidBytes(char order, std::string_view code) {
+  if (code == "f1") return 1;
+  if (order == '>') return 0;
+  return code == "V1" ? 1 : code == "V2" ? 2 : 0;
+}
+
 }  // namespace
+
+bool TakesAssumedType(const std::string& descr, DataType assume) {
+  const auto [order, code] = SplitDescr(descr);
+  return VoidBytes(order, code) != 0 && VoidBytes(order, code) == ItemBytes(assume);
+}
+
+std::optional<NpyDtype> StringsOf(std::string_view descr) {
+  const auto [order, code] = SplitDescr(descr);
+  if (code.size() < 2 || (code[0] != 'U' && code[0] != 'S')) return std::nullopt;
+  NpyDtype dtype;
+  dtype.type = DataType::kString;
+  dtype.is_ucs4 = code[0] == 'U';
+  std::uint64_t width = 0;
+  const char* const end = code.data() + code.size();
+  const auto [stop, error] = std::from_chars(code.data() + 1, end, width);
+  if (error != std::errc() || stop != end || width > UINT64_MAX / 4) return std::nullopt;
+  dtype.item_bytes = dtype.is_ucs4 ? width * 4 : width;
+  if (dtype.is_ucs4 && width > 0 && order != '<' && order != '>') return std::nullopt;
+  dtype.big_endian = dtype.is_ucs4 && order == '>';
+  return dtype;
+}
 
 NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
                          std::optional<DataType> assume) {
-  std::string_view code = descr;
-  char order = '\0';
-  if (!code.empty() && std::string_view("<>|=").find(code[0]) != std::string_view::npos) {
-    order = code[0];
-    code.remove_prefix(1);
-  }
+  const auto [order, code] = SplitDescr(descr);
   if (code.empty()) Refuse(ErrorKind::kContents, path, descr, "no dtype");
-  if (order != '>' && code == "V1") return UnderstandVoid(path, descr, 1, std::nullopt, assume);
-  if (order != '>' && code == "V2") {
-    return UnderstandVoid(path, descr, 2, DataType::kBfloat16, assume);
+  if (const std::uint64_t bytes = VoidBytes(order, code)) {
+    std::optional<DataType> usual;
+    if (bytes == 2) usual = DataType::kBfloat16;
+    if (code == "f1") usual = DataType::kFloat8E5M2;
+    return UnderstandVoid(path, descr, bytes, usual, assume);
   }
-  if (code == "f1") return UnderstandVoid(path, descr, 1, DataType::kFloat8E5M2, assume);
 
+  const std::optional<NpyDtype> strings = StringsOf(descr);
+  const std::string_view wanted = code;  // a structured binding is not captured
   const auto row = std::find_if(std::begin(kNumpyTypes), std::end(kNumpyTypes),
-                                [&](const NumpyType& type) { return type.code == code; });
-  if (row == std::end(kNumpyTypes)) {
+                                [&](const NumpyType& type) { return type.code == wanted; });
+  if (!strings && row == std::end(kNumpyTypes)) {
     Refuse(ErrorKind::kUnsupported, path, descr, std::string(WhyNotKind(code[0])));
   }
   if (assume) {
     Refuse(ErrorKind::kArguments, path, descr,
-           std::string(TypeName(row->type)) + "; --assume-type is for |V1, <V2 and <f1, which do " +
-               "not name their type");
+           std::string(TypeName(strings ? DataType::kString : row->type)) +
+               "; --assume-type is for |V1, <V2 and <f1, which do not name their type");
+  }
+  if (strings) {
+    if (strings->item_bytes > kMostStringBytes) {
+      Refuse(ErrorKind::kUnsupported, path, descr,
+             "strings of " + std::to_string(strings->item_bytes) + " bytes each; at most " +
+                 std::to_string(kMostStringBytes) + " are read");
+    }
+    return *strings;
   }
   NpyDtype dtype;
   dtype.type = row->type;
@@ -133,6 +177,11 @@ NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
   }
   dtype.big_endian = order == '>' && dtype.item_bytes > 1;
   return dtype;
+}
+
+std::string DescrOf(const NpyDtype& strings) {
+  return strings.is_ucs4 ? "<U" + std::to_string(strings.item_bytes / 4)
+                         : "|S" + std::to_string(strings.item_bytes);
 }
 
 std::string DescrOf(DataType type) {

@@ -13,10 +13,16 @@
 
 namespace tensorcast::io {
 
+// Ours, so that one string cannot fill the memory.
+inline constexpr std::uint64_t kMostStringBytes = std::uint64_t{16} << 20;
+
 // How a file's elements are to be read.
 struct NpyDtype {
   DataType type = DataType::kUndefined;
-  std::uint64_t item_bytes = 0;  // of an element in the file; 1 for types below a byte
+  // Of an element in the file; 1 for types below a byte; 0 for strings without room for a
+  // character.
+  std::uint64_t item_bytes = 0;
+  bool is_ucs4 = false;  // strings: four bytes a character, else bytes
   bool big_endian = false;
   std::string note;  // empty, or what the user should know of this reading
 };
@@ -26,7 +32,16 @@ struct NpyDtype {
 NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
                          std::optional<DataType> assume);
 
-// The descr that a type is saved with; ml_dtypes' types are saved as void of their size.
+// Whether a descr leaves open which type of this size it holds: |V1, <V2, <f1.
+bool TakesAssumedType(const std::string& descr, DataType assume);
+
+// The strings that a descr declares (<U, >U, |S); nothing for another.
+std::optional<NpyDtype> StringsOf(std::string_view descr);
+
+// The descr that strings are saved with: their width kept, big-endian made little.
+std::string DescrOf(const NpyDtype& strings);
+
+// The descr that a type of numbers is saved with; ml_dtypes' types are saved as void of their size.
 std::string DescrOf(DataType type);
 
 // Bytes of an element in a file: types below a byte are saved one byte each.

@@ -11,6 +11,7 @@
 
 #include "io/error_text.h"
 #include "io/shape.h"
+#include "io/tensor_file.h"
 
 namespace tensorcast::io {
 namespace {
@@ -22,7 +23,7 @@ constexpr std::size_t kAlignment = 64;
 class LiteralParser {
  public:
   // `offset` is the place of `text` in the file, for messages.
-  LiteralParser(const InputFile& file, std::string_view text, std::uint64_t offset)
+  LiteralParser(const ByteSource& file, std::string_view text, std::uint64_t offset)
       : file_(file), text_(text), offset_(offset) {}
 
   void Parse(NpyHeader& header) {
@@ -193,19 +194,19 @@ class LiteralParser {
     return value;
   }
 
-  const InputFile& file_;
+  const ByteSource& file_;
   const std::string_view text_;
   const std::uint64_t offset_;
   std::size_t at_ = 0;
 };
 
-[[noreturn]] void FailFile(const InputFile& file, const std::string& why) {
+[[noreturn]] void FailFile(const ByteSource& file, const std::string& why) {
   throw Error(ErrorKind::kContents, PathText(file.path()) + ": " + why);
 }
 
 }  // namespace
 
-NpyHeader ReadNpyHeader(const InputFile& file) {
+NpyHeader ReadNpyHeader(const ByteSource& file) {
   constexpr std::size_t kVersionEnd = 8;
   std::array<std::byte, 12> start{};
   const auto head = std::span(start).first(

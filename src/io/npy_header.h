@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/system.h"
+#include "io/byte_source.h"
 
 namespace tensorcast::io {
 
@@ -21,7 +21,7 @@ struct NpyHeader {
 };
 
 // Throws Error unless the header is what numpy writes for an array of one plain dtype.
-NpyHeader ReadNpyHeader(const InputFile& file);
+NpyHeader ReadNpyHeader(const ByteSource& file);
 
 // The header's bytes, magic included; their number is a multiple of 64.
 std::string MakeNpyHeader(const NpyHeader& header);

@@ -17,6 +17,7 @@
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_header.h"
 #include "io/shape.h"
+#include "io/system.h"
 
 namespace tensorcast::io {
 namespace {
@@ -34,16 +35,16 @@ std::uint64_t LittleEndian(std::span<const std::byte, kLengthBytes> bytes) {
 
 class SafetensorsReader final : public TensorReader {
  public:
-  explicit SafetensorsReader(InputFile file)
-      : file_(std::move(file)), header_(ReadSafetensorsHeader(file_)) {}
+  explicit SafetensorsReader(std::unique_ptr<ByteSource> source)
+      : source_(std::move(source)), header_(ReadSafetensorsHeader(*source_)) {}
 
   const FileContents& contents() const override { return header_.contents; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
-    file_.Read(header_.offsets.at(tensor) + offset, out);
+    source_->Read(header_.offsets.at(tensor) + offset, out);
   }
 
  private:
-  InputFile file_;
+  std::unique_ptr<ByteSource> source_;
   SafetensorsHeader header_;
 };
 
@@ -136,7 +137,8 @@ class LayoutMaker {
       const std::optional<std::uint64_t> bytes = StorageBytes(info.type, *elements);
       if (row == nullptr) {
         Fail(info, ErrorKind::kUnsupported,
-             "is " + std::string(TypeName(info.type)) + ", which safetensors does not hold");
+             "is " + std::string(TypeName(info.type)) +
+                 ", which safetensors does not hold; write an .npz file");
       }
       if (!bytes) TooLarge();
       stored.bytes = *bytes;
@@ -271,13 +273,14 @@ bool LooksLikeSafetensors(std::span<const std::byte> head) {
          head[kLengthBytes] == std::byte{'{'};
 }
 
-std::unique_ptr<TensorReader> OpenSafetensors(InputFile file, const OpenOptions& options) {
+std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
+                                              const OpenOptions& options) {
   if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, PathText(file.path()) +
+    throw Error(ErrorKind::kArguments, PathText(source->path()) +
                                            ": is a safetensors file, which names its types; " +
                                            "--assume-type is for .npy files that do not");
   }
-  return std::make_unique<SafetensorsReader>(std::move(file));
+  return std::make_unique<SafetensorsReader>(std::move(source));
 }
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,

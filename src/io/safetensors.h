@@ -10,7 +10,7 @@
 #include <span>
 #include <string>
 
-#include "io/system.h"
+#include "io/byte_source.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -18,7 +18,8 @@ namespace tensorcast::io {
 // Whether a file that begins so is one; `head` is its first 16 bytes, or all.
 bool LooksLikeSafetensors(std::span<const std::byte> head);
 
-std::unique_ptr<TensorReader> OpenSafetensors(InputFile file, const OpenOptions& options);
+std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
+                                              const OpenOptions& options);
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
                                                 const CreateOptions& options);

@@ -55,7 +55,7 @@ class NumberLength {
 // The bytes of a header, one by one, through a small buffer.
 class HeaderBytes {
  public:
-  HeaderBytes(const InputFile& file, std::uint64_t offset, std::uint64_t bytes)
+  HeaderBytes(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes)
       : file_(file), next_(offset), end_(offset + bytes) {
     Fill();
   }
@@ -89,7 +89,7 @@ class HeaderBytes {
     next_ += filled_;
   }
 
-  const InputFile& file_;
+  const ByteSource& file_;
   std::uint64_t next_;
   const std::uint64_t end_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(std::size_t{64} << 10);
@@ -344,7 +344,7 @@ class EntryHandler {
 
 }  // namespace
 
-void ParseHeaderEntries(const InputFile& file, std::uint64_t offset, std::uint64_t bytes,
+void ParseHeaderEntries(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
                         const std::function<void(TensorEntry&&)>& take,
                         std::map<std::string, std::string>& metadata) {
   HeaderBytes source(file, offset, bytes);

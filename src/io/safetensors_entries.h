@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "io/system.h"
+#include "io/byte_source.h"
 
 namespace tensorcast::io {
 
@@ -24,7 +24,7 @@ struct TensorEntry {
 
 // Parses the `bytes` of a header at `offset` in its file: entries with data_offsets, and
 // __metadata__. Calls `take` for each entry, in the order of the header; names may repeat there.
-void ParseHeaderEntries(const InputFile& file, std::uint64_t offset, std::uint64_t bytes,
+void ParseHeaderEntries(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
                         const std::function<void(TensorEntry&&)>& take,
                         std::map<std::string, std::string>& metadata);
 

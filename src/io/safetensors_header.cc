@@ -21,17 +21,17 @@ namespace {
 
 constexpr std::uint64_t kLengthBytes = 8;
 
-[[noreturn]] void Fail(const InputFile& file, const std::string& why) {
+[[noreturn]] void Fail(const ByteSource& file, const std::string& why) {
   throw Error(ErrorKind::kContents, PathText(file.path()) + ": " + why);
 }
 
-[[noreturn]] void FailTensor(const InputFile& file, const std::string& name,
+[[noreturn]] void FailTensor(const ByteSource& file, const std::string& name,
                              const std::string& why) {
   Fail(file, "tensor " + Quoted(name) + " " + why);
 }
 
 // Reads the header's length and checks it against the file; returns it.
-std::uint64_t ReadLength(const InputFile& file) {
+std::uint64_t ReadLength(const ByteSource& file) {
   if (file.size() < kLengthBytes) {
     Fail(file, "has " + CountText(file.size(), "byte") +
                    "; a safetensors file begins with the 8-byte length of its header");
@@ -68,7 +68,7 @@ std::optional<std::uint64_t> BitCount(std::uint64_t n, int bits) {
   return n * width;
 }
 
-TensorInfo CheckEntry(const InputFile& file, TensorEntry&& entry) {
+TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
   TensorInfo info;
   const std::optional<std::uint64_t> elements = CheckedProduct(entry.shape);
   if (!elements) {
@@ -107,7 +107,7 @@ TensorInfo CheckEntry(const InputFile& file, TensorEntry&& entry) {
 }
 
 // The tensors' indices in the order of their names; a name that stands there twice is refused.
-std::vector<std::uint32_t> IndexByName(const InputFile& file,
+std::vector<std::uint32_t> IndexByName(const ByteSource& file,
                                        const std::vector<TensorInfo>& tensors) {
   std::vector<std::uint32_t> index(tensors.size());
   std::iota(index.begin(), index.end(), 0u);
@@ -121,7 +121,7 @@ std::vector<std::uint32_t> IndexByName(const InputFile& file,
 }
 
 // Gives the tensors named in __metadata__["tensorcast.types"] their type and shape.
-void ApplyPackedTypes(const InputFile& file, const std::string& text,
+void ApplyPackedTypes(const ByteSource& file, const std::string& text,
                       const std::vector<std::uint32_t>& by_name, std::vector<TensorInfo>& tensors) {
   const std::string where =
       PathText(file.path()) + ": __metadata__[\"" + std::string(kPackedTypesKey) + "\"]: tensor ";
@@ -178,7 +178,7 @@ void Reorder(std::vector<std::uint32_t>& order, std::vector<TensorInfo>& tensors
 }
 
 // Taken by offset, each tensor begins where the one before ends, and the last ends with the file.
-void CheckRanges(const InputFile& file, std::uint64_t data_bytes,
+void CheckRanges(const ByteSource& file, std::uint64_t data_bytes,
                  const std::vector<TensorInfo>& tensors,
                  const std::vector<std::uint64_t>& offsets) {
   std::uint64_t end = 0;
@@ -209,7 +209,7 @@ void CheckRanges(const InputFile& file, std::uint64_t data_bytes,
 
 }  // namespace
 
-SafetensorsHeader ReadSafetensorsHeader(const InputFile& file) {
+SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file) {
   const std::uint64_t length = ReadLength(file);
   const std::uint64_t data_begin = kLengthBytes + length;
 

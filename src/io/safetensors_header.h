@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "io/system.h"
+#include "io/byte_source.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -26,7 +26,7 @@ struct SafetensorsHeader {
 // Throws Error unless everything that header and file size decide is right. The tensors named in
 // __metadata__["tensorcast.types"] have the type and shape given there, and that entry is left out
 // of the contents' metadata.
-SafetensorsHeader ReadSafetensorsHeader(const InputFile& file);
+SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file);
 
 }  // namespace tensorcast::io
 

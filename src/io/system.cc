@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -211,6 +212,27 @@ void SyncDirectory(const std::string& path, const std::string& directory) {
   }
 }
 
+// Fills `out` from `offset` of an open file that had `size` bytes.
+void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std::uint64_t offset,
+               std::span<std::byte> out) {
+  while (!out.empty()) {
+    const ssize_t got = ::pread(descriptor, out.data(), std::min(out.size(), kLargestTransfer),
+                                static_cast<off_t>(offset));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      ThrowSystem(path, "cannot be read at offset " + std::to_string(offset), errno);
+    }
+    if (got == 0) {
+      throw Error(ErrorKind::kSystem,
+                  PathText(path) + ": shrank while it was read: " + "nothing at offset " +
+                      std::to_string(offset) + ", it had " + CountText(size, "byte") +
+                      "; do not change a file that is being read");
+    }
+    offset += static_cast<std::uint64_t>(got);
+    out = out.subspan(static_cast<std::size_t>(got));
+  }
+}
+
 }  // namespace
 
 // -------------------------------------------------------------------------------- InputFile
@@ -233,32 +255,59 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   descriptor_ = descriptor.Release();
 }
 
-InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)),
-      size_(other.size_) {}
-
 InputFile::~InputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
-  while (!out.empty()) {
-    const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kLargestTransfer),
-                                static_cast<off_t>(offset));
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      ThrowSystem(path_, "cannot be read at offset " + std::to_string(offset), errno);
+  ReadFully(descriptor_, path_, size_, offset, out);
+}
+
+// -------------------------------------------------------------------------------- SpoolFile
+
+SpoolFile::SpoolFile(std::string label) : label_(std::move(label)) {
+  const char* const named = std::getenv("TMPDIR");
+  directory_ = named != nullptr && *named != '\0' ? named : "/tmp";
+  descriptor_ = OpenRetrying(directory_, O_RDWR | O_TMPFILE | O_EXCL, 0600);
+  if (descriptor_ >= 0) return;
+  int error = errno;
+  // EISDIR: a kernel, and EOPNOTSUPP: a file system, without such files.
+  if (error == EISDIR || error == EOPNOTSUPP) {
+    std::string name = directory_ + "/tensorcast-XXXXXX";
+    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    error = errno;
+    if (descriptor_ >= 0) {
+      ::unlink(name.c_str());
+      return;
     }
-    if (got == 0) {
-      throw Error(ErrorKind::kSystem,
-                  PathText(path_) + ": shrank while it was read: " + "nothing at offset " +
-                      std::to_string(offset) + ", it had " + CountText(size_, "byte") +
-                      "; do not change a file that is being read");
-    }
-    offset += static_cast<std::uint64_t>(got);
-    out = out.subspan(static_cast<std::size_t>(got));
   }
+  throw Error(ErrorKind::kSystem, PathText(label_) + ": needs a temporary file, which cannot be " +
+                                      "created in " + PathText(directory_) + ": " + Reason(error) +
+                                      "; TMPDIR names another directory");
+}
+
+SpoolFile::~SpoolFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void SpoolFile::Append(std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t put = ::pwrite(descriptor_, data.data(), std::min(data.size(), kLargestTransfer),
+                                 static_cast<off_t>(size_));
+    if (put < 0) {
+      if (errno == EINTR) continue;
+      throw Error(ErrorKind::kSystem, PathText(label_) + ": its temporary file in " +
+                                          PathText(directory_) + " cannot be written after " +
+                                          CountText(size_, "byte") + ": " + Reason(errno) +
+                                          "; TMPDIR names another directory");
+    }
+    size_ += static_cast<std::uint64_t>(put);
+    data = data.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void SpoolFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
+  ReadFully(descriptor_, label_, size_, offset, out);
 }
 
 // ------------------------------------------------------------------------------- OutputFile
@@ -377,6 +426,14 @@ void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
     offset += static_cast<std::uint64_t>(put);
     data = data.subspan(static_cast<std::size_t>(put));
   }
+}
+
+void OutputFile::Truncate(std::uint64_t bytes) {
+  int result = 0;
+  do {
+    result = ::ftruncate(descriptor_, static_cast<off_t>(bytes));
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) ThrowWrite(path_, "cannot be cut to " + CountText(bytes, "byte"), errno);
 }
 
 void OutputFile::Commit() {

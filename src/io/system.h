@@ -21,10 +21,8 @@ namespace tensorcast::io {
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
-  InputFile(InputFile&& other) noexcept;
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
-  InputFile& operator=(InputFile&&) = delete;
   ~InputFile() override;
 
   const std::string& path() const override { return path_; }
@@ -33,6 +31,30 @@ class InputFile final : public ByteSource {
 
  private:
   std::string path_;
+  int descriptor_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+// Bytes that are made once, from front to end, and then read at random: in an unnamed temporary
+// file under $TMPDIR (or /tmp), which is gone with its last descriptor, however the process ends.
+class SpoolFile final : public ByteSource {
+ public:
+  // `label` is what path() gives, for messages; no file of that name is touched.
+  explicit SpoolFile(std::string label);
+  SpoolFile(const SpoolFile&) = delete;
+  SpoolFile& operator=(const SpoolFile&) = delete;
+  ~SpoolFile() override;
+
+  // Not from two threads at once, nor beside Read.
+  void Append(std::span<const std::byte> data);
+
+  const std::string& path() const override { return label_; }
+  std::uint64_t size() const override { return size_; }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override;
+
+ private:
+  std::string label_;
+  std::string directory_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };
@@ -57,6 +79,8 @@ class OutputFile {
 
   // Safe to call from several threads.
   void Write(std::uint64_t offset, std::span<const std::byte> data);
+  // Gives back what was reserved beyond `bytes`: the size was the most there could be.
+  void Truncate(std::uint64_t bytes);
   // Syncs the file, gives it its final name and syncs the directory. Call once.
   void Commit();
   // What was done beside writing: a stale temporary file that was removed.

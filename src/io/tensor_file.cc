@@ -9,8 +9,10 @@
 
 #include "io/error_text.h"
 #include "io/npy.h"
+#include "io/npz.h"
 #include "io/safetensors.h"
 #include "io/system.h"
+#include "io/tensor_proto.h"
 
 namespace tensorcast::io {
 namespace {
@@ -19,7 +21,8 @@ namespace {
 struct Format {
   std::string_view ending;
   bool (*looks_like)(std::span<const std::byte> head);
-  std::unique_ptr<TensorReader> (*open)(InputFile file, const OpenOptions& options);
+  std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
+                                        const OpenOptions& options);
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const CreateOptions& options);
   std::uint64_t (*check)(const std::string& path, const FileContents& contents,
@@ -29,6 +32,8 @@ struct Format {
 constexpr Format kFormats[] = {
     {".safetensors", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors, CheckSafetensors},
     {".npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
+    {".npz", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
+    {".pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -40,7 +45,6 @@ struct Stranger {
 };
 
 constexpr Stranger kStrangers[] = {
-    {"PK\x03\x04", "a ZIP file (.npz, or a PyTorch checkpoint)"},
     {"\x80\x02", "a pickle"},
     {"\x80\x04", "a pickle"},
     {"GGUF", "a GGUF file"},
@@ -67,7 +71,8 @@ const Format* FindByEnding(std::string_view path) {
 std::string Endings() {
   std::string text;
   for (const Format& format : kFormats) {
-    text += (text.empty() ? "" : " and ") + std::string(format.ending);
+    const bool is_last = &format == std::end(kFormats) - 1;
+    text += (text.empty() ? "" : is_last ? " and " : ", ") + std::string(format.ending);
   }
   return text;
 }
@@ -91,15 +96,26 @@ void TensorWriter::WriteStrings(std::size_t, std::uint64_t, const Strings&) {
   throw std::logic_error("this format has no tensors of strings");
 }
 
+std::vector<std::string_view> FormatEndings() {
+  std::vector<std::string_view> endings;
+  for (const Format& format : kFormats) endings.push_back(format.ending);
+  return endings;
+}
+
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
-  InputFile file(path);
+  return OpenTensorSource(std::make_unique<InputFile>(path), options);
+}
+
+std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
+                                               const OpenOptions& options) {
   std::array<std::byte, kHeadBytes> bytes{};
   const auto head = std::span(bytes).first(
-      static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kHeadBytes)));
-  file.Read(0, head);
+      static_cast<std::size_t>(std::min<std::uint64_t>(source->size(), kHeadBytes)));
+  source->Read(0, head);
   for (const Format& format : kFormats) {
-    if (format.looks_like(head)) return format.open(std::move(file), options);
+    if (format.looks_like(head)) return format.open(std::move(source), options);
   }
+  const std::string path = source->path();
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   for (const Stranger& stranger : kStrangers) {
     if (text.starts_with(stranger.magic)) {
@@ -109,7 +125,7 @@ std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const Open
   }
   // The format's own reader says best what is wrong with a file that only has its name.
   if (const Format* const format = FindByEnding(path)) {
-    return format->open(std::move(file), options);
+    return format->open(std::move(source), options);
   }
   throw Error(ErrorKind::kUnsupported,
               PathText(path) + ": is of no known format; " + Endings() + " files are read");

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/byte_source.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::io {
@@ -71,14 +72,15 @@ struct TensorInfo {
   // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
   // that is not ours the byte range the file gives.
   std::uint64_t bytes = 0;
-  TextSize text;  // strings: what a writer needs; a reader leaves it 0
+  TextSize text;               // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
 };
 
 // What a whole file holds, in the order of its reader (or as given to a writer).
 struct FileContents {
   std::vector<TensorInfo> tensors;
-  std::map<std::string, std::string> metadata;  // safetensors' __metadata__
+  // safetensors' __metadata__, a TensorProto's metadata_props.
+  std::map<std::string, std::string> metadata;
 };
 
 // Reads one file. Opening checks all that the header and the file's size decide.
@@ -129,10 +131,16 @@ struct CreateOptions {
   std::vector<std::string> inputs;
 };
 
+// The endings of the formats, each with its dot.
+std::vector<std::string_view> FormatEndings();
+
 // The format is recognised by the file's first bytes, then by its name's ending.
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);
+// The same of bytes from elsewhere; the ending is that of source->path().
+std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
+                                               const OpenOptions& options);
 
-// The format is that of the name's ending (.safetensors, .npy). Checks that the contents can be
+// The format is that of the name's ending (.safetensors, .npy ...). Checks that the contents can be
 // expressed in it, that the name is free (or `overwrite`) and that the disk has room, then creates
 // a temporary file beside it. The tensors' indices are those of `contents`, whatever the order in
 // the file.

@@ -144,7 +144,7 @@ TEST(Run, LossMismatch) {
 
 TEST(Status, EveryCodeHasItsOwnSentence) {
   std::set<std::string_view> sentences;
-  for (int code = 0; code <= static_cast<int>(StatusCode::kOutOfMemory); ++code) {
+  for (int code = 0; code <= static_cast<int>(StatusCode::kNoThreads); ++code) {
     const std::string_view text = Status(static_cast<StatusCode>(code)).message();
     EXPECT_GT(text.size(), 1u) << code;
     EXPECT_TRUE(sentences.insert(text).second) << text;

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -137,6 +138,30 @@ TEST(ParseType, RefusesTheRest) {
   }
   EXPECT_FALSE(ParseType(std::string(100000, 'f')).has_value());
   EXPECT_FALSE(ParseType(std::string_view("f\0", 2)).has_value());
+}
+
+// What is shown as a spelling is one, and of this type.
+TEST(TypeSpellings, AreParsed) {
+  for (const TypeInfo& row : Types()) {
+    for (const std::string_view spelling : TypeSpellings(row.type)) {
+      EXPECT_EQ(ParseType(spelling), row.type) << spelling;
+      EXPECT_NE(spelling, row.name);
+    }
+  }
+  EXPECT_EQ(TypeSpellings(DataType::kFloat16).size(), 3u);
+  EXPECT_TRUE(TypeSpellings(DataType::kUndefined).empty());
+}
+
+TEST(NearestTypeNames, AreNearest) {
+  using Names = std::array<std::string_view, 3>;
+  EXPECT_EQ(NearestTypeNames("float17"), (Names{"float16", "float32", "float64"}));
+  EXPECT_EQ(NearestTypeNames("FLOAT8E4M4"), (Names{"float8e5m2", "float8e8m0", "float8e4m3fn"}));
+  EXPECT_EQ(NearestTypeNames("hlaf")[0], "float16");
+  // Anything is answered.
+  for (const std::string& name :
+       {std::string(), std::string(100000, '\xFF'), std::string("\0", 1)}) {
+    for (const std::string_view near : NearestTypeNames(name)) EXPECT_TRUE(ParseType(near)) << near;
+  }
 }
 
 TEST(StorageBytes, CountsBits) {

@@ -35,16 +35,14 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
     WriteBytes(path, bytes);
     return ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE");
   };
-  EXPECT_EQ(error("?"), "5 FILE: is of no known format; .safetensors and .npy files are read");
-  EXPECT_EQ(error(""), "5 FILE: is of no known format; .safetensors and .npy files are read");
-  EXPECT_EQ(
-      error("PK\x03\x04...."),
-      "5 FILE: is a ZIP file (.npz, or a PyTorch checkpoint); .safetensors and .npy files are "
-      "read");
-  EXPECT_EQ(error("GGUF...."), "5 FILE: is a GGUF file; .safetensors and .npy files are read");
+  const std::string read = ".safetensors, .npy, .npz and .pb files are read";
+  EXPECT_EQ(error("?"), "5 FILE: is of no known format; " + read);
+  EXPECT_EQ(error(""), "5 FILE: is of no known format; " + read);
+  EXPECT_EQ(error("PK\x03\x04...."),
+            "3 FILE: has no end record of a ZIP archive; the file is cut short, or is none");
+  EXPECT_EQ(error("GGUF...."), "5 FILE: is a GGUF file; " + read);
   EXPECT_EQ(error("version https://git-lfs"),
-            "5 FILE: is a Git LFS pointer; fetch the file itself (git lfs pull); .safetensors and "
-            ".npy files are read");
+            "5 FILE: is a Git LFS pointer; fetch the file itself (git lfs pull); " + read);
 }
 
 TEST_F(FormatChoice, ReadsRegularFilesOnly) {
@@ -72,8 +70,8 @@ TEST_F(FormatChoice, WritesByTheEnding) {
   const std::string path = Path("out.bin");
   EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, {}, {}); }),
             "5 " + path +
-                ": the output's format is not known by its ending; .safetensors and .npy "
-                "are written");
+                ": the output's format is not known by its ending; .safetensors, .npy, .npz and "
+                ".pb are written");
   EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, {}, {}); }),
             ErrorOf([&] { CreateTensorFile(path, {}, {}); }));
   CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();

@@ -6,16 +6,37 @@
 
 #include <random>
 
-#include "test_files.h"
+#include "wire_bytes.h"
+#include "zip_bytes.h"
 
 namespace tensorcast::io {
 namespace {
 
-using Mutation = FileTest;
+class Mutation : public FileTest {
+ protected:
+  void Run(const std::vector<std::string>& files, const std::string& ending,
+           std::uint64_t least_refused);
+};
 
 std::uint64_t Setting(const char* name, std::uint64_t otherwise) {
   const char* const text = std::getenv(name);
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// Recognised by their ending: TensorProtos with values in each kind of field.
+std::vector<std::string> ValidTensorProtos() {
+  const std::string head = VarintField(1, 2) + VarintField(1, 3);
+  return {
+      head + VarintField(2, 5) + BytesField(8, "name") + BytesField(9, "abcdefghijkl") +
+          BytesField(16, BytesField(1, "key") + BytesField(2, "value")),
+      head + VarintField(2, 3) + BytesField(5, Negative(-5) + "\x01\x02") + VarintField(5, 9) +
+          BytesField(5, "\x03\x04") + BytesField(12, "doc"),
+      head + VarintField(2, 27) + BytesField(5, "\x01\x02\x03\x04\x05\x06") + BytesField(17, "new"),
+      head + VarintField(2, 1) + BytesField(4, "abcdefghijkl") + Tag(4, 5) + "mnop" +
+          BytesField(4, "qrstuvwx"),
+      BytesField(1, "\x02\x02") + VarintField(2, 8) + BytesField(6, "one") + BytesField(6, "") +
+          BytesField(6, "three") + BytesField(8, "text") + BytesField(6, "four"),
+  };
 }
 
 std::vector<std::string> ValidFiles() {
@@ -30,7 +51,26 @@ std::vector<std::string> ValidFiles() {
       Npy(NpyDict(">i4", "(3, 2)", "True"), "aaaabbbbccccddddeeeeffff"),
       Npy(NpyDict("<V2", "(5,)"), "aabbccddee"),
       Npy("{'descr': '|V1', 'fortran_order': False, 'shape': (3, 3L), }", "abcdefghi"),
+      Npy(NpyDict(">U2", "(3,)"), std::string("\0\0\0A\0\x01\xF6\0\0\0\0B\0\0\0\0"
+                                              "\0\0\0\0\0\0\0\0",
+                                              24)),
   };
+}
+
+std::vector<std::string> ValidArchives() {
+  const std::string numbers = Npy(NpyDict("<i2", "(2, 3)"), "123456789012");
+  ZipEntry deflated("a/b.npy", numbers);
+  deflated.Deflate(DeflateStored(numbers));
+  ZipEntry wide("w.npy", numbers);
+  wide.local_size = wide.local_packed_size = UINT32_MAX;
+  wide.local_extra = LittleEndian(1, 2) + LittleEndian(16, 2) + LittleEndian(numbers.size(), 8) +
+                     LittleEndian(numbers.size(), 8);
+  ZipEntry after("s.npy", Npy(NpyDict("<U2", "(2,)"), LittleEndian('a', 8) + LittleEndian('b', 8)));
+  after.flags = 8;
+  after.local_crc = after.local_size = after.local_packed_size = 0;
+  after.after = "PK\x07\x08------------";
+  return {Zip({ZipEntry("x.npy", numbers), deflated}), Zip({deflated, wide}, {.comment = "why"}),
+          Zip({after, wide})};
 }
 
 // Pieces that are worth putting where they do not belong.
@@ -73,7 +113,14 @@ constexpr std::string_view kPieces[] = {"-",
                                         "<U4",
                                         "../",
                                         "__metadata__",
-                                        "tensorcast.types"};
+                                        "tensorcast.types",
+                                        "\x80",
+                                        "\x08",
+                                        "\x2A",
+                                        "\x32",
+                                        "\x4A",
+                                        "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+                                        "\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"};
 
 std::string Damaged(std::string bytes, std::mt19937_64& random) {
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
@@ -93,6 +140,15 @@ std::string Damaged(std::string bytes, std::mt19937_64& random) {
       case 6: bytes.insert(at, bytes.substr(below(bytes.size()), below(60))); break;
     }
   }
+  // Half of the archives get an end record that fits again.
+  if (bytes.starts_with("PK")) {
+    const std::size_t begin = bytes.find("PK\x01\x02");
+    const std::size_t end = bytes.rfind("PK\x05\x06");
+    if (below(2) == 0 && begin < end && end + 20 <= bytes.size()) {
+      bytes.replace(end + 12, 8, LittleEndian(end - begin, 4) + LittleEndian(begin, 4));
+    }
+    return bytes;
+  }
   // Half of the safetensors files get a length that fits again, so that damage reaches the JSON.
   if (bytes.size() > 8 && bytes[0] != '\x93' && below(2) == 0) {
     const std::size_t end = bytes.rfind('}');
@@ -108,6 +164,10 @@ void CheckConsistent(const TensorReader& reader) {
     std::uint64_t elements = 1;
     for (const std::uint64_t n : info.shape) elements *= n;
     EXPECT_EQ(info.elements, elements);
+    if (info.type == DataType::kString) {
+      EXPECT_EQ(reader.ReadStrings(i, 0, info.elements).view().size(), info.elements);
+      continue;
+    }
     if (info.type != DataType::kUndefined) {
       EXPECT_EQ(info.bytes, StorageBytes(info.type, info.elements));
     }
@@ -116,21 +176,23 @@ void CheckConsistent(const TensorReader& reader) {
   }
 }
 
-TEST_F(Mutation, IsRefusedOrRead) {
+// Damages files of a name's ending; at least one in `least_refused` must be refused.
+void Mutation::Run(const std::vector<std::string>& files, const std::string& ending,
+                   std::uint64_t least_refused) {
   const std::uint64_t mutations = Setting("TENSORCAST_MUTATIONS", 100'000);
   const std::uint64_t seed = Setting("TENSORCAST_SEED", 1);
-  const std::vector<std::string> files = ValidFiles();
   // In memory where there is such a file system: the loop is about parsing, not the disk.
-  const std::string path = std::filesystem::is_directory("/dev/shm")
-                               ? "/dev/shm/tensorcast-mutation-" + std::to_string(getpid())
-                               : Path("x");
+  const std::string path = (std::filesystem::is_directory("/dev/shm")
+                                ? "/dev/shm/tensorcast-mutation-" + std::to_string(getpid())
+                                : Path("x")) +
+                           ending;
   std::uint64_t refused = 0, read = 0;
   for (std::uint64_t i = 0; i < mutations; ++i) {
     std::mt19937_64 random(seed + i);
     const std::string bytes = Damaged(files[i % files.size()], random);
     WriteBytes(path, bytes);
     OpenOptions options;
-    if (i % files.size() == 3) options.assume_type = DataType::kFloat6E2M3;
+    if (ending.empty() && i % files.size() == 3) options.assume_type = DataType::kFloat6E2M3;
     try {
       const std::unique_ptr<TensorReader> reader = OpenTensorFile(path, options);
       CheckConsistent(*reader);
@@ -151,9 +213,17 @@ TEST_F(Mutation, IsRefusedOrRead) {
   std::filesystem::remove(path);
   std::printf("%llu refused, %llu read\n", static_cast<unsigned long long>(refused),
               static_cast<unsigned long long>(read));
-  EXPECT_GT(refused, mutations / 2);  // else the damage is none
-  EXPECT_GT(read, mutations / 100);   // else nothing gets past the first check
+  EXPECT_GT(refused, mutations / least_refused);  // else the damage is none
+  EXPECT_GT(read, mutations / 100);               // else nothing gets past the first check
 }
+
+TEST_F(Mutation, IsRefusedOrRead) { Run(ValidFiles(), "", 2); }
+
+// Much of a small TensorProto is values, of which every one is right.
+TEST_F(Mutation, OfTensorProtosIsRefusedOrRead) { Run(ValidTensorProtos(), ".pb", 4); }
+
+// Most of a small archive is headers, of which nearly every byte counts.
+TEST_F(Mutation, OfArchivesIsRefusedOrRead) { Run(ValidArchives(), ".npz", 2); }
 
 }  // namespace
 }  // namespace tensorcast::io

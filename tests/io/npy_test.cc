@@ -143,8 +143,25 @@ std::vector<Case> BadFiles() {
       {"object", Of("|O"),
        "5 FILE: has the dtype \"|O\": an object array, which is a pickle and could run code; it is "
        "never read"},
-      {"unicode", Of("<U3"), "5 FILE: has the dtype \"<U3\": strings come in a later version"},
-      {"bytes", Of("|S3"), "5 FILE: has the dtype \"|S3\": strings come in a later version"},
+      {"strings without their byte order", Of("|U3"),
+       "5 FILE: has the dtype \"|U3\": no strings: expected <U or |S and the number of characters"},
+      {"strings without their width", Of("<U"),
+       "5 FILE: has the dtype \"<U\": no strings: expected <U or |S and the number of characters"},
+      {"strings of 2^64 characters", Of("<U18446744073709551616"),
+       "5 FILE: has the dtype \"<U18446744073709551616\": no strings: expected <U or |S and the "
+       "number of characters"},
+      {"strings of any length", Of("|T16"),
+       "5 FILE: has the dtype \"|T16\": strings of any length, a pickle in a file; save them "
+       ".astype(\\x27U\\x27)"},
+      {"one string that would fill the memory", Of("<U4194305"),
+       "5 FILE: has the dtype \"<U4194305\": strings of 16777220 bytes each; at most 16777216 are "
+       "read"},
+      {"strings cut short", Of("<U3"),
+       "3 FILE: has 1 element of <U3, 12 bytes, from offset 128, but only 1 follow; the file is "
+       "cut short"},
+      {"a billion strings in no byte", Npy(NpyDict("<U0", "(1000000000,)")),
+       "3 FILE: has 1000000000 elements of <U0, 0 bytes, from offset 128; of strings without a "
+       "character at most 1000000 are read"},
       {"complex", Of("<c8"),
        "5 FILE: has the dtype \"<c8\": complex numbers are no type of a cast; save .real and .imag "
        "apart"},
@@ -422,8 +439,11 @@ TEST_F(NpyFile, RefusesWhatNumpyDoesNotHold) {
   complex.name = "z";
   complex.dtype = "C64";
   EXPECT_EQ(error(complex), "5 FILE: tensor \"z\" is C64, which is not written to .npy files");
-  EXPECT_EQ(error(Tensor("s", DataType::kString, {})),
-            "5 FILE: tensor \"s\" is string, which is not written to .npy files");
+  TensorInfo text = Tensor("s", DataType::kString, {});
+  text.text.most_code_points = (std::uint64_t{4} << 20) + 1;
+  EXPECT_EQ(error(text),
+            "5 FILE: tensor \"s\" has a text of 4194305 characters; at most 4194304 are written "
+            "to an array");
   EXPECT_EQ(error(Tensor("a", DataType::kInt8, std::vector<std::uint64_t>(65, 1))),
             "5 FILE: tensor \"a\" has 65 dimensions; numpy has at most 64");
   EXPECT_EQ(error(Tensor("a", DataType::kInt64, {1ull << 61})),

@@ -216,7 +216,7 @@ TEST_F(SafetensorsFile, RefusesWhatItCannotHold) {
   EXPECT_EQ(error(Tensor("\xff", DataType::kFloat32, {})),
             "5 FILE: \"\\xFF\" is not UTF-8, as safetensors needs it");
   EXPECT_EQ(error(Tensor("s", DataType::kString, {})),
-            "5 FILE: tensor \"s\" is string, which safetensors does not hold");
+            "5 FILE: tensor \"s\" is string, which safetensors does not hold; write an .npz file");
   EXPECT_EQ(error(Tensor("a", DataType::kFloat32, {1ull << 32, 1ull << 32})),
             "3 FILE: tensor \"a\" has the shape [4294967296, 4294967296]: more than 2^64 - 1 "
             "elements");

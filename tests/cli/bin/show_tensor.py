@@ -38,6 +38,8 @@ def npy(path):
         assert file.tell() % 64 == 0
         data = file.read()
     size = int(header["descr"].lstrip("<>|")[1:])
+    if header["descr"].lstrip("<>|")[0] == "U":
+        size *= 4
     assert len(data) == size * math.prod(header["shape"])
     order = " fortran" if header["fortran_order"] else ""
     yield "npy", header["descr"] + order, list(header["shape"]), size, data

@@ -1,0 +1,487 @@
+/* tensorcast: exact, fast tensor casts that say what they lose. The C interface, for C and for
+ * everything that can call C. tensorcast.hpp is the C++20 interface; docs/use_from_c.md has
+ * examples for C, LabVIEW, Python, Rust and Go.
+ *
+ * A cast is one deterministic function of (source type, destination type, options): one rounding,
+ * the same bits on every machine, every instruction set and every thread count, whatever the
+ * caller's floating-point environment and locale. docs/semantics.md says which bits.
+ *
+ *   float weights[4] = {0.1f, 448.f, 512.f, -1e-9f};
+ *   uint8_t small[4];
+ *   int32_t status = tensorcast_cast(TENSORCAST_FLOAT32, weights, sizeof weights,
+ *                                    TENSORCAST_FLOAT8E4M3FN, small, sizeof small, 4, NULL, NULL);
+ *   if (status != TENSORCAST_OK) fputs(tensorcast_status_text(status), stderr);
+ *
+ * The rules, for every function:
+ *
+ * - Status. A function that can fail returns an int32_t, TENSORCAST_OK (0) or one of the codes
+ *   below. Where it is not TENSORCAST_OK, nothing has been written, unless the function says so.
+ * - Null. A pointer that is needed and null gives TENSORCAST_NULL_POINTER; where null is allowed,
+ *   the function says so. A buffer of which nothing is read or written may be null.
+ * - Buffers belong to the caller. Each comes with its size; sizes of raw buffers are in bytes,
+ *   counts of elements are called n, first or count. The library keeps no pointer to a buffer after
+ *   it returns. Elements need no alignment; tables of offsets must be aligned to 8 bytes.
+ * - Handles. What a ..._create function gives is freed by its ..._destroy function, which takes
+ *   null and does nothing then. Nothing else that the library returns is to be freed. Handles must
+ *   be live: a freed or invented one is undefined behaviour.
+ * - Texts that are returned as const char* are static, end in NUL, are ASCII, and are never null.
+ *   Texts that are passed in have a size and need no NUL.
+ * - Threads. Every function may be called from any thread at any time. One plan and one executor
+ *   may be used by any number of calls at once; a loss meter by one call at a time. The library
+ *   has no global state and reads no environment variable, and no threads run but those of an
+ *   executor that was asked for.
+ * - No exception, signal or longjmp leaves the library, and a callback's must not enter it.
+ * - Structs begin with struct_size: the caller sets it to sizeof the struct as it was compiled.
+ *   Later versions add fields at the end. Of a struct the library reads, fields that lie beyond
+ *   struct_size, in part or whole, have their default, which is 0; bytes that lie beyond what the
+ *   library knows must be 0, else it would ignore a wish. Of a struct the library writes, the
+ * fields within struct_size are written, and bytes beyond what the library knows become 0. A
+ * struct_size below 4 or above 4096, and a wish that is not known, give TENSORCAST_BAD_STRUCT.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TENSORCAST_TENSORCAST_H_
+#define TENSORCAST_TENSORCAST_H_
+
+/* NOLINTBEGIN(modernize-*): this is C */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tensorcast/detail/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------- version */
+
+/* It changes when a function of this header is removed, or comes to mean something else. New
+ * functions, codes and fields do not change it. A program compiled with this header runs with every
+ * library whose tensorcast_abi_version() is the same and whose version is not older. */
+#define TENSORCAST_ABI_VERSION 1
+
+TENSORCAST_API int32_t tensorcast_abi_version(void);
+/* "0.1.0": semantic versioning. */
+TENSORCAST_API const char* tensorcast_version(void);
+
+/* -------------------------------------------------------------------------------- status */
+
+enum {
+  TENSORCAST_OK = 0,
+  TENSORCAST_INVALID_TYPE = 1,       /* an id that is no element type; a name that is none */
+  TENSORCAST_INVALID_OPTION = 2,     /* an option's value is outside its list */
+  TENSORCAST_NULL_POINTER = 3,       /* a pointer that the call needs is null */
+  TENSORCAST_SIZE_OVERFLOW = 4,      /* first plus n, in bits, does not fit 64 bits */
+  TENSORCAST_BUFFER_TOO_SMALL = 5,   /* a buffer is shorter than its elements need */
+  TENSORCAST_OVERLAP = 6,            /* source and destination overlap, and not exactly in place */
+  TENSORCAST_UNSUPPORTED = 7,        /* a loss meter in a cast from or to strings; no such size */
+  TENSORCAST_TARGET_UNAVAILABLE = 8, /* the instruction set is not in this build or machine */
+  TENSORCAST_LOSS_POSITION = 9,      /* a measured chunk begins where it must not */
+  TENSORCAST_LOSS_MISMATCH = 10,     /* the meter was made for other types or options */
+  TENSORCAST_OUT_OF_MEMORY = 11,
+  TENSORCAST_WRONG_CALL = 12,     /* the plan is for another of run, parse and print */
+  TENSORCAST_NOT_A_NUMBER = 13,   /* a text is none */
+  TENSORCAST_NOT_AN_INTEGER = 14, /* a text is nan, inf or outside [-2^63, 2^64), to an integer */
+  TENSORCAST_BAD_OFFSETS = 15,    /* string offsets decrease, or end beyond the bytes */
+  TENSORCAST_MISALIGNED = 16,     /* a table of offsets is not aligned to 8 bytes */
+  TENSORCAST_BAD_STRUCT = 17,     /* see "Structs" above */
+  TENSORCAST_EXECUTOR_FAILED = 18,
+  TENSORCAST_NO_THREADS = 19 /* this build has no oneTBB */
+};
+
+/* One sentence in English for a status; "unknown status" for a number that is none. */
+TENSORCAST_API const char* tensorcast_status_text(int32_t status);
+
+/* --------------------------------------------------------------------------------- types */
+
+/* The element types; the numbers are those of ONNX's TensorProto.DataType.
+ *
+ * An element of a buffer is its code: for float32 and the integers what C has; for float16 and
+ * bfloat16 a uint16_t; for float8 and bool (0 or 1) a uint8_t. 64, 32 and 16 bits are
+ * little-endian. Types of 6, 4 and 2 bits are packed: element i of a w-bit type is bits i*w to i*w
+ * + w - 1 of the buffer, counted from the least significant bit of byte 0. */
+enum {
+  TENSORCAST_FLOAT32 = 1,
+  TENSORCAST_UINT8 = 2,
+  TENSORCAST_INT8 = 3,
+  TENSORCAST_UINT16 = 4,
+  TENSORCAST_INT16 = 5,
+  TENSORCAST_INT32 = 6,
+  TENSORCAST_INT64 = 7,
+  TENSORCAST_STRING = 8, /* has its own calls: see "strings" */
+  TENSORCAST_BOOL = 9,
+  TENSORCAST_FLOAT16 = 10,
+  TENSORCAST_FLOAT64 = 11,
+  TENSORCAST_UINT32 = 12,
+  TENSORCAST_UINT64 = 13,
+  TENSORCAST_BFLOAT16 = 16,
+  TENSORCAST_FLOAT8E4M3FN = 17,
+  TENSORCAST_FLOAT8E4M3FNUZ = 18,
+  TENSORCAST_FLOAT8E5M2 = 19,
+  TENSORCAST_FLOAT8E5M2FNUZ = 20,
+  TENSORCAST_UINT4 = 21,
+  TENSORCAST_INT4 = 22,
+  TENSORCAST_FLOAT4E2M1 = 23,
+  TENSORCAST_FLOAT8E8M0 = 24,
+  TENSORCAST_UINT2 = 25,
+  TENSORCAST_INT2 = 26,
+  TENSORCAST_FLOAT6E2M3 = 27,
+  TENSORCAST_FLOAT6E3M2 = 28
+};
+
+enum { /* type_class */
+       TENSORCAST_CLASS_BOOL = 0,
+       TENSORCAST_CLASS_UNSIGNED = 1,
+       TENSORCAST_CLASS_SIGNED = 2,
+       TENSORCAST_CLASS_FLOAT = 3,
+       TENSORCAST_CLASS_STRING = 4
+};
+
+enum { /* flags, to be or-ed */
+       TENSORCAST_TYPE_HAS_SIGN = 1,
+       TENSORCAST_TYPE_HAS_ZERO = 2, /* all but float8e8m0 and string */
+       TENSORCAST_TYPE_HAS_INFINITY = 4,
+       TENSORCAST_TYPE_HAS_NAN = 8,
+       TENSORCAST_TYPE_PACKED = 16, /* fewer than 8 bits */
+       TENSORCAST_TYPE_FNUZ = 32    /* NaN is the code of -0, which the type does not have */
+};
+
+/* One type; the library writes it. */
+typedef struct tensorcast_type_info {
+  uint32_t struct_size;
+  int32_t type; /* TENSORCAST_FLOAT32 ... */
+  int32_t type_class;
+  int32_t bits;          /* of an element, packed; 0 for string */
+  int32_t exponent_bits; /* these three: 0 where the type is no float */
+  int32_t mantissa_bits; /* stored, without the leading one */
+  int32_t bias;
+  uint32_t flags;
+  char name[32];      /* canonical: "float8e4m3fn"; ends in NUL */
+  char onnx_name[32]; /* "FLOAT8E4M3FN" */
+} tensorcast_type_info;
+
+/* How many types there are: 26. */
+TENSORCAST_API int32_t tensorcast_type_count(void);
+/* Type number `row`, 0 to tensorcast_type_count() - 1, in the order of their ids. */
+TENSORCAST_API int32_t tensorcast_type_at(int32_t row, tensorcast_type_info* info);
+/* The type with an id. */
+TENSORCAST_API int32_t tensorcast_type_find(int32_t type, tensorcast_type_info* info);
+/* The canonical name of a type, "undefined" for an id that is none. */
+TENSORCAST_API const char* tensorcast_type_name(int32_t type);
+
+/* The id a name stands for, in every spelling users know and without regard to case, '_', '-', '.'
+ * and blanks: float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
+ * torch.bfloat16, numpy's <f4 ... TENSORCAST_INVALID_TYPE for any other name. */
+TENSORCAST_API int32_t tensorcast_type_parse(const char* name, uint64_t name_bytes, int32_t* type);
+/* For the message after that: the three canonical names nearest to what was written, as "float16,
+ * bfloat16, float32" and a NUL. `needed`, unless null, gets the bytes this takes, NUL included; 128
+ * are always enough. Where buffer_bytes is less, nothing else is written and the status is
+ * TENSORCAST_BUFFER_TOO_SMALL. */
+TENSORCAST_API int32_t tensorcast_type_nearest(const char* name, uint64_t name_bytes, char* buffer,
+                                               uint64_t buffer_bytes, uint64_t* needed);
+
+/* Bytes that n elements take, packed: ceil(n * bits / 8). TENSORCAST_UNSUPPORTED for strings,
+ * TENSORCAST_SIZE_OVERFLOW where the product does not fit 64 bits. */
+TENSORCAST_API int32_t tensorcast_storage_bytes(int32_t type, uint64_t n, uint64_t* bytes);
+
+/* ------------------------------------------------------------------------------- options */
+
+enum { TENSORCAST_ROUND_UP = 0, TENSORCAST_ROUND_DOWN = 1, TENSORCAST_ROUND_NEAREST = 2 };
+enum { TENSORCAST_OVERFLOW_WRAP = 0, TENSORCAST_OVERFLOW_SATURATE = 1 };
+enum { TENSORCAST_FNUZ_INFINITY_MAX = 0, TENSORCAST_FNUZ_INFINITY_NAN = 1 };
+enum { TENSORCAST_FINITE_ONLY_NAN_ZERO = 0, TENSORCAST_FINITE_ONLY_NAN_MAX = 1 };
+enum { TENSORCAST_STRING_STYLE_NUMPY = 0, TENSORCAST_STRING_STYLE_ORT = 1 };
+
+/* The library reads it. All zero is ONNX's Cast-25 and later; where a function takes options, null
+ * is the same. An option that does not apply to a pair is ignored, but its value is always
+ * checked. */
+typedef struct tensorcast_options {
+  uint32_t struct_size;
+  /* Destinations float8*: beyond the largest finite value give that value (0) or the format's NaN
+   * or Inf (1). ONNX's saturate=1 is 0 here. */
+  int32_t no_saturate;
+  /* Destination float8e8m0: which power of two. Nearest takes ties up. */
+  int32_t round_mode;
+  /* Floating and string sources to integers, out of range: the low bits of the exact integer, or
+   * the nearest limit. */
+  int32_t integer_overflow;
+  /* Inf to the FNUZ types, saturating: the largest finite value, or NaN. */
+  int32_t fnuz_infinity;
+  /* NaN to float4e2m1, float6e2m3, float6e3m2: the zero of the opposite sign, or the largest. */
+  int32_t finite_only_nan;
+  /* How numbers are printed: as numpy up to 2.2, or as ONNX Runtime. */
+  int32_t string_style;
+} tensorcast_options;
+
+#define TENSORCAST_OPTIONS_INIT \
+  { sizeof(tensorcast_options), 0, 0, 0, 0, 0, 0 }
+
+/* ------------------------------------------------------------------------------- targets */
+
+enum { /* instruction sets */
+       TENSORCAST_TARGET_BEST = 0,
+       TENSORCAST_TARGET_SCALAR = 1, /* slow, and everywhere */
+       TENSORCAST_TARGET_SSE4 = 2,
+       TENSORCAST_TARGET_AVX2 = 3,
+       TENSORCAST_TARGET_AVX3 = 4, /* AVX-512 F, BW, CD, DQ, VL */
+       TENSORCAST_TARGET_NEON = 5
+};
+
+/* The targets this build has and this machine runs, best first. `count` gets how many there are,
+ * at least 1; where capacity is less, nothing else is written and the status is
+ * TENSORCAST_BUFFER_TOO_SMALL. */
+TENSORCAST_API int32_t tensorcast_targets(int32_t* targets, uint64_t capacity, uint64_t* count);
+/* "best", "scalar", "sse4" ...; "unknown" for a number that is none. */
+TENSORCAST_API const char* tensorcast_target_name(int32_t target);
+/* The target of such a name, written exactly so; else TENSORCAST_TARGET_UNAVAILABLE. It says
+ * nothing of whether this machine runs it. */
+TENSORCAST_API int32_t tensorcast_target_parse(const char* name, uint64_t name_bytes,
+                                               int32_t* target);
+
+/* ------------------------------------------------------------------------------ executor */
+
+/* Where a cast finds its threads. Without one it runs on the calling thread alone. Casts of less
+ * than about 4 MiB, in and out together, do not use it: one thread is faster. The bits are the same
+ * either way. */
+typedef struct tensorcast_executor tensorcast_executor;
+
+/* An executor over oneTBB with at most `threads` threads (0: all cores). TENSORCAST_NO_THREADS
+ * where the library was built without oneTBB. */
+TENSORCAST_API int32_t tensorcast_executor_create(uint32_t threads, tensorcast_executor** executor);
+
+/* One piece of the library's work. It never throws. */
+typedef void (*tensorcast_task)(void* task_context, size_t index);
+/* The caller's own pool: calls task(task_context, i) once for each i in [0, tasks), on any threads
+ * in any order, and returns when all have returned. If it returns without having called `tasks`
+ * times, the cast fails with TENSORCAST_EXECUTOR_FAILED, and what the destination and the loss
+ * meter then hold is unspecified. Several casts may call it at once. */
+typedef void (*tensorcast_parallel_for)(void* context, size_t tasks, tensorcast_task task,
+                                        void* task_context);
+/* An executor over the caller's threads, of which `concurrency` run at once (0 counts as 1).
+ * `context` is handed to parallel_for; it may be null, and must live as long as the executor. */
+TENSORCAST_API int32_t tensorcast_executor_create_custom(uint32_t concurrency,
+                                                         tensorcast_parallel_for parallel_for,
+                                                         void* context,
+                                                         tensorcast_executor** executor);
+/* No cast may be using it. */
+TENSORCAST_API void tensorcast_executor_destroy(tensorcast_executor* executor);
+
+/* ---------------------------------------------------------------------------------- loss */
+
+/* What happened to elements; each is counted under the first of TENSORCAST_LOSS_NAN to
+ * TENSORCAST_LOSS_ROUNDED that holds. */
+enum {
+  TENSORCAST_LOSS_NAN = 0,         /* NaN stayed NaN */
+  TENSORCAST_LOSS_NAN_LOST = 1,    /* NaN became a number */
+  TENSORCAST_LOSS_TO_NAN = 2,      /* a number or Inf became NaN */
+  TENSORCAST_LOSS_EXACT = 3,       /* equal as numbers */
+  TENSORCAST_LOSS_WRAPPED = 4,     /* an integer that did not fit gave its low bits */
+  TENSORCAST_LOSS_TO_INFINITY = 5, /* finite became Inf */
+  TENSORCAST_LOSS_TO_LIMIT = 6,    /* beyond the type's range, became its end */
+  TENSORCAST_LOSS_TO_ZERO = 7,     /* nonzero became zero */
+  TENSORCAST_LOSS_ROUNDED = 8,     /* everything else */
+  /* Beside the partition: */
+  TENSORCAST_LOSS_TO_SUBNORMAL = 9,    /* the result is a nonzero subnormal */
+  TENSORCAST_LOSS_ZERO_SIGN_LOST = 10, /* -0 became +0 in a floating type */
+  TENSORCAST_LOSS_UNDEFINED = 11,      /* ONNX's text leaves this result open */
+
+  TENSORCAST_LOSS_KINDS = 12,
+  TENSORCAST_LOSS_PARTITION = 9, /* the first nine sum to `elements` */
+  TENSORCAST_LOSS_SLOTS = 16     /* of the arrays of a report; those from KINDS on are 0 */
+};
+
+/* "nan", "nan_lost", "to_nan", "exact" ...; "unknown" for a number that is none. */
+TENSORCAST_API const char* tensorcast_loss_name(int32_t kind);
+
+/* One element: its index in the tensor and its codes before and after, right-aligned.
+ * tensorcast_cast_code(type, code, TENSORCAST_FLOAT64, ...) gives a value for one. */
+typedef struct tensorcast_loss_example {
+  uint64_t index;
+  uint64_t source_code;
+  uint64_t result_code;
+} tensorcast_loss_example;
+
+/* The library writes it. */
+typedef struct tensorcast_loss_report {
+  uint32_t struct_size;
+  uint32_t kinds; /* how many of `counts` and `first` are set: TENSORCAST_LOSS_KINDS */
+  int32_t from;   /* 0 where meters of several source types were merged */
+  int32_t to;
+  uint64_t elements;
+  uint64_t counts[TENSORCAST_LOSS_SLOTS]; /* by kind */
+  /* The first element (lowest index) of each kind; meaningful where its count is not 0. */
+  tensorcast_loss_example first[TENSORCAST_LOSS_SLOTS];
+  /* Errors, in double, over the elements finite on both sides (`compared` of them). */
+  uint64_t compared;
+  double max_abs_error;
+  tensorcast_loss_example max_abs_example; /* meaningful where compared > 0 */
+  uint64_t compared_nonzero;               /* those whose source is not 0 */
+  double max_rel_error;
+  tensorcast_loss_example max_rel_example; /* meaningful where compared_nonzero > 0 */
+  double sum_squares;                      /* of the source's values */
+  double sum_squared_error;
+  double rmse;   /* 0 for no element */
+  double snr_db; /* +Inf where nothing was lost */
+  /* Of the source's finite elements: */
+  uint64_t finite;
+  double amax;             /* largest magnitude */
+  double smallest_nonzero; /* smallest magnitude other than 0; 0 where there is none */
+} tensorcast_loss_report;
+
+/* Gathers the loss of one tensor while casts run over it, chunk by chunk: hand it to them in
+ * tensorcast_run. The figures do not depend on the chunking, the threads or the target. */
+typedef struct tensorcast_loss_meter tensorcast_loss_meter;
+
+/* For casts with exactly these types and options. TENSORCAST_UNSUPPORTED for strings. */
+TENSORCAST_API int32_t tensorcast_loss_meter_create(int32_t from, int32_t to,
+                                                    const tensorcast_options* options,
+                                                    tensorcast_loss_meter** meter);
+/* Adds to `meter` what `other` gathered: another chunk of the same tensor, or another tensor, of
+ * the same destination and options. In any order the figures are the same, but for the examples of
+ * different tensors, whose indices are then no longer of one tensor. */
+TENSORCAST_API int32_t tensorcast_loss_meter_merge(tensorcast_loss_meter* meter,
+                                                   const tensorcast_loss_meter* other);
+/* What was gathered so far. */
+TENSORCAST_API int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
+                                                    tensorcast_loss_report* report);
+TENSORCAST_API void tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter);
+
+/* --------------------------------------------------------------------------------- casts */
+
+/* How a cast runs; the library reads it. Null is the same as all zero. */
+typedef struct tensorcast_run {
+  uint32_t struct_size;
+  uint32_t reserved; /* 0 */
+  /* With `loss`: the index in its tensor of the run's first element. A multiple of 1024, or where
+   * the same meter's last run stopped; else TENSORCAST_LOSS_POSITION. */
+  uint64_t loss_index;
+  tensorcast_executor* executor; /* null: the calling thread alone */
+  tensorcast_loss_meter* loss;   /* null: nothing is measured */
+} tensorcast_run;
+
+#define TENSORCAST_RUN_INIT \
+  { sizeof(tensorcast_run), 0, 0, NULL, NULL }
+
+/* Casts a whole tensor of n elements. tensorcast_storage_bytes(type, n) bytes are read and written,
+ * the pad bits of a packed destination as zero. The buffers may be the same where both types have
+ * the same width; any other overlap is refused. `options` and `run` may be null. */
+TENSORCAST_API int32_t tensorcast_cast(int32_t from, const void* source, uint64_t source_bytes,
+                                       int32_t to, void* destination, uint64_t destination_bytes,
+                                       uint64_t n, const tensorcast_options* options,
+                                       const tensorcast_run* run);
+
+/* Casts one element given as its code, right-aligned; bits above the type's width are ignored.
+ * TENSORCAST_UNSUPPORTED for strings. `options` may be null. */
+TENSORCAST_API int32_t tensorcast_cast_code(int32_t from, uint64_t code, int32_t to,
+                                            const tensorcast_options* options, uint64_t* result);
+
+/* A cast with its types and options bound: worth it for many casts of one kind, and for parts of
+ * buffers. */
+typedef struct tensorcast_plan tensorcast_plan;
+
+/* `target` is TENSORCAST_TARGET_BEST, or one that must be used. `options` may be null. */
+TENSORCAST_API int32_t tensorcast_plan_create(int32_t from, int32_t to,
+                                              const tensorcast_options* options, int32_t target,
+                                              tensorcast_plan** plan);
+/* The target the plan uses. */
+TENSORCAST_API int32_t tensorcast_plan_target(const tensorcast_plan* plan, int32_t* target);
+
+/* Casts n elements: those from element source_first of `source` into those from element
+ * destination_first of `destination`. A packed type may start inside a byte; bits of `destination`
+ * outside the range stay as they were. The buffers may be exactly the same range where both types
+ * have the same width; any other overlap is refused. `run` may be null. */
+TENSORCAST_API int32_t tensorcast_plan_run(const tensorcast_plan* plan, const void* source,
+                                           uint64_t source_bytes, uint64_t source_first,
+                                           void* destination, uint64_t destination_bytes,
+                                           uint64_t destination_first, uint64_t n,
+                                           const tensorcast_run* run);
+TENSORCAST_API void tensorcast_plan_destroy(tensorcast_plan* plan);
+
+/* ------------------------------------------------------------------------------- strings */
+
+/* Strings in bulk are one buffer of bytes and a table of offsets: string i is bytes offsets[i] to
+ * offsets[i + 1] - 1, so that n strings take n + 1 offsets. Offsets do not decrease, and need not
+ * begin at 0 (Apache Arrow's large_utf8 layout). offsets_count counts the table's entries: n + 1,
+ * or 0 for no strings. A loss meter in `run` is TENSORCAST_UNSUPPORTED here. */
+
+/* Which text was refused; the library writes it, and only on TENSORCAST_NOT_A_NUMBER and
+ * TENSORCAST_NOT_AN_INTEGER. It is the one with the lowest index, whatever the number of threads.
+ */
+typedef struct tensorcast_parse_failure {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t index; /* in the strings given, source_first included */
+  /* Escaped to printable ASCII, at most 64 characters ("..." where it was cut), and a NUL. */
+  char text[65];
+} tensorcast_parse_failure;
+
+/* Parses all strings into elements: tensorcast_storage_bytes(to, offsets_count - 1) bytes are
+ * written, pad bits as zero. Where a text is no number, what `destination` holds is unspecified.
+ * `options`, `run` and `failure` may be null. */
+TENSORCAST_API int32_t tensorcast_parse_strings(const uint64_t* offsets, uint64_t offsets_count,
+                                                const char* bytes, uint64_t bytes_size, int32_t to,
+                                                void* destination, uint64_t destination_bytes,
+                                                const tensorcast_options* options,
+                                                const tensorcast_run* run,
+                                                tensorcast_parse_failure* failure);
+
+/* How many bytes tensorcast_print_strings writes for these n elements. */
+TENSORCAST_API int32_t tensorcast_printed_bytes(int32_t from, const void* source,
+                                                uint64_t source_bytes, uint64_t n,
+                                                const tensorcast_options* options,
+                                                const tensorcast_run* run, uint64_t* printed);
+
+/* Prints n elements: offsets[0] to offsets[n], from 0 on, and the texts into `bytes`, with nothing
+ * between them. On TENSORCAST_BUFFER_TOO_SMALL what the two hold is unspecified. */
+TENSORCAST_API int32_t tensorcast_print_strings(int32_t from, const void* source,
+                                                uint64_t source_bytes, uint64_t n,
+                                                uint64_t* offsets, uint64_t offsets_count,
+                                                char* bytes, uint64_t bytes_size,
+                                                const tensorcast_options* options,
+                                                const tensorcast_run* run);
+
+/* The cast from string to string: the same texts, with offsets from 0 on and nothing between them.
+ * The source's table has offsets_count entries; the destination's at least as many. */
+TENSORCAST_API int32_t tensorcast_copy_strings(const uint64_t* offsets, uint64_t offsets_count,
+                                               const char* bytes, uint64_t bytes_size,
+                                               uint64_t* destination_offsets,
+                                               uint64_t destination_offsets_count,
+                                               char* destination, uint64_t destination_bytes);
+
+/* The same with a plan, whose `from` is TENSORCAST_STRING: n texts from text source_first on. */
+TENSORCAST_API int32_t tensorcast_plan_parse(const tensorcast_plan* plan, const uint64_t* offsets,
+                                             uint64_t offsets_count, const char* bytes,
+                                             uint64_t bytes_size, uint64_t source_first,
+                                             void* destination, uint64_t destination_bytes,
+                                             uint64_t destination_first, uint64_t n,
+                                             const tensorcast_run* run,
+                                             tensorcast_parse_failure* failure);
+/* With a plan whose `to` is TENSORCAST_STRING: n elements from element source_first on. */
+TENSORCAST_API int32_t tensorcast_plan_printed_bytes(const tensorcast_plan* plan,
+                                                     const void* source, uint64_t source_bytes,
+                                                     uint64_t source_first, uint64_t n,
+                                                     const tensorcast_run* run, uint64_t* printed);
+TENSORCAST_API int32_t tensorcast_plan_print(const tensorcast_plan* plan, const void* source,
+                                             uint64_t source_bytes, uint64_t source_first,
+                                             uint64_t n, uint64_t* offsets, uint64_t offsets_count,
+                                             char* bytes, uint64_t bytes_size,
+                                             const tensorcast_run* run);
+
+/* One text to an element's code. `options` may be null. */
+TENSORCAST_API int32_t tensorcast_parse_value(const char* text, uint64_t text_bytes, int32_t to,
+                                              const tensorcast_options* options, uint64_t* code);
+
+/* Bytes that hold every text of tensorcast_print_value, NUL included. */
+#define TENSORCAST_PRINTED_VALUE_BYTES 33
+/* An element's code to its text and a NUL. `needed`, unless null, gets the bytes this takes, NUL
+ * included. Where buffer_bytes is less, nothing else is written and the status is
+ * TENSORCAST_BUFFER_TOO_SMALL. */
+TENSORCAST_API int32_t tensorcast_print_value(int32_t from, uint64_t code,
+                                              const tensorcast_options* options, char* buffer,
+                                              uint64_t buffer_bytes, uint64_t* needed);
+
+#ifdef __cplusplus
+}
+#endif
+/* NOLINTEND(modernize-*) */
+
+#endif /* TENSORCAST_TENSORCAST_H_ */

@@ -1,0 +1,51 @@
+// The commands and their options as the parser knows them: what completion and the manual page are
+// made from, so that neither can differ from --help.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_COMMAND_TREE_H_
+#define TENSORCAST_PROGRAMS_COMMAND_TREE_H_
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace tensorcast::tool {
+
+// What stands for an option's value.
+enum class ValueKind {
+  kNone,   // a flag
+  kOther,  // nothing that could be listed
+  kWord,   // one of `words`
+  kType,   // a name of an element type
+  kFile,   // a tensor file
+};
+
+struct OptionEntry {
+  std::vector<std::string> names;  // "-o", "--output"; of a positional its name
+  std::string value;               // as --help writes it: "GLOB", "true|false"; empty for a flag
+  ValueKind kind = ValueKind::kNone;
+  std::vector<std::string> words;
+  std::string help;
+  bool is_required = false;
+  bool is_repeatable = false;
+  bool is_comma_list = false;
+  std::vector<std::string> excludes;  // names of other options
+};
+
+struct CommandEntry {
+  std::string name;
+  std::string summary;                // the first line of its description
+  std::vector<std::string> examples;  // lines of shell
+  std::string text;                   // the rest of the description
+  bool is_hidden = false;             // left out of lists of commands
+  std::vector<OptionEntry> options;
+  std::vector<OptionEntry> positionals;
+  std::vector<CommandEntry> commands;
+};
+
+CommandEntry DescribeCommand(const CLI::App& app);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_COMMAND_TREE_H_

@@ -1,0 +1,198 @@
+// tensorcast explain: what a number becomes in each type, bit by bit.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "cast_flags.h"
+#include "commands.h"
+#include "explain_cast.h"
+#include "explain_text.h"
+#include "loss_json.h"
+#include "type_argument.h"
+
+namespace tensorcast::tool {
+namespace {
+
+struct ExplainFlags {
+  std::vector<std::string> values;
+  std::string bits;
+  std::vector<std::string> to;
+  CastFlags cast;
+};
+
+constexpr const char* kDescription =
+    R"(Show what a number becomes in each type: bits, value, neighbours, error, kind of loss.
+
+Examples:
+  tensorcast explain 0.1
+  tensorcast explain 0.1 --to float8e4m3fn
+  tensorcast explain 448 464 465 -inf --to e4m3fn,e5m2
+  tensorcast explain --bits float8e4m3fn 0x7E 0b01111110
+  tensorcast explain 1e6 --saturate false --json
+
+A VALUE is a decimal number, cast by one rounding from exactly what it says; with --bits a code of
+that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. Below a
+type stand the results that other options would give, where they differ.
+)";
+
+Json DecimalJson(const std::optional<ExactDecimal>& decimal) {
+  return decimal ? Json(decimal->Text()) : Json();
+}
+
+// A value as text, exactly; nan and inf by name.
+std::string ExactText(const ExactValue& value) {
+  if (value.is_nan()) return "nan";
+  if (!value.is_finite()) return value.negative ? "-inf" : "inf";
+  return value.decimal.Text();
+}
+
+Json CodeJson(DataType type, std::uint64_t code) {
+  const TypeInfo& row = *FindType(type);
+  Json json;
+  json["code"] = HexText(row, code);
+  json["value"] = ShortestText(type, code);
+  json["exact"] = ExactText(ValueOf(type, code));
+  return json;
+}
+
+Json ResultJson(DataType type, const CastResult& result) {
+  Json json;
+  if (!result.status.ok()) {
+    json["refused"] = result.status.message();
+  } else if (type == DataType::kString) {
+    json["text"] = result.text;
+  } else {
+    json = CodeJson(type, result.code);
+  }
+  return json;
+}
+
+Json ExplanationJson(const Explanation& type) {
+  const TypeInfo& row = *FindType(type.to);
+  Json json;
+  json["type"] = row.name;
+  json.update(ResultJson(type.to, type.result));
+  if (type.result.status.ok() && row.bits != 0) {
+    const BitFields fields = FieldsOf(row, type.result.code);
+    json["bits"] = fields.Text();
+    json["below"] = type.below ? CodeJson(type.to, *type.below) : Json();
+    json["above"] = type.above ? CodeJson(type.to, *type.above) : Json();
+    json["ulp"] = type.ulp ? Json(ExactDecimal::FromDouble(*type.ulp).Text()) : Json();
+    json["loss"] = LossName(*type.loss);
+    json["to_subnormal"] = type.to_subnormal;
+    json["zero_sign_lost"] = type.zero_sign_lost;
+    json["undefined"] = type.undefined;
+  }
+  if (type.result.status.ok()) {
+    json["absolute_error"] = DecimalJson(type.error);
+    if (!type.error_is_exact) json["absolute_error"] = type.error->Rounded(17).Text();
+    json["absolute_error_is_exact"] = type.error ? Json(type.error_is_exact) : Json();
+    json["relative_error"] = DecimalJson(type.relative_error);
+    json["error_in_ulps"] = DecimalJson(type.error_in_ulps);
+  }
+  json["with_other_options"] = Json::array();
+  for (const OtherResult& other : type.others) {
+    Json entry;
+    entry["option"] = other.option;
+    entry["value"] = other.value;
+    entry["result"] = ResultJson(type.to, other.result);
+    entry["loss"] = other.loss ? Json(LossName(*other.loss)) : Json();
+    json["with_other_options"].push_back(std::move(entry));
+  }
+  return json;
+}
+
+Json SourceJson(const ExplainSource& source) {
+  Json json;
+  json["value"] = source.is_text() ? source.text : ShortestText(source.type, source.code);
+  json["type"] = source.is_text() ? Json() : Json(TypeName(source.type));
+  json["code"] = source.is_text() ? Json() : Json(HexText(*FindType(source.type), source.code));
+  return json;
+}
+
+// The types named, or all; each once.
+std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
+  std::vector<DataType> types;
+  for (const std::string& name : names) {
+    const DataType type = ParseTypeArgument("--to", name);
+    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+  }
+  if (!types.empty()) return types;
+  for (const TypeInfo& row : Types()) types.push_back(row.type);
+  return types;
+}
+
+int Explain(const ExplainFlags& flags) {
+  const CastOptions options = ParseCastOptions(flags.cast);
+  const std::vector<DataType> types = ParseTypes(flags.to);
+  std::optional<DataType> bits_of;
+  if (!flags.bits.empty()) {
+    bits_of = ParseNumberTypeArgument("--bits", flags.bits,
+                                      "it has no code; give the text without --bits");
+  }
+  std::vector<ExplainSource> sources;
+  for (const std::string& text : flags.values) {
+    sources.push_back(ParseExplainSource(text, bits_of));
+  }
+  const auto explain = [&](const ExplainSource& source) {
+    std::vector<Explanation> explanations;
+    for (const DataType type : types) explanations.push_back(ExplainCast(source, type, options));
+    return explanations;
+  };
+  if (flags.cast.json) {
+    Json before;
+    before["schema_version"] = kJsonSchemaVersion;
+    before["command"] = "explain";
+    const JsonArray values = {"values", sources.size(), [&](std::size_t i) {
+                                Json entry;
+                                entry["source"] = SourceJson(sources[i]);
+                                entry["results"] = Json::array();
+                                for (const Explanation& type : explain(sources[i])) {
+                                  entry["results"].push_back(ExplanationJson(type));
+                                }
+                                return entry;
+                              }};
+    Json after;
+    after["options"] = OptionsJson(options);
+    PrintJson(before, {&values, 1}, after, stdout);
+    return kExitDone;
+  }
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (i > 0) std::fputs("\n", stdout);
+    const std::vector<Explanation> explanations = explain(sources[i]);
+    const std::string text = types.size() == 1 ? ExplainDrawing(sources[i], explanations.front())
+                                               : ExplainTable(sources[i], explanations);
+    std::fputs(text.c_str(), stdout);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddExplainCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<ExplainFlags>();
+  CLI::App* command = app.add_subcommand("explain", kDescription);
+  command->add_option("VALUE", flags->values, "A decimal number, nan or inf; with --bits a code")
+      ->required();
+  command->add_option("--bits", flags->bits, "VALUE is a code of this type: 0x7E, 0b0111, 126")
+      ->type_name("T");
+  command
+      ->add_option("--to", flags->to,
+                   "A type to show (default: all); repeatable, or joined by commas")
+      ->type_name("T")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  AddCastOptionFlags(*command, flags->cast);
+  command->add_flag("--json", flags->cast.json, "As JSON");
+  command->callback([flags, &run] { run = [flags] { return Explain(*flags); }; });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,255 @@
+// The C interface: executors, loss meters, casts and plans.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+
+#include "c/boundary.h"
+
+namespace tensorcast::c {
+namespace {
+
+// The caller's threads. It counts the tasks it is asked for: a pool that gives up (an exception
+// that Python swallows, a queue that is shut) would otherwise leave parts of a tensor unwritten
+// unseen.
+class CustomExecutor final : public Executor {
+ public:
+  CustomExecutor(std::uint32_t concurrency, tensorcast_parallel_for parallel_for, void* context)
+      : concurrency_(concurrency), parallel_for_(parallel_for), context_(context) {}
+
+  std::size_t Concurrency() const noexcept override { return concurrency_ == 0 ? 1 : concurrency_; }
+
+  void ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                   void* context) override {
+    Counted counted = {task, context};
+    parallel_for_(
+        context_, tasks,
+        [](void* task_context, std::size_t index) {
+          auto* self = static_cast<Counted*>(task_context);
+          self->task(self->context, index);
+          self->done.fetch_add(1, std::memory_order_acq_rel);
+        },
+        &counted);
+    if (counted.done.load(std::memory_order_acquire) != tasks) {
+      throw std::runtime_error("the executor did not run every task once");
+    }
+  }
+
+ private:
+  struct Counted {
+    void (*task)(void* context, std::size_t index);
+    void* context;
+    std::atomic<std::size_t> done{0};
+  };
+  std::uint32_t concurrency_;
+  tensorcast_parallel_for parallel_for_;
+  void* context_;
+};
+
+std::int32_t GiveExecutor(std::unique_ptr<Executor> executor, tensorcast_executor** handle) {
+  auto given = std::make_unique<tensorcast_executor>();
+  given->executor = std::move(executor);
+  *handle = given.release();
+  return TENSORCAST_OK;
+}
+
+void Copy(const LossExample& example, tensorcast_loss_example* copy) {
+  *copy = {example.index, example.source_code, example.result_code};
+}
+
+constexpr bool Is(int kind, Loss loss) { return kind == static_cast<int>(loss); }
+static_assert(Is(TENSORCAST_LOSS_NAN, Loss::kNan));
+static_assert(Is(TENSORCAST_LOSS_NAN_LOST, Loss::kNanLost));
+static_assert(Is(TENSORCAST_LOSS_TO_NAN, Loss::kToNan));
+static_assert(Is(TENSORCAST_LOSS_EXACT, Loss::kExact));
+static_assert(Is(TENSORCAST_LOSS_WRAPPED, Loss::kWrapped));
+static_assert(Is(TENSORCAST_LOSS_TO_INFINITY, Loss::kToInfinity));
+static_assert(Is(TENSORCAST_LOSS_TO_LIMIT, Loss::kToLimit));
+static_assert(Is(TENSORCAST_LOSS_TO_ZERO, Loss::kToZero));
+static_assert(Is(TENSORCAST_LOSS_ROUNDED, Loss::kRounded));
+static_assert(Is(TENSORCAST_LOSS_TO_SUBNORMAL, Loss::kToSubnormal));
+static_assert(Is(TENSORCAST_LOSS_ZERO_SIGN_LOST, Loss::kZeroSignLost));
+static_assert(Is(TENSORCAST_LOSS_UNDEFINED, Loss::kUndefined));
+static_assert(TENSORCAST_LOSS_KINDS == kLossKinds && kLossKinds <= TENSORCAST_LOSS_SLOTS);
+static_assert(TENSORCAST_LOSS_PARTITION == kLossPartition);
+
+}  // namespace
+}  // namespace tensorcast::c
+
+using tensorcast::CastOptions;
+using tensorcast::DataType;
+using tensorcast::RunOptions;
+using tensorcast::StatusCode;
+namespace c = tensorcast::c;
+
+// ------------------------------------------------------------------------------ executors
+
+std::int32_t tensorcast_executor_create(std::uint32_t threads, tensorcast_executor** executor) {
+  if (executor == nullptr) return TENSORCAST_NULL_POINTER;
+  return c::Guarded([&]() -> std::int32_t {
+    auto made = tensorcast::MakeTbbExecutor(threads);
+    if (made == nullptr) return TENSORCAST_NO_THREADS;
+    return c::GiveExecutor(std::move(made), executor);
+  });
+}
+
+std::int32_t tensorcast_executor_create_custom(std::uint32_t concurrency,
+                                               tensorcast_parallel_for parallel_for, void* context,
+                                               tensorcast_executor** executor) {
+  if (parallel_for == nullptr || executor == nullptr) return TENSORCAST_NULL_POINTER;
+  return c::Guarded([&] {
+    return c::GiveExecutor(std::make_unique<c::CustomExecutor>(concurrency, parallel_for, context),
+                           executor);
+  });
+}
+
+void tensorcast_executor_destroy(tensorcast_executor* executor) { delete executor; }
+
+// ----------------------------------------------------------------------------------- loss
+
+const char* tensorcast_loss_name(std::int32_t kind) {
+  if (kind < 0 || kind >= TENSORCAST_LOSS_KINDS) return "unknown";
+  return tensorcast::LossName(static_cast<tensorcast::Loss>(kind)).data();
+}
+
+std::int32_t tensorcast_loss_meter_create(std::int32_t from, std::int32_t to,
+                                          const tensorcast_options* options,
+                                          tensorcast_loss_meter** meter) {
+  if (meter == nullptr) return TENSORCAST_NULL_POINTER;
+  for (const std::int32_t type : {from, to}) {
+    const tensorcast::TypeInfo* row = tensorcast::FindType(static_cast<DataType>(type));
+    if (row == nullptr) return TENSORCAST_INVALID_TYPE;
+    if (row->bits == 0) return TENSORCAST_UNSUPPORTED;
+  }
+  CastOptions cast_options;
+  const StatusCode code = c::ReadOptions(options, &cast_options);
+  if (code != StatusCode::kOk) return c::Code(code);
+  return c::Guarded([&]() -> std::int32_t {
+    *meter = new tensorcast_loss_meter{
+        {static_cast<DataType>(from), static_cast<DataType>(to), cast_options}};
+    return TENSORCAST_OK;
+  });
+}
+
+std::int32_t tensorcast_loss_meter_merge(tensorcast_loss_meter* meter,
+                                         const tensorcast_loss_meter* other) {
+  if (meter == nullptr || other == nullptr) return TENSORCAST_NULL_POINTER;
+  return c::Guarded([&] {
+    if (meter != other) return c::Code(meter->meter.Merge(other->meter));
+    const tensorcast::LossMeter copy = other->meter;
+    return c::Code(meter->meter.Merge(copy));
+  });
+}
+
+std::int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
+                                          tensorcast_loss_report* report) {
+  if (meter == nullptr) return TENSORCAST_NULL_POINTER;
+  const StatusCode code = c::CheckOutputStruct(report);
+  if (code != StatusCode::kOk) return c::Code(code);
+  return c::Guarded([&]() -> std::int32_t {
+    const tensorcast::LossReport figures = meter->meter.Report();
+    tensorcast_loss_report copy = {};
+    copy.kinds = TENSORCAST_LOSS_KINDS;
+    copy.from = static_cast<std::int32_t>(figures.from);
+    copy.to = static_cast<std::int32_t>(figures.to);
+    copy.elements = figures.elements;
+    for (std::size_t kind = 0; kind < tensorcast::kLossKinds; ++kind) {
+      copy.counts[kind] = figures.counts[kind];
+      c::Copy(figures.first[kind], &copy.first[kind]);
+    }
+    copy.compared = figures.compared;
+    copy.max_abs_error = figures.max_abs_error;
+    c::Copy(figures.max_abs_example, &copy.max_abs_example);
+    copy.compared_nonzero = figures.compared_nonzero;
+    copy.max_rel_error = figures.max_rel_error;
+    c::Copy(figures.max_rel_example, &copy.max_rel_example);
+    copy.sum_squares = figures.sum_squares;
+    copy.sum_squared_error = figures.sum_squared_error;
+    copy.rmse = figures.rmse;
+    copy.snr_db = figures.snr_db;
+    copy.finite = figures.finite;
+    copy.amax = figures.amax;
+    copy.smallest_nonzero = figures.smallest_nonzero;
+    c::WriteStruct(copy, report);
+    return TENSORCAST_OK;
+  });
+}
+
+void tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter) { delete meter; }
+
+// ---------------------------------------------------------------------------------- casts
+
+std::int32_t tensorcast_cast(std::int32_t from, const void* source, std::uint64_t source_bytes,
+                             std::int32_t to, void* destination, std::uint64_t destination_bytes,
+                             std::uint64_t n, const tensorcast_options* options,
+                             const tensorcast_run* run) {
+  CastOptions cast_options;
+  RunOptions run_options;
+  StatusCode code = c::ReadOptions(options, &cast_options);
+  if (code == StatusCode::kOk) code = c::ReadRun(run, &run_options);
+  if (code != StatusCode::kOk) return c::Code(code);
+  return c::Guarded([&] {
+    return c::Code(tensorcast::Cast(
+        static_cast<DataType>(from), c::Bytes(source, source_bytes), static_cast<DataType>(to),
+        c::Bytes(destination, destination_bytes), n, cast_options, run_options));
+  });
+}
+
+std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::int32_t to,
+                                  const tensorcast_options* options, std::uint64_t* result) {
+  for (const std::int32_t type : {from, to}) {
+    const tensorcast::TypeInfo* row = tensorcast::FindType(static_cast<DataType>(type));
+    if (row == nullptr) return TENSORCAST_INVALID_TYPE;
+    if (row->bits == 0) return TENSORCAST_UNSUPPORTED;
+  }
+  CastOptions cast_options;
+  const StatusCode read = c::ReadOptions(options, &cast_options);
+  if (read != StatusCode::kOk) return c::Code(read);
+  if (result == nullptr) return TENSORCAST_NULL_POINTER;
+  *result = tensorcast::CastBits(static_cast<DataType>(from), static_cast<DataType>(to), code,
+                                 cast_options);
+  return TENSORCAST_OK;
+}
+
+std::int32_t tensorcast_plan_create(std::int32_t from, std::int32_t to,
+                                    const tensorcast_options* options, std::int32_t target,
+                                    tensorcast_plan** plan) {
+  if (plan == nullptr) return TENSORCAST_NULL_POINTER;
+  CastOptions cast_options;
+  const StatusCode code = c::ReadOptions(options, &cast_options);
+  if (code != StatusCode::kOk) return c::Code(code);
+  return c::Guarded([&] {
+    auto made = std::make_unique<tensorcast_plan>();
+    const tensorcast::Status status = tensorcast::CastPlan::Bind(
+        static_cast<DataType>(from), static_cast<DataType>(to), cast_options, &made->plan,
+        static_cast<tensorcast::Target>(target));
+    if (status.ok()) *plan = made.release();
+    return c::Code(status);
+  });
+}
+
+std::int32_t tensorcast_plan_target(const tensorcast_plan* plan, std::int32_t* target) {
+  if (plan == nullptr || target == nullptr) return TENSORCAST_NULL_POINTER;
+  *target = static_cast<std::int32_t>(plan->plan.target());
+  return TENSORCAST_OK;
+}
+
+std::int32_t tensorcast_plan_run(const tensorcast_plan* plan, const void* source,
+                                 std::uint64_t source_bytes, std::uint64_t source_first,
+                                 void* destination, std::uint64_t destination_bytes,
+                                 std::uint64_t destination_first, std::uint64_t n,
+                                 const tensorcast_run* run) {
+  if (plan == nullptr) return TENSORCAST_NULL_POINTER;
+  RunOptions run_options;
+  const StatusCode code = c::ReadRun(run, &run_options);
+  if (code != StatusCode::kOk) return c::Code(code);
+  return c::Guarded([&] {
+    return c::Code(plan->plan.Run(c::Bytes(source, source_bytes), source_first,
+                                  c::Bytes(destination, destination_bytes), destination_first, n,
+                                  run_options));
+  });
+}
+
+void tensorcast_plan_destroy(tensorcast_plan* plan) { delete plan; }

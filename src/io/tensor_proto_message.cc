@@ -1,0 +1,251 @@
+// Walks a TensorProto's fields. The rules are protobuf's: any order, repeated fields packed, not
+// packed or both, the last of several single values counts, unknown fields are passed over.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tensor_proto_message.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "io/error_text.h"
+#include "io/protobuf_wire.h"
+#include "io/shape.h"
+
+namespace tensorcast::io {
+namespace {
+
+// Bytes of a name, and of the metadata together, that are kept in memory.
+constexpr std::uint64_t kMostTextBytes = 1'000'000;
+
+struct FieldRow {
+  TensorProtoField number;
+  std::string_view name;
+  WireType type;   // of one value
+  bool is_packed;  // or many in one payload
+};
+
+constexpr FieldRow kFields[] = {
+    {kDims, "dims", WireType::kVarint, true},
+    {kDataType, "data_type", WireType::kVarint, false},
+    {kSegment, "segment", WireType::kBytes, false},
+    {kFloatData, "float_data", WireType::kFixed32, true},
+    {kInt32Data, "int32_data", WireType::kVarint, true},
+    {kStringData, "string_data", WireType::kBytes, false},
+    {kInt64Data, "int64_data", WireType::kVarint, true},
+    {kName, "name", WireType::kBytes, false},
+    {kRawData, "raw_data", WireType::kBytes, false},
+    {kDoubleData, "double_data", WireType::kFixed64, true},
+    {kUint64Data, "uint64_data", WireType::kVarint, true},
+    {kDocString, "doc_string", WireType::kBytes, false},
+    {kExternalData, "external_data", WireType::kBytes, false},
+    {kDataLocation, "data_location", WireType::kVarint, false},
+    {kMetadataProps, "metadata_props", WireType::kBytes, false},
+};
+
+const FieldRow* FindField(std::uint32_t number) {
+  const auto* const row =
+      std::find_if(std::begin(kFields), std::end(kFields),
+                   [&](const FieldRow& field) { return field.number == number; });
+  return row == std::end(kFields) ? nullptr : row;
+}
+
+class MessageReader {
+ public:
+  MessageReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end)
+      : source_(source), fields_(source, begin, end) {
+    message_.begin = begin;
+    message_.end = end;
+  }
+
+  TensorProtoMessage Read() {
+    while (fields_.Next(&field_)) {
+      const FieldRow* const row = FindField(field_.number);
+      if (row == nullptr) continue;
+      const bool is_packed = row->is_packed && field_.type == WireType::kBytes;
+      if (field_.type != row->type && !is_packed) {
+        Fail(ErrorKind::kContents, "has " + Described() + " with the wire type " +
+                                       TypeText(field_.type) + "; expected " + TypeText(row->type) +
+                                       ", as in an ONNX TensorProto");
+      }
+      Take();
+    }
+    return std::move(message_);
+  }
+
+ private:
+  [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
+    FailTensorProto(source_, message_, kind, why);
+  }
+
+  static std::string TypeText(WireType type) {
+    switch (type) {
+      case WireType::kVarint: return "0 (varint)";
+      case WireType::kFixed64: return "1 (8 bytes)";
+      case WireType::kBytes: return "2 (bytes)";
+      case WireType::kFixed32: return "5 (4 bytes)";
+    }
+    return {};
+  }
+
+  // "dims at offset 5".
+  std::string Described() const {
+    return std::string(TensorProtoFieldName(field_.number)) + " at offset " +
+           std::to_string(field_.offset);
+  }
+
+  void Take() {
+    switch (static_cast<TensorProtoField>(field_.number)) {
+      case kDims: TakeDims(); break;
+      case kDataType: message_.data_type = field_.value; break;
+      case kSegment: message_.is_segment = true; break;
+      case kName:
+        LimitText(field_.size());
+        message_.name = Text(fields_, field_);
+        break;
+      case kDocString: message_.has_doc_string = field_.size() != 0; break;
+      case kExternalData: break;  // counts only where data_location says so
+      case kDataLocation:
+        if (field_.value > 1) {
+          Fail(ErrorKind::kContents, "has " + Described() + " of " + std::to_string(field_.value) +
+                                         "; expected 0 (in the message) or 1 (external)");
+        }
+        message_.is_external = field_.value == 1;
+        break;
+      case kMetadataProps: TakeMetadata(); break;
+      case kFloatData: TakeValues(4); break;
+      case kDoubleData: TakeValues(8); break;
+      case kInt32Data:
+      case kStringData:
+      case kInt64Data:
+      case kUint64Data:
+      case kRawData: TakeValues(1); break;
+    }
+  }
+
+  void TakeDims() {
+    std::uint64_t dim = field_.value;
+    if (field_.type == WireType::kVarint) {
+      AddDim(dim);
+    } else {
+      while (fields_.NextVarint(&dim)) AddDim(dim);
+    }
+  }
+
+  void AddDim(std::uint64_t dim) {
+    if (static_cast<std::int64_t>(dim) < 0) {
+      Fail(ErrorKind::kContents, "has the dimension " +
+                                     std::to_string(static_cast<std::int64_t>(dim)) + " in " +
+                                     Described() + "; expected 0 or more");
+    }
+    if (message_.dims.size() == kMostDimensions) {
+      Fail(ErrorKind::kUnsupported,
+           "has more than " + std::to_string(kMostDimensions) + " dimensions");
+    }
+    message_.dims.push_back(dim);
+  }
+
+  // `width`: the payload holds whole values of so many bytes.
+  void TakeValues(std::uint64_t width) {
+    if (field_.size() % width != 0) {
+      Fail(ErrorKind::kContents, "has " + Described() + " with " +
+                                     CountText(field_.size(), "byte") +
+                                     "; expected a multiple of " + std::to_string(width));
+    }
+    const bool is_raw = field_.number == kRawData;
+    // Readers that keep the last and readers that keep the first would see different tensors.
+    if (is_raw && std::exchange(has_raw_, true)) {
+      Fail(ErrorKind::kContents, "has " + Described() + " for the second time");
+    }
+    // A string may be empty; an empty payload of any other field holds no value.
+    if (field_.size() == 0 && field_.number != kStringData) return;
+    TensorProtoValueField& values = message_.values;
+    if (values.number == 0) {
+      values.number = field_.number;
+      values.offset = field_.offset;
+      values.begin = field_.begin;
+    } else if (values.number != field_.number) {
+      Fail(ErrorKind::kContents, "has values in " +
+                                     std::string(TensorProtoFieldName(values.number)) +
+                                     " at offset " + std::to_string(values.offset) + " and in " +
+                                     Described() + "; a TensorProto has them in one field");
+    }
+    ++values.occurrences;
+    values.bytes += field_.size();
+  }
+
+  // An entry is a message of two strings: key and value.
+  void TakeMetadata() {
+    LimitText(field_.size());
+    std::string texts[2];
+    WireReader entry(source_, field_.begin, field_.end);
+    for (WireField field; entry.Next(&field);) {
+      if (field.number > 2) continue;
+      if (field.type != WireType::kBytes) {
+        Fail(ErrorKind::kContents, "has " + Described() + " whose " +
+                                       (field.number == 1 ? "key" : "value") + " is no string");
+      }
+      texts[field.number - 1] = Text(entry, field);
+    }
+    if (!message_.metadata.emplace(texts[0], texts[1]).second) {
+      Fail(ErrorKind::kContents,
+           "has " + Described() + " with the key " + Quoted(texts[0]) + " for the second time");
+    }
+  }
+
+  // Texts are taken into memory, where a hostile file would have them fill it.
+  void LimitText(std::uint64_t bytes) {
+    text_bytes_ += bytes;
+    if (bytes > kMostTextBytes || text_bytes_ > kMostTextBytes) {
+      Fail(ErrorKind::kUnsupported, "has " + Described() + " with " + CountText(bytes, "byte") +
+                                        "; names and metadata take at most " +
+                                        std::to_string(kMostTextBytes) + " together");
+    }
+  }
+
+  static std::string Text(WireReader& reader, const WireField& field) {
+    std::string text(static_cast<std::size_t>(field.size()), '\0');
+    reader.ReadPayload(field.begin, std::as_writable_bytes(std::span(text)));
+    return text;
+  }
+
+  const ByteSource& source_;
+  WireReader fields_;
+  WireField field_;
+  TensorProtoMessage message_;
+  std::uint64_t text_bytes_ = 0;
+  bool has_raw_ = false;
+};
+
+}  // namespace
+
+std::string_view TensorProtoFieldName(std::uint32_t number) {
+  const FieldRow* const row = FindField(number);
+  return row == nullptr ? std::string_view("an unknown field") : row->name;
+}
+
+TensorProtoField ValueFieldOf(DataType type) {
+  switch (type) {
+    case DataType::kFloat32: return kFloatData;
+    case DataType::kFloat64: return kDoubleData;
+    case DataType::kInt64: return kInt64Data;
+    case DataType::kUint32:
+    case DataType::kUint64: return kUint64Data;
+    case DataType::kString: return kStringData;
+    default: return kInt32Data;
+  }
+}
+
+TensorProtoMessage ReadTensorProtoMessage(const ByteSource& source, std::uint64_t begin,
+                                          std::uint64_t end) {
+  return MessageReader(source, begin, end).Read();
+}
+
+void FailTensorProto(const ByteSource& source, const TensorProtoMessage& message, ErrorKind kind,
+                     const std::string& why) {
+  const bool is_whole = message.begin == 0 && message.end == source.size();
+  throw Error(kind, PathText(source.path()) + ": " +
+                        (is_whole ? "" : "tensor " + Quoted(message.name) + " ") + why);
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,57 @@
+// A TensorProto's values in dense form, whichever of its fields they stand in.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_TENSOR_PROTO_VALUES_H_
+#define TENSORCAST_SRC_IO_TENSOR_PROTO_VALUES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/byte_source.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "io/tensor_proto_message.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::io {
+
+// Values that lie in the source as they are needed are read there. All others (varints, repeated
+// fields in many pieces) are decoded once, here and now, into a temporary file.
+class TensorProtoValues {
+ public:
+  // Checks the values against the type and the shape, a type of ours and its product. `source`
+  // outlives this. `spool` is the owner's, made when the first tensor needs it; it outlives this
+  // too. Throws Error.
+  TensorProtoValues(const ByteSource& source, const TensorProtoMessage& message, DataType type,
+                    std::uint64_t elements, std::unique_ptr<SpoolFile>& spool);
+
+  // The size of the dense form; of strings, their bytes.
+  std::uint64_t bytes() const { return bytes_; }
+  // As TensorReader's, of this tensor.
+  void Read(std::uint64_t offset, std::span<std::byte> out) const;
+  StringPiece ReadStrings(std::uint64_t first, std::uint64_t n) const;
+
+ private:
+  [[noreturn]] void Fail(const TensorProtoMessage& message, const std::string& why) const;
+  void CheckCount(const TensorProtoMessage& message, std::uint64_t found, std::uint64_t expected,
+                  std::string_view what) const;
+  void IndexStrings(const TensorProtoMessage& message);
+
+  const ByteSource* source_;
+  DataType type_;
+  std::uint64_t elements_;
+  std::uint64_t bytes_ = 0;
+  const ByteSource* data_;  // where the dense form lies, from begin_ on
+  std::uint64_t begin_ = 0;
+  std::vector<std::uint64_t> string_offsets_;  // of the tags of every kStringStep-th string
+  std::uint64_t end_ = 0;                      // of the message
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_TENSOR_PROTO_VALUES_H_

@@ -1,0 +1,182 @@
+// Chunks are taken in order by one thread, because some formats' strings can only be written so;
+// what takes the time, parsing and printing, uses all threads within a chunk.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/text_conversion.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/element_index.h"
+#include "io/error_text.h"
+#include "io/utf8.h"
+
+namespace tensorcast::io {
+namespace {
+
+// Bytes of a chunk's strings in the file. Large enough to give every thread a share.
+constexpr std::uint64_t kTextBytes = std::uint64_t{4} << 20;
+// Elements of a chunk at most: strings may be short, and each has an offset of 8 bytes. A multiple
+// of 4, so that a chunk of a packed type takes whole bytes.
+constexpr std::uint64_t kChunkElements = std::uint64_t{128} << 10;
+constexpr std::uint64_t kLeastElements = 4;
+
+// Elements of a chunk of strings that take info.bytes in all.
+std::uint64_t StringsAtOnce(const TensorInfo& info) {
+  if (info.elements == 0 || info.bytes == 0) return kChunkElements;
+  const std::uint64_t each = info.bytes / info.elements + 1;
+  return std::clamp(kTextBytes / each / kLeastElements * kLeastElements, kLeastElements,
+                    kChunkElements);
+}
+
+class TextJob {
+ public:
+  TextJob(const TensorReader& reader, const TensorJob& job, const ConversionOptions& options)
+      : reader_(reader),
+        job_(job),
+        options_(options),
+        info_(reader.contents().tensors.at(job.tensor)),
+        to_(job.to.empty() ? DataType::kString : job.to.front()) {
+    run_.executor = options.executor;
+    if (info_.type == to_) return;
+    Check(CastPlan::Bind(info_.type, to_, options.cast, &plan_, options.target));
+  }
+
+  TextSize Measure() {
+    TextSize size;
+    ForChunks([&](std::uint64_t first, std::uint64_t n) {
+      Add(Texts(first, n), size);
+      if (options_.progress) {
+        options_.progress({BytesBefore(first + n), info_.bytes, job_.tensor});
+      }
+    });
+    return size;
+  }
+
+  void Run(TensorWriter& writer, const TextProgress& done) {
+    ForChunks([&](std::uint64_t first, std::uint64_t n) {
+      std::uint64_t written = 0;
+      if (to_ == DataType::kString) {
+        const Strings texts = Texts(first, n);
+        writer.WriteStrings(job_.output, first, texts);
+        written = texts.offsets.back() - texts.offsets.front();
+      } else {
+        const std::span<const std::byte> numbers = Parsed(first, n);
+        writer.Write(job_.output, *StorageBytes(to_, first), numbers);
+        written = numbers.size();
+      }
+      done(BytesBefore(first + n) - BytesBefore(first), written);
+    });
+  }
+
+ private:
+  template <class Function> void ForChunks(Function use) {
+    const std::uint64_t at_once =
+        info_.type == DataType::kString ? StringsAtOnce(info_) : kChunkElements;
+    for (std::uint64_t first = 0; first < info_.elements; first += at_once) {
+      if (options_.interrupted && options_.interrupted->load(std::memory_order_relaxed)) {
+        throw Interrupted();
+      }
+      use(first, std::min(at_once, info_.elements - first));
+    }
+  }
+
+  // Bytes of the input's tensor before an element, for the progress.
+  std::uint64_t BytesBefore(std::uint64_t element) const {
+    if (info_.type != DataType::kString) return *StorageBytes(info_.type, element);
+    if (element == info_.elements) return info_.bytes;
+    return info_.bytes / info_.elements * element;
+  }
+
+  void Check(Status status) const {
+    if (status.ok()) return;
+    throw Error(
+        status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
+        Escape(info_.name) + ": " + std::string(status.message()));
+  }
+
+  // The texts of a chunk: read, or printed. Valid until the next call.
+  Strings Texts(std::uint64_t first, std::uint64_t n) {
+    if (info_.type == DataType::kString) {
+      piece_ = reader_.ReadStrings(job_.tensor, first, n);
+      return piece_.view();
+    }
+    numbers_.resize(static_cast<std::size_t>(*StorageBytes(info_.type, n)));
+    reader_.Read(job_.tensor, *StorageBytes(info_.type, first), numbers_);
+    piece_.offsets.resize(static_cast<std::size_t>(n) + 1);
+    piece_.bytes.resize(static_cast<std::size_t>(n) * kLongestPrinted);
+    Check(plan_.Print(numbers_, 0, n, piece_.offsets, piece_.bytes, run_));
+    return piece_.view();
+  }
+
+  std::span<const std::byte> Parsed(std::uint64_t first, std::uint64_t n) {
+    piece_ = reader_.ReadStrings(job_.tensor, first, n);
+    numbers_.resize(static_cast<std::size_t>(*StorageBytes(to_, n)));
+    numbers_.back() = std::byte{0};  // the pad bits
+    ParseFailure failure;
+    const Status status = plan_.Parse(piece_.view(), 0, numbers_, 0, n, run_, &failure);
+    if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+      RefuseText(first + failure.index, failure.text, status.code());
+    }
+    Check(status);
+    return numbers_;
+  }
+
+  [[noreturn]] void RefuseText(std::uint64_t index, std::string_view text, StatusCode code) const {
+    const std::string place = IndexText(info_, index);
+    throw Error(ErrorKind::kContents,
+                PathText(options_.input) + ": tensor " + Quoted(info_.name) + " holds " +
+                    (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
+                    "\", which is " +
+                    (code == StatusCode::kNotANumber
+                         ? "no number"
+                         : "no integer from -2^63 to 2^64 - 1; a floating type holds it"));
+  }
+
+  static void Add(const Strings& texts, TextSize& size) {
+    for (std::uint64_t i = 0; i < texts.size(); ++i) {
+      const std::string_view text = texts[i];
+      size.total_bytes += text.size();
+      size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
+      if (text.size() <= size.most_code_points) continue;
+      std::uint64_t points = 0;
+      for (std::string_view rest = text; !rest.empty(); ++points) {
+        rest.remove_prefix(DecodeUtf8(rest).bytes);
+      }
+      size.most_code_points = std::max(size.most_code_points, points);
+    }
+  }
+
+  const TensorReader& reader_;
+  const TensorJob& job_;
+  const ConversionOptions& options_;
+  const TensorInfo& info_;
+  const DataType to_;
+  CastPlan plan_;
+  RunOptions run_;
+  StringPiece piece_;
+  std::vector<std::byte> numbers_;
+};
+
+}  // namespace
+
+bool IsTextJob(const TensorReader& reader, const TensorJob& job) {
+  return reader.contents().tensors.at(job.tensor).type == DataType::kString ||
+         (!job.to.empty() && job.to.front() == DataType::kString);
+}
+
+TextSize MeasureTexts(const TensorReader& reader, const TensorJob& job,
+                      const ConversionOptions& options) {
+  return TextJob(reader, job, options).Measure();
+}
+
+void RunTextJob(const TensorReader& reader, const TensorJob& job, TensorWriter& writer,
+                const ConversionOptions& options, const TextProgress& done) {
+  TextJob(reader, job, options).Run(writer, done);
+}
+
+}  // namespace tensorcast::io
