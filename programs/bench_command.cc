@@ -348,7 +348,7 @@ void AddBenchCommand(CLI::App& app, CommandRun& run) {
   command->add_option("--bytes", flags->bytes, "Bytes read + written for dram")->type_name("N");
   command->add_option("--rounds", flags->rounds, "Rounds, of which the median (9)")->type_name("N");
   command->add_option("--target", flags->target, "Force an instruction set")
-      ->type_name("best|scalar|sse4|avx2|avx3");
+      ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl");
   command->add_option("--csv", flags->csv, "Write the measurements to this file")
       ->type_name("FILE");
   command->add_flag("--loss", flags->loss, "Measure the loss too, as the report does");

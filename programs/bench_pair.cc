@@ -97,7 +97,7 @@ PairClass ClassOf(const TypeInfo& from, const TypeInfo& to) {
 double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
   const bool wide_integers = (from.is_integer() && from.bits == 64 && to.is_float()) ||
                              (to.is_integer() && to.bits == 64 && from.is_float());
-  if (target == Target::kAvx3) {
+  if (target == Target::kAvx3 || target == Target::kAvx3Dl) {
     switch (ClassOf(from, to)) {
       case PairClass::kMoveLike: return 0.90;
       case PairClass::kLight: return 0.80;

@@ -83,7 +83,7 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
       ->type_name("N")
       ->group(running);
   app.add_option("--target", flags.target, "Force an instruction set")
-      ->type_name("best|scalar|sse4|avx2|avx3")
+      ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl")
       ->group(running);
   app.add_flag("--json", flags.json, "The report as JSON")->group(running);
   CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "Nothing on stderr but errors");

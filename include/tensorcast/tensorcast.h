@@ -223,7 +223,8 @@ enum { /* instruction sets */
        TENSORCAST_TARGET_SSE4 = 2,
        TENSORCAST_TARGET_AVX2 = 3,
        TENSORCAST_TARGET_AVX3 = 4, /* AVX-512 F, BW, CD, DQ, VL */
-       TENSORCAST_TARGET_NEON = 5
+       TENSORCAST_TARGET_NEON = 5,
+       TENSORCAST_TARGET_AVX3_DL = 6 /* AVX3 and VBMI, VBMI2, VNNI, BITALG ... (Ice Lake on) */
 };
 
 /* The targets this build has and this machine runs, best first. `count` gets how many there are,

@@ -124,6 +124,7 @@ enum class Target : std::int32_t {
   kAvx2 = 3,
   kAvx3 = 4,  // AVX-512 F, BW, CD, DQ, VL
   kNeon = 5,
+  kAvx3Dl = 6,  // kAvx3 and VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ, VAES, VPCLMULQDQ (Ice Lake on)
 };
 
 // The targets this build has and this machine runs, best first; never empty.
@@ -136,6 +137,7 @@ constexpr std::string_view TargetName(Target target) {
     case Target::kAvx2: return "avx2";
     case Target::kAvx3: return "avx3";
     case Target::kNeon: return "neon";
+    case Target::kAvx3Dl: return "avx3_dl";
   }
   return "unknown";
 }

@@ -108,6 +108,7 @@ static_assert(TENSORCAST_TARGET_SSE4 == static_cast<int>(Target::kSse4));
 static_assert(TENSORCAST_TARGET_AVX2 == static_cast<int>(Target::kAvx2));
 static_assert(TENSORCAST_TARGET_AVX3 == static_cast<int>(Target::kAvx3));
 static_assert(TENSORCAST_TARGET_NEON == static_cast<int>(Target::kNeon));
+static_assert(TENSORCAST_TARGET_AVX3_DL == static_cast<int>(Target::kAvx3Dl));
 
 }  // namespace
 }  // namespace tensorcast::c

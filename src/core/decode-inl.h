@@ -15,7 +15,7 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 // Whether the target converts between float16 and float32 in one instruction with the contract we
 // need (F16C: ties to even whatever the mode, subnormals exact, NaN quieted with its payload).
-#if HWY_ARCH_X86 && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3)
+#if HWY_ARCH_X86 && (HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
 inline constexpr bool kHasFloat16 = true;
 #else
 inline constexpr bool kHasFloat16 = false;

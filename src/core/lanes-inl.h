@@ -68,6 +68,12 @@ template <class T, class D, class V> HWY_INLINE hn::VFromD<Like<T, D>> Narrow(D,
   if constexpr (sizeof(T) == sizeof(hn::TFromD<D>)) {
     return v;
   } else {
+#if HWY_TARGET == HWY_AVX3_DL
+    // Highway 1.0.3 goes wrong here: it moves 32-bit lanes by the indices of bytes.
+    if constexpr (sizeof(T) == 1 && sizeof(hn::TFromD<D>) == 4) {
+      return hn::VFromD<Like<T, D>>{_mm512_cvtepi32_epi8(v.raw)};
+    }
+#endif
     return hn::TruncateTo(Like<T, D>(), v);
   }
 }

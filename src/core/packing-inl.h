@@ -13,6 +13,7 @@
 #endif
 
 #include "core/lanes-inl.h"
+#include "core/vbmi-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -47,6 +48,9 @@ HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::
     // Three bytes to a lane of four codes, 16 codes at a time: wider vectors, put together from
     // pieces of twelve bytes, were measured to be slower.
     static_assert(kBits == 6);
+#if HWY_TARGET == HWY_AVX3_DL
+    i = VbmiUnpackSix(packed, n, codes);
+#endif
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
     alignas(16) static constexpr std::uint8_t kSpread[16] = {0, 1, 2, 0x80, 3, 4,  5,  0x80,
@@ -84,10 +88,13 @@ HWY_INLINE std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byt
     for (; i + step <= n; i += step) {
       const auto four = Load(d, codes + i);
       const auto two = hn::Or(four, hn::ShiftRight<6>(four));
-      Store(hn::TruncateTo(d8, hn::Or(two, hn::ShiftRight<12>(two))), d8, packed + i / 4);
+      Store(Narrow<std::uint8_t>(d, hn::Or(two, hn::ShiftRight<12>(two))), d8, packed + i / 4);
     }
   } else {
     static_assert(kBits == 6);
+#if HWY_TARGET == HWY_AVX3_DL
+    i = VbmiPackSix(codes, n, packed);
+#endif
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
     alignas(16) static constexpr std::uint8_t kGather[16] = {

@@ -192,7 +192,7 @@ std::span<const Target> Targets() {
 
 std::optional<Target> ParseTarget(std::string_view name) {
   for (Target target : {Target::kBest, Target::kScalar, Target::kSse4, Target::kAvx2, Target::kAvx3,
-                        Target::kNeon}) {
+                        Target::kNeon, Target::kAvx3Dl}) {
     if (name == TargetName(target)) return target;
   }
   return std::nullopt;

@@ -24,6 +24,8 @@ constexpr Target kThisTarget = Target::kSse4;
 constexpr Target kThisTarget = Target::kAvx2;
 #elif HWY_TARGET == HWY_AVX3
 constexpr Target kThisTarget = Target::kAvx3;
+#elif HWY_TARGET == HWY_AVX3_DL
+constexpr Target kThisTarget = Target::kAvx3Dl;
 #elif HWY_TARGET == HWY_NEON
 constexpr Target kThisTarget = Target::kNeon;
 #else
@@ -232,6 +234,9 @@ std::span<const Kernels* const> AllKernels() {
       std::size_t size = 0;
     } found;
     [[maybe_unused]] const std::int64_t supported = hwy::SupportedTargets();
+#if HWY_TARGETS & HWY_AVX3_DL
+    if (supported & HWY_AVX3_DL) found.list[found.size++] = N_AVX3_DL::TargetKernels();
+#endif
 #if HWY_TARGETS & HWY_AVX3
     if (supported & HWY_AVX3) found.list[found.size++] = N_AVX3::TargetKernels();
 #endif

@@ -77,7 +77,7 @@ static void test_targets(void) {
   int32_t targets[16];
   uint64_t count = 0;
   CHECK_INT(tensorcast_targets(targets, 16, &count), TENSORCAST_OK);
-  for (int32_t target = 0; target <= TENSORCAST_TARGET_NEON; ++target) {
+  for (int32_t target = 0; target <= TENSORCAST_TARGET_AVX3_DL; ++target) {
     int available = target == TENSORCAST_TARGET_BEST;
     for (uint64_t i = 0; i < count; ++i) available |= targets[i] == target;
     tensorcast_plan* plan = NULL;

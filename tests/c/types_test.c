@@ -212,8 +212,8 @@ static void test_targets(void) {
   CHECK_INT(tensorcast_targets(targets, 16, NULL), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_targets(NULL, 16, &count), TENSORCAST_NULL_POINTER);
 
-  static const char* const names[] = {"best", "scalar", "sse4", "avx2", "avx3", "neon"};
-  for (int32_t target = 0; target <= TENSORCAST_TARGET_NEON; ++target) {
+  static const char* const names[] = {"best", "scalar", "sse4", "avx2", "avx3", "neon", "avx3_dl"};
+  for (int32_t target = 0; target <= TENSORCAST_TARGET_AVX3_DL; ++target) {
     CHECK_TEXT(tensorcast_target_name(target), names[target]);
     int32_t parsed = -7;
     CHECK_INT(tensorcast_target_parse(names[target], strlen(names[target]), &parsed),
@@ -221,7 +221,7 @@ static void test_targets(void) {
     CHECK_INT(parsed, target);
   }
   CHECK_TEXT(tensorcast_target_name(-1), "unknown");
-  CHECK_TEXT(tensorcast_target_name(6), "unknown");
+  CHECK_TEXT(tensorcast_target_name(7), "unknown");
   int32_t parsed = -7;
   CHECK_INT(tensorcast_target_parse("AVX2", 4, &parsed), TENSORCAST_TARGET_UNAVAILABLE);
   CHECK_INT(tensorcast_target_parse(NULL, 4, &parsed), TENSORCAST_NULL_POINTER);

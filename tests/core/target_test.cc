@@ -11,8 +11,8 @@
 namespace tensorcast::testing {
 namespace {
 
-constexpr Target kNamed[] = {Target::kScalar, Target::kSse4, Target::kAvx2, Target::kAvx3,
-                             Target::kNeon};
+constexpr Target kNamed[] = {Target::kScalar, Target::kSse4, Target::kAvx2,
+                             Target::kAvx3,   Target::kNeon, Target::kAvx3Dl};
 
 TEST(Targets, ScalarIsAlwaysThereAndLast) {
   ASSERT_FALSE(Targets().empty());
@@ -41,6 +41,11 @@ TEST(Targets, EveryTargetOfThisMachine) {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
       __builtin_cpu_supports("avx512cd")) {
     EXPECT_TRUE(has(Target::kAvx3));
+    if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+        __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bitalg") &&
+        __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("vpclmulqdq")) {
+      EXPECT_TRUE(has(Target::kAvx3Dl));
+    }
   }
   EXPECT_FALSE(has(Target::kNeon));
 #endif
