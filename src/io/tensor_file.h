@@ -50,7 +50,7 @@ struct TextSize {
   std::uint64_t total_bytes = 0;
 };
 
-// A piece of a tensor of strings, owned: UTF-8, laid out as tensorcast::Strings.
+// A piece of a tensor of strings, owned, laid out as tensorcast::Strings.
 struct StringPiece {
   std::vector<std::uint64_t> offsets = {0};
   std::vector<char> bytes;
@@ -93,8 +93,9 @@ class TensorReader {
   // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error.
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Reads strings [first, first + n) of a tensor of type kString, as UTF-8. Safe to call from
-  // several threads. Throws Error. The default is for formats that have no strings.
+  // Reads strings [first, first + n) of a tensor of type kString: UTF-8 from numpy's <U, the bytes
+  // that stand in the file from |S and from a TensorProto. Safe to call from several threads.
+  // Throws Error. The default is for formats that have no strings.
   virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
