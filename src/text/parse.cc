@@ -59,8 +59,8 @@ std::uint64_t ToNarrowFloat(const Decimal& decimal, const TypeInfo& to,
   const std::uint64_t code_above = EncodeFloating(above, to, options);
   if (code_below == code_above) return code_below;
   const std::strong_ordering order = CompareMagnitude(decimal, nearest);
-  if (order < 0) return code_below;
-  if (order > 0) return code_above;
+  if (std::is_lt(order)) return code_below;
+  if (std::is_gt(order)) return code_above;
   return EncodeFloating(value, to, options);
 }
 
@@ -129,7 +129,8 @@ StatusCode ToInteger(const Decimal& decimal, const TypeInfo& to, const CastOptio
   Whole whole;
   if (!decimal.is_zero()) whole = WholePart(decimal);
   if (!whole.too_large && to.bits < 8 && whole.fraction &&
-      (whole.against_half > 0 || (whole.against_half == 0 && (whole.magnitude & 1) != 0))) {
+      (std::is_gt(whole.against_half) ||
+       (std::is_eq(whole.against_half) && (whole.magnitude & 1) != 0))) {
     ++whole.magnitude;
     whole.too_large = whole.magnitude == 0;
   }
