@@ -350,7 +350,7 @@ void AddBenchCommand(CLI::App& app, CommandRun& run) {
   command->add_option("--target", flags->target, "Force an instruction set")
       ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl");
   command->add_option("--csv", flags->csv, "Write the measurements to this file")
-      ->type_name("FILE");
+      ->type_name("PATH");
   command->add_flag("--loss", flags->loss, "Measure the loss too, as the report does");
   command->callback([flags, &run] { run = [flags] { return RunBench(*flags); }; });
 }

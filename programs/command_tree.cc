@@ -16,6 +16,7 @@ ValueKind KindOf(std::string_view value) {
   if (value.find('|') != std::string_view::npos) return ValueKind::kWord;
   if (value == "T") return ValueKind::kType;
   if (value == "IN" || value == "OUT" || value == "FILE") return ValueKind::kFile;
+  if (value == "PATH" || value == "DIR") return ValueKind::kPath;
   return ValueKind::kOther;
 }
 
@@ -86,7 +87,6 @@ void ReadDescription(const std::string& description, CommandEntry* command) {
 CommandEntry DescribeCommand(const CLI::App& app) {
   CommandEntry command;
   command.name = app.get_name();
-  command.is_hidden = app.get_group().empty();
   ReadDescription(app.get_description(), &command);
   for (const CLI::Option* option : app.get_options()) {
     (option->nonpositional() ? command.options : command.positionals)

@@ -19,6 +19,7 @@ enum class ValueKind {
   kWord,   // one of `words`
   kType,   // a name of an element type
   kFile,   // a tensor file
+  kPath,   // any other file, or a directory
 };
 
 struct OptionEntry {
@@ -38,7 +39,6 @@ struct CommandEntry {
   std::string summary;                // the first line of its description
   std::vector<std::string> examples;  // lines of shell
   std::string text;                   // the rest of the description
-  bool is_hidden = false;             // left out of lists of commands
   std::vector<OptionEntry> options;
   std::vector<OptionEntry> positionals;
   std::vector<CommandEntry> commands;

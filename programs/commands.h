@@ -23,7 +23,7 @@ void AddInspectCommand(CLI::App& app, CommandRun& run);
 void AddExplainCommand(CLI::App& app, CommandRun& run);
 void AddTypesCommand(CLI::App& app, CommandRun& run);
 void AddBenchCommand(CLI::App& app, CommandRun& run);
-// completion and man, which lists of commands leave out.
+// completion and man.
 void AddShellCommands(CLI::App& app, CommandRun& run);
 
 }  // namespace tensorcast::tool

@@ -47,6 +47,7 @@ std::string BashStatement(const OptionEntry& option) {
       return fmt::format("_tensorcast_words '{}'{}; return", Joined(option.words, " "), list);
     case ValueKind::kType: return fmt::format("_tensorcast_words \"$types\"{}; return", list);
     case ValueKind::kFile: return "_tensorcast_files; return";
+    case ValueKind::kPath: return "_tensorcast_paths; return";
     case ValueKind::kNone:
     case ValueKind::kOther: break;
   }
@@ -75,7 +76,8 @@ std::string BashCase(const CommandEntry& command) {
   }
   text += fmt::format("      options='{}'\n", Joined(names, " "));
   for (const OptionEntry& positional : command.positionals) {
-    if (positional.kind == ValueKind::kFile) text += "      files=yes\n";
+    if (positional.kind == ValueKind::kFile) text += "      files=_tensorcast_files\n";
+    if (positional.kind == ValueKind::kPath) text += "      files=_tensorcast_paths\n";
     if (positional.kind == ValueKind::kWord) {
       text += fmt::format("      words='{}'\n", Joined(positional.words, " "));
     }
@@ -111,6 +113,7 @@ std::string ZshAction(const OptionEntry& option) {
                  : fmt::format(":{}:({})", what, Joined(option.words, " "));
     case ValueKind::kType: return fmt::format(":{}:_tensorcast_types", what);
     case ValueKind::kFile: return fmt::format(":{}:_tensorcast_files", what);
+    case ValueKind::kPath: return fmt::format(":{}:_files", what);
   }
   return {};
 }
@@ -148,7 +151,7 @@ std::string BashCompletion(const CommandEntry& tool) {
   std::vector<std::string> names;
   std::string cases;
   for (const CommandEntry& command : tool.commands) {
-    if (!command.is_hidden) commands.push_back(command.name);
+    commands.push_back(command.name);
     cases += BashCase(command);
   }
   for (const OptionEntry& option : tool.options) {
@@ -164,17 +167,23 @@ _tensorcast_words() {{
   mapfile -t COMPREPLY < <(compgen -P "$front" -W "$1" -- "${{current#"$front"}}")
 }}
 
-# Offers folders, and the files with an ending that the tool knows.
+# Offers folders, and the files with an ending that the tool knows, in any case.
 _tensorcast_files() {{
   local name
+  # compgen knows what ~ stands for; a test of the name does not.
+  mapfile -t COMPREPLY < <(compgen -d -- "$current")
   while IFS= read -r name; do
-    case $name in
+    case ${{name,,}} in
       {}) COMPREPLY+=("$name") ;;
-      *) if [[ -d $name ]]; then COMPREPLY+=("$name"); fi ;;
     esac
   done < <(compgen -f -- "$current")
   # Folders get their slash, names with blanks their quotes. Outside a completion there is no such
   # thing as its options.
+  compopt -o filenames 2> /dev/null
+}}
+
+_tensorcast_paths() {{
+  mapfile -t COMPREPLY < <(compgen -f -- "$current")
   compopt -o filenames 2> /dev/null
 }}
 
@@ -204,7 +213,7 @@ _tensorcast() {{
   if [[ $current == -* ]]; then
     _tensorcast_words "$options"
   elif [[ -n $files ]]; then
-    _tensorcast_files
+    $files
   else
     _tensorcast_words "$words"
   fi
@@ -219,9 +228,7 @@ std::string ZshCompletion(const CommandEntry& tool) {
   std::string commands;
   std::string cases;
   for (const CommandEntry& command : tool.commands) {
-    if (!command.is_hidden) {
-      commands += fmt::format("    '{}:{}'\n", command.name, ZshQuoted(command.summary));
-    }
+    commands += fmt::format("    '{}:{}'\n", command.name, ZshQuoted(command.summary));
     cases += ZshCase(command);
   }
   std::string options;
@@ -256,7 +263,7 @@ _tensorcast() {{
   case $line[1] in
 {}    *) return 1 ;;
   esac
-  _arguments $arguments
+  _arguments -S $arguments
 }}
 
 if [[ $funcstack[1] == _tensorcast ]]; then

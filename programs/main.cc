@@ -20,6 +20,7 @@
 #include "commands.h"
 #include "io/conversion.h"
 #include "io/tensor_file.h"
+#include "process.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -161,4 +162,7 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace tensorcast::tool
 
-int main(int argc, char** argv) { return tensorcast::tool::Run(argc, argv); }
+int main(int argc, char** argv) {
+  tensorcast::tool::IgnoreFileSizeSignal();
+  return tensorcast::tool::Run(argc, argv);
+}

@@ -213,7 +213,7 @@ std::string ManPage(const CommandEntry& tool) {
       "Where it is set and not empty, nothing is coloured.\n";
   const char* heading = ".SH EXAMPLES\n";
   for (const CommandEntry& command : tool.commands) {
-    if (command.is_hidden || command.examples.empty()) continue;
+    if (command.examples.empty()) continue;
     text += fmt::format("{}{}\n", heading, Filled(command.summary)) + Verbatim(command.examples);
     heading = ".PP\n";
   }

@@ -15,6 +15,8 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only
 
 }  // namespace
 
+void IgnoreFileSizeSignal() { std::signal(SIGXFSZ, SIG_IGN); }
+
 const std::atomic<bool>* CatchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted.store(true); };

@@ -9,6 +9,10 @@
 
 namespace tensorcast::tool {
 
+// Makes writing beyond the limit of a file's size (ulimit -f) an error like any other: by default
+// it kills the process.
+void IgnoreFileSizeSignal();
+
 // Makes the first SIGINT, SIGTERM or SIGHUP set the returned flag; the second ends the process.
 const std::atomic<bool>* CatchInterrupts();
 

@@ -38,7 +38,6 @@ Examples:
 void AddShellCommands(CLI::App& app, CommandRun& run) {
   auto shell = std::make_shared<std::string>();
   CLI::App* completion = app.add_subcommand("completion", kCompletionDescription);
-  completion->group("");
   completion->add_option("SHELL", *shell, "Whose script")->type_name("bash|zsh")->required();
   completion->callback([shell, &app, &run] {
     run = [shell, &app] {
@@ -52,7 +51,6 @@ void AddShellCommands(CLI::App& app, CommandRun& run) {
     };
   });
   CLI::App* man = app.add_subcommand("man", kManDescription);
-  man->group("");
   man->callback([&app, &run] {
     run = [&app] {
       std::fputs(ManPage(DescribeCommand(app)).c_str(), stdout);

@@ -13,9 +13,6 @@
 
 namespace tensorcast::io {
 
-// Ours, so that one string cannot fill the memory.
-inline constexpr std::uint64_t kMostStringBytes = std::uint64_t{16} << 20;
-
 // How a file's elements are to be read.
 struct NpyDtype {
   DataType type = DataType::kUndefined;

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <zlib.h>
+
 #include "io/error_text.h"
 #include "io/inflate.h"
 #include "io/npy_array.h"
@@ -22,6 +24,9 @@
 
 namespace tensorcast::io {
 namespace {
+
+// Of one deflated member, against bombs: deflate makes a thousand bytes of one.
+constexpr std::uint64_t kMostInflated = std::uint64_t{64} << 30;
 
 // "model.npz: w.npy", as messages name a member that is read as an npy file.
 std::string Label(const ByteSource& source, const ZipMember& member) {
@@ -96,11 +101,13 @@ class InflatedMembers {
     std::shared_ptr<const ByteSource> bytes;
   };
   static constexpr std::size_t kMost = 64;
-  static constexpr std::size_t kAlwaysKept = 4;
+  // Where workers go from one tensor to the next, both are read.
+  static constexpr std::size_t kAlwaysKept = 2;
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
   std::shared_ptr<const ByteSource> Inflate(const ZipMember& member) const {
     auto spool = std::make_shared<SpoolFile>(Label(archive_, member));
+    spool->CheckRoomFor(member.bytes);
     Inflater inflater(archive_, member);
     std::vector<std::byte> piece(std::size_t{256} << 10);
     while (spool->size() < member.bytes) {
@@ -126,6 +133,38 @@ class InflatedMembers {
   std::list<Entry> entries_;  // the last read first
 };
 
+// Which stored members have been held against the CRC-32 of the directory: a cast of damaged bytes
+// would be written with a checksum that is right.
+class StoredChecks {
+ public:
+  explicit StoredChecks(std::size_t members) : is_checked_(members, false) {}
+
+  void Check(const ByteSource& archive, const ZipMember& member, std::size_t index) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (is_checked_[index]) return;
+    std::vector<std::byte> piece(
+        static_cast<std::size_t>(std::min<std::uint64_t>(member.bytes, std::uint64_t{1} << 20)));
+    uLong crc = 0;
+    for (std::uint64_t done = 0; done < member.bytes;) {
+      const auto some = std::span(piece).first(
+          static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), member.bytes - done)));
+      archive.Read(member.data_begin + done, some);
+      crc = crc32_z(crc, reinterpret_cast<const Bytef*>(some.data()), some.size());
+      done += some.size();
+    }
+    if (crc != member.crc) {
+      throw Error(ErrorKind::kContents,
+                  MemberText(archive, member) +
+                      " has not the CRC-32 that the central directory says; it is damaged");
+    }
+    is_checked_[index] = true;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<bool> is_checked_;
+};
+
 void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& members) {
   const auto is_torch = [](const ZipMember& member) {
     return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
@@ -146,12 +185,22 @@ void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& mem
 class NpzReader final : public TensorReader {
  public:
   NpzReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
-      : source_(std::move(source)), members_(ReadZipDirectory(*source_)), inflated_(*source_) {
+      : source_(std::move(source)),
+        members_(ReadZipDirectory(*source_)),
+        inflated_(*source_),
+        checks_(members_.size()) {
     RefuseStrangers(*source_, members_);
     arrays_.reserve(members_.size());
     bool is_assumed = false;
     for (const ZipMember& member : members_) {
       std::unique_ptr<ByteSource> bytes;
+      if (member.is_deflated && member.bytes > kMostInflated) {
+        throw Error(ErrorKind::kUnsupported,
+                    MemberText(*source_, member) + " would give " +
+                        CountText(member.bytes, "byte") + "; at most " +
+                        std::to_string(kMostInflated) +
+                        " are inflated: save it without compression, by numpy.savez");
+      }
       if (member.is_deflated) {
         bytes = std::make_unique<DeflatedHead>(*source_, member);
       } else {
@@ -203,6 +252,7 @@ class NpzReader final : public TensorReader {
     if (member.is_deflated) {
       use(*inflated_.Get(member));
     } else {
+      checks_.Check(*source_, member, tensor);
       use(StoredMember(*source_, member));
     }
   }
@@ -210,6 +260,7 @@ class NpzReader final : public TensorReader {
   std::unique_ptr<ByteSource> source_;
   std::vector<ZipMember> members_;
   mutable InflatedMembers inflated_;
+  mutable StoredChecks checks_;
   std::vector<NpyArray> arrays_;
   FileContents contents_;
 };

@@ -141,21 +141,13 @@ void CheckName(const std::string& path, const CreateOptions& options) {
   }
 }
 
-void CheckRoom(const std::string& path, const std::string& directory, std::uint64_t bytes) {
-  struct stat status {};
-  if (::stat(directory.c_str(), &status) != 0) {
-    ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used", errno);
-  }
-  if (!S_ISDIR(status.st_mode)) {
-    ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used", ENOTDIR);
-  }
-  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
-    ThrowSystem(path, "cannot be created in " + PathText(directory), errno);
-  }
+// `what` takes the bytes: "the output". Nothing is said where the system does not say.
+void CheckFreeSpace(const std::string& path, const std::string& directory, const std::string& what,
+                    std::uint64_t bytes, const std::string& remedy) {
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
       bytes > limit.rlim_cur) {
-    throw Error(ErrorKind::kSystem, PathText(path) + ": the output takes " +
+    throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + " takes " +
                                         CountText(bytes, "byte") + ", and files are limited to " +
                                         std::to_string(limit.rlim_cur) +
                                         "; raise the limit (ulimit -f)");
@@ -168,11 +160,24 @@ void CheckRoom(const std::string& path, const std::string& directory, std::uint6
   if (result != 0) return;  // the file system does not say; writing will
   const std::uint64_t unit = disk.f_frsize != 0 ? disk.f_frsize : disk.f_bsize;
   if (unit != 0 && bytes / unit > disk.f_bavail) {
-    throw Error(ErrorKind::kSystem, PathText(path) + ": the output takes " +
+    throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + " takes " +
                                         CountText(bytes, "byte") + ", and its disk has " +
-                                        std::to_string(disk.f_bavail * unit) +
-                                        " free; free some room, or write to another disk");
+                                        std::to_string(disk.f_bavail * unit) + " free; " + remedy);
   }
+}
+
+void CheckRoom(const std::string& path, const std::string& directory, std::uint64_t bytes) {
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) != 0) {
+    ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used", errno);
+  }
+  if (!S_ISDIR(status.st_mode)) {
+    ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used", ENOTDIR);
+  }
+  if (::access(directory.c_str(), W_OK | X_OK) != 0) {
+    ThrowSystem(path, "cannot be created in " + PathText(directory), errno);
+  }
+  CheckFreeSpace(path, directory, "the output", bytes, "free some room, or write to another disk");
 }
 
 std::string RandomDigits() {
@@ -288,6 +293,11 @@ SpoolFile::SpoolFile(std::string label) : label_(std::move(label)) {
 
 SpoolFile::~SpoolFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void SpoolFile::CheckRoomFor(std::uint64_t bytes) const {
+  CheckFreeSpace(label_, directory_, "its temporary file in " + PathText(directory_), size_ + bytes,
+                 "free some room, or name another directory with TMPDIR");
 }
 
 void SpoolFile::Append(std::span<const std::byte> data) {

@@ -45,6 +45,9 @@ class SpoolFile final : public ByteSource {
   SpoolFile& operator=(const SpoolFile&) = delete;
   ~SpoolFile() override;
 
+  // Throws where so many bytes more would not go into the directory, before any is written.
+  void CheckRoomFor(std::uint64_t bytes) const;
+
   // Not from two threads at once, nor beside Read.
   void Append(std::span<const std::byte> data);
 

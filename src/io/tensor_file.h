@@ -50,6 +50,11 @@ struct TextSize {
   std::uint64_t total_bytes = 0;
 };
 
+// What bounds the memory that strings take: a longer one is refused by the readers, and a piece
+// ends with the string that makes it longer.
+inline constexpr std::uint64_t kMostStringBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kStringPieceBytes = std::uint64_t{8} << 20;
+
 // A piece of a tensor of strings, owned, laid out as tensorcast::Strings.
 struct StringPiece {
   std::vector<std::uint64_t> offsets = {0};
@@ -93,9 +98,10 @@ class TensorReader {
   // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error.
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Reads strings [first, first + n) of a tensor of type kString: UTF-8 from numpy's <U, the bytes
-  // that stand in the file from |S and from a TensorProto. Safe to call from several threads.
-  // Throws Error. The default is for formats that have no strings.
+  // Reads strings from `first` on of a tensor of type kString, n of them; fewer, but a multiple of
+  // 4 so that a packed type takes whole bytes, where they take more than kStringPieceBytes. UTF-8
+  // from numpy's <U, the bytes that stand in the file from |S and from a TensorProto. Safe to call
+  // from several threads. Throws Error. The default is for formats that have no strings.
   virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }

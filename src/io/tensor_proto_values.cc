@@ -207,6 +207,7 @@ StringPiece TensorProtoValues::ReadStrings(std::uint64_t first, std::uint64_t n)
     fields.ReadPayload(field.begin, std::as_writable_bytes(std::span(piece.bytes).subspan(before)));
     piece.offsets.push_back(piece.bytes.size());
     --n;
+    if (piece.bytes.size() > kStringPieceBytes && piece.view().size() % 4 == 0) return piece;
   }
   if (n > 0) {
     throw Error(ErrorKind::kSystem, PathText(source_->path()) +
@@ -236,9 +237,14 @@ void TensorProtoValues::IndexStrings(const TensorProtoMessage& message) {
   std::uint64_t i = 0;
   WireReader fields(*source_, message.values.offset, end_);
   for (WireField field; fields.Next(&field);) {
-    if (field.number == kStringData && i++ % kStringStep == 0) {
-      string_offsets_.push_back(field.offset);
+    if (field.number != kStringData) continue;
+    if (field.size() > kMostStringBytes) {
+      FailTensorProto(*source_, message, ErrorKind::kUnsupported,
+                      "has a string of " + CountText(field.size(), "byte") + " at offset " +
+                          std::to_string(field.offset) + "; at most " +
+                          std::to_string(kMostStringBytes) + " are read");
     }
+    if (i++ % kStringStep == 0) string_offsets_.push_back(field.offset);
   }
 }
 

@@ -49,39 +49,43 @@ class TextJob {
   TextSize Measure() {
     TextSize size;
     ForChunks([&](std::uint64_t first, std::uint64_t n) {
-      Add(Texts(first, n), size);
+      const Strings texts = Texts(first, n);
+      Add(texts, size);
       if (options_.progress) {
-        options_.progress({BytesBefore(first + n), info_.bytes, job_.tensor});
+        options_.progress({BytesBefore(first + texts.size()), info_.bytes, job_.tensor});
       }
+      return texts.size();
     });
     return size;
   }
 
   void Run(TensorWriter& writer, const TextProgress& done) {
     ForChunks([&](std::uint64_t first, std::uint64_t n) {
+      const Strings texts = Texts(first, n);
       std::uint64_t written = 0;
       if (to_ == DataType::kString) {
-        const Strings texts = Texts(first, n);
         writer.WriteStrings(job_.output, first, texts);
         written = texts.offsets.back() - texts.offsets.front();
       } else {
-        const std::span<const std::byte> numbers = Parsed(first, n);
+        const std::span<const std::byte> numbers = Parsed(first, texts);
         writer.Write(job_.output, *StorageBytes(to_, first), numbers);
         written = numbers.size();
       }
-      done(BytesBefore(first + n) - BytesBefore(first), written);
+      done(BytesBefore(first + texts.size()) - BytesBefore(first), written);
+      return texts.size();
     });
   }
 
  private:
+  // `use` takes a place and a number of elements, and says how many of them it has done.
   template <class Function> void ForChunks(Function use) {
     const std::uint64_t at_once =
         info_.type == DataType::kString ? StringsAtOnce(info_) : kChunkElements;
-    for (std::uint64_t first = 0; first < info_.elements; first += at_once) {
+    for (std::uint64_t first = 0; first < info_.elements;) {
       if (options_.interrupted && options_.interrupted->load(std::memory_order_relaxed)) {
         throw Interrupted();
       }
-      use(first, std::min(at_once, info_.elements - first));
+      first += use(first, std::min(at_once, info_.elements - first));
     }
   }
 
@@ -99,9 +103,11 @@ class TextJob {
         Escape(info_.name) + ": " + std::string(status.message()));
   }
 
-  // The texts of a chunk: read, or printed. Valid until the next call.
+  // The texts of a chunk: read (as many as the reader gives at once), or printed. Valid until the
+  // next call.
   Strings Texts(std::uint64_t first, std::uint64_t n) {
     if (info_.type == DataType::kString) {
+      piece_ = {};  // two of them at once are not needed
       piece_ = reader_.ReadStrings(job_.tensor, first, n);
       return piece_.view();
     }
@@ -113,12 +119,13 @@ class TextJob {
     return piece_.view();
   }
 
-  std::span<const std::byte> Parsed(std::uint64_t first, std::uint64_t n) {
-    piece_ = reader_.ReadStrings(job_.tensor, first, n);
+  // `texts`: those from the element `first` on.
+  std::span<const std::byte> Parsed(std::uint64_t first, const Strings& texts) {
+    const std::uint64_t n = texts.size();
     numbers_.resize(static_cast<std::size_t>(*StorageBytes(to_, n)));
     numbers_.back() = std::byte{0};  // the pad bits
     ParseFailure failure;
-    const Status status = plan_.Parse(piece_.view(), 0, numbers_, 0, n, run_, &failure);
+    const Status status = plan_.Parse(texts, 0, numbers_, 0, n, run_, &failure);
     if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
       RefuseText(first + failure.index, failure.text, status.code());
     }

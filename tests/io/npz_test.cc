@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <thread>
 
+#include <zlib.h>
+
 #include "zip_bytes.h"
 
 namespace tensorcast::io {
@@ -223,6 +225,15 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
     return extra;
   };
   ZipEntry first("a.npy", header);
+  // Of n zeros, put together from runs of 2^k.
+  uLong zero = crc32_z(0, reinterpret_cast<const Bytef*>(""), 1);
+  for (std::uint64_t run = 1; run <= n; run *= 2) {
+    if ((n & run) != 0) {
+      first.crc =
+          static_cast<std::uint32_t>(crc32_combine(first.crc, zero, static_cast<z_off_t>(run)));
+    }
+    zero = crc32_combine(zero, zero, static_cast<z_off_t>(run));
+  }
   first.size = first.packed_size = UINT32_MAX;
   first.local_extra = first.central_extra = wide({size, size});
   ZipEntry second = NumpyEntry("b.npy", kArray);
@@ -253,6 +264,22 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
   reader->Read(0, n - 4, std::as_writable_bytes(std::span(end)));
   EXPECT_EQ(end, std::string(4, '\0'));
   EXPECT_EQ(ReadTensor(*reader, 1), "12345678");
+}
+
+// One flipped bit, which a cast would have written with a checksum that is right.
+TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
+  const std::string path = Path("x.npz");
+  std::string whole = Zip({NumpyEntry("a.npy", kArray), NumpyEntry("b.npy", kArray)});
+  whole[whole.find("12345678") + 3] ^= 1;
+  WriteBytes(path, whole);
+  const std::unique_ptr<TensorReader> reader = Open(path);
+  EXPECT_EQ(ReadTensor(*reader, 1), "12345678");
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),
+              "3 " + path +
+                  ": member \"a.npy\" has not the CRC-32 that the central directory says; "
+                  "it is damaged");
+  }
 }
 
 }  // namespace

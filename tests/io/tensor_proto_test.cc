@@ -251,6 +251,42 @@ TEST_F(TensorProtoFile, ManyStringsFromAnywhere) {
   }
 }
 
+// Many short strings and a few long ones: a piece ends, after a multiple of 4, where it is large.
+TEST_F(TensorProtoFile, LongStringsInPieces) {
+  constexpr std::uint64_t kStrings = 1'030;
+  constexpr std::uint64_t kLong = std::uint64_t{1} << 20;
+  std::string bytes = Head(DataType::kString, kStrings);
+  const auto length = [](std::uint64_t i) { return i < 1'000 ? 1 : kLong; };
+  for (std::uint64_t i = 0; i < kStrings; ++i) {
+    bytes += BytesField(kStringData, std::string(length(i), 'x'));
+  }
+  const auto reader = OpenBytes(bytes);
+  std::uint64_t pieces = 0;
+  for (std::uint64_t first = 0; first < kStrings; ++pieces) {
+    const StringPiece piece = reader->ReadStrings(0, first, kStrings - first);
+    const Strings texts = piece.view();
+    ASSERT_GT(texts.size(), 0u);
+    ASSERT_TRUE(texts.size() % 4 == 0 || first + texts.size() == kStrings);
+    ASSERT_LE(texts.bytes.size(), kStringPieceBytes + 4 * kLong);
+    for (std::uint64_t i = 0; i < texts.size(); ++i) ASSERT_EQ(texts[i].size(), length(first + i));
+    first += texts.size();
+  }
+  EXPECT_EQ(pieces, 3u);  // 12, 12 and 6 of the long ones
+}
+
+TEST_F(TensorProtoFile, RefusesAStringOfMoreThan16Mebibytes) {
+  const std::string most(kMostStringBytes, 'x');
+  EXPECT_EQ(OpenBytes(Head(DataType::kString, 1) + BytesField(kStringData, most))
+                ->ReadStrings(0, 0, 1)
+                .view()
+                .bytes.size(),
+            kMostStringBytes);
+  EXPECT_EQ(
+      ErrorOf([&] { OpenBytes(Head(DataType::kString, 1) + BytesField(kStringData, most + 'x')); }),
+      "5 " + Path("x.pb") +
+          ": has a string of 16777217 bytes at offset 4; at most 16777216 are read");
+}
+
 TEST_F(TensorProtoFile, StringsOfAFileThatChanges) {
   const auto reader = OpenBytes(Head(DataType::kString, 2) + BytesField(kStringData, "one") +
                                 BytesField(kStringData, "two"));
