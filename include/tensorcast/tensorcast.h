@@ -29,7 +29,7 @@
  * - Threads. Every function may be called from any thread at any time. One plan and one executor
  *   may be used by any number of calls at once; a loss meter by one call at a time. The library
  *   has no global state and reads no environment variable, and no threads run but those of an
- *   executor that was asked for.
+ *   executor that was asked for (oneTBB, where that is its own, has variables of its own).
  * - No exception, signal or longjmp leaves the library, and a callback's must not enter it.
  * - Structs begin with struct_size: the caller sets it to sizeof the struct as it was compiled.
  *   Later versions add fields at the end. Of a struct the library reads, fields that lie beyond
@@ -78,14 +78,21 @@ enum {
   TENSORCAST_LOSS_POSITION = 9,      /* a measured chunk begins where it must not */
   TENSORCAST_LOSS_MISMATCH = 10,     /* the meter was made for other types or options */
   TENSORCAST_OUT_OF_MEMORY = 11,
-  TENSORCAST_WRONG_CALL = 12,     /* the plan is for another of run, parse and print */
+  TENSORCAST_WRONG_CALL =
+      12, /* the types or the plan are for another of cast, parse, print and copy */
   TENSORCAST_NOT_A_NUMBER = 13,   /* a text is none */
   TENSORCAST_NOT_AN_INTEGER = 14, /* a text is nan, inf or outside [-2^63, 2^64), to an integer */
   TENSORCAST_BAD_OFFSETS = 15,    /* string offsets decrease, or end beyond the bytes */
   TENSORCAST_MISALIGNED = 16,     /* a table of offsets is not aligned to 8 bytes */
   TENSORCAST_BAD_STRUCT = 17,     /* see "Structs" above */
   TENSORCAST_EXECUTOR_FAILED = 18,
-  TENSORCAST_NO_THREADS = 19 /* this build has no oneTBB */
+  TENSORCAST_NO_THREADS = 19, /* this build has no oneTBB */
+  /* Of ONNX models (onnx.h), which say more in a text of their own: */
+  TENSORCAST_FILE_ERROR = 20,       /* the system said no: missing, permission, full */
+  TENSORCAST_BAD_FILE = 21,         /* a file's contents are not what they should be */
+  TENSORCAST_UNSUPPORTED_FILE = 22, /* legal, but not done here */
+  TENSORCAST_BAD_INPUT = 23,        /* what was asked for or given does not fit the model */
+  TENSORCAST_INTERRUPTED = 24       /* the caller's flag became true */
 };
 
 /* One sentence in English for a status; "unknown status" for a number that is none. */

@@ -12,7 +12,9 @@
 // LossMeter in RunOptions. To use several threads, pass an Executor.
 //
 // Run does not allocate, but where it measures loss with several threads or out of order. The
-// library never logs, throws, exits or reads the environment, and has no global state.
+// library never logs, exits or reads the environment, and has no global state. It throws nothing
+// but std::bad_alloc, out of LossMeter and MakeTbbExecutor, and what an Executor throws. (oneTBB,
+// where its executor is used, has threads and environment variables of its own.)
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_TENSORCAST_HPP_
@@ -60,6 +62,12 @@ enum class StatusCode : std::int32_t {
   kBadStruct = 17,       // a struct's size is 0, or it asks for what this version does not know
   kExecutorFailed = 18,  // an executor threw, or did not run every task once
   kNoThreads = 19,       // this build has no oneTBB
+  // Of ONNX models (onnx.hpp), which say more in a text of their own:
+  kFileError = 20,        // the system said no: missing, permission, full
+  kBadFile = 21,          // a file's contents are not what they should be
+  kUnsupportedFile = 22,  // legal, but not done here
+  kBadInput = 23,         // what was asked for or given does not fit the model
+  kInterrupted = 24,      // the caller's flag became true
 };
 
 // The outcome of a call, by value: a code and one fixed sentence.
@@ -152,7 +160,8 @@ class TENSORCAST_API Executor {
   // How many tasks can run at once, at least 1.
   virtual std::size_t Concurrency() const noexcept = 0;
   // Calls task(context, i) once for each i in [0, tasks), on any threads in any order, and returns
-  // when all have returned. The task does not throw.
+  // when all have returned. The task does not throw; what ParallelFor throws leaves the call that
+  // was given the executor, and what that call has written is unspecified.
   virtual void ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
                            void* context) = 0;
 };
@@ -183,10 +192,12 @@ inline constexpr std::size_t kLossKinds = 12;
 inline constexpr std::size_t kLossPartition = 9;  // the first nine sum to `elements`
 
 constexpr std::string_view LossName(Loss loss) {
-  constexpr std::string_view kNames[kLossKinds] = {
+  constexpr std::string_view kNames[kLossKinds + 1] = {
       "nan",      "nan_lost", "to_nan",  "exact",        "wrapped",        "to_infinity",
-      "to_limit", "to_zero",  "rounded", "to_subnormal", "zero_sign_lost", "undefined"};
-  return kNames[static_cast<std::size_t>(loss)];
+      "to_limit", "to_zero",  "rounded", "to_subnormal", "zero_sign_lost", "undefined",
+      "unknown"};
+  const auto index = static_cast<std::size_t>(loss);
+  return kNames[index < kLossKinds ? index : kLossKinds];
 }
 
 // One element: its index in the tensor and the two codes, right-aligned bit patterns of their
@@ -223,8 +234,10 @@ struct LossReport {
   std::uint64_t count(Loss loss) const { return counts[static_cast<std::size_t>(loss)]; }
 };
 
-// Gathers the loss of one tensor while plans run over it, chunk by chunk. The figures do not depend
-// on the chunking, the number of threads or the target. Not for use by two runs at once.
+// A meter that was moved from may only be assigned to or destroyed. A meter of types or options
+// that are none, or of strings, measures nothing: the run that it is given to fails. Gathers the
+// loss of one tensor while plans run over it, chunk by chunk. The figures do not depend on the
+// chunking, the number of threads or the target. Not for use by two runs at once.
 class TENSORCAST_API LossMeter {
  public:
   LossMeter(DataType from, DataType to, const CastOptions& options = {});

@@ -15,7 +15,8 @@ std::string_view Status::message() const {
     case StatusCode::kBufferTooSmall: return "a buffer is shorter than its elements need";
     case StatusCode::kOverlap:
       return "source and destination overlap and are not exactly in place with equal widths";
-    case StatusCode::kUnsupported: return "the loss of a cast from or to strings is not measured";
+    case StatusCode::kUnsupported:
+      return "strings have no loss that is measured, no size of their own and no code";
     case StatusCode::kTargetUnavailable:
       return "the target is not in this build or does not run on this machine";
     case StatusCode::kLossPosition:
@@ -23,7 +24,9 @@ std::string_view Status::message() const {
     case StatusCode::kLossMismatch: return "the loss meter is for other types or options";
     case StatusCode::kOutOfMemory: return "no memory for the workers' shares";
     case StatusCode::kWrongCall:
-      return "the plan is for another call: Run for numbers, Parse from strings, Print to strings";
+      return "casts among numbers, from strings (parse), to strings (print) and between strings "
+             "(copy) are "
+             "calls of their own; this is another's";
     case StatusCode::kNotANumber: return "a text is not a number";
     case StatusCode::kNotAnInteger:
       return "a text is nan, inf or outside -2^63 to 2^64 - 1, which no integer type holds";
@@ -31,9 +34,15 @@ std::string_view Status::message() const {
       return "the offsets of the strings decrease or end beyond their bytes";
     case StatusCode::kMisaligned: return "a table of offsets is not aligned to 8 bytes";
     case StatusCode::kBadStruct:
-      return "a struct's struct_size is 0, or it sets fields that this version does not know";
+      return "a struct_size is below 4 or above 4096, or fields are set that this version does not "
+             "know";
     case StatusCode::kExecutorFailed: return "the executor failed, or did not run every task once";
     case StatusCode::kNoThreads: return "this build has no oneTBB: bring an executor";
+    case StatusCode::kFileError: return "the system refused a file: missing, permission or full";
+    case StatusCode::kBadFile: return "a file's contents are not what they should be";
+    case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
+    case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
+    case StatusCode::kInterrupted: return "interrupted by the caller";
   }
   return "unknown status";
 }

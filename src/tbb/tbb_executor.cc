@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 
@@ -41,10 +43,12 @@ class TbbExecutor final : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads) {
-  constexpr std::size_t kMost = 1 << 16;
-  const int limit = threads == 0 ? oneapi::tbb::task_arena::automatic
-                                 : static_cast<int>(threads < kMost ? threads : kMost);
-  return std::make_unique<TbbExecutor>(limit);
+  if (threads == 0) return std::make_unique<TbbExecutor>(oneapi::tbb::task_arena::automatic);
+  // oneTBB gives no more threads than this, and says so on stderr when it is asked for them.
+  using oneapi::tbb::global_control;
+  const std::size_t most = global_control::active_value(global_control::max_allowed_parallelism);
+  return std::make_unique<TbbExecutor>(
+      static_cast<int>(std::min(threads, std::max<std::size_t>(most, 1))));
 }
 
 }  // namespace tensorcast

@@ -24,13 +24,22 @@ bool IsAligned(const void* offsets) {
   return reinterpret_cast<std::uintptr_t>(offsets) % alignof(std::uint64_t) == 0;
 }
 
-// Whether strings [first, first + n) lie within their bytes.
-StatusCode CheckStrings(const Strings& strings, std::uint64_t first, std::uint64_t n) {
-  if (!IsAligned(strings.offsets.data())) return StatusCode::kMisaligned;
-  if (first > UINT64_MAX - n || first + n == UINT64_MAX) return StatusCode::kSizeOverflow;
+// What of strings [first, first + n) can be said without reading a table of offsets, which is not
+// there where its size was a mistake: every other size is checked before it is read.
+StatusCode CheckTable(std::span<const std::uint64_t> offsets, std::uint64_t first,
+                      std::uint64_t n) {
+  constexpr std::uint64_t kMostOffsets = SIZE_MAX / sizeof(std::uint64_t);
+  if (!IsAligned(offsets.data())) return StatusCode::kMisaligned;
+  if (first > UINT64_MAX - n || first + n >= kMostOffsets) return StatusCode::kSizeOverflow;
   if (n == 0) return StatusCode::kOk;
-  if (strings.offsets.data() == nullptr) return StatusCode::kNullPointer;
-  if (strings.offsets.size() < first + n + 1) return StatusCode::kBufferTooSmall;
+  if (offsets.data() == nullptr) return StatusCode::kNullPointer;
+  return offsets.size() < first + n + 1 ? StatusCode::kBufferTooSmall : StatusCode::kOk;
+}
+
+// Whether strings [first, first + n), of a table that CheckTable has let pass, lie within their
+// bytes.
+StatusCode CheckOffsets(const Strings& strings, std::uint64_t first, std::uint64_t n) {
+  if (n == 0) return StatusCode::kOk;
   const auto offsets =
       strings.offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n) + 1);
   if (!std::is_sorted(offsets.begin(), offsets.end()) || offsets.back() > strings.bytes.size()) {
@@ -44,7 +53,7 @@ StatusCode CheckStrings(const Strings& strings, std::uint64_t first, std::uint64
 StatusCode CheckOutput(std::span<const std::uint64_t> offsets, std::span<const char> bytes,
                        std::uint64_t n) {
   if (!IsAligned(offsets.data())) return StatusCode::kMisaligned;
-  if (n == UINT64_MAX) return StatusCode::kSizeOverflow;
+  if (n >= SIZE_MAX / sizeof(std::uint64_t)) return StatusCode::kSizeOverflow;
   if (offsets.data() == nullptr || (bytes.data() == nullptr && !bytes.empty())) {
     return StatusCode::kNullPointer;
   }
@@ -176,9 +185,11 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
   }
   if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
   const TypeInfo& to = detail::Row(to_);
-  StatusCode code = text::CheckStrings(source, source_first, n);
+  StatusCode code = text::CheckTable(source.offsets, source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   code = core::CheckRange(to, destination.data(), destination.size(), destination_first, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = text::CheckOffsets(source, source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   if (n != 0 &&
       (text::Overlap(source.bytes, destination) || text::Overlap(source.offsets, destination))) {
@@ -307,9 +318,12 @@ Status PrintStrings(DataType from, std::span<const std::byte> source, std::uint6
 
 Status CopyStrings(const Strings& source, std::span<std::uint64_t> offsets, std::span<char> bytes) {
   const std::uint64_t n = source.size();
-  StatusCode code = text::CheckStrings(source, 0, n);
+  if (source.offsets.empty() && offsets.empty()) return Status();  // no strings, and no tables
+  StatusCode code = text::CheckTable(source.offsets, 0, n);
   if (code != StatusCode::kOk) return Status(code);
   code = text::CheckOutput(offsets, bytes, n);
+  if (code != StatusCode::kOk) return Status(code);
+  code = text::CheckOffsets(source, 0, n);
   if (code != StatusCode::kOk) return Status(code);
   offsets = offsets.first(static_cast<std::size_t>(n) + 1);
   if (text::Overlap(source.bytes, bytes) || text::Overlap(source.bytes, offsets) ||
@@ -331,6 +345,7 @@ Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
   const TypeInfo* row = FindType(to);
   if (row == nullptr) return Status(StatusCode::kInvalidType);
   if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
+  if (to == DataType::kString) return Status(StatusCode::kWrongCall);
   if (code == nullptr || (text.data() == nullptr && !text.empty())) {
     return Status(StatusCode::kNullPointer);
   }

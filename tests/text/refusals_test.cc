@@ -241,6 +241,31 @@ TEST(Refusals, SizesThatOverflow) {
 }
 
 // No output may lie over an input or over another output.
+// A table that claims more than is there is not read where another size shows the mistake.
+TEST(Refusals, ATableThatIsNotThere) {
+  const std::uint64_t offsets[] = {0, 1};
+  const std::string text = "1";
+  std::vector<std::byte> bytes(8);
+  std::vector<std::uint64_t> out(2);
+  std::string copy = "x";
+  for (const std::uint64_t claimed : {kHuge / 2, kHuge / 4, kHuge / 8, kHuge / 16, kHuge / 1024}) {
+    const Strings strings = {{offsets, static_cast<std::size_t>(claimed)}, text};
+    const StatusCode code = ParseStrings(strings, DataType::kUint8, bytes).code();
+    EXPECT_TRUE(code == StatusCode::kSizeOverflow || code == StatusCode::kBufferTooSmall)
+        << claimed;
+    const StatusCode copied = CopyStrings(strings, out, copy).code();
+    EXPECT_TRUE(copied == StatusCode::kSizeOverflow || copied == StatusCode::kBufferTooSmall)
+        << claimed;
+  }
+}
+
+TEST(Refusals, NoStringsNeedNoTables) {
+  EXPECT_TRUE(CopyStrings({}, {}, {}).ok());
+  std::vector<std::uint64_t> offsets = {7};
+  EXPECT_TRUE(CopyStrings({}, offsets, {}).ok());
+  EXPECT_EQ(offsets[0], 0u);
+}
+
 TEST(Refusals, Overlaps) {
   alignas(8) std::byte storage[256] = {};
   const std::span<std::byte> bytes(storage);
