@@ -23,6 +23,8 @@
 #include "io/tensor_file.h"
 #include "io/text_conversion.h"
 #include "loss_json.h"
+#include "model_storage.h"
+#include "onnx/storage_model.h"
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
@@ -58,10 +60,13 @@ Examples:
   tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
   tensorcast convert texts.npy -o numbers.npy --to float32
+  tensorcast convert model.onnx -o small.onnx --to float16
 
 Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
 text that is no number ends the run with exit code 3. Numbers are printed by --to string.
+Of a model written as a model the weights are stored in the other type, and one Cast for each brings
+them back to their own, so that the graph's types stay; data outside it goes to OUT.data.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
@@ -71,6 +76,7 @@ input; 4 the system; 5 legal but not supported; 130 interrupted.
 
 // Everything decided before the first byte is read.
 struct Plan {
+  const io::OnnxTensorReader* model = nullptr;  // the input, where the output is a model too
   std::vector<Decision> decisions;
   std::vector<std::size_t> taken;  // the input's tensors that the output holds
   std::vector<io::TensorJob> jobs;
@@ -111,7 +117,9 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
               const SelectionRequest& request) {
   const io::FileContents& input = reader.contents();
   Plan plan;
+  plan.model = ModelToStore(reader, flags.output);
   plan.decisions = Select(input.tensors, request);
+  if (plan.model != nullptr) LeaveUnstorable(*plan.model, plan.decisions);
   if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
     plan.taken = {OnlyTensor(input.tensors, request, file)};
     // A checkpoint's metadata is not of one of its tensors.
@@ -159,10 +167,10 @@ void MeasureTexts(const io::TensorReader& reader, const ConvertFlags& flags,
                   const io::ConversionOptions& options, const io::CreateOptions& create,
                   Plan& plan) {
   const auto& outputs = plan.output.tensors;
-  if (std::none_of(outputs.begin(), outputs.end(),
-                   [](const io::TensorInfo& info) { return info.type == DataType::kString; })) {
-    return;
-  }
+  const bool has_texts =
+      std::any_of(outputs.begin(), outputs.end(),
+                  [](const io::TensorInfo& info) { return info.type == DataType::kString; });
+  if (!has_texts || plan.model != nullptr) return;         // a model's are copied as they stand
   io::CheckTensorFile(flags.output, plan.output, create);  // refuse before reading a long file
   for (const io::TensorJob& job : plan.jobs) {
     io::TensorInfo& info = plan.output.tensors[job.output];
@@ -210,13 +218,29 @@ std::string DryRunJson(const io::TensorReader& reader, const ConvertFlags& flags
   return JsonText(json);
 }
 
+// The jobs that are wanted; the losses are those of all.
+io::ConversionResult RunJobs(const io::TensorReader& reader, const std::vector<io::TensorJob>& jobs,
+                             const std::vector<std::size_t>& wanted, io::TensorWriter& writer,
+                             const io::ConversionOptions& options) {
+  std::vector<io::TensorJob> work;
+  work.reserve(wanted.size());
+  for (const std::size_t j : wanted) work.push_back(jobs[j]);
+  io::ConversionResult result = io::RunConversion(reader, work, &writer, options);
+  std::vector<std::vector<LossReport>> losses(jobs.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) losses[wanted[i]] = std::move(result.losses[i]);
+  result.losses = std::move(losses);
+  return result;
+}
+
 ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& flags,
                             const Plan& plan, io::ConversionResult& result,
                             const io::TensorWriter& writer, const CastOptions& options) {
   ConversionSummary summary;
   summary.input = flags.input;
   summary.output = flags.output;
-  summary.input_bytes = std::filesystem::file_size(flags.input);
+  for (const std::string& path : InputFiles(reader, flags.input)) {
+    summary.input_bytes += std::filesystem::file_size(path);
+  }
   summary.output_bytes = writer.file_bytes();
   summary.options = options;
   summary.reading_hint = writer.reading_hint();
@@ -271,28 +295,41 @@ int Convert(const ConvertFlags& flags) {
       io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast)});
   Plan plan = MakePlan(*reader, flags, request);
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
-  const io::CreateOptions create{flags.force, {flags.input}};
+  const io::CreateOptions create{flags.force, InputFiles(*reader, flags.input)};
   SayBefore(*reader, flags, request, plan);
   options.progress = [&](const io::Progress& now) { progress.Show(now); };
   if (!flags.dry_run) options.interrupted = CatchInterrupts();
   MeasureTexts(*reader, flags, options, create, plan);
   progress.Clear();
   if (flags.dry_run) {
-    const std::uint64_t bytes = io::CheckTensorFile(flags.output, plan.output, create);
+    const std::uint64_t bytes =
+        plan.model != nullptr
+            ? onnx::CheckStorageModel(flags.output, *plan.model, plan.output, create)
+            : io::CheckTensorFile(flags.output, plan.output, create);
     const std::string report = flags.cast.json ? DryRunJson(*reader, flags, plan, bytes)
                                                : DryRunTable(*reader, plan, bytes);
     std::fputs(report.c_str(), stdout);
     return kExitDone;
   }
 
-  const std::unique_ptr<io::TensorWriter> writer =
-      io::CreateTensorFile(flags.output, plan.output, create);
+  std::unique_ptr<io::TensorWriter> writer;
+  std::vector<std::size_t> wanted;  // of the jobs
+  if (plan.model != nullptr) {
+    auto model = onnx::CreateStorageModel(flags.output, *plan.model, plan.output, create);
+    for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
+      if (model->Wants(plan.jobs[j].output)) wanted.push_back(j);
+    }
+    writer = std::move(model);
+  } else {
+    writer = io::CreateTensorFile(flags.output, plan.output, create);
+    for (std::size_t j = 0; j < plan.jobs.size(); ++j) wanted.push_back(j);
+  }
   if (!flags.cast.quiet) {
     for (const std::string& note : writer->notes()) {
       fmt::print(stderr, "tensorcast: note: {}\n", note);
     }
   }
-  io::ConversionResult result = io::RunConversion(*reader, plan.jobs, writer.get(), options);
+  io::ConversionResult result = RunJobs(*reader, plan.jobs, wanted, *writer, options);
   writer->Commit();
   progress.Clear();
   const double seconds =
@@ -325,8 +362,10 @@ int Convert(const ConvertFlags& flags) {
 void AddConvertCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* command = app.add_subcommand("convert", kDescription);
-  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz or .pb file")->required();
-  command->add_option("-o,--output", flags->output, "Where to: .safetensors, .npy, .npz or .pb")
+  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz, .pb or .onnx file")
+      ->required();
+  command
+      ->add_option("-o,--output", flags->output, "Where to: .safetensors, .npy, .npz, .pb or .onnx")
       ->type_name("OUT")
       ->required();
   command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")

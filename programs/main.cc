@@ -134,6 +134,8 @@ int Run(int argc, char** argv) {
     AddConvertCommand(app, run);
     AddLossCommand(app, run);
     AddInspectCommand(app, run);
+    AddRunCommand(app, run);
+    AddOnnxTestCommand(app, run);
     AddExplainCommand(app, run);
     AddTypesCommand(app, run);
     AddBenchCommand(app, run);

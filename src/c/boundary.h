@@ -121,6 +121,9 @@ inline std::string_view Text(const char* text, std::uint64_t size) {
 std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
                        std::uint64_t* needed);
 
+// The figures alone; the caller writes struct_size.
+void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy);
+
 // ------------------------------------------------------------------- options, how to run
 
 StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options);

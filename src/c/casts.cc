@@ -76,6 +76,31 @@ static_assert(TENSORCAST_LOSS_KINDS == kLossKinds && kLossKinds <= TENSORCAST_LO
 static_assert(TENSORCAST_LOSS_PARTITION == kLossPartition);
 
 }  // namespace
+
+void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy) {
+  copy->kinds = TENSORCAST_LOSS_KINDS;
+  copy->from = static_cast<std::int32_t>(figures.from);
+  copy->to = static_cast<std::int32_t>(figures.to);
+  copy->elements = figures.elements;
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    copy->counts[kind] = figures.counts[kind];
+    Copy(figures.first[kind], &copy->first[kind]);
+  }
+  copy->compared = figures.compared;
+  copy->max_abs_error = figures.max_abs_error;
+  Copy(figures.max_abs_example, &copy->max_abs_example);
+  copy->compared_nonzero = figures.compared_nonzero;
+  copy->max_rel_error = figures.max_rel_error;
+  Copy(figures.max_rel_example, &copy->max_rel_example);
+  copy->sum_squares = figures.sum_squares;
+  copy->sum_squared_error = figures.sum_squared_error;
+  copy->rmse = figures.rmse;
+  copy->snr_db = figures.snr_db;
+  copy->finite = figures.finite;
+  copy->amax = figures.amax;
+  copy->smallest_nonzero = figures.smallest_nonzero;
+}
+
 }  // namespace tensorcast::c
 
 using tensorcast::CastOptions;
@@ -149,29 +174,8 @@ std::int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
   const StatusCode code = c::CheckOutputStruct(report);
   if (code != StatusCode::kOk) return c::Code(code);
   return c::Guarded([&]() -> std::int32_t {
-    const tensorcast::LossReport figures = meter->meter.Report();
     tensorcast_loss_report copy = {};
-    copy.kinds = TENSORCAST_LOSS_KINDS;
-    copy.from = static_cast<std::int32_t>(figures.from);
-    copy.to = static_cast<std::int32_t>(figures.to);
-    copy.elements = figures.elements;
-    for (std::size_t kind = 0; kind < tensorcast::kLossKinds; ++kind) {
-      copy.counts[kind] = figures.counts[kind];
-      c::Copy(figures.first[kind], &copy.first[kind]);
-    }
-    copy.compared = figures.compared;
-    copy.max_abs_error = figures.max_abs_error;
-    c::Copy(figures.max_abs_example, &copy.max_abs_example);
-    copy.compared_nonzero = figures.compared_nonzero;
-    copy.max_rel_error = figures.max_rel_error;
-    c::Copy(figures.max_rel_example, &copy.max_rel_example);
-    copy.sum_squares = figures.sum_squares;
-    copy.sum_squared_error = figures.sum_squared_error;
-    copy.rmse = figures.rmse;
-    copy.snr_db = figures.snr_db;
-    copy.finite = figures.finite;
-    copy.amax = figures.amax;
-    copy.smallest_nonzero = figures.smallest_nonzero;
+    c::CopyLoss(meter->meter.Report(), &copy);
     c::WriteStruct(copy, report);
     return TENSORCAST_OK;
   });

@@ -13,8 +13,10 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string_view>
 #include <system_error>
@@ -98,6 +100,20 @@ std::pair<std::string, std::string> Split(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos) return {".", path};
   return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+}
+
+// An absolute path without symbolic links; empty where there is no such file.
+std::string Resolved(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> text(::realpath(path.c_str(), nullptr),
+                                                         &std::free);
+  return text ? text.get() : "";
+}
+
+bool IsBelow(std::string_view path, std::string_view directory) {
+  if (directory.empty()) return false;
+  if (directory == "/") return true;
+  return path.size() > directory.size() && path.starts_with(directory) &&
+         path[directory.size()] == '/';
 }
 
 bool SameFile(const struct stat& a, const struct stat& b) {
@@ -255,6 +271,35 @@ InputFile::InputFile(const std::string& path) : path_(path) {
                     (S_ISDIR(status.st_mode) ? "; name one of its files"
                                              : "; copy its data into a file first"));
   }
+  size_ = static_cast<std::uint64_t>(status.st_size);
+  ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  descriptor_ = descriptor.Release();
+}
+
+// A descriptor of the file as it is named stands for it from the first check to the reading: what
+// the names lead to may change in between.
+InputFile::InputFile(const std::string& path, const std::string& owner) : path_(path) {
+  RefuseNul(path);
+  const Descriptor named(OpenRetrying(path, O_PATH));
+  if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
+  struct stat status {};
+  if (::fstat(named.get(), &status) != 0) ThrowSystem(path, "cannot be looked at", errno);
+  if (!S_ISREG(status.st_mode)) {
+    throw Error(ErrorKind::kContents,
+                PathText(path) + ": is " + std::string(KindOfFile(status.st_mode)));
+  }
+  const std::string link = "/proc/self/fd/" + std::to_string(named.get());
+  std::string resolved(PATH_MAX, '\0');
+  const ssize_t length = ::readlink(link.c_str(), resolved.data(), resolved.size());
+  if (length <= 0) ThrowSystem(path, "cannot be found under /proc, which says where it is", errno);
+  resolved.resize(static_cast<std::size_t>(length));
+  const std::string directory = Resolved(Split(owner).first);
+  if (!IsBelow(resolved, directory) && !IsBelow(resolved, Split(Resolved(owner)).first)) {
+    throw Error(ErrorKind::kContents, PathText(path) + ": leads to " + PathText(resolved) +
+                                          ", out of the directory " + PathText(directory));
+  }
+  Descriptor descriptor(OpenRetrying(link, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   size_ = static_cast<std::uint64_t>(status.st_size);
   ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   descriptor_ = descriptor.Release();

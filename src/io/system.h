@@ -21,6 +21,11 @@ namespace tensorcast::io {
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
+  // The same of a file that another one names: it must lie, once all symbolic links are followed,
+  // at or below the directory of `owner`, or of what `owner` itself is a link to. A file that is
+  // none, and one that lies elsewhere, are refused (contents) without having been opened for
+  // reading.
+  InputFile(const std::string& path, const std::string& owner);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile() override;

@@ -35,7 +35,7 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
     WriteBytes(path, bytes);
     return ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE");
   };
-  const std::string read = ".safetensors, .npy, .npz and .pb files are read";
+  const std::string read = ".safetensors, .npy, .npz, .pb and .onnx files are read";
   EXPECT_EQ(error("?"), "5 FILE: is of no known format; " + read);
   EXPECT_EQ(error(""), "5 FILE: is of no known format; " + read);
   EXPECT_EQ(error("PK\x03\x04...."),
@@ -70,8 +70,8 @@ TEST_F(FormatChoice, WritesByTheEnding) {
   const std::string path = Path("out.bin");
   EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, {}, {}); }),
             "5 " + path +
-                ": the output's format is not known by its ending; .safetensors, .npy, .npz and "
-                ".pb are written");
+                ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb "
+                "and .onnx are written");
   EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, {}, {}); }),
             ErrorOf([&] { CreateTensorFile(path, {}, {}); }));
   CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Makes the virtual environment of these tests, with the versions of requirements.txt.
+"""Makes a virtual environment of these tests, with the versions of a list of requirements.
+
+    make_environment.py FOLDER [REQUIREMENTS]     (requirements.txt)
 
 It stands in the cache folder under a name made of the list and of Python's version, so that every
 build shares it; the path given becomes a link to it. Needs PyPI only where it is not made yet.
@@ -33,7 +35,8 @@ def make(folder, requirements):
 
 def main():
     link = pathlib.Path(sys.argv[1])
-    requirements = pathlib.Path(__file__).with_name("requirements.txt")
+    requirements = pathlib.Path(__file__).with_name(
+        sys.argv[2] if len(sys.argv) > 2 else "requirements.txt")
     made_from = requirements.read_bytes() + sys.version.encode() + sys.prefix.encode()
     cache = checkpoint.cache_folder()
     folder = cache / f"peers-{hashlib.sha256(made_from).hexdigest()[:16]}"
@@ -43,8 +46,8 @@ def main():
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not complete.is_file():
             if not make(folder, requirements):
-                print("NOT RUN: the outside opinions (numpy, ml_dtypes, onnx, onnxruntime, "
-                      "safetensors): pip could not install them from PyPI", file=sys.stderr)
+                print(f"NOT RUN: the outside opinions of {requirements.name}: pip could not install "
+                      "them from PyPI", file=sys.stderr)
                 return 1
             complete.touch()
     if link.is_symlink():

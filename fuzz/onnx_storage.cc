@@ -1,0 +1,114 @@
+// Fuzzes the writing of models: every tensor that may be is stored as float16 or float8e5m2. What
+// is laid out must be a model again, of the same tensors in their new types.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "demand.h"
+#include "io/onnx_tensors.h"
+#include "onnx/storage_layout.h"
+#include "onnx/storage_model.h"
+
+namespace {
+
+namespace io = tensorcast::io;
+namespace onnx = tensorcast::onnx;
+using tensorcast::DataType;
+
+constexpr std::uint64_t kMostBytes = 1 << 22;  // of a model that is put together
+
+class MemorySource final : public io::ByteSource {
+ public:
+  explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
+  const std::string& path() const override { return path_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    Demand(offset <= bytes_.size() && out.size() <= bytes_.size() - offset,
+           "a read outside the file");
+    if (!out.empty()) std::memcpy(out.data(), bytes_.data() + offset, out.size());
+  }
+
+ private:
+  std::string bytes_;
+  std::string path_ = "x.onnx";
+};
+
+std::string Join(const std::string& source, const onnx::StorageLayout& layout) {
+  std::string bytes;
+  for (const onnx::ModelPiece& piece : layout.pieces) {
+    Demand(piece.at == bytes.size(), "a piece that does not follow the one before it");
+    if (piece.source) {
+      Demand(*piece.source <= source.size() && piece.size <= source.size() - *piece.source,
+             "a piece from outside the file");
+      bytes.append(source, *piece.source, piece.size);
+    } else if (piece.tensor) {
+      bytes.append(piece.size, '\0');
+    } else {
+      bytes += piece.bytes;
+    }
+  }
+  Demand(bytes.size() == layout.model_bytes, "another size than was said");
+  return bytes;
+}
+
+// Chooses `to` for all that can have it; whether that is any.
+bool Choose(const io::OnnxTensorReader& model, DataType to, io::FileContents& contents) {
+  const onnx::StorageRules rules(model);
+  bool any = false;
+  for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+    io::TensorInfo& info = contents.tensors[i];
+    if (!rules.WhyNotStored(i, to).empty()) continue;
+    try {
+      rules.CheckType(i, to);
+    } catch (const io::Error&) {
+      continue;
+    }
+    info.type = to;
+    info.bytes = tensorcast::StorageBytes(to, info.elements).value();
+    any = true;
+  }
+  return any;
+}
+
+void Store(const std::string& bytes, DataType to) {
+  try {
+    const io::OnnxTensorReader model(std::make_unique<MemorySource>(bytes));
+    io::FileContents contents = model.contents();
+    if (!model.external_paths().empty()) return;
+    const bool any = Choose(model, to, contents);
+    const onnx::StorageLayout layout = onnx::LayOutStorage(model, contents, "x.data", true);
+    if (layout.model_bytes > kMostBytes) return;
+    const std::string stored = Join(bytes, layout);
+    Demand(any || stored == bytes, "other bytes, though nothing is stored in another type");
+    if (layout.has_data) return;  // it is not there to be read
+    try {
+      const io::OnnxTensorReader again(std::make_unique<MemorySource>(stored));
+      Demand(again.contents().tensors.size() == contents.tensors.size(), "other tensors");
+      for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+        const io::TensorInfo& got = again.contents().tensors[i];
+        const io::TensorInfo& want = contents.tensors[i];
+        Demand(got.type == want.type && got.shape == want.shape && got.bytes == want.bytes,
+               "another tensor");
+      }
+    } catch (const io::Error& error) {
+      // Names are longer than they were: only a limit may be in the way.
+      Demand(error.kind() == io::ErrorKind::kUnsupported, error.what());
+    }
+  } catch (const io::Error&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string bytes(reinterpret_cast<const char*>(data), size);
+  Store(bytes, DataType::kFloat16);
+  Store(bytes, DataType::kFloat8E5M2);
+  return 0;
+}

@@ -1,0 +1,163 @@
+// ONNX models made of Cast and CastLike: load one, run it, or store its weights in a narrower type.
+// The C++20 interface; onnx.h is the same for C. docs/onnx.md says which opset means what.
+//
+//   tensorcast::onnx::Model model;
+//   std::string error;
+//   if (!tensorcast::onnx::Model::Load("casts.onnx", {}, &model, &error).ok()) ...error...
+//   tensorcast::onnx::Outputs outputs;
+//   auto status = model.Run(inputs, {}, &outputs, &error);  // inputs: one TensorView per input
+//
+// Nothing here throws or logs. A function that fails says in `error`, where one is given, what is
+// wrong, where and what to do, in one line; texts from a file are escaped.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_ONNX_HPP_
+#define TENSORCAST_ONNX_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::onnx {
+
+// Where an operator's text and the stored official tests of the same opset contradict each other:
+// Inf to the float8 FNUZ types at opsets 19 to 23 (docs/semantics.md).
+enum class Contradictions : std::int32_t { kText = 0, kTests = 1 };
+
+struct LoadOptions {
+  Contradictions contradictions = Contradictions::kText;
+  Target target = Target::kBest;
+};
+
+// A tensor in memory, not owned.
+struct TensorView {
+  DataType type = DataType::kUndefined;
+  std::span<const std::uint64_t> shape;  // in elements; empty for a scalar
+  std::span<const std::byte> data;       // StorageBytes(type, elements), packed; not of kString
+  Strings strings;                       // of kString
+};
+
+// What a model says of an input or an output.
+struct ValueInfo {
+  std::string name;
+  DataType type = DataType::kUndefined;
+  bool has_shape = false;
+  // Of each dimension its size, or nothing where it is symbolic. Sizes are not enforced.
+  std::vector<std::optional<std::uint64_t>> shape;
+  bool has_default = false;  // an input with an initializer of its name: it need not be given
+};
+
+// What one node took.
+struct NodeProfile {
+  std::string node;  // its name, or its first output's
+  std::string op_type;
+  DataType from = DataType::kUndefined;
+  DataType to = DataType::kUndefined;
+  double seconds = 0;
+  std::uint64_t bytes_read = 0;  // 0 where only a view was made (Identity)
+  std::uint64_t bytes_written = 0;
+};
+
+struct ModelRun {
+  Executor* executor = nullptr;  // none: the calling thread alone
+  std::vector<NodeProfile>* profile = nullptr;
+  const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with kInterrupted
+};
+
+// The results of a run, by the model's outputs. An output that is an input or an initializer
+// unchanged is a view of it: the inputs' buffers and the model must live as long as it is used.
+class TENSORCAST_API Outputs {
+ public:
+  Outputs();
+  Outputs(Outputs&&) noexcept;
+  Outputs& operator=(Outputs&&) noexcept;
+  ~Outputs();
+  std::size_t size() const;
+  const TensorView& operator[](std::size_t index) const;
+
+  struct State;  // internal
+  std::unique_ptr<State> state;
+};
+
+// A loaded model. Loading checks every node: a model that loads fails in Run only for its inputs, a
+// text that is no number, or for want of memory. Any number of threads may run one at once.
+class TENSORCAST_API Model {
+ public:
+  Model();
+  Model(Model&&) noexcept;
+  Model& operator=(Model&&) noexcept;
+  ~Model();
+
+  // Codes: kFileError (missing, unreadable), kBadFile (no model, or one that breaks its opset's
+  // rules), kUnsupportedFile (a node other than Cast, CastLike, Identity, Constant and the model's
+  // own functions of these), kOutOfMemory, kTargetUnavailable.
+  static Status Load(const std::string& path, const LoadOptions& options, Model* model,
+                     std::string* error = nullptr);
+  // The same of a ModelProto in memory, which must live as long as the model. External data is
+  // refused: there is no directory to find it in.
+  static Status Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
+                      std::string* error = nullptr);
+
+  std::span<const ValueInfo> inputs() const;  // with those that have a default
+  std::span<const ValueInfo> outputs() const;
+  std::optional<std::size_t> FindInput(std::string_view name) const;
+  std::optional<std::size_t> FindOutput(std::string_view name) const;
+  std::int64_t opset() const;  // of ai.onnx
+
+  // Runs the model on one view per input; a view of type kUndefined takes the input's default.
+  // Codes: kBadInput (a wrong number of inputs, another type than the model declares, data of
+  // another size than its shape says, no default), kNotANumber, kNotAnInteger, kOutOfMemory,
+  // kInterrupted. What `outputs` held before is let go, after a failure too; its memory is used
+  // again where it fits, and the inputs may be views of it.
+  Status Run(std::span<const TensorView> inputs, const ModelRun& run, Outputs* outputs,
+             std::string* error = nullptr) const;
+
+  struct State;  // internal
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// ------------------------------------------------------------------------- storage only
+
+// Asked of each tensor of a model: the type it is to be stored in, or kUndefined to leave it.
+using ChooseStorage =
+    std::function<DataType(std::string_view name, DataType type, std::span<const std::uint64_t>)>;
+
+struct StorageOptions {
+  CastOptions cast;
+  bool overwrite = false;        // replace an existing output
+  Executor* executor = nullptr;  // none: the calling thread alone
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+// What became of one tensor.
+struct StoredTensor {
+  std::string name;
+  DataType from = DataType::kUndefined;
+  DataType to = DataType::kUndefined;  // kUndefined: left alone
+  std::string reason;                  // why, where `choose` named a type and it was left alone
+  LossReport loss;                     // of the cast to `to`
+};
+
+// Writes a model in which the chosen tensors are stored in another type and one Cast each brings
+// them back, so that the graph's types do not change. `choose` is asked once for each initializer
+// and Constant. Nothing stands under `output` unless it is complete. Codes: as Load, and kBadInput
+// (the model's opset has no such type; the output exists or is the input), kInterrupted.
+TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string& output,
+                                     const ChooseStorage& choose, const StorageOptions& options,
+                                     std::vector<StoredTensor>* tensors,
+                                     std::string* error = nullptr);
+
+}  // namespace tensorcast::onnx
+
+#endif  // TENSORCAST_ONNX_HPP_

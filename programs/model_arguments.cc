@@ -1,0 +1,27 @@
+// --contradictions.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "model_arguments.h"
+
+#include <fmt/format.h>
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::tool {
+
+void AddContradictionsFlag(CLI::App& command, std::string& value) {
+  command
+      .add_option(
+          "--contradictions", value,
+          "Inf to float8 FNUZ at opsets 19 to 23: as the operator's text or the tests (text)")
+      ->type_name("text|tests");
+}
+
+onnx::Contradictions ParseContradictions(const std::string& value) {
+  if (value == "text") return onnx::Contradictions::kText;
+  if (value == "tests") return onnx::Contradictions::kTests;
+  throw io::Error(io::ErrorKind::kArguments,
+                  fmt::format("--contradictions: '{}' is none of text, tests", io::Escape(value)));
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,53 @@
+// Asks src/onnx what may be stored.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "model_storage.h"
+
+#include <cctype>
+#include <filesystem>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "onnx/storage_model.h"
+
+namespace tensorcast::tool {
+
+const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader,
+                                         const std::string& output) {
+  std::string ending = std::filesystem::path(output).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (ending != ".onnx") return nullptr;
+  const auto* const model = dynamic_cast<const io::OnnxTensorReader*>(&reader);
+  if (model == nullptr) {
+    throw io::Error(io::ErrorKind::kUnsupported,
+                    fmt::format("{}: a model is written from a model only: tensors alone have no "
+                                "graph; write a .safetensors, .npz, .npy or .pb file",
+                                io::Escape(output)));
+  }
+  return model;
+}
+
+void LeaveUnstorable(const io::OnnxTensorReader& model, std::vector<Decision>& decisions) {
+  const onnx::StorageRules rules(model);
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    Decision& decision = decisions[i];
+    if (decision.to == DataType::kUndefined) continue;
+    if (std::string why = rules.WhyNotStored(i, decision.to); !why.empty()) {
+      decision = {DataType::kUndefined, std::move(why)};
+    } else {
+      rules.CheckType(i, decision.to);
+    }
+  }
+}
+
+std::vector<std::string> InputFiles(const io::TensorReader& reader, const std::string& path) {
+  std::vector<std::string> paths{path};
+  if (const auto* const model = dynamic_cast<const io::OnnxTensorReader*>(&reader)) {
+    for (std::string& data : model->external_paths()) paths.push_back(std::move(data));
+  }
+  return paths;
+}
+
+}  // namespace tensorcast::tool

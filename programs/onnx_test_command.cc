@@ -1,0 +1,162 @@
+// tensorcast onnx-test: the official node tests of Cast and CastLike, in folders as ONNX stores
+// them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "held_tensor.h"
+#include "io/error_text.h"
+#include "io/tensor_file.h"
+#include "loss_json.h"
+#include "model_arguments.h"
+#include "node_test.h"
+#include "terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using io::Error;
+using io::ErrorKind;
+
+struct OnnxTestFlags {
+  std::vector<std::string> directories;
+  std::string contradictions = "text";
+  bool json = false;
+  bool verbose = false;
+};
+
+constexpr const char* kDescription =
+    R"(Run ONNX's node tests of Cast and CastLike.
+
+Examples:
+  tensorcast onnx-test onnx/backend/test/data/node
+  tensorcast onnx-test data/node --contradictions tests -v
+
+A test is a folder with model.onnx and test_data_set_*, found at any depth; those of other operators
+are passed over. Results are compared as ONNX does: the same type and shape, numbers within 1e-7 and
+a thousandth, NaN as NaN, strings exactly. The table lists what fails, what cannot be used (its data
+files break the format), and what passes but differs in bits, with the reason; -v lists all. A bfloat16
+that is stored as uint16, as up to ONNX 1.18, is compared as that. Exit codes: 0 all that can be used
+pass; 1 some fail; 2 no test was found; 4 the system.
+)";
+
+// Folders with a model and data sets, in the order of their names.
+std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
+  std::vector<fs::path> tests;
+  for (const std::string& directory : directories) {
+    std::error_code failed;
+    if (!fs::is_directory(directory, failed)) {
+      throw Error(ErrorKind::kSystem,
+                  fmt::format("{}: {}", io::PathText(directory),
+                              failed ? failed.message() : std::string("is no directory")));
+    }
+    const auto take = [&](const fs::path& folder) {
+      if (fs::is_regular_file(folder / "model.onnx")) tests.push_back(folder);
+    };
+    take(directory);
+    // Links are not followed: a loop of them would not end.
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
+      if (!entry.is_symlink() && entry.is_directory()) take(entry.path());
+    }
+  }
+  std::sort(tests.begin(), tests.end());
+  tests.erase(std::unique(tests.begin(), tests.end()), tests.end());
+  return tests;
+}
+
+std::string_view OutcomeText(const NodeTestResult& result) {
+  switch (result.outcome) {
+    case NodeTestResult::Outcome::kPass:
+      return result.detail.empty() ? "pass" : "pass, bits differ";
+    case NodeTestResult::Outcome::kFail: return "FAIL";
+    case NodeTestResult::Outcome::kUnusable: return "unusable";
+  }
+  return "";
+}
+
+int OnnxTest(const OnnxTestFlags& flags) {
+  const onnx::Contradictions contradictions = ParseContradictions(flags.contradictions);
+  std::vector<NodeTestResult> results;
+  std::uint64_t others = 0;
+  for (const fs::path& folder : FindTests(flags.directories)) {
+    if (!RunNodeTest(folder, contradictions, results)) ++others;
+  }
+  if (results.empty()) {
+    throw Error(
+        ErrorKind::kArguments,
+        fmt::format("no test of Cast or CastLike was found ({} of other operators); expected "
+                    "folders with model.onnx and test_data_set_0",
+                    others));
+  }
+  const bool colour = UsesColour(stdout);
+  std::uint64_t passed = 0, unusable = 0, failed = 0, differ = 0;
+  std::string text;
+  Json list = Json::array();
+  for (const NodeTestResult& result : results) {
+    using Outcome = NodeTestResult::Outcome;
+    passed += result.outcome == Outcome::kPass ? 1 : 0;
+    unusable += result.outcome == Outcome::kUnusable ? 1 : 0;
+    failed += result.outcome == Outcome::kFail ? 1 : 0;
+    differ += result.outcome == Outcome::kPass && !result.detail.empty() ? 1 : 0;
+    if (flags.json) {
+      list.push_back({{"test", result.test},
+                      {"opset", result.opset},
+                      {"result", result.outcome == Outcome::kPass   ? "pass"
+                                 : result.outcome == Outcome::kFail ? "fail"
+                                                                    : "unusable"},
+                      {"bits_differ", result.outcome == Outcome::kPass && !result.detail.empty()},
+                      {"why", result.detail}});
+    } else if (flags.verbose || !result.detail.empty()) {
+      // Not shortened to a terminal's width: the names are what one looks for.
+      text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
+                                 io::Escape(result.test)),
+                     result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
+      if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
+    }
+  }
+  if (flags.json) {
+    Json json;
+    json["schema_version"] = kJsonSchemaVersion;
+    json["command"] = "onnx-test";
+    json["contradictions"] = flags.contradictions;
+    json["tests"] = std::move(list);
+    json["passed"] = passed;
+    json["failed"] = failed;
+    json["unusable"] = unusable;
+    json["bits_differ"] = differ;
+    json["of_other_operators"] = others;
+    std::fputs(JsonText(json).c_str(), stdout);
+  } else {
+    if (!text.empty()) text += '\n';
+    if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
+    if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
+    text += fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable);
+    std::fputs(text.c_str(), stdout);
+  }
+  return failed == 0 ? kExitDone : kExitLimitCrossed;
+}
+
+}  // namespace
+
+void AddOnnxTestCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<OnnxTestFlags>();
+  CLI::App* command = app.add_subcommand("onnx-test", kDescription);
+  command->add_option("DIR", flags->directories, "Folders of tests")->type_name("DIR")->required();
+  AddContradictionsFlag(*command, flags->contradictions);
+  command->add_flag("--json", flags->json, "As JSON");
+  command->add_flag("-v,--verbose", flags->verbose, "List every test");
+  command->callback([flags, &run] { run = [flags] { return OnnxTest(*flags); }; });
+}
+
+}  // namespace tensorcast::tool

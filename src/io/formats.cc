@@ -1,0 +1,145 @@
+// The table of file formats, and the choice among them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/tensor_file.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "io/error_text.h"
+#include "io/npy.h"
+#include "io/npz.h"
+#include "io/onnx_tensors.h"
+#include "io/safetensors.h"
+#include "io/system.h"
+#include "io/tensor_proto.h"
+
+namespace tensorcast::io {
+namespace {
+
+// One row per format; docs/adding_a_format.md says what each function owes.
+struct Format {
+  std::string_view ending;
+  bool (*looks_like)(std::span<const std::byte> head);
+  std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
+                                        const OpenOptions& options);
+  std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
+                                          const CreateOptions& options);
+  std::uint64_t (*check)(const std::string& path, const FileContents& contents,
+                         const CreateOptions& options);
+};
+
+constexpr Format kFormats[] = {
+    {".safetensors", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors, CheckSafetensors},
+    {".npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
+    {".npz", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
+    {".pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
+    // Models are written by src/onnx, from models.
+    {".onnx", LooksLikeOnnxModel, OpenOnnxModel, nullptr, nullptr},
+};
+
+constexpr std::size_t kHeadBytes = 16;
+
+// Formats that are recognised only to say that they are not read.
+struct Stranger {
+  std::string_view magic;
+  std::string_view name;
+};
+
+constexpr Stranger kStrangers[] = {
+    {"\x80\x02", "a pickle"},
+    {"\x80\x04", "a pickle"},
+    {"GGUF", "a GGUF file"},
+    {"\x89HDF", "an HDF5 file"},
+    {"\x1F\x8B", "a gzip file"},
+    {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
+};
+
+bool EndsWith(std::string_view path, std::string_view ending) {
+  if (path.size() < ending.size()) return false;
+  path.remove_prefix(path.size() - ending.size());
+  return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
+
+const Format* FindByEnding(std::string_view path) {
+  const auto* const format =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& row) { return EndsWith(path, row.ending); });
+  return format == std::end(kFormats) ? nullptr : format;
+}
+
+std::string Endings() {
+  std::string text;
+  for (const Format& format : kFormats) {
+    const bool is_last = &format == std::end(kFormats) - 1;
+    text += (text.empty() ? "" : is_last ? " and " : ", ") + std::string(format.ending);
+  }
+  return text;
+}
+
+const Format& OutputFormat(const std::string& path) {
+  const Format* const format = FindByEnding(path);
+  if (format == nullptr) {
+    throw Error(ErrorKind::kUnsupported, PathText(path) + ": the output's format is not known by " +
+                                             "its ending; " + Endings() + " are written");
+  }
+  if (format->create == nullptr) {
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) +
+                    ": a model is written from a model only: tensors alone have no "
+                    "graph; write a .safetensors, .npz, .npy or .pb file");
+  }
+  return *format;
+}
+
+}  // namespace
+
+std::vector<std::string_view> FormatEndings() {
+  std::vector<std::string_view> endings;
+  for (const Format& format : kFormats) endings.push_back(format.ending);
+  return endings;
+}
+
+std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
+  return OpenTensorSource(std::make_unique<InputFile>(path), options);
+}
+
+std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
+                                               const OpenOptions& options) {
+  std::array<std::byte, kHeadBytes> bytes{};
+  const auto head = std::span(bytes).first(
+      static_cast<std::size_t>(std::min<std::uint64_t>(source->size(), kHeadBytes)));
+  source->Read(0, head);
+  for (const Format& format : kFormats) {
+    if (format.looks_like(head)) return format.open(std::move(source), options);
+  }
+  const std::string path = source->path();
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  for (const Stranger& stranger : kStrangers) {
+    if (text.starts_with(stranger.magic)) {
+      throw Error(ErrorKind::kUnsupported, PathText(path) + ": is " + std::string(stranger.name) +
+                                               "; " + Endings() + " files are read");
+    }
+  }
+  // The format's own reader says best what is wrong with a file that only has its name.
+  if (const Format* const format = FindByEnding(path)) {
+    return format->open(std::move(source), options);
+  }
+  throw Error(ErrorKind::kUnsupported,
+              PathText(path) + ": is of no known format; " + Endings() + " files are read");
+}
+
+std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
+                                               const CreateOptions& options) {
+  return OutputFormat(path).create(path, std::move(contents), options);
+}
+
+std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
+                              const CreateOptions& options) {
+  return OutputFormat(path).check(path, contents, options);
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,228 @@
+// Reads what a Cast or CastLike node asks for.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/cast_operator.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "io/error_text.h"
+#include "onnx/cast_versions.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::ErrorKind;
+using io::OnnxAttribute;
+using io::OnnxAttributeType;
+using io::Quoted;
+
+bool EqualWithoutCase(std::string_view a, std::string_view b) {
+  const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(),
+                                            [&](char x, char y) { return upper(x) == upper(y); });
+}
+
+// One node against one version of its operator.
+class CastNode {
+ public:
+  CastNode(const NodePlace& place, std::span<const NodeAttribute> attributes, std::int64_t opset,
+           const CastVersion* version, std::int64_t first_opset)
+      : place_(place), attributes_(attributes), opset_(opset) {
+    if (version == nullptr) {
+      Fail("does not exist at opset " + std::to_string(opset) + "; it came with opset " +
+           std::to_string(first_opset) + ": upgrade the model with onnx.version_converter");
+    }
+    version_ = version;
+  }
+
+  // "Cast-13".
+  std::string Operator() const {
+    return place_.node.op_type + '-' + std::to_string(version_->since);
+  }
+
+  [[noreturn]] void Fail(const std::string& why) const {
+    FailNode(place_, ErrorKind::kContents, why);
+  }
+
+  void CheckInputType(std::string_view what, DataType type) const {
+    if (AllowsType(*version_, type)) return;
+    Fail("has the " + std::string(what) + " of type " + std::string(TypeName(type)) +
+         ", which its opset does not cast; " + Legal(type));
+  }
+
+  void CheckAttributes(bool has_to) const {
+    for (std::size_t i = 0; i < attributes_.size(); ++i) {
+      const std::string_view name = attributes_[i].name;
+      // A node has at most three that are legal, so the loops end soon.
+      for (std::size_t j = 0; j < i; ++j) {
+        if (attributes_[j].name == name) Fail("has the attribute " + Quoted(name) + " twice");
+      }
+      if (has_to && name == "to") continue;
+      if (version_->has_saturate && name == "saturate") continue;
+      if (version_->has_round_mode && name == "round_mode") continue;
+      Fail("has the attribute " + Quoted(name) + ValueText(*attributes_[i].value) + ", which " +
+           Operator() + " does not have; " + Whose(name, has_to));
+    }
+  }
+
+  DataType To() const {
+    const OnnxAttribute* const to = Find("to");
+    if (to == nullptr) Fail("has no attribute \"to\": the type to cast to; " + Legal({}));
+    if (to->type == OnnxAttributeType::kString && opset_ <= version_->last_text_opset) {
+      return ToOfText(io::AttributeString(place_.source, *to));
+    }
+    if (to->type != OnnxAttributeType::kInt || !version_->to_is_int) {
+      Fail("has the attribute \"to\"" + ValueText(*to) + ", " + AttributeTypeText(to->type) +
+           "; that of " + Operator() + " is " +
+           (version_->to_is_int ? "an INT, the number of a type" : "a STRING, a type's name"));
+    }
+    const auto type =
+        to->i >= 0 && to->i <= INT32_MAX ? static_cast<DataType>(to->i) : DataType::kUndefined;
+    if (!AllowsType(*version_, type)) RefuseTo(std::to_string(to->i), to->i, type);
+    return type;
+  }
+
+  void ReadOptions(CastOptions& options) const {
+    if (const OnnxAttribute* const saturate = Find("saturate")) {
+      if (saturate->type != OnnxAttributeType::kInt) {
+        Fail("has the attribute \"saturate\"" + ValueText(*saturate) + ", " +
+             AttributeTypeText(saturate->type) + "; it is an INT, 0 or 1");
+      }
+      options.saturate = saturate->i != 0 ? Saturate::kTrue : Saturate::kFalse;
+    }
+    if (const OnnxAttribute* const mode = Find("round_mode")) {
+      if (mode->type != OnnxAttributeType::kString) {
+        Fail("has the attribute \"round_mode\"" + ValueText(*mode) + ", " +
+             AttributeTypeText(mode->type) + "; it is a STRING: up, down or nearest");
+      }
+      const std::string text = io::AttributeString(place_.source, *mode);
+      if (text == "up") {
+        options.round_mode = RoundMode::kUp;
+      } else if (text == "down") {
+        options.round_mode = RoundMode::kDown;
+      } else if (text == "nearest") {
+        options.round_mode = RoundMode::kNearest;
+      } else {
+        Fail("has the attribute \"round_mode\" = " + Quoted(text) +
+             "; expected up, down or nearest, in lower case");
+      }
+    }
+  }
+
+ private:
+  const OnnxAttribute* Find(std::string_view name) const {
+    const auto found = std::find_if(attributes_.begin(), attributes_.end(),
+                                    [&](const NodeAttribute& a) { return a.name == name; });
+    return found == attributes_.end() ? nullptr : found->value;
+  }
+
+  DataType ToOfText(const std::string& text) const {
+    for (const TypeInfo& info : Types()) {
+      if (!EqualWithoutCase(text, info.onnx_name)) continue;
+      if (AllowsType(*version_, info.type)) return info.type;
+      RefuseTo(Quoted(text), static_cast<std::int64_t>(info.type), info.type);
+    }
+    RefuseTo(Quoted(text), -1, DataType::kUndefined);
+  }
+
+  // `number`: ONNX's, of a type that is none of ours too.
+  [[noreturn]] void RefuseTo(const std::string& value, std::int64_t number, DataType type) const {
+    std::string what = ", which is no type";
+    if (const TypeInfo* const info = FindType(type)) {
+      what = " (" + std::string(info->onnx_name) + ")";
+    } else if (number == 0) {
+      what = " (UNDEFINED)";
+    } else if (number == 14 || number == 15) {
+      what = number == 14 ? " (COMPLEX64)" : " (COMPLEX128)";
+    }
+    Fail("has the attribute \"to\" = " + value + what + "; " + Legal(type));
+  }
+
+  // What is legal, and for a type that a later version has, what to do.
+  std::string Legal(DataType type) const {
+    std::string text =
+        Operator() + " at opset " + std::to_string(opset_) + " casts " + TypesText(*version_);
+    const std::int64_t first = FirstOpsetOf(type);
+    if (first > opset_ && (place_.node.op_type == "Cast" || first <= 25)) {
+      text += "; " + std::string(TypeName(type)) + " needs opset " + std::to_string(first) +
+              ": upgrade the model with onnx.version_converter";
+    }
+    return text;
+  }
+
+  std::string Whose(std::string_view name, bool has_to) const {
+    if (name == "saturate") return "it came with opset 19";
+    if (name == "round_mode") return "it came with opset 24";
+    if (!has_to && !version_->has_saturate) return "it has no attributes";
+    std::string text = "it has ";
+    if (has_to) text += "\"to\"";
+    if (version_->has_saturate) text += std::string(has_to ? ", " : "") + "\"saturate\"";
+    if (version_->has_round_mode) text += ", \"round_mode\"";
+    return text;
+  }
+
+  // " = 7", for an attribute whose value fits a message.
+  std::string ValueText(const OnnxAttribute& attribute) const {
+    switch (attribute.type) {
+      case OnnxAttributeType::kInt: return " = " + std::to_string(attribute.i);
+      case OnnxAttributeType::kFloat: return " = " + std::to_string(attribute.f);
+      case OnnxAttributeType::kString:
+        return " = " + Quoted(io::AttributeString(place_.source, attribute));
+      default: return {};
+    }
+  }
+
+  const NodePlace& place_;
+  std::span<const NodeAttribute> attributes_;
+  std::int64_t opset_;
+  const CastVersion* version_ = nullptr;
+};
+
+}  // namespace
+
+void FailNode(const NodePlace& place, ErrorKind kind, const std::string& why) {
+  std::string text = io::PathText(place.source.path()) + ": " + io::NodeText(place.node) + " (" +
+                     io::Escape(place.node.op_type.substr(0, 120));
+  if (place.function != nullptr) text += ", in the function " + Quoted(place.function->name);
+  if (place.caller != nullptr) text += " called by " + io::NodeText(place.caller->node);
+  throw io::Error(kind, text + ") " + why);
+}
+
+std::string AttributeTypeText(OnnxAttributeType type) {
+  constexpr std::array<std::string_view, 15> kNames = {
+      "without a value", "a FLOAT",         "an INT",         "a STRING",     "a TENSOR",
+      "a GRAPH",         "FLOATS",          "INTS",           "STRINGS",      "TENSORS",
+      "GRAPHS",          "a SPARSE_TENSOR", "SPARSE_TENSORS", "a TYPE_PROTO", "TYPE_PROTOS"};
+  const auto index = static_cast<std::size_t>(type);
+  return index < kNames.size() ? std::string(kNames[index])
+                               : "of the unknown type " + std::to_string(index);
+}
+
+CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attributes,
+                     std::int64_t opset, DataType from, Contradictions contradictions) {
+  const CastNode node(place, attributes, opset, FindCastVersion(opset), 1);
+  node.CheckAttributes(true);
+  CastRequest request;
+  request.to = node.To();
+  node.CheckInputType("input", from);
+  request.options = OptionsOfOpset(opset, request.to, contradictions);
+  node.ReadOptions(request.options);
+  return request;
+}
+
+CastRequest ReadCastLike(const NodePlace& place, std::span<const NodeAttribute> attributes,
+                         std::int64_t opset, DataType from, DataType like,
+                         Contradictions contradictions) {
+  const CastNode node(place, attributes, opset, FindCastLikeVersion(opset), 15);
+  node.CheckAttributes(false);
+  node.CheckInputType("first input", from);
+  node.CheckInputType("second input", like);
+  CastRequest request{like, OptionsOfOpset(opset, like, contradictions)};
+  node.ReadOptions(request.options);
+  return request;
+}
+
+}  // namespace tensorcast::onnx

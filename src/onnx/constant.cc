@@ -1,0 +1,180 @@
+// Reads the values that stand in a model.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/constant.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "io/error_text.h"
+#include "io/shape.h"
+#include "io/tensor_proto_values.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::ErrorKind;
+using io::OnnxAttributeType;
+
+std::span<std::byte> Allocate(std::uint64_t bytes, Constant& constant) {
+  constant.owned = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
+  const std::span<std::byte> data(constant.owned.get(), static_cast<std::size_t>(bytes));
+  constant.data = data;
+  return data;
+}
+
+// Pad bits of the last byte may hold anything in a file; results have them clean.
+void CleanPadBits(DataType type, std::uint64_t elements, std::span<std::byte> data) {
+  const std::uint64_t used = elements % 8 * static_cast<std::uint64_t>(FindType(type)->bits) % 8;
+  if (used != 0) data.back() &= static_cast<std::byte>((1u << used) - 1);
+}
+
+template <class Element> void TakeNumbers(std::span<const Element> values, Constant& constant) {
+  const auto bytes = std::as_bytes(values);
+  constant.type = kDataTypeOf<Element>;
+  constant.elements = values.size();
+  std::copy(bytes.begin(), bytes.end(), Allocate(bytes.size(), constant).begin());
+}
+
+struct PlainRow {
+  std::string_view name;
+  OnnxAttributeType type;
+  bool is_list;
+};
+
+constexpr PlainRow kPlain[] = {
+    {"value_float", OnnxAttributeType::kFloat, false},
+    {"value_floats", OnnxAttributeType::kFloats, true},
+    {"value_int", OnnxAttributeType::kInt, false},
+    {"value_ints", OnnxAttributeType::kInts, true},
+    {"value_string", OnnxAttributeType::kString, false},
+    {"value_strings", OnnxAttributeType::kStrings, true},
+};
+
+const PlainRow* FindPlain(std::string_view name) {
+  const auto* const row = std::find_if(std::begin(kPlain), std::end(kPlain),
+                                       [&](const PlainRow& r) { return r.name == name; });
+  return row == std::end(kPlain) ? nullptr : row;
+}
+
+void AppendText(const io::ByteSource& source, const io::WireField& field, io::StringPiece& texts) {
+  const std::size_t before = texts.bytes.size();
+  texts.bytes.resize(before + static_cast<std::size_t>(field.size()));
+  source.Read(field.begin, std::as_writable_bytes(std::span(texts.bytes).subspan(before)));
+  texts.offsets.push_back(texts.bytes.size());
+}
+
+}  // namespace
+
+DataType TypeOfNumber(std::uint64_t number) {
+  if (number > INT32_MAX) return DataType::kUndefined;
+  const auto type = static_cast<DataType>(number);
+  return FindType(type) == nullptr ? DataType::kUndefined : type;
+}
+
+TensorView Constant::view() const {
+  TensorView view;
+  view.type = type;
+  view.shape = shape;
+  if (type == DataType::kString) {
+    view.strings = texts.view();
+  } else {
+    view.data = data;
+  }
+  return view;
+}
+
+ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory)
+    : source_(source), memory_(memory) {
+  if (memory.data() == nullptr) files_.emplace(source.path());
+}
+
+Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
+  const auto fail = [&](ErrorKind kind, const std::string& why) {
+    io::FailTensorProto(source_, message, kind, why);
+  };
+  Constant constant;
+  constant.type = type;
+  constant.shape = message.dims;
+  const auto elements = io::CheckedProduct(message.dims);
+  if (!elements || (type != DataType::kString && !StorageBytes(type, *elements))) {
+    fail(ErrorKind::kContents, "has the shape " + io::ShapeText(message.dims) + " of " +
+                                   std::string(TypeName(type)) + ": more than 2^64 - 1 bits");
+  }
+  constant.elements = *elements;
+  if (message.is_segment) fail(ErrorKind::kUnsupported, "holds a segment of a tensor");
+  if (message.is_external) {
+    if (!files_) {
+      fail(
+          ErrorKind::kUnsupported,
+          "has external data, which a model in memory has no directory for; load it from its file");
+    }
+    const io::ExternalRange range = io::FindExternalValues(
+        *files_, source_, message, StorageBytes(type, *elements).value_or(0));
+    const std::span<std::byte> data = Allocate(range.bytes, constant);
+    range.file->Read(range.begin, data);
+    CleanPadBits(type, *elements, data);
+    return constant;
+  }
+  const io::TensorProtoValues values(source_, message, type, *elements, spool_);
+  if (type == DataType::kString) {
+    for (std::uint64_t done = 0; done < *elements;) {
+      const io::StringPiece piece = values.ReadStrings(done, *elements - done);
+      for (std::uint64_t i = 0; i < piece.view().size(); ++i) {
+        constant.texts.Append(piece.view()[i]);
+      }
+      done += piece.view().size();
+    }
+    return constant;
+  }
+  if (const std::byte* const in_memory = InMemory(message, type, *elements)) {
+    constant.data = {in_memory, static_cast<std::size_t>(values.bytes())};
+    return constant;
+  }
+  const std::span<std::byte> data = Allocate(values.bytes(), constant);
+  values.Read(0, data);
+  CleanPadBits(type, *elements, data);
+  return constant;
+}
+
+// Where a tensor's values stand in the model's bytes as a result would have them: in one piece,
+// aligned, without pad bits.
+const std::byte* ConstantReader::InMemory(const io::TensorProtoMessage& message, DataType type,
+                                          std::uint64_t elements) const {
+  const bool is_one_piece =
+      message.values.number == io::kRawData && message.values.occurrences == 1;
+  const auto bits = static_cast<std::uint64_t>(FindType(type)->bits);
+  if (memory_.data() == nullptr || !is_one_piece || elements % 8 * bits % 8 != 0) return nullptr;
+  const std::byte* const begin = memory_.data() + message.values.begin;
+  const bool is_aligned = bits <= 8 || reinterpret_cast<std::uintptr_t>(begin) % (bits / 8) == 0;
+  return is_aligned ? begin : nullptr;
+}
+
+bool IsPlainConstant(std::string_view attribute) { return FindPlain(attribute) != nullptr; }
+
+bool ReadPlainConstant(const io::ByteSource& source, std::string_view name,
+                       const io::OnnxAttribute& attribute, Constant* constant) {
+  const PlainRow* const row = FindPlain(name);
+  if (row == nullptr || attribute.type != row->type) return false;
+  switch (row->type) {
+    case OnnxAttributeType::kFloat: TakeNumbers(std::span(&attribute.f, 1), *constant); break;
+    case OnnxAttributeType::kInt: TakeNumbers(std::span(&attribute.i, 1), *constant); break;
+    case OnnxAttributeType::kFloats: TakeNumbers(std::span(attribute.floats), *constant); break;
+    case OnnxAttributeType::kInts: TakeNumbers(std::span(attribute.ints), *constant); break;
+    default:
+      constant->type = DataType::kString;
+      if (row->is_list) {
+        for (const io::WireField& text : attribute.strings) {
+          AppendText(source, text, constant->texts);
+        }
+      } else {
+        AppendText(source, attribute.s, constant->texts);
+      }
+      constant->elements = constant->texts.view().size();
+  }
+  if (row->is_list) constant->shape = {constant->elements};
+  return true;
+}
+
+}  // namespace tensorcast::onnx

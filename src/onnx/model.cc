@@ -1,0 +1,133 @@
+// The C++ face of a loaded model: what is thrown inside becomes a status and a text here.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "io/error_text.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "onnx/program.h"
+#include "onnx/status_of_error.h"
+#include "tensorcast/onnx.hpp"
+
+namespace tensorcast::onnx {
+namespace {
+
+// A model's bytes in the caller's memory.
+class MemoryBytes final : public io::ByteSource {
+ public:
+  explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  const std::string& path() const override { return path_; }
+  std::uint64_t size() const override { return bytes_.size(); }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const auto part = bytes_.subspan(static_cast<std::size_t>(offset), out.size());
+    std::copy(part.begin(), part.end(), out.begin());
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+  std::string path_ = "the model";
+};
+
+std::optional<std::size_t> Find(std::span<const ValueInfo> values, std::string_view name) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const ValueInfo& value) { return value.name == name; });
+  if (found == values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - values.begin());
+}
+
+Status CheckOptions(const LoadOptions& options) {
+  if (options.contradictions != Contradictions::kText &&
+      options.contradictions != Contradictions::kTests) {
+    return Status(StatusCode::kInvalidOption);
+  }
+  CastPlan plan;
+  return CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, options.target);
+}
+
+}  // namespace
+
+struct Model::State {
+  Program program;
+};
+
+Outputs::Outputs() = default;
+Outputs::Outputs(Outputs&&) noexcept = default;
+Outputs& Outputs::operator=(Outputs&&) noexcept = default;
+Outputs::~Outputs() = default;
+
+std::size_t Outputs::size() const { return state == nullptr ? 0 : state->views.size(); }
+
+const TensorView& Outputs::operator[](std::size_t index) const { return state->views[index]; }
+
+Model::Model() = default;
+Model::Model(Model&&) noexcept = default;
+Model& Model::operator=(Model&&) noexcept = default;
+Model::~Model() = default;
+
+Status Model::Load(const std::string& path, const LoadOptions& options, Model* model,
+                   std::string* error) {
+  return Guarded(error, [&] {
+    if (const Status status = CheckOptions(options); !status.ok()) return status;
+    const io::InputFile file(path);
+    auto state = std::make_unique<State>(State{MakeProgram(file, {}, options)});
+    model->state_ = std::move(state);
+    return Status();
+  });
+}
+
+Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
+                    std::string* error) {
+  return Guarded(error, [&] {
+    if (const Status status = CheckOptions(options); !status.ok()) return status;
+    // An empty model may come with a null pointer, which would say that there is a file.
+    constexpr std::byte kNothing{};
+    const std::span<const std::byte> memory = bytes.empty() ? std::span(&kNothing, 0) : bytes;
+    auto state = std::make_unique<State>(State{MakeProgram(MemoryBytes(memory), memory, options)});
+    model->state_ = std::move(state);
+    return Status();
+  });
+}
+
+std::span<const ValueInfo> Model::inputs() const {
+  if (state_ == nullptr) return {};
+  return state_->program.inputs;
+}
+
+std::span<const ValueInfo> Model::outputs() const {
+  if (state_ == nullptr) return {};
+  return state_->program.outputs;
+}
+
+std::optional<std::size_t> Model::FindInput(std::string_view name) const {
+  return Find(inputs(), name);
+}
+
+std::optional<std::size_t> Model::FindOutput(std::string_view name) const {
+  return Find(outputs(), name);
+}
+
+std::int64_t Model::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }
+
+Status Model::Run(std::span<const TensorView> inputs, const ModelRun& run, Outputs* outputs,
+                  std::string* error) const {
+  return Guarded(error, [&] {
+    std::string text;
+    if (state_ == nullptr) throw io::Error(io::ErrorKind::kArguments, "no model is loaded");
+    // The inputs may be views of what `outputs` holds, so that lives to the end.
+    const std::unique_ptr<Outputs::State> old = std::move(outputs->state);
+    auto results = std::make_unique<Outputs::State>();
+    const Status status = RunProgram(state_->program, inputs, run, old.get(), *results, text);
+    if (status.ok()) {
+      outputs->state = std::move(results);
+    } else if (error != nullptr) {
+      *error = std::move(text);
+    }
+    return status;
+  });
+}
+
+}  // namespace tensorcast::onnx

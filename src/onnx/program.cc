@@ -1,0 +1,724 @@
+// Makes steps of a model's nodes: functions are inlined, types inferred, registers shared.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/program.h"
+
+#include <array>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "io/error_text.h"
+#include "io/tensor_file.h"
+#include "onnx/cast_operator.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::ErrorKind;
+using io::OnnxAttribute;
+using io::OnnxAttributeType;
+using io::OnnxFunction;
+using io::OnnxNode;
+using io::OnnxTensor;
+using io::Quoted;
+
+constexpr std::uint32_t kAbsent = UINT32_MAX;  // an optional input that a call does not give
+
+// A name's value, while the program is made.
+struct Value {
+  enum class Is : std::uint8_t { kInput, kConstant, kResult };
+  DataType type = DataType::kUndefined;  // of a constant: or one that is none of ours
+  Is is = Is::kInput;
+  std::uint32_t index = 0;            // of the input, constant or step
+  std::uint32_t last_read = kAbsent;  // the last step that reads it; kKept: it is a result
+};
+constexpr std::uint32_t kKept = UINT32_MAX - 1;
+
+// A constant that is read only where a step needs its values.
+struct PendingConstant {
+  const OnnxTensor* tensor = nullptr;  // none: it stands in Program::constants already
+  bool is_needed = false;
+};
+
+struct FunctionState {
+  bool is_open = false;                             // a call of it is being inlined
+  std::optional<std::uint32_t> first_name;          // of its nodes, in Program::names
+  std::unordered_set<std::string_view> attributes;  // those it takes
+};
+
+// The names of a graph, or of one call of a function.
+struct Scope {
+  const OnnxFunction* function = nullptr;  // none: the main graph
+  std::size_t function_index = 0;
+  const NodePlace* caller = nullptr;
+  std::size_t depth = 0;
+  std::optional<std::int64_t> opset;  // of ai.onnx
+  std::unordered_map<std::string_view, std::uint32_t> values;
+  std::unordered_map<std::string_view, const OnnxAttribute*> attributes;  // of the call
+};
+
+std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
+  const auto found = imports.find("");
+  return found == imports.end() ? std::nullopt : std::optional(found->second);
+}
+
+class ProgramMaker {
+ public:
+  ProgramMaker(const io::ByteSource& source, std::span<const std::byte> memory,
+               const LoadOptions& options)
+      : source_(source),
+        options_(options),
+        model_(io::ReadOnnxModel(source)),
+        reader_(source, memory) {}
+
+  Program Make() {
+    IndexFunctions();
+    const io::OnnxGraph& graph = model_.graphs.at(0);
+    Scope scope;
+    scope.opset = OpsetOf(model_.opset_imports);
+    program_.opset = scope.opset.value_or(0);
+    TakeInputs(graph, scope);
+    TakeInitializers(graph, scope);
+    main_names_ = AddNames(graph.nodes);
+    Inline(graph.nodes, main_names_, scope);
+    CheckDeclared(graph.value_infos, scope);
+    TakeOutputs(graph, scope);
+    ReadConstants();
+    AssignRegisters();
+    return std::move(program_);
+  }
+
+ private:
+  [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
+    throw io::Error(kind, io::PathText(source_.path()) + ": " + why);
+  }
+
+  // ------------------------------------------------------------------------ the graph's face
+
+  void IndexFunctions() {
+    functions_.resize(model_.functions.size());
+    for (std::size_t i = 0; i < model_.functions.size(); ++i) {
+      const OnnxFunction& function = model_.functions[i];
+      if (!function_index_.emplace(std::tie(function.domain, function.name, function.overload), i)
+               .second) {
+        Fail(ErrorKind::kContents, "has the function " + Quoted(function.name) + " of the domain " +
+                                       Quoted(function.domain) + " twice");
+      }
+      for (const std::string& name : function.attributes) functions_[i].attributes.insert(name);
+      for (const OnnxAttribute& attribute : function.default_attributes) {
+        functions_[i].attributes.insert(attribute.name);
+      }
+    }
+  }
+
+  ValueInfo Info(const io::OnnxValue& value, DataType type) const {
+    ValueInfo info;
+    info.name = value.name;
+    info.type = type;
+    info.has_shape = value.has_shape;
+    info.shape = value.shape;
+    return info;
+  }
+
+  void TakeInputs(const io::OnnxGraph& graph, Scope& scope) {
+    for (const io::OnnxValue& input : graph.inputs) {
+      const std::string what = "the input " + Quoted(input.name);
+      if (!input.has_type) Fail(ErrorKind::kContents, what + " has no type");
+      if (!input.is_tensor) {
+        Fail(ErrorKind::kUnsupported,
+             what + " is no tensor (a sequence, a map or an optional); only tensors are cast");
+      }
+      const DataType type = TypeOfNumber(input.elem_type);
+      if (input.elem_type == 0) Fail(ErrorKind::kContents, what + " has no element type");
+      if (type == DataType::kUndefined) {
+        Fail(ErrorKind::kUnsupported, what + " has the element type " +
+                                          std::to_string(input.elem_type) +
+                                          ", which is none that is cast");
+      }
+      const auto index = static_cast<std::uint32_t>(program_.inputs.size());
+      if (!Define(scope, input.name, AddValue({type, Value::Is::kInput, index}))) {
+        Fail(ErrorKind::kContents, what + " stands twice in the graph");
+      }
+      program_.inputs.push_back(Info(input, type));
+    }
+    input_defaults_.resize(program_.inputs.size(), kNoDefault);
+  }
+
+  void TakeInitializers(const io::OnnxGraph& graph, Scope& scope) {
+    std::unordered_set<std::string_view> seen;
+    for (const OnnxTensor& tensor : graph.initializers) {
+      const std::string& name = tensor.message.name;
+      if (!seen.insert(name).second) {
+        Fail(ErrorKind::kContents,
+             "the initializer " + Quoted(name) + " stands twice in the graph");
+      }
+      const std::uint32_t constant = AddConstant(tensor);
+      const DataType type = TypeOfNumber(tensor.message.data_type);
+      const auto found = scope.values.find(name);
+      if (found == scope.values.end()) {
+        Define(scope, name, AddValue({type, Value::Is::kConstant, constant}));
+        continue;
+      }
+      const std::uint32_t input = values_[found->second].index;
+      if (type != program_.inputs[input].type) {
+        Fail(ErrorKind::kContents,
+             "the initializer " + Quoted(name) + " is " + NumberText(tensor.message.data_type) +
+                 ", the input of its name " + std::string(TypeName(program_.inputs[input].type)));
+      }
+      program_.inputs[input].has_default = true;
+      input_defaults_[input] = constant;
+      pending_[constant].is_needed = true;
+    }
+  }
+
+  void CheckDeclared(std::span<const io::OnnxValue> infos, const Scope& scope) const {
+    for (const io::OnnxValue& info : infos) {
+      const auto found = scope.values.find(info.name);
+      if (found != scope.values.end()) CheckType(info, values_[found->second].type, "the value ");
+    }
+  }
+
+  void CheckType(const io::OnnxValue& info, DataType type, const char* what) const {
+    if (!info.has_type || (info.is_tensor && info.elem_type == 0)) return;
+    if (info.is_tensor && TypeOfNumber(info.elem_type) == type) return;
+    Fail(ErrorKind::kContents,
+         what + Quoted(info.name) + " is declared " +
+             (info.is_tensor ? NumberText(info.elem_type) : std::string("to be no tensor")) +
+             ", but its node gives " + std::string(TypeName(type)));
+  }
+
+  void TakeOutputs(const io::OnnxGraph& graph, const Scope& scope) {
+    std::unordered_set<std::string_view> seen;
+    for (const io::OnnxValue& output : graph.outputs) {
+      const std::string what = "the output " + Quoted(output.name);
+      if (!seen.insert(output.name).second) {
+        Fail(ErrorKind::kContents, what + " stands twice in the graph");
+      }
+      const auto found = scope.values.find(output.name);
+      if (found == scope.values.end()) {
+        Fail(graph.sparse_initializers != 0 ? ErrorKind::kUnsupported : ErrorKind::kContents,
+             what + " is given by no node" + SparseHint(scope));
+      }
+      Value& value = values_[found->second];
+      if (value.type == DataType::kUndefined) {
+        Fail(ErrorKind::kUnsupported, what + " is an initializer of a type that is none of ours");
+      }
+      CheckType(output, value.type, "the output ");
+      if (value.is == Value::Is::kConstant) pending_[value.index].is_needed = true;
+      value.last_read = kKept;
+      program_.outputs.push_back(Info(output, value.type));
+      output_values_.push_back(found->second);
+    }
+  }
+
+  // ------------------------------------------------------------------------ values and names
+
+  std::uint32_t AddValue(const Value& value) {
+    values_.push_back(value);
+    return static_cast<std::uint32_t>(values_.size() - 1);
+  }
+
+  std::uint32_t AddConstant(const OnnxTensor& tensor) {
+    program_.constants.emplace_back();
+    pending_.push_back({&tensor});
+    return static_cast<std::uint32_t>(pending_.size() - 1);
+  }
+
+  static bool Define(Scope& scope, std::string_view name, std::uint32_t value) {
+    return scope.values.emplace(name, value).second;
+  }
+
+  static std::string NumberText(std::uint64_t number) {
+    const DataType type = TypeOfNumber(number);
+    return type == DataType::kUndefined ? "of type " + std::to_string(number)
+                                        : std::string(TypeName(type));
+  }
+
+  // Counts what inlining makes, so that a small file cannot ask for a large program.
+  void Spend(const NodePlace& place, std::uint64_t things) {
+    spent_ += things;
+    if (spent_ <= kMostInlined) return;
+    FailNode(place, ErrorKind::kUnsupported,
+             "is one node too many: with its functions inlined the model has more than " +
+                 std::to_string(kMostInlined) + " nodes and names");
+  }
+
+  // What finding or keeping a name costs.
+  static std::uint64_t Cost(std::string_view name) { return 1 + name.size() / 64; }
+
+  std::uint32_t AddNames(std::span<const OnnxNode> nodes) {
+    const auto first = static_cast<std::uint32_t>(program_.names.size());
+    for (const OnnxNode& node : nodes) {
+      NodeName& name = program_.names.emplace_back();
+      name.is_output = node.name.empty();
+      name.text = !name.is_output        ? node.name
+                  : node.outputs.empty() ? std::string()
+                                         : node.outputs[0];
+    }
+    return first;
+  }
+
+  std::string SparseHint(const Scope& scope) const {
+    return scope.function == nullptr && model_.graphs[0].sparse_initializers != 0
+               ? "; sparse initializers are not read"
+               : "";
+  }
+
+  // The value that input `index` of a node reads.
+  std::uint32_t Read(const NodePlace& place, const Scope& scope, std::size_t index) {
+    const std::string& name = place.node.inputs[index];
+    if (name.empty()) FailNode(place, ErrorKind::kContents, "leaves out an input that it needs");
+    Spend(place, Cost(name));
+    const auto found = scope.values.find(name);
+    if (found == scope.values.end()) RefuseName(place, scope, name);
+    if (found->second == kAbsent) {
+      FailNode(place, ErrorKind::kContents,
+               "reads " + Quoted(name) + ", an input of its function that the call leaves out");
+    }
+    if (values_[found->second].type == DataType::kUndefined) {
+      const OnnxTensor& tensor = *pending_[values_[found->second].index].tensor;
+      FailNode(place, ErrorKind::kUnsupported,
+               "reads " + Quoted(name) + ", a tensor " + NumberText(tensor.message.data_type) +
+                   ", which is none that is cast");
+    }
+    return found->second;
+  }
+
+  [[noreturn]] void RefuseName(const NodePlace& place, const Scope& scope,
+                               const std::string& name) const {
+    const std::vector<OnnxNode>& nodes =
+        scope.function == nullptr ? model_.graphs[0].nodes : scope.function->nodes;
+    for (const OnnxNode& node : nodes) {
+      for (const std::string& output : node.outputs) {
+        if (output != name) continue;
+        FailNode(place, ErrorKind::kContents,
+                 "reads " + Quoted(name) +
+                     (&node == &place.node ? ", which it gives itself"
+                                           : ", which a later node gives; nodes stand in the order "
+                                             "in which they run"));
+      }
+    }
+    const bool is_sparse = scope.function == nullptr && model_.graphs[0].sparse_initializers != 0;
+    FailNode(place, is_sparse ? ErrorKind::kUnsupported : ErrorKind::kContents,
+             "reads " + Quoted(name) + ", which nothing gives" + SparseHint(scope));
+  }
+
+  // Gives output `index` of a node a value; an output without a name is not wanted.
+  void Give(const NodePlace& place, Scope& scope, std::size_t index, std::uint32_t value) {
+    const std::string& name = place.node.outputs[index];
+    if (name.empty()) return;
+    Spend(place, Cost(name));
+    if (Define(scope, name, value)) return;
+    FailNode(place, ErrorKind::kContents,
+             "gives " + Quoted(name) + ", which is given before; a name has one value");
+  }
+
+  // ------------------------------------------------------------------------ nodes
+
+  void Inline(std::span<const OnnxNode> nodes, std::uint32_t first_name, Scope& scope) {
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      const OnnxNode& node = nodes[i];
+      const NodePlace place{source_, node, scope.function, scope.caller};
+      Spend(place, 1);
+      name_ = first_name + static_cast<std::uint32_t>(i);
+      if (node.domain.empty() && TakeOperator(place, scope)) continue;
+      Call(place, scope);
+    }
+  }
+
+  bool TakeOperator(const NodePlace& place, Scope& scope) {
+    const std::string& op = place.node.op_type;
+    if (op == "Cast") {
+      TakeCast(place, scope);
+    } else if (op == "CastLike") {
+      TakeCastLike(place, scope);
+    } else if (op == "Identity") {
+      TakeIdentity(place, scope);
+    } else if (op == "Constant") {
+      TakeConstant(place, scope);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  static void CheckCounts(const NodePlace& place, std::size_t inputs) {
+    if (place.node.inputs.size() != inputs) {
+      FailNode(place, ErrorKind::kContents,
+               "has " + io::CountText(place.node.inputs.size(), "input") + "; it takes " +
+                   std::to_string(inputs));
+    }
+    if (place.node.outputs.size() != 1) {
+      FailNode(place, ErrorKind::kContents,
+               "has " + io::CountText(place.node.outputs.size(), "output") + "; it gives 1");
+    }
+  }
+
+  // The node's attributes, those that are references resolved; one that refers to an attribute that
+  // the call does not give is left out, as ONNX has it.
+  const std::vector<NodeAttribute>& Attributes(const NodePlace& place, const Scope& scope) {
+    attributes_.clear();
+    for (const OnnxAttribute& attribute : place.node.attributes) {
+      Spend(place, Cost(attribute.name) + Cost(attribute.ref));
+      const OnnxAttribute* value = &attribute;
+      if (!attribute.ref.empty()) {
+        if (scope.function == nullptr) {
+          FailNode(place, ErrorKind::kContents,
+                   "has the attribute " + Quoted(attribute.name) + ", a reference to " +
+                       Quoted(attribute.ref) +
+                       "; only in a function there is something to refer to");
+        }
+        const auto found = scope.attributes.find(attribute.ref);
+        if (found == scope.attributes.end()) continue;
+        value = found->second;
+      }
+      attributes_.push_back({attribute.name, value});
+    }
+    return attributes_;
+  }
+
+  std::int64_t Opset(const NodePlace& place, const Scope& scope) const {
+    if (scope.opset) return *scope.opset;
+    FailNode(place, ErrorKind::kContents,
+             std::string("has no version: the ") +
+                 (scope.function == nullptr ? "model" : "function") +
+                 " has no opset_import of the domain ai.onnx");
+  }
+
+  void TakeCast(const NodePlace& place, Scope& scope) {
+    CheckCounts(place, 1);
+    const std::int64_t opset = Opset(place, scope);
+    const std::uint32_t source = Read(place, scope, 0);
+    const CastRequest request = ReadCast(place, Attributes(place, scope), opset,
+                                         values_[source].type, options_.contradictions);
+    AddCast(place, scope, Operator::kCast, source, request);
+  }
+
+  void TakeCastLike(const NodePlace& place, Scope& scope) {
+    CheckCounts(place, 2);
+    const std::int64_t opset = Opset(place, scope);
+    const std::uint32_t source = Read(place, scope, 0);
+    const std::uint32_t like = Read(place, scope, 1);
+    const CastRequest request =
+        ReadCastLike(place, Attributes(place, scope), opset, values_[source].type,
+                     values_[like].type, options_.contradictions);
+    AddCast(place, scope, Operator::kCastLike, source, request);
+  }
+
+  void TakeIdentity(const NodePlace& place, Scope& scope) {
+    CheckCounts(place, 1);
+    const auto& attributes = Attributes(place, scope);
+    if (!attributes.empty()) {
+      FailNode(place, ErrorKind::kContents,
+               "has the attribute " + Quoted(attributes[0].name) + "; Identity has none");
+    }
+    const std::uint32_t source = Read(place, scope, 0);
+    Step step;
+    AddStep(place, scope, source, values_[source].type, step);
+  }
+
+  void AddCast(const NodePlace& place, Scope& scope, Operator op, std::uint32_t source,
+               const CastRequest& request) {
+    const DataType from = values_[source].type;
+    Step step;
+    step.op = op;
+    // A cast to the same type copies bits. A packed tensor's pad bits are not its own, so it is
+    // one.
+    const bool is_view = from == request.to && !FindType(from)->is_packed();
+    if (!is_view) {
+      step.kind = from == DataType::kString         ? Step::Kind::kParse
+                  : request.to == DataType::kString ? Step::Kind::kPrint
+                                                    : Step::Kind::kNumbers;
+      step.plan = PlanOf(from, request);
+    }
+    AddStep(place, scope, source, request.to, step);
+  }
+
+  void AddStep(const NodePlace& place, Scope& scope, std::uint32_t source, DataType type,
+               Step step) {
+    const auto index = static_cast<std::uint32_t>(program_.steps.size());
+    step.source = source;
+    step.name = name_;
+    values_[source].last_read = index;
+    if (values_[source].is == Value::Is::kConstant) {
+      pending_[values_[source].index].is_needed = true;
+    }
+    step.result = AddValue({type, Value::Is::kResult, index});
+    program_.steps.push_back(step);
+    Give(place, scope, 0, step.result);
+  }
+
+  std::uint32_t PlanOf(DataType from, const CastRequest& request) {
+    const CastOptions& o = request.options;
+    const auto key = std::tuple(from, request.to, o.saturate, o.round_mode, o.integer_overflow,
+                                o.fnuz_infinity, o.finite_only_nan);
+    const auto [found, is_new] =
+        plans_.emplace(key, static_cast<std::uint32_t>(program_.plans.size()));
+    if (is_new) {
+      CastPlan plan;
+      const Status status = CastPlan::Bind(from, request.to, o, &plan, options_.target);
+      if (!status.ok()) Fail(ErrorKind::kArguments, std::string(status.message()));
+      program_.plans.push_back(plan);
+    }
+    return found->second;
+  }
+
+  // ------------------------------------------------------------------------ Constant
+
+  void TakeConstant(const NodePlace& place, Scope& scope) {
+    CheckCounts(place, 0);
+    const auto& attributes = Attributes(place, scope);
+    if (attributes.size() != 1) {
+      FailNode(place, ErrorKind::kContents,
+               "has " + io::CountText(attributes.size(), "attribute") +
+                   "; a Constant has one, its value");
+    }
+    const std::string_view name = attributes[0].name;
+    const OnnxAttribute& attribute = *attributes[0].value;
+    const auto [found, is_new] =
+        constants_.emplace(&attribute, static_cast<std::uint32_t>(pending_.size()));
+    if (is_new) AddConstantOf(place, scope, name, attribute);
+    const PendingConstant& pending = pending_[found->second];
+    const DataType type = pending.tensor != nullptr
+                              ? TypeOfNumber(pending.tensor->message.data_type)
+                              : program_.constants[found->second].type;
+    Give(place, scope, 0, AddValue({type, Value::Is::kConstant, found->second}));
+  }
+
+  void AddConstantOf(const NodePlace& place, const Scope& scope, std::string_view name,
+                     const OnnxAttribute& attribute) {
+    const auto wrong_kind = [&](const char* expected) {
+      FailNode(place, ErrorKind::kContents,
+               "has the attribute " + Quoted(name) + ", " + AttributeTypeText(attribute.type) +
+                   "; expected " + expected);
+    };
+    if (name == "value") {
+      if (attribute.type != OnnxAttributeType::kTensor || attribute.tensors.size() != 1) {
+        wrong_kind("a TENSOR");
+      }
+      AddConstant(attribute.tensors[0]);
+      return;
+    }
+    if (name == "sparse_value") {
+      FailNode(place, ErrorKind::kUnsupported, "is a sparse tensor; only dense ones are cast");
+    }
+    if (!IsPlainConstant(name)) {
+      FailNode(place, ErrorKind::kContents,
+               "has the attribute " + Quoted(name) +
+                   "; a Constant has value, value_float, value_floats, value_int, value_ints, "
+                   "value_string or value_strings");
+    }
+    constexpr std::int64_t kPlainOpset = 12;
+    if (scope.opset && *scope.opset < kPlainOpset) {
+      FailNode(place, ErrorKind::kContents,
+               "has the attribute " + Quoted(name) + " at opset " + std::to_string(*scope.opset) +
+                   "; it came with opset " + std::to_string(kPlainOpset));
+    }
+    if (attribute.listed > io::kMostListed) {
+      FailNode(place, ErrorKind::kUnsupported,
+               "lists " + std::to_string(attribute.listed) + " values in " + Quoted(name) + "; " +
+                   std::to_string(io::kMostListed) + " are read: put more in a tensor, its value");
+    }
+    Constant constant;
+    if (!ReadPlainConstant(source_, name, attribute, &constant)) {
+      wrong_kind("the kind that its name says");
+    }
+    program_.constants.push_back(std::move(constant));
+    pending_.emplace_back();
+  }
+
+  // ------------------------------------------------------------------------ functions
+
+  void Call(const NodePlace& place, Scope& scope) {
+    const OnnxNode& node = place.node;
+    const auto found = function_index_.find(std::tie(node.domain, node.op_type, node.overload));
+    if (found == function_index_.end()) {
+      FailNode(
+          place, ErrorKind::kUnsupported,
+          std::string("is ") +
+              (node.domain.empty() ? "an operator of ai.onnx"
+                                   : "of the domain " + Quoted(node.domain)) +
+              " that is not run here; only Cast, CastLike, Identity, Constant and functions of "
+              "the model are");
+    }
+    const OnnxFunction& function = model_.functions[found->second];
+    if (functions_[found->second].is_open) {
+      FailNode(place, ErrorKind::kContents,
+               "calls the function " + Quoted(function.name) + " from within itself");
+    }
+    if (scope.depth == kMostNestedCalls) {
+      FailNode(place, ErrorKind::kUnsupported,
+               "is a call of a function inside " + std::to_string(kMostNestedCalls) +
+                   " others; no more are followed");
+    }
+    Scope inner;
+    inner.function = &function;
+    inner.function_index = found->second;
+    inner.caller = &place;
+    inner.depth = scope.depth + 1;
+    inner.opset = OpsetOf(function.opset_imports);
+    BindInputs(place, scope, function, inner);
+    BindAttributes(place, scope, function, inner);
+
+    FunctionState& state = functions_[found->second];
+    if (!state.first_name) state.first_name = AddNames(function.nodes);
+    state.is_open = true;
+    Inline(function.nodes, *state.first_name, inner);
+    state.is_open = false;
+    GiveOutputs(place, scope, function, inner);
+  }
+
+  void BindInputs(const NodePlace& place, const Scope& scope, const OnnxFunction& function,
+                  Scope& inner) {
+    const OnnxNode& node = place.node;
+    if (node.inputs.size() > function.inputs.size()) {
+      FailNode(place, ErrorKind::kContents,
+               "has " + io::CountText(node.inputs.size(), "input") + "; the function takes " +
+                   std::to_string(function.inputs.size()));
+    }
+    for (std::size_t i = 0; i < function.inputs.size(); ++i) {
+      const std::string& name = function.inputs[i];
+      Spend(place, Cost(name));
+      const bool is_given = i < node.inputs.size() && !node.inputs[i].empty();
+      // What the caller was not given either stays absent.
+      std::uint32_t value = kAbsent;
+      if (is_given) {
+        const auto outer = scope.values.find(node.inputs[i]);
+        const bool is_absent = outer != scope.values.end() && outer->second == kAbsent;
+        if (!is_absent) value = Read(place, scope, i);
+      }
+      if (!Define(inner, name, value)) {
+        FailNode(place, ErrorKind::kContents,
+                 "calls the function " + Quoted(function.name) + ", which has the input " +
+                     Quoted(name) + " twice");
+      }
+    }
+  }
+
+  void BindAttributes(const NodePlace& place, const Scope& scope, const OnnxFunction& function,
+                      Scope& inner) {
+    const FunctionState& state = functions_[inner.function_index];
+    for (const NodeAttribute& attribute : Attributes(place, scope)) {
+      if (state.attributes.count(attribute.name) == 0) {
+        FailNode(
+            place, ErrorKind::kContents,
+            "has the attribute " + Quoted(attribute.name) + ", which its function does not have");
+      }
+      if (!inner.attributes.emplace(attribute.name, attribute.value).second) {
+        FailNode(place, ErrorKind::kContents,
+                 "has the attribute " + Quoted(attribute.name) + " twice");
+      }
+    }
+    for (const OnnxAttribute& attribute : function.default_attributes) {
+      Spend(place, Cost(attribute.name));
+      inner.attributes.emplace(attribute.name, &attribute);
+    }
+  }
+
+  void GiveOutputs(const NodePlace& place, Scope& scope, const OnnxFunction& function,
+                   const Scope& inner) {
+    const OnnxNode& node = place.node;
+    if (node.outputs.size() > function.outputs.size()) {
+      FailNode(place, ErrorKind::kContents,
+               "has " + io::CountText(node.outputs.size(), "output") + "; the function gives " +
+                   std::to_string(function.outputs.size()));
+    }
+    for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+      const std::string& name = function.outputs[i];
+      Spend(place, Cost(name));
+      const auto found = inner.values.find(name);
+      if (found == inner.values.end() || found->second == kAbsent) {
+        FailNode(place, ErrorKind::kContents,
+                 "calls the function " + Quoted(function.name) + ", whose output " + Quoted(name) +
+                     (found == inner.values.end() ? " no node of it gives"
+                                                  : " is an input that the call leaves out"));
+      }
+      Give(place, scope, i, found->second);
+    }
+  }
+
+  // ------------------------------------------------------------------------ the end
+
+  void ReadConstants() {
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      const OnnxTensor* const tensor = pending_[i].tensor;
+      if (tensor == nullptr || !pending_[i].is_needed) continue;
+      program_.constants[i] =
+          reader_.Read(tensor->message, TypeOfNumber(tensor->message.data_type));
+    }
+  }
+
+  std::uint32_t Place(const Value& value, std::span<const std::uint32_t> registers) const {
+    const auto inputs = static_cast<std::uint32_t>(program_.inputs.size());
+    const auto constants = static_cast<std::uint32_t>(program_.constants.size());
+    switch (value.is) {
+      case Value::Is::kInput: return value.index;
+      case Value::Is::kConstant: return inputs + value.index;
+      case Value::Is::kResult: return inputs + constants + registers[value.index];
+    }
+    return 0;
+  }
+
+  // A register is free again after the last step that reads it.
+  void AssignRegisters() {
+    std::vector<std::uint32_t> registers(program_.steps.size());  // of each step's result
+    std::vector<std::uint32_t> free;
+    for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
+      Step& step = program_.steps[i];
+      const Value& source = values_[step.source];
+      const Value& result = values_[step.result];
+      if (free.empty()) free.push_back(program_.registers++);
+      registers[i] = free.back();
+      free.pop_back();
+      step.source = Place(source, registers);
+      step.result = registers[i];
+      step.frees_source = source.is == Value::Is::kResult && source.last_read == i;
+      step.frees_result = result.last_read == kAbsent;
+      if (step.frees_source) free.push_back(registers[source.index]);
+      if (step.frees_result) free.push_back(registers[i]);
+    }
+    const auto inputs = static_cast<std::uint32_t>(program_.inputs.size());
+    for (const std::uint32_t constant : input_defaults_) {
+      program_.defaults.push_back(constant == kNoDefault ? kNoDefault : inputs + constant);
+    }
+    for (const std::uint32_t value : output_values_) {
+      program_.results.push_back(Place(values_[value], registers));
+    }
+  }
+
+  const io::ByteSource& source_;
+  const LoadOptions& options_;
+  const io::OnnxModel model_;
+  ConstantReader reader_;
+  Program program_;
+
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t>
+      function_index_;
+  std::vector<FunctionState> functions_;
+  std::vector<Value> values_;
+  std::vector<PendingConstant> pending_;  // beside Program::constants
+  std::unordered_map<const OnnxAttribute*, std::uint32_t> constants_;
+  std::map<std::tuple<DataType, DataType, Saturate, RoundMode, IntegerOverflow, FnuzInfinity,
+                      FiniteOnlyNan>,
+           std::uint32_t>
+      plans_;
+  std::vector<std::uint32_t> input_defaults_;  // constants
+  std::vector<std::uint32_t> output_values_;
+  std::vector<NodeAttribute> attributes_;  // of the node at hand
+  std::uint32_t main_names_ = 0;
+  std::uint32_t name_ = 0;  // of the node at hand
+  std::uint64_t spent_ = 0;
+};
+
+}  // namespace
+
+Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
+                    const LoadOptions& options) {
+  return ProgramMaker(source, memory, options).Make();
+}
+
+}  // namespace tensorcast::onnx

@@ -1,0 +1,90 @@
+// A model as a list of casts: its functions inlined, every node checked, every type known.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_ONNX_PROGRAM_H_
+#define TENSORCAST_SRC_ONNX_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/byte_source.h"
+#include "io/onnx_model.h"
+#include "onnx/constant.h"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::onnx {
+
+enum class Operator : std::uint8_t { kCast, kCastLike, kIdentity };
+
+// One node. It reads a place: the inputs come first, then the constants, then the registers.
+struct Step {
+  enum class Kind : std::uint8_t { kView, kNumbers, kParse, kPrint };
+  Kind kind = Kind::kView;
+  Operator op = Operator::kIdentity;
+  bool frees_source = false;  // it is the last to read its register
+  bool frees_result = false;  // nobody reads its result
+  std::uint32_t source = 0;   // a place
+  std::uint32_t result = 0;   // a register
+  std::uint32_t plan = 0;     // not of kView
+  std::uint32_t name = 0;     // of its node, in Program::names
+};
+
+// What errors and profiles call a node.
+struct NodeName {
+  std::string text;
+  bool is_output = false;  // it has no name of its own: its first output's
+};
+
+struct Program {
+  std::int64_t opset = 0;  // of ai.onnx; 0: the model imports none
+  std::vector<ValueInfo> inputs;
+  std::vector<ValueInfo> outputs;
+  std::vector<std::uint32_t> defaults;  // of each input, a place; kNoDefault: it has none
+  std::vector<Constant> constants;
+  std::vector<CastPlan> plans;
+  std::vector<Step> steps;
+  std::vector<NodeName> names;
+  std::vector<std::uint32_t> results;  // of each output, a place
+  std::uint32_t registers = 0;
+};
+
+inline constexpr std::uint32_t kNoDefault = UINT32_MAX;
+
+// What a hostile tower of functions can ask for: nodes, and the names they bind, after inlining.
+inline constexpr std::uint64_t kMostInlined = 10'000'000;
+inline constexpr std::size_t kMostNestedCalls = 200;
+
+// Makes a program of a model. Constants are read, or are views of `memory` where the model's bytes
+// stand there. Throws Error.
+Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
+                    const LoadOptions& options);
+
+// Runs it; `error` is set where the status is not kOk. Memory of `old`, the outputs of another run
+// or nothing, is used again. Throws std::bad_alloc, and what an executor throws.
+Status RunProgram(const Program& program, std::span<const TensorView> inputs, const ModelRun& run,
+                  Outputs::State* old, Outputs::State& outputs, std::string& error);
+
+// Memory of a value, shared by its views.
+struct Buffer {
+  std::unique_ptr<std::byte[]> bytes;  // numbers, or texts
+  std::size_t size = 0;
+  std::unique_ptr<std::uint64_t[]> offsets;  // of strings
+  std::size_t offset_count = 0;
+};
+
+}  // namespace tensorcast::onnx
+
+// What Outputs owns.
+struct tensorcast::onnx::Outputs::State {
+  std::vector<TensorView> views;
+  std::vector<std::vector<std::uint64_t>> shapes;
+  std::vector<std::shared_ptr<Buffer>> buffers;  // none: a view of an input or a constant
+};
+
+#endif  // TENSORCAST_SRC_ONNX_PROGRAM_H_

@@ -1,0 +1,393 @@
+// Makes the edits of each tensor, its node and its graph, and gives values their places.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/storage_layout.h"
+
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "io/error_text.h"
+#include "io/protobuf_wire.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+using io::WireField;
+
+constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries take no more
+// Shape inference reads the values of small tensors, and only those in the model itself.
+constexpr std::uint64_t kMostInlineBytes = 1024;
+constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
+// Of one tensor: a hostile one could have a change for every few bytes of its values.
+constexpr std::size_t kMostChanges = 65536;
+
+enum NodeField : std::uint32_t {
+  kNodeInput = 1,
+  kNodeOutput = 2,
+  kNodeName = 3,
+  kNodeOpType = 4,
+  kNodeAttribute = 5,
+};
+enum AttributeField : std::uint32_t {
+  kAttributeName = 1,
+  kAttributeInt = 3,
+  kAttributeString = 4,
+  kAttributeType = 20,
+};
+constexpr std::uint32_t kValueName = 1;
+constexpr std::uint32_t kElemType = 1;
+constexpr std::int64_t kLastOpsetOfTextTo = 5;
+
+std::string TextAttribute(std::string_view name, std::string_view value) {
+  return BytesFieldBytes(kNodeAttribute,
+                         BytesFieldBytes(kAttributeName, name) +
+                             BytesFieldBytes(kAttributeString, value) +
+                             VarintFieldBytes(kAttributeType, std::uint64_t{3} /* STRING */));
+}
+
+std::string IntAttribute(std::string_view name, std::uint64_t value) {
+  return BytesFieldBytes(kNodeAttribute,
+                         BytesFieldBytes(kAttributeName, name) +
+                             VarintFieldBytes(kAttributeInt, value) +
+                             VarintFieldBytes(kAttributeType, std::uint64_t{2} /* INT */));
+}
+
+// The node as a field (number 1) of a graph; of a function it is kFunctionNode.
+std::string CastNode(std::uint32_t field, std::string_view input, std::string_view output,
+                     DataType to, std::int64_t opset) {
+  std::string node =
+      BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
+      BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
+      (opset <= kLastOpsetOfTextTo ? TextAttribute("to", FindType(to)->onnx_name)
+                                   : IntAttribute("to", static_cast<std::uint64_t>(to)));
+  // The one type whose infinities a saturating cast would not give back.
+  if (to == DataType::kFloat8E5M2) node += IntAttribute("saturate", 0);
+  return BytesFieldBytes(field, node);
+}
+
+std::string ExternalEntry(std::string_view key, std::string_view value) {
+  return BytesFieldBytes(io::kExternalData, BytesFieldBytes(1, key) + BytesFieldBytes(2, value));
+}
+
+bool IsValueField(std::uint32_t number) {
+  switch (number) {
+    case io::kFloatData:
+    case io::kInt32Data:
+    case io::kStringData:
+    case io::kInt64Data:
+    case io::kRawData:
+    case io::kDoubleData:
+    case io::kUint64Data:
+    case io::kExternalData:
+    case io::kDataLocation: return true;
+    default: return false;
+  }
+}
+
+class LayoutMaker {
+ public:
+  // `all_out`: inline values go to the data file too, cast or not.
+  LayoutMaker(const io::OnnxTensorReader& reader, const io::FileContents& contents,
+              const std::string& location, bool all_out)
+      : reader_(reader), contents_(contents), location_(location), all_out_(all_out) {
+    layout_.places.resize(contents.tensors.size());
+    has_external_ = all_out || !reader.external_paths().empty();
+  }
+
+  StorageLayout Make() {
+    for (std::size_t i = 0; i < contents_.tensors.size(); ++i) Take(i);
+    for (auto& [graph, nodes] : casts_) InsertCasts(reader_.model().graphs[graph], nodes);
+    layout_.pieces = edit_.Finish(reader_.source().size());
+    for (const ModelPiece& piece : layout_.pieces) {
+      if (piece.tensor) layout_.places[*piece.tensor].offset = piece.at;
+      layout_.model_bytes = piece.at + piece.size;
+    }
+    return std::move(layout_);
+  }
+
+ private:
+  bool IsCast(std::size_t tensor) const {
+    return contents_.tensors[tensor].type != reader_.contents().tensors[tensor].type;
+  }
+
+  ValuePlace::File FileOf(std::size_t tensor) const {
+    using File = ValuePlace::File;
+    const io::TensorInfo& info = contents_.tensors[tensor];
+    const bool was_external = reader_.is_external(tensor);
+    const bool is_dense =
+        info.type != DataType::kString && (info.type != DataType::kUndefined || was_external);
+    if (!is_dense) return File::kNone;
+    const bool is_large = info.bytes > kMostInlineBytes;
+    if (was_external) return is_large ? File::kData : File::kModel;
+    if (all_out_ && is_large) return File::kData;
+    if (!IsCast(tensor)) return File::kNone;
+    // Not every runtime takes a Constant's value from another file.
+    const bool is_initializer = reader_.place(tensor).initializer.has_value();
+    return is_large && has_external_ && is_initializer ? File::kData : File::kModel;
+  }
+
+  void Take(std::size_t tensor) {
+    ValuePlace& value = layout_.places[tensor];
+    value.file = FileOf(tensor);
+    if (value.file == ValuePlace::File::kNone) return;
+    if (value.file == ValuePlace::File::kData) {
+      value.offset = (layout_.data_bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+      layout_.data_bytes = value.offset + contents_.tensors[tensor].bytes;
+      layout_.has_data = true;
+    }
+    const io::OnnxTensorPlace& place = reader_.place(tensor);
+    std::vector<WireField> path = Container(place);
+    if (place.initializer) {
+      path.push_back(reader_.tensor(tensor).field);
+      EditTensor(tensor, path, IsCast(tensor) ? TakeInitializer(tensor) : "");
+      return;
+    }
+    const io::OnnxNode& node = NodeOf(place);
+    path.push_back(node.field);
+    if (IsCast(tensor)) TakeConstant(tensor, node, path);
+    path.push_back(node.attributes.at(place.attribute).field);
+    path.push_back(reader_.tensor(tensor).field);
+    EditTensor(tensor, path, "");
+  }
+
+  std::vector<WireField> Container(const io::OnnxTensorPlace& place) const {
+    const io::OnnxModel& model = reader_.model();
+    if (place.function) return {model.functions.at(*place.function).field};
+    return model.graphs.at(*place.graph).path;
+  }
+
+  const io::OnnxNode& NodeOf(const io::OnnxTensorPlace& place) const {
+    const io::OnnxModel& model = reader_.model();
+    return (place.function ? model.functions.at(*place.function).nodes
+                           : model.graphs.at(*place.graph).nodes)
+        .at(place.node);
+  }
+
+  std::int64_t OpsetOf(const io::OnnxTensorPlace& place) const {
+    const io::OnnxModel& model = reader_.model();
+    if (place.function) return model.functions.at(*place.function).opset_imports.at("");
+    const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
+    return (scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports).at("");
+  }
+
+  // The Cast of an initializer, and the input that goes with it; returns its new name.
+  std::string TakeInitializer(std::size_t tensor) {
+    const io::OnnxTensorPlace& place = reader_.place(tensor);
+    const std::string& name = reader_.tensor(tensor).message.name;
+    const DataType to = contents_.tensors[tensor].type;
+    std::string stored = NewName(name, to);
+    constexpr std::uint32_t kGraphNode = 1;
+    casts_[*place.graph] +=
+        CastNode(kGraphNode, stored, name, reader_.contents().tensors[tensor].type, OpsetOf(place));
+    const io::OnnxGraph& graph = reader_.model().graphs[*place.graph];
+    const auto& inputs = InputsOf(*place.graph);
+    if (const auto input = inputs.find(name); input != inputs.end()) {
+      EditInput(graph, *input->second, stored, to);
+    }
+    return stored;
+  }
+
+  using Inputs = std::unordered_map<std::string_view, const io::OnnxValue*>;
+  const Inputs& InputsOf(std::size_t graph) {
+    const auto [place, is_new] = inputs_.try_emplace(graph);
+    if (is_new) {
+      for (const io::OnnxValue& value : reader_.model().graphs[graph].inputs) {
+        place->second.emplace(value.name, &value);
+      }
+    }
+    return place->second;
+  }
+
+  // Before IR version 4 an initializer has an input of its name and type.
+  void EditInput(const io::OnnxGraph& graph, const io::OnnxValue& input, const std::string& stored,
+                 DataType to) {
+    std::vector<WireField> path = graph.path;
+    path.push_back(input.field);
+    ReplaceText(path, input.field, kValueName, stored);
+    if (input.elem_type_field.number == 0) return;
+    path.insert(path.end(), input.parents.begin(), input.parents.end());
+    edit_.Replace(path, input.elem_type_field.offset, input.elem_type_field.end,
+                  VarintFieldBytes(kElemType, static_cast<std::uint64_t>(to)));
+  }
+
+  // `path` ends with the node.
+  void TakeConstant(std::size_t tensor, const io::OnnxNode& node,
+                    const std::vector<WireField>& path) {
+    const io::OnnxTensorPlace& place = reader_.place(tensor);
+    const std::string& name = node.outputs.front();
+    const std::string stored = NewName(name, contents_.tensors[tensor].type);
+    ReplaceText(path, node.field, kNodeOutput, stored);
+    edit_.Replace(std::span(path).first(path.size() - 1), node.field.end, node.field.end,
+                  CastNode(node.field.number, stored, name, reader_.contents().tensors[tensor].type,
+                           OpsetOf(place)));
+  }
+
+  // Replaces a text of the message that `message` holds and `path` leads to. Of several the last
+  // counts, so that it stands once afterwards.
+  void ReplaceText(std::span<const WireField> path, const WireField& message, std::uint32_t number,
+                   const std::string& text) {
+    io::WireReader fields(reader_.source(), message.begin, message.end);
+    bool is_first = true;
+    for (WireField field; fields.Next(&field);) {
+      if (field.number != number) continue;
+      edit_.Replace(path, field.offset, field.end, is_first ? BytesFieldBytes(number, text) : "");
+      is_first = false;
+    }
+  }
+
+  void InsertCasts(const io::OnnxGraph& graph, const std::string& nodes) {
+    const std::uint64_t at =
+        graph.nodes.empty() ? graph.field.end : graph.nodes.front().field.offset;
+    edit_.Replace(graph.path, at, at, nodes);
+  }
+
+  // A tensor's type, its name (empty: it stays) and its values; `path` ends with its field.
+  void EditTensor(std::size_t tensor, const std::vector<WireField>& path, const std::string& name) {
+    const WireField& message = path.back();
+    const ValuePlace& value = layout_.places[tensor];
+    const io::TensorInfo& info = contents_.tensors[tensor];
+    std::string type_bytes;
+    if (IsCast(tensor)) {
+      type_bytes = VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(info.type));
+    }
+    std::string name_bytes = name.empty() ? "" : BytesFieldBytes(io::kName, name);
+    std::uint64_t inline_bytes = 0;
+    std::string value_bytes;
+    if (value.file == ValuePlace::File::kModel) {
+      inline_bytes = info.bytes;
+      value_bytes = BytesFieldHead(io::kRawData, info.bytes);
+    } else {
+      value_bytes = ExternalEntry("location", location_) +
+                    ExternalEntry("offset", std::to_string(value.offset)) +
+                    ExternalEntry("length", std::to_string(info.bytes)) +
+                    VarintFieldBytes(io::kDataLocation, 1);
+    }
+    const bool is_cast = IsCast(tensor);
+    bool has_values = false;
+    const auto place_values = [&](std::uint64_t begin, std::uint64_t end) {
+      edit_.ReplaceByValues(path, begin, end, std::exchange(value_bytes, {}), tensor, inline_bytes);
+      has_values = true;
+    };
+    // Of values in many fields one range is made: there may be one for each element.
+    std::uint64_t gone_begin = 0;
+    std::uint64_t gone_end = 0;
+    std::size_t changes = 0;
+    const auto flush = [&] {
+      if (gone_end == gone_begin) return;
+      if (++changes > kMostChanges) {
+        io::FailTensorProto(reader_.source(), reader_.tensor(tensor).message,
+                            ErrorKind::kUnsupported,
+                            "has its values in more than " + std::to_string(kMostChanges) +
+                                " places; write it with onnx.save, then convert it");
+      }
+      if (has_values) {
+        edit_.Replace(path, gone_begin, gone_end, {});
+      } else {
+        place_values(gone_begin, gone_end);
+      }
+    };
+    io::WireReader fields(reader_.source(), message.begin, message.end);
+    for (WireField field; fields.Next(&field);) {
+      if (IsValueField(field.number)) {
+        if (field.offset != gone_end) {
+          flush();
+          gone_begin = field.offset;
+        }
+        gone_end = field.end;
+      } else if (field.number == io::kDataType && is_cast) {
+        edit_.Replace(path, field.offset, field.end, std::exchange(type_bytes, {}));
+      } else if (field.number == io::kName && !name.empty()) {
+        edit_.Replace(path, field.offset, field.end, std::exchange(name_bytes, {}));
+      }
+    }
+    flush();
+    if (!has_values) place_values(message.end, message.end);
+  }
+
+  // "<name>__<type>", which no value and no node of the model has.
+  std::string NewName(const std::string& name, DataType to) {
+    if (names_.empty()) GatherNames();
+    const std::string stored = name + "__" + std::string(TypeName(to));
+    std::string text = stored;
+    for (std::uint64_t i = 2; !names_.insert(text).second; ++i) {
+      text = stored + '_' + std::to_string(i);
+    }
+    return text;
+  }
+
+  void GatherNames() {
+    const auto add_nodes = [&](const std::vector<io::OnnxNode>& nodes) {
+      for (const io::OnnxNode& node : nodes) {
+        names_.insert(node.name);
+        names_.insert(node.inputs.begin(), node.inputs.end());
+        names_.insert(node.outputs.begin(), node.outputs.end());
+      }
+    };
+    for (const io::OnnxGraph& graph : reader_.model().graphs) {
+      add_nodes(graph.nodes);
+      for (const io::OnnxTensor& tensor : graph.initializers) names_.insert(tensor.message.name);
+      for (const auto* const values : {&graph.inputs, &graph.outputs, &graph.value_infos}) {
+        for (const io::OnnxValue& value : *values) names_.insert(value.name);
+      }
+    }
+    for (const io::OnnxFunction& function : reader_.model().functions) {
+      add_nodes(function.nodes);
+      names_.insert(function.inputs.begin(), function.inputs.end());
+      names_.insert(function.outputs.begin(), function.outputs.end());
+    }
+  }
+
+  const io::OnnxTensorReader& reader_;
+  const io::FileContents& contents_;
+  const std::string& location_;
+  const bool all_out_;
+  bool has_external_ = false;
+  StorageLayout layout_;
+  ModelEdit edit_;
+  std::unordered_set<std::string> names_;
+  std::unordered_map<std::size_t, Inputs> inputs_;      // by graph
+  std::unordered_map<std::size_t, std::string> casts_;  // by graph: the nodes, as fields
+};
+
+}  // namespace
+
+StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileContents& contents,
+                            const std::string& location, bool keeps_data) {
+  const std::vector<io::TensorInfo>& before = model.contents().tensors;
+  if (contents.tensors.size() != before.size()) {
+    throw std::logic_error("a model keeps all its tensors");
+  }
+  bool is_cast = false;
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    is_cast = is_cast || contents.tensors[i].type != before[i].type;
+  }
+  if (!is_cast && (keeps_data || model.external_paths().empty())) {
+    StorageLayout layout;
+    layout.places.resize(before.size());
+    layout.model_bytes = model.source().size();
+    layout.pieces = ModelEdit().Finish(layout.model_bytes);
+    layout.keeps_data = !model.external_paths().empty();
+    return layout;
+  }
+  StorageLayout layout = LayoutMaker(model, contents, location, false).Make();
+  if (layout.model_bytes > kMostModelBytes) {
+    layout = LayoutMaker(model, contents, location, true).Make();
+  }
+  if (layout.model_bytes > kMostModelBytes) {
+    throw Error(ErrorKind::kUnsupported,
+                io::PathText(model.source().path()) + ": would take " +
+                    io::CountText(layout.model_bytes, "byte") +
+                    " without the values that can stand in another file; protobuf allows " +
+                    std::to_string(kMostModelBytes));
+  }
+  return layout;
+}
+
+}  // namespace tensorcast::onnx

@@ -1,0 +1,67 @@
+// Writes a model whose selected tensors are stored in another type: the stored tensor is renamed,
+// and a Cast in front of its consumers gives it back under its own name and in its own type.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_ONNX_STORAGE_MODEL_H_
+#define TENSORCAST_SRC_ONNX_STORAGE_MODEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "io/onnx_tensors.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::onnx {
+
+// What can be stored in another type. Made once for a model, which must outlive it.
+class StorageRules {
+ public:
+  explicit StorageRules(const io::OnnxTensorReader& model);
+
+  // Why a tensor cannot be stored in `to` with a Cast behind it, or empty where it can: it is no
+  // initializer and no Constant's value, it can be overridden by an input, it is a string ...
+  // A type that the opset in force does not know is no such reason: see CheckType.
+  std::string WhyNotStored(std::size_t tensor, DataType to) const;
+
+  // Throws io::Error (arguments) where the opset in force for a tensor does not cast from `to` to
+  // the tensor's own type: it says which types are legal there and how to upgrade.
+  void CheckType(std::size_t tensor, DataType to) const;
+
+ private:
+  struct Names {
+    std::unordered_map<std::string_view, std::size_t> initializers;  // how many of each name
+    std::unordered_map<std::string_view, std::size_t> inputs;        // the input's index
+  };
+
+  const io::OnnxTensorReader& model_;
+  std::vector<Names> graphs_;
+};
+
+// Takes the values of those tensors that it wants; all others are copied with the model.
+class StorageModelWriter : public io::TensorWriter {
+ public:
+  virtual bool Wants(std::size_t tensor) const = 0;
+  // Of the model and its data file.
+  std::uint64_t file_bytes() const override = 0;
+};
+
+// A writer of `contents`: the tensors of `model`, one for one, of which those that have another
+// type than there are stored in that type. They must be legal by StorageRules. A model with data in
+// other files is written with its data in one, <path>.data. Throws io::Error.
+std::unique_ptr<StorageModelWriter> CreateStorageModel(const std::string& path,
+                                                       const io::OnnxTensorReader& model,
+                                                       const io::FileContents& contents,
+                                                       const io::CreateOptions& options);
+
+// The checks of CreateStorageModel that need no writing; returns the bytes of all its files.
+std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,
+                                const io::FileContents& contents, const io::CreateOptions& options);
+
+}  // namespace tensorcast::onnx
+
+#endif  // TENSORCAST_SRC_ONNX_STORAGE_MODEL_H_

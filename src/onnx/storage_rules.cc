@@ -1,0 +1,124 @@
+// What a tensor of a model must be to be stored in another type, and what its opset allows.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <optional>
+
+#include "io/error_text.h"
+#include "onnx/cast_versions.h"
+#include "onnx/storage_model.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+constexpr std::int64_t kFirstIrOfConstants = 4;  // before it every initializer is an input too
+constexpr std::int64_t kFirstConstantOfAllTypes = 9;
+
+// The imports in force where a tensor stands.
+const std::map<std::string, std::int64_t>& ImportsOf(const io::OnnxModel& model,
+                                                     const io::OnnxTensorPlace& place) {
+  if (place.function) return model.functions.at(*place.function).opset_imports;
+  const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
+  return scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports;
+}
+
+const io::OnnxNode& NodeOf(const io::OnnxModel& model, const io::OnnxTensorPlace& place) {
+  return (place.function ? model.functions.at(*place.function).nodes
+                         : model.graphs.at(*place.graph).nodes)
+      .at(place.node);
+}
+
+bool IsConstant(const io::OnnxNode& node) {
+  return node.op_type == "Constant" && node.domain.empty();
+}
+
+}  // namespace
+
+StorageRules::StorageRules(const io::OnnxTensorReader& model) : model_(model) {
+  graphs_.reserve(model.model().graphs.size());
+  for (const io::OnnxGraph& graph : model.model().graphs) {
+    Names& names = graphs_.emplace_back();
+    for (const io::OnnxTensor& tensor : graph.initializers) {
+      ++names.initializers[tensor.message.name];
+    }
+    for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+      names.inputs.emplace(graph.inputs[i].name, i);
+    }
+  }
+}
+
+std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
+  const io::TensorInfo& info = model_.contents().tensors.at(tensor);
+  const io::OnnxTensorPlace& place = model_.place(tensor);
+  if (info.type == DataType::kUndefined) return "no type of ours";
+  if (info.type == DataType::kString) return "a string, which no Cast brings back";
+  if (to == DataType::kString) return "a model stores no numbers as strings";
+  if (to == info.type) return "already " + std::string(TypeName(to));
+  if (place.initializer) {
+    const std::string& name = model_.tensor(tensor).message.name;
+    const Names& names = graphs_.at(*place.graph);
+    if (name.empty()) return "no name";
+    if (names.initializers.at(name) != 1) return "its graph holds two of its name";
+    if (model_.model().ir_version >= kFirstIrOfConstants && names.inputs.count(name) != 0) {
+      return "an input of its name can override it";
+    }
+    return {};
+  }
+  const io::OnnxNode& node = NodeOf(model_.model(), place);
+  const io::OnnxAttribute& attribute = node.attributes.at(place.attribute);
+  if (!IsConstant(node) || attribute.name != "value" ||
+      attribute.type != io::OnnxAttributeType::kTensor) {
+    return "an attribute of " + io::Quoted(node.op_type);
+  }
+  if (node.outputs.size() != 1 || node.outputs.front().empty()) {
+    return "its Constant has no output";
+  }
+  return {};
+}
+
+void StorageRules::CheckType(std::size_t tensor, DataType to) const {
+  const io::OnnxTensorPlace& place = model_.place(tensor);
+  const io::TensorInfo& info = model_.contents().tensors.at(tensor);
+  const auto fail = [&](const std::string& why) {
+    throw Error(ErrorKind::kArguments, io::PathText(model_.source().path()) + ": tensor " +
+                                           io::Quoted(info.name) + " cannot be stored as " +
+                                           std::string(TypeName(to)) + ": " + why);
+  };
+  const auto& imports = ImportsOf(model_.model(), place);
+  const auto import = imports.find("");
+  if (import == imports.end()) {
+    fail("the Cast behind it needs an opset of ai.onnx, and " +
+         std::string(place.function ? "its function" : "the model") +
+         " imports none; add one to opset_import");
+  }
+  const std::int64_t opset = import->second;
+  const CastVersion* const version = FindCastVersion(opset);
+  if (version == nullptr) {
+    fail("the model's opset " + std::to_string(opset) + " has no Cast; opsets begin at 1");
+  }
+  for (const DataType type : {to, info.type}) {
+    if (AllowsType(*version, type)) continue;
+    const std::int64_t first = FirstOpsetOf(type);
+    fail("Cast has " + std::string(TypeName(type)) +
+         (first == 0 ? " at no opset"
+                     : " from opset " + std::to_string(first) + " on, and the model's is " +
+                           std::to_string(opset)) +
+         ", whose types are " + TypesText(*version) +
+         (first == 0 ? ""
+                     : "; choose one of these, or upgrade the model with "
+                       "onnx.version_converter.convert_version(model, " +
+                           std::to_string(first) + ")"));
+  }
+  if (!place.initializer && opset < kFirstConstantOfAllTypes && to != DataType::kFloat16 &&
+      to != DataType::kFloat32 && to != DataType::kFloat64) {
+    fail(
+        "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
+        "choose one of these, leave it with --exclude, or upgrade the model with "
+        "onnx.version_converter.convert_version(model, 9)");
+  }
+}
+
+}  // namespace tensorcast::onnx
