@@ -14,6 +14,8 @@
 #include "io/error_text.h"
 #include "io/tensor_file.h"
 #include "onnx/cast_operator.h"
+#include "onnx/constant_operator.h"
+#include "onnx/registers.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -25,18 +27,6 @@ using io::OnnxFunction;
 using io::OnnxNode;
 using io::OnnxTensor;
 using io::Quoted;
-
-constexpr std::uint32_t kAbsent = UINT32_MAX;  // an optional input that a call does not give
-
-// A name's value, while the program is made.
-struct Value {
-  enum class Is : std::uint8_t { kInput, kConstant, kResult };
-  DataType type = DataType::kUndefined;  // of a constant: or one that is none of ours
-  Is is = Is::kInput;
-  std::uint32_t index = 0;            // of the input, constant or step
-  std::uint32_t last_read = kAbsent;  // the last step that reads it; kKept: it is a result
-};
-constexpr std::uint32_t kKept = UINT32_MAX - 1;
 
 // A constant that is read only where a step needs its values.
 struct PendingConstant {
@@ -88,7 +78,7 @@ class ProgramMaker {
     CheckDeclared(graph.value_infos, scope);
     TakeOutputs(graph, scope);
     ReadConstants();
-    AssignRegisters();
+    PlaceValues();
     return std::move(program_);
   }
 
@@ -477,11 +467,9 @@ class ProgramMaker {
                "has " + io::CountText(attributes.size(), "attribute") +
                    "; a Constant has one, its value");
     }
-    const std::string_view name = attributes[0].name;
-    const OnnxAttribute& attribute = *attributes[0].value;
     const auto [found, is_new] =
-        constants_.emplace(&attribute, static_cast<std::uint32_t>(pending_.size()));
-    if (is_new) AddConstantOf(place, scope, name, attribute);
+        constants_.emplace(attributes[0].value, static_cast<std::uint32_t>(pending_.size()));
+    if (is_new) AddConstantOf(place, scope, attributes[0]);
     const PendingConstant& pending = pending_[found->second];
     const DataType type = pending.tensor != nullptr
                               ? TypeOfNumber(pending.tensor->message.data_type)
@@ -489,45 +477,12 @@ class ProgramMaker {
     Give(place, scope, 0, AddValue({type, Value::Is::kConstant, found->second}));
   }
 
-  void AddConstantOf(const NodePlace& place, const Scope& scope, std::string_view name,
-                     const OnnxAttribute& attribute) {
-    const auto wrong_kind = [&](const char* expected) {
-      FailNode(place, ErrorKind::kContents,
-               "has the attribute " + Quoted(name) + ", " + AttributeTypeText(attribute.type) +
-                   "; expected " + expected);
-    };
-    if (name == "value") {
-      if (attribute.type != OnnxAttributeType::kTensor || attribute.tensors.size() != 1) {
-        wrong_kind("a TENSOR");
-      }
-      AddConstant(attribute.tensors[0]);
+  void AddConstantOf(const NodePlace& place, const Scope& scope, const NodeAttribute& attribute) {
+    if (attribute.name == "value") {
+      AddConstant(ReadConstantTensor(place, attribute));
       return;
     }
-    if (name == "sparse_value") {
-      FailNode(place, ErrorKind::kUnsupported, "is a sparse tensor; only dense ones are cast");
-    }
-    if (!IsPlainConstant(name)) {
-      FailNode(place, ErrorKind::kContents,
-               "has the attribute " + Quoted(name) +
-                   "; a Constant has value, value_float, value_floats, value_int, value_ints, "
-                   "value_string or value_strings");
-    }
-    constexpr std::int64_t kPlainOpset = 12;
-    if (scope.opset && *scope.opset < kPlainOpset) {
-      FailNode(place, ErrorKind::kContents,
-               "has the attribute " + Quoted(name) + " at opset " + std::to_string(*scope.opset) +
-                   "; it came with opset " + std::to_string(kPlainOpset));
-    }
-    if (attribute.listed > io::kMostListed) {
-      FailNode(place, ErrorKind::kUnsupported,
-               "lists " + std::to_string(attribute.listed) + " values in " + Quoted(name) + "; " +
-                   std::to_string(io::kMostListed) + " are read: put more in a tensor, its value");
-    }
-    Constant constant;
-    if (!ReadPlainConstant(source_, name, attribute, &constant)) {
-      wrong_kind("the kind that its name says");
-    }
-    program_.constants.push_back(std::move(constant));
+    program_.constants.push_back(ReadConstantValues(place, attribute, scope.opset));
     pending_.emplace_back();
   }
 
@@ -652,42 +607,13 @@ class ProgramMaker {
     }
   }
 
-  std::uint32_t Place(const Value& value, std::span<const std::uint32_t> registers) const {
-    const auto inputs = static_cast<std::uint32_t>(program_.inputs.size());
-    const auto constants = static_cast<std::uint32_t>(program_.constants.size());
-    switch (value.is) {
-      case Value::Is::kInput: return value.index;
-      case Value::Is::kConstant: return inputs + value.index;
-      case Value::Is::kResult: return inputs + constants + registers[value.index];
-    }
-    return 0;
-  }
-
-  // A register is free again after the last step that reads it.
-  void AssignRegisters() {
-    std::vector<std::uint32_t> registers(program_.steps.size());  // of each step's result
-    std::vector<std::uint32_t> free;
-    for (std::uint32_t i = 0; i < program_.steps.size(); ++i) {
-      Step& step = program_.steps[i];
-      const Value& source = values_[step.source];
-      const Value& result = values_[step.result];
-      if (free.empty()) free.push_back(program_.registers++);
-      registers[i] = free.back();
-      free.pop_back();
-      step.source = Place(source, registers);
-      step.result = registers[i];
-      step.frees_source = source.is == Value::Is::kResult && source.last_read == i;
-      step.frees_result = result.last_read == kAbsent;
-      if (step.frees_source) free.push_back(registers[source.index]);
-      if (step.frees_result) free.push_back(registers[i]);
-    }
+  void PlaceValues() {
     const auto inputs = static_cast<std::uint32_t>(program_.inputs.size());
     for (const std::uint32_t constant : input_defaults_) {
       program_.defaults.push_back(constant == kNoDefault ? kNoDefault : inputs + constant);
     }
-    for (const std::uint32_t value : output_values_) {
-      program_.results.push_back(Place(values_[value], registers));
-    }
+    program_.results = output_values_;
+    AssignRegisters(values_, program_);
   }
 
   const io::ByteSource& source_;
