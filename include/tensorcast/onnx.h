@@ -130,15 +130,26 @@ TENSORCAST_API int32_t tensorcast_model_outputs_count(const tensorcast_model_out
 TENSORCAST_API int32_t tensorcast_model_outputs_view(const tensorcast_model_outputs* outputs,
                                                      uint64_t index, tensorcast_tensor* tensor);
 
+/* What one node took: its name (or its first output's), its types, time and bytes; 0 bytes where
+ * only a view was made. */
+typedef void (*tensorcast_report_node)(void* context, const char* node, uint64_t node_bytes,
+                                       const char* op_type, uint64_t op_type_bytes, int32_t from,
+                                       int32_t to, double seconds, uint64_t bytes_read,
+                                       uint64_t bytes_written);
+
 /* How a model runs; the library reads it. Null is the same as all zero. */
 typedef struct tensorcast_model_run_options {
   uint32_t struct_size;
   uint32_t reserved;             /* 0 */
   tensorcast_executor* executor; /* null: the calling thread alone */
+  /* Called for each node, in the order in which they ran, when the run has ended well; may be
+   * null. */
+  tensorcast_report_node report;
+  void* context; /* handed to it */
 } tensorcast_model_run_options;
 
 #define TENSORCAST_MODEL_RUN_OPTIONS_INIT \
-  { sizeof(tensorcast_model_run_options), 0, NULL }
+  { sizeof(tensorcast_model_run_options), 0, NULL, NULL, NULL }
 
 /* Runs the model on one tensor per input; one of type 0 takes the input's default. The inputs may
  * be views of `outputs`. What `outputs` held before is let go, after a failure too. Codes:

@@ -84,17 +84,39 @@ Executor* ExecutorOf(const tensorcast_executor* executor) {
   return executor == nullptr ? nullptr : executor->executor.get();
 }
 
-StatusCode ReadModelRun(const tensorcast_model_run_options* given, onnx::ModelRun* run) {
+struct NodeReport {
+  tensorcast_report_node report = nullptr;
+  void* context = nullptr;
+  std::vector<onnx::NodeProfile> profile;
+};
+
+StatusCode ReadModelRun(const tensorcast_model_run_options* given, onnx::ModelRun* run,
+                        NodeReport* report) {
   tensorcast_model_run_options current = {};
   const StatusCode code = ReadStruct(
       given,
       {offsetof(tensorcast_model_run_options, reserved),
-       offsetof(tensorcast_model_run_options, executor), sizeof(tensorcast_model_run_options)},
+       offsetof(tensorcast_model_run_options, executor),
+       offsetof(tensorcast_model_run_options, report),
+       offsetof(tensorcast_model_run_options, context), sizeof(tensorcast_model_run_options)},
       &current);
   if (code != StatusCode::kOk) return code;
   if (current.reserved != 0) return StatusCode::kBadStruct;
   run->executor = ExecutorOf(current.executor);
+  report->report = current.report;
+  report->context = current.context;
+  if (report->report != nullptr) run->profile = &report->profile;
   return StatusCode::kOk;
+}
+
+void Report(const NodeReport& report) {
+  if (report.report == nullptr) return;
+  for (const onnx::NodeProfile& node : report.profile) {
+    report.report(report.context, node.node.data(), node.node.size(), node.op_type.data(),
+                  node.op_type.size(), static_cast<std::int32_t>(node.from),
+                  static_cast<std::int32_t>(node.to), node.seconds, node.bytes_read,
+                  node.bytes_written);
+  }
 }
 
 bool IsMisaligned(const std::uint64_t* table) {
@@ -377,10 +399,13 @@ std::int32_t tensorcast_model_run(const tensorcast_model* model, const tensorcas
     if (model == nullptr || outputs == nullptr) return c::Code(StatusCode::kNullPointer);
     onnx::ModelRun model_run;
     std::vector<TensorView> views;
-    StatusCode code = c::ReadModelRun(run, &model_run);
+    c::NodeReport report;
+    StatusCode code = c::ReadModelRun(run, &model_run, &report);
     if (code == StatusCode::kOk) code = c::ReadTensors(inputs, input_count, &views);
     if (code != StatusCode::kOk) return c::Code(code);
-    return c::Code(model->model.Run(views, model_run, &outputs->outputs, text));
+    const Status status = model->model.Run(views, model_run, &outputs->outputs, text);
+    if (status.ok()) c::Report(report);
+    return c::Code(status);
   });
 }
 

@@ -102,7 +102,21 @@ static tensorcast_tensor tensor(int type, const uint64_t* shape, uint64_t rank, 
   return result;
 }
 
+static void count_node(void* context, const char* node, uint64_t node_bytes, const char* op_type,
+                       uint64_t op_type_bytes, int32_t from, int32_t to, double seconds,
+                       uint64_t bytes_read, uint64_t bytes_written) {
+  ++*(int*)context;
+  CHECK(node_bytes == 1 && memcmp(node, "c", 1) == 0);
+  CHECK(op_type_bytes == 4 && memcmp(op_type, "Cast", 4) == 0);
+  CHECK_INT(from, 1);
+  CHECK_INT(to, 17);
+  CHECK(seconds >= 0);
+  CHECK_INT(bytes_read, 16);
+  CHECK_INT(bytes_written, 4);
+}
+
 static void test_runs(void) {
+  int nodes = 0;
   tensorcast_model* const model = load(1, 17);
   tensorcast_model_outputs* outputs = NULL;
   const float values[4] = {1.0f, 448.0f, 1e9f, -0.0f};
@@ -132,6 +146,12 @@ static void test_runs(void) {
     CHECK(view.offsets == NULL);
   }
   CHECK_INT(tensorcast_model_outputs_view(outputs, 1, &view), TENSORCAST_BAD_INPUT);
+  run.report = count_node;
+  run.context = &nodes;
+  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_OK);
+  CHECK_INT(nodes, 1);
+  CHECK_INT(tensorcast_model_run(model, NULL, 0, &run, outputs, NULL, 0), TENSORCAST_BAD_INPUT);
+  CHECK_INT(nodes, 1);
 
   input.data_bytes = 15;
   CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, error, sizeof error),
