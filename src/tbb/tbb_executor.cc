@@ -43,7 +43,9 @@ class TbbExecutor final : public Executor {
 }  // namespace
 
 std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads) {
-  if (threads == 0) return std::make_unique<TbbExecutor>(oneapi::tbb::task_arena::automatic);
+  // A copy: make_unique would take a reference, and oneTBB's has no definition to refer to.
+  constexpr int kAllCores = oneapi::tbb::task_arena::automatic;
+  if (threads == 0) return std::make_unique<TbbExecutor>(kAllCores);
   // oneTBB gives no more threads than this, and says so on stderr when it is asked for them.
   using oneapi::tbb::global_control;
   const std::size_t most = global_control::active_value(global_control::max_allowed_parallelism);

@@ -78,6 +78,18 @@ class Setting:
         printed = run(executable, **environment)
         require(printed == self.expected, f"{executable} printed\n{printed}")
 
+    def expect_model(self, executable):
+        """The example that runs an ONNX model, on one of two Casts that is made here."""
+        model = self.temporary / "casts.onnx"
+        subprocess.run(
+            [sys.executable, "-B", self.source / "tests/cli/bin/make_model.py", model],
+            input="opset 21\ninput x FLOAT 4\nnode Cast x -> y to=17\nnode Cast y -> z to=10\n"
+                  "output y FLOAT8E4M3FN\noutput z FLOAT16\n", text=True, check=True)
+        printed = run(executable, model)
+        # The codes are those of the other examples; 0.1015625, 448 and -0 as float16.
+        wanted = "y, float8e4m3fn: 1d 7e 7e 80\nz, float16: 80 2e 00 5f 00 5f 00 80\n"
+        require(printed == wanted, f"{executable} printed\n{printed}")
+
 
 def library_directory(prefix):
     found = list(prefix.rglob("libtensorcast.a"))
@@ -138,6 +150,8 @@ def find_package_shared(setting):
         for executable in executables:
             require("libtensorcast.so.0" in needed(executable), f"{executable} is not shared")
             setting.expect(executable)
+        if name == "examples":
+            setting.expect_model(build / "run_model")
     c_needs = needed(setting.temporary / "c_alone/build/cast_c")
     require("libstdc++.so.6" not in c_needs, f"a C program names {c_needs}")
 
