@@ -255,9 +255,9 @@ std::int32_t tensorcast_model_create_from_file(const char* path, std::uint64_t p
                                                const tensorcast_model_options* options,
                                                tensorcast_model** model, char* error,
                                                std::uint64_t error_bytes) {
-  if (path == nullptr) return TENSORCAST_NULL_POINTER;
   return c::Create(options, model, error, error_bytes,
                    [&](const onnx::LoadOptions& load, tensorcast_model& made, std::string* text) {
+                     if (path == nullptr) return Status(StatusCode::kNullPointer);
                      const std::string_view name = c::Text(path, path_bytes);
                      if (c::HasNul(name, text)) return Status(StatusCode::kFileError);
                      return onnx::Model::Load(std::string(name), load, &made.model, text);
@@ -268,9 +268,9 @@ std::int32_t tensorcast_model_create_from_bytes(const void* bytes, std::uint64_t
                                                 const tensorcast_model_options* options,
                                                 tensorcast_model** model, char* error,
                                                 std::uint64_t error_bytes) {
-  if (c::IsMissing(bytes, size)) return TENSORCAST_NULL_POINTER;
   return c::Create(options, model, error, error_bytes,
                    [&](const onnx::LoadOptions& load, tensorcast_model& made, std::string* text) {
+                     if (c::IsMissing(bytes, size)) return Status(StatusCode::kNullPointer);
                      const auto given = c::Bytes(bytes, size);
                      made.bytes.assign(given.begin(), given.end());
                      return onnx::Model::Parse(made.bytes, load, &made.model, text);

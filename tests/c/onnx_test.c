@@ -236,8 +236,9 @@ static void test_refusals(void) {
       TENSORCAST_BAD_FILE);
   CHECK(strstr(error, "node \"c\" (Cast) has the attribute \"to\" = 17 (FLOAT8E4M3FN)") != NULL);
   CHECK(model == NULL);
-  CHECK_INT(tensorcast_model_create_from_bytes(NULL, 1, NULL, &model, NULL, 0),
+  CHECK_INT(tensorcast_model_create_from_bytes(NULL, 1, NULL, &model, error, sizeof error),
             TENSORCAST_NULL_POINTER);
+  CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
   CHECK_INT(tensorcast_model_create_from_bytes(NULL, 0, NULL, &model, NULL, 0),
             TENSORCAST_BAD_FILE);
   CHECK_INT(tensorcast_model_create_from_bytes(bytes, 1, NULL, NULL, NULL, 0),
@@ -259,8 +260,9 @@ static void test_refusals(void) {
   CHECK_INT(tensorcast_model_create_from_file("a\0b", 3, NULL, &model, error, sizeof error),
             TENSORCAST_FILE_ERROR);
   CHECK_TEXT(error, "the path holds a NUL byte");
-  CHECK_INT(tensorcast_model_create_from_file(NULL, 0, NULL, &model, NULL, 0),
+  CHECK_INT(tensorcast_model_create_from_file(NULL, 0, NULL, &model, error, sizeof error),
             TENSORCAST_NULL_POINTER);
+  CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
 }
 
 typedef struct seen_tensors {
