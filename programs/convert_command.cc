@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -85,10 +84,8 @@ struct Plan {
 
 // What a file of that name is called where it holds one tensor; empty where it holds many.
 std::string_view OneTensorFile(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (ending == ".npy") return "an .npy";
-  if (ending == ".pb") return "a .pb";
+  if (io::HasEnding(path, ".npy")) return "an .npy";
+  if (io::HasEnding(path, ".pb")) return "a .pb";
   return {};
 }
 

@@ -11,7 +11,7 @@
 
 namespace tensorcast::tool {
 
-// The value of a floating or bool code as a double; NaN and Inf included.
+// The value of a code as a double, exact but for integers of 64 bits; NaN and Inf included.
 double ElementValue(DataType type, std::uint64_t code);
 
 // The integer of a signed integer type's code.

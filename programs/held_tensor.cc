@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <new>
 #include <span>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "io/conversion.h"
 #include "io/error_text.h"
-#include "io/utf8.h"
+#include "io/text_conversion.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -23,21 +22,6 @@ using io::ErrorKind;
 
 // Whole elements of every width, and whole blocks of what formats unpack.
 constexpr std::uint64_t kPiece = std::uint64_t{3} << 20;
-
-io::TextSize SizeOf(const Strings& strings) {
-  io::TextSize size;
-  for (std::uint64_t i = 0; i < strings.size(); ++i) {
-    const std::string_view text = strings[i];
-    size.total_bytes += text.size();
-    size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
-    std::uint64_t points = 0;
-    for (std::string_view rest = text; !rest.empty(); ++points) {
-      rest.remove_prefix(io::DecodeUtf8(rest).bytes);
-    }
-    size.most_code_points = std::max(size.most_code_points, points);
-  }
-  return size;
-}
 
 // Whether codes of `from` may stand for those of `to`.
 bool AreCodesOf(DataType from, DataType to) {
@@ -127,7 +111,7 @@ std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
     info.elements = 1;
     for (const std::uint64_t n : info.shape) info.elements *= n;
     info.bytes = tensor.data.size();
-    if (tensor.type == DataType::kString) info.text = SizeOf(tensor.strings);
+    if (tensor.type == DataType::kString) io::AddTextSize(tensor.strings, info.text);
   }
   std::unique_ptr<io::TensorWriter> writer =
       io::CreateTensorFile(path, std::move(contents), options);

@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_storage.h"
 
-#include <cctype>
-#include <filesystem>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,9 +13,7 @@ namespace tensorcast::tool {
 
 const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader,
                                          const std::string& output) {
-  std::string ending = std::filesystem::path(output).extension().string();
-  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (ending != ".onnx") return nullptr;
+  if (!io::HasEnding(output, ".onnx")) return nullptr;
   const auto* const model = dynamic_cast<const io::OnnxTensorReader*>(&reader);
   if (model == nullptr) {
     throw io::Error(io::ErrorKind::kUnsupported,

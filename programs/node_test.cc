@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "element_text.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
@@ -61,15 +61,8 @@ std::vector<std::uint64_t> Codes(DataType type, std::span<const std::byte> data,
   return codes;
 }
 
-double ValueOf(DataType type, std::uint64_t code) {
-  const std::uint64_t bits = CastBits(type, DataType::kFloat64, code);
-  double value = 0;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
 std::string ValueText(DataType type, std::uint64_t code) {
-  const double value = ValueOf(type, code);
+  const double value = ElementValue(type, code);
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
 
@@ -133,14 +126,16 @@ class Comparison {
     for (std::uint64_t i = 0; i < n; ++i) {
       const std::uint64_t a = mine[i], e = stored[i];
       // Both in the stored type.
-      if (!IsClose(ValueOf(expected_.type, a), ValueOf(expected_.type, e))) {
+      if (!IsClose(ElementValue(expected_.type, a), ElementValue(expected_.type, e))) {
         detail = fmt::format("[{}] is {:0{}X} here ({}), {:0{}X} stored ({})", i, a, digits,
                              ValueText(actual_.type, a), e, digits, ValueText(actual_.type, e));
         return false;
       }
       if (a == e) continue;
       if (differ++ == 0) first = i;
-      nans += std::isnan(ValueOf(actual_.type, a)) && std::isnan(ValueOf(actual_.type, e)) ? 1 : 0;
+      nans += std::isnan(ElementValue(actual_.type, a)) && std::isnan(ElementValue(actual_.type, e))
+                  ? 1
+                  : 0;
     }
     if (differ == 0) return true;
     detail = fmt::format("{} of {}, [{}] is {:0{}X} here, {:0{}X} stored: {}", differ, n, first,

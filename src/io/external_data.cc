@@ -87,9 +87,7 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
                         "has an entry of external_data whose " +
                             std::string(part.number == 1 ? "key" : "value") + " is no string");
       }
-      std::string& text = texts[part.number - 1];
-      text.assign(static_cast<std::size_t>(part.size()), '\0');
-      entry.ReadPayload(part.begin, std::as_writable_bytes(std::span(text)));
+      texts[part.number - 1] = entry.ReadText(part);
     }
     const std::string& key = texts[0];
     const bool is_known =

@@ -56,18 +56,10 @@ constexpr Stranger kStrangers[] = {
     {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
 };
 
-bool EndsWith(std::string_view path, std::string_view ending) {
-  if (path.size() < ending.size()) return false;
-  path.remove_prefix(path.size() - ending.size());
-  return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
-}
-
 const Format* FindByEnding(std::string_view path) {
   const auto* const format =
       std::find_if(std::begin(kFormats), std::end(kFormats),
-                   [&](const Format& row) { return EndsWith(path, row.ending); });
+                   [&](const Format& row) { return HasEnding(path, row.ending); });
   return format == std::end(kFormats) ? nullptr : format;
 }
 
@@ -96,6 +88,14 @@ const Format& OutputFormat(const std::string& path) {
 }
 
 }  // namespace
+
+bool HasEnding(std::string_view path, std::string_view ending) {
+  if (path.size() < ending.size()) return false;
+  path.remove_prefix(path.size() - ending.size());
+  return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
 
 std::vector<std::string_view> FormatEndings() {
   std::vector<std::string_view> endings;

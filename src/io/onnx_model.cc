@@ -113,9 +113,7 @@ class ModelReader {
   std::string Text(WireReader& reader, const WireField& field, const char* what) {
     Expect(field, WireType::kBytes, what);
     Count(field, field.size());
-    std::string text(static_cast<std::size_t>(field.size()), '\0');
-    reader.ReadPayload(field.begin, std::as_writable_bytes(std::span(text)));
-    return text;
+    return reader.ReadText(field);
   }
 
   std::string Domain(WireReader& reader, const WireField& field) {

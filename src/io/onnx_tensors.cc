@@ -20,11 +20,6 @@ struct OnnxTensorReader::Values {
 
 namespace {
 
-DataType TypeOf(std::uint64_t number) {
-  const auto type = static_cast<DataType>(number);
-  return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
-}
-
 std::string TypeText(std::uint64_t number) {
   constexpr std::uint64_t kComplex64 = 14, kComplex128 = 15;
   if (number == kComplex64) return "COMPLEX64";
@@ -49,11 +44,6 @@ class UniqueNames {
   std::unordered_map<std::string, std::uint64_t> last_;
 };
 
-const std::vector<OnnxNode>& NodesOf(const OnnxModel& model, const OnnxTensorPlace& place) {
-  return place.function ? model.functions.at(*place.function).nodes
-                        : model.graphs.at(*place.graph).nodes;
-}
-
 // The name of a tensor in its graph or function.
 std::string NameOf(const OnnxModel& model, const OnnxTensorPlace& place) {
   if (place.initializer) {
@@ -61,7 +51,7 @@ std::string NameOf(const OnnxModel& model, const OnnxTensorPlace& place) {
         model.graphs.at(*place.graph).initializers.at(*place.initializer).message.name;
     return name.empty() ? "initializer " + std::to_string(*place.initializer) : name;
   }
-  const OnnxNode& node = NodesOf(model, place).at(place.node);
+  const OnnxNode& node = NodeOf(model, place);
   const OnnxAttribute& attribute = node.attributes.at(place.attribute);
   std::string name = node.outputs.empty() ? node.name : node.outputs.front();
   if (name.empty()) name = "node " + std::to_string(place.node);
@@ -112,6 +102,19 @@ std::vector<OnnxTensorPlace> PlacesIn(const OnnxModel& model) {
 
 }  // namespace
 
+const OnnxNode& NodeOf(const OnnxModel& model, const OnnxTensorPlace& place) {
+  return (place.function ? model.functions.at(*place.function).nodes
+                         : model.graphs.at(*place.graph).nodes)
+      .at(place.node);
+}
+
+const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
+                                                     const OnnxTensorPlace& place) {
+  if (place.function) return model.functions.at(*place.function).opset_imports;
+  const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
+  return scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports;
+}
+
 OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source)
     : source_(std::move(source)),
       model_(ReadOnnxModel(*source_)),
@@ -144,7 +147,7 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
   }
   TensorInfo info;
   info.name = std::move(name);
-  info.type = TypeOf(message.data_type);
+  info.type = TypeOfNumber(message.data_type);
   info.dtype = info.type == DataType::kUndefined ? TypeText(message.data_type)
                                                  : std::string(FindType(info.type)->onnx_name);
   info.shape = message.dims;
@@ -176,10 +179,7 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
 const OnnxTensor& OnnxTensorReader::tensor(std::size_t tensor) const {
   const OnnxTensorPlace& place = places_.at(tensor);
   if (place.initializer) return model_.graphs.at(*place.graph).initializers.at(*place.initializer);
-  return NodesOf(model_, place)
-      .at(place.node)
-      .attributes.at(place.attribute)
-      .tensors.at(place.element);
+  return NodeOf(model_, place).attributes.at(place.attribute).tensors.at(place.element);
 }
 
 void OnnxTensorReader::Read(std::size_t tensor, std::uint64_t offset,

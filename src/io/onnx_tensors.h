@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,13 @@ struct OnnxTensorPlace {
   std::size_t attribute = 0;
   std::size_t element = 0;  // which of the attribute's tensors
 };
+
+// The node whose attribute the tensor is; not of an initializer.
+const OnnxNode& NodeOf(const OnnxModel& model, const OnnxTensorPlace& place);
+
+// The opset imports in force where the tensor stands: the model's, or a function's own.
+const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
+                                                     const OnnxTensorPlace& place);
 
 // Reads a model. Tensors of the main graph have their own names; Constants that of their output;
 // others "<label>/<name>" or, of another attribute, "<output>.<attribute>"; a name that would stand

@@ -147,4 +147,10 @@ void WireReader::ReadPayload(std::uint64_t offset, std::span<std::byte> out) {
   }
 }
 
+std::string WireReader::ReadText(const WireField& field) {
+  std::string text(static_cast<std::size_t>(field.size()), '\0');
+  ReadPayload(field.begin, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
 }  // namespace tensorcast::io

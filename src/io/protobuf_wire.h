@@ -47,6 +47,9 @@ class WireReader {
   // Bytes of the payload of the field that Next gave last, from `offset` in the source on.
   void ReadPayload(std::uint64_t offset, std::span<std::byte> out);
 
+  // The payload of the field that Next gave last, of type kBytes, as text. The caller limits it.
+  std::string ReadText(const WireField& field);
+
   // Where NextVarint, or after a payload Next, goes on.
   std::uint64_t offset() const { return at_; }
 

@@ -138,6 +138,9 @@ struct CreateOptions {
   std::vector<std::string> inputs;
 };
 
+// Whether a path has the ending of a format (".npy", in lower case), in any case.
+bool HasEnding(std::string_view path, std::string_view ending);
+
 // The endings of the formats, each with its dot.
 std::vector<std::string_view> FormatEndings();
 

@@ -75,8 +75,7 @@ class TensorProtoReader final : public TensorReader {
  private:
   DataType TypeOf(const TensorProtoMessage& message) const {
     const std::uint64_t id = message.data_type;
-    const auto type = static_cast<DataType>(id);
-    if (id <= INT32_MAX && FindType(type) != nullptr) return type;
+    if (const DataType type = TypeOfNumber(id); type != DataType::kUndefined) return type;
     if (id == 0) {
       FailTensorProto(*source_, message, ErrorKind::kContents,
                       "has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes");

@@ -101,7 +101,7 @@ class MessageReader {
       case kSegment: message_.is_segment = true; break;
       case kName:
         LimitText(field_.size());
-        message_.name = Text(fields_, field_);
+        message_.name = fields_.ReadText(field_);
         break;
       case kDocString: message_.has_doc_string = field_.size() != 0; break;
       case kExternalData: break;  // counts only where data_location says so
@@ -185,7 +185,7 @@ class MessageReader {
         Fail(ErrorKind::kContents, "has " + Described() + " whose " +
                                        (field.number == 1 ? "key" : "value") + " is no string");
       }
-      texts[field.number - 1] = Text(entry, field);
+      texts[field.number - 1] = entry.ReadText(field);
     }
     if (!message_.metadata.emplace(texts[0], texts[1]).second) {
       Fail(ErrorKind::kContents,
@@ -203,12 +203,6 @@ class MessageReader {
     }
   }
 
-  static std::string Text(WireReader& reader, const WireField& field) {
-    std::string text(static_cast<std::size_t>(field.size()), '\0');
-    reader.ReadPayload(field.begin, std::as_writable_bytes(std::span(text)));
-    return text;
-  }
-
   const ByteSource& source_;
   WireReader fields_;
   WireField field_;
@@ -218,6 +212,11 @@ class MessageReader {
 };
 
 }  // namespace
+
+DataType TypeOfNumber(std::uint64_t number) {
+  const auto type = static_cast<DataType>(number);
+  return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
+}
 
 std::string_view TensorProtoFieldName(std::uint32_t number) {
   const FieldRow* const row = FindField(number);

@@ -35,6 +35,10 @@ enum TensorProtoField : std::uint32_t {
   kMetadataProps = 16,
 };
 
+// The type that a TensorProto's data_type or a ValueInfoProto's elem_type names; kUndefined for
+// one that is none of ours.
+DataType TypeOfNumber(std::uint64_t number);
+
 // onnx.proto's name of a field.
 std::string_view TensorProtoFieldName(std::uint32_t number);
 

@@ -50,7 +50,7 @@ class TextJob {
     TextSize size;
     ForChunks([&](std::uint64_t first, std::uint64_t n) {
       const Strings texts = Texts(first, n);
-      Add(texts, size);
+      AddTextSize(texts, size);
       if (options_.progress) {
         options_.progress({BytesBefore(first + texts.size()), info_.bytes, job_.tensor});
       }
@@ -144,20 +144,6 @@ class TextJob {
                          : "no integer from -2^63 to 2^64 - 1; a floating type holds it"));
   }
 
-  static void Add(const Strings& texts, TextSize& size) {
-    for (std::uint64_t i = 0; i < texts.size(); ++i) {
-      const std::string_view text = texts[i];
-      size.total_bytes += text.size();
-      size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
-      if (text.size() <= size.most_code_points) continue;
-      std::uint64_t points = 0;
-      for (std::string_view rest = text; !rest.empty(); ++points) {
-        rest.remove_prefix(DecodeUtf8(rest).bytes);
-      }
-      size.most_code_points = std::max(size.most_code_points, points);
-    }
-  }
-
   const TensorReader& reader_;
   const TensorJob& job_;
   const ConversionOptions& options_;
@@ -170,6 +156,20 @@ class TextJob {
 };
 
 }  // namespace
+
+void AddTextSize(const Strings& texts, TextSize& size) {
+  for (std::uint64_t i = 0; i < texts.size(); ++i) {
+    const std::string_view text = texts[i];
+    size.total_bytes += text.size();
+    size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
+    if (text.size() <= size.most_code_points) continue;
+    std::uint64_t points = 0;
+    for (std::string_view rest = text; !rest.empty(); ++points) {
+      rest.remove_prefix(DecodeUtf8(rest).bytes);
+    }
+    size.most_code_points = std::max(size.most_code_points, points);
+  }
+}
 
 bool IsTextJob(const TensorReader& reader, const TensorJob& job) {
   return reader.contents().tensors.at(job.tensor).type == DataType::kString ||

@@ -15,6 +15,9 @@ namespace tensorcast::io {
 // Whether a job reads strings or makes them.
 bool IsTextJob(const TensorReader& reader, const TensorJob& job);
 
+// Adds what some texts take.
+void AddTextSize(const Strings& texts, TextSize& size);
+
 // What the texts take that a job will write: the tensor is read, and where it holds numbers it is
 // printed. A writer needs it before it begins (TensorInfo::text). Of `options` the progress counts
 // this tensor alone. Throws as RunConversion does.

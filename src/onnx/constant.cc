@@ -67,12 +67,6 @@ void AppendText(const io::ByteSource& source, const io::WireField& field, io::St
 
 }  // namespace
 
-DataType TypeOfNumber(std::uint64_t number) {
-  if (number > INT32_MAX) return DataType::kUndefined;
-  const auto type = static_cast<DataType>(number);
-  return FindType(type) == nullptr ? DataType::kUndefined : type;
-}
-
 TensorView Constant::view() const {
   TensorView view;
   view.type = type;

@@ -60,9 +60,6 @@ bool IsPlainConstant(std::string_view attribute);
 bool ReadPlainConstant(const io::ByteSource& source, std::string_view name,
                        const io::OnnxAttribute& attribute, Constant* constant);
 
-// The type a TensorProto or ValueInfoProto names; kUndefined for one that is none of ours.
-DataType TypeOfNumber(std::uint64_t number);
-
 }  // namespace tensorcast::onnx
 
 #endif  // TENSORCAST_SRC_ONNX_CONSTANT_H_

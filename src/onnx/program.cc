@@ -27,6 +27,7 @@ using io::OnnxFunction;
 using io::OnnxNode;
 using io::OnnxTensor;
 using io::Quoted;
+using io::TypeOfNumber;
 
 // A constant that is read only where a step needs its values.
 struct PendingConstant {

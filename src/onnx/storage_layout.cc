@@ -13,6 +13,7 @@
 
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
+#include "onnx/cast_versions.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -43,7 +44,6 @@ enum AttributeField : std::uint32_t {
 };
 constexpr std::uint32_t kValueName = 1;
 constexpr std::uint32_t kElemType = 1;
-constexpr std::int64_t kLastOpsetOfTextTo = 5;
 
 std::string TextAttribute(std::string_view name, std::string_view value) {
   return BytesFieldBytes(kNodeAttribute,
@@ -59,14 +59,14 @@ std::string IntAttribute(std::string_view name, std::uint64_t value) {
                              VarintFieldBytes(kAttributeType, std::uint64_t{2} /* INT */));
 }
 
-// The node as a field (number 1) of a graph; of a function it is kFunctionNode.
+// The node as a field of its graph or function; StorageRules has let its opset pass.
 std::string CastNode(std::uint32_t field, std::string_view input, std::string_view output,
                      DataType to, std::int64_t opset) {
   std::string node =
       BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
       BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
-      (opset <= kLastOpsetOfTextTo ? TextAttribute("to", FindType(to)->onnx_name)
-                                   : IntAttribute("to", static_cast<std::uint64_t>(to)));
+      (FindCastVersion(opset)->to_is_int ? IntAttribute("to", static_cast<std::uint64_t>(to))
+                                         : TextAttribute("to", FindType(to)->onnx_name));
   // The one type whose infinities a saturating cast would not give back.
   if (to == DataType::kFloat8E5M2) node += IntAttribute("saturate", 0);
   return BytesFieldBytes(field, node);
@@ -149,7 +149,7 @@ class LayoutMaker {
       EditTensor(tensor, path, IsCast(tensor) ? TakeInitializer(tensor) : "");
       return;
     }
-    const io::OnnxNode& node = NodeOf(place);
+    const io::OnnxNode& node = io::NodeOf(reader_.model(), place);
     path.push_back(node.field);
     if (IsCast(tensor)) TakeConstant(tensor, node, path);
     path.push_back(node.attributes.at(place.attribute).field);
@@ -163,18 +163,8 @@ class LayoutMaker {
     return model.graphs.at(*place.graph).path;
   }
 
-  const io::OnnxNode& NodeOf(const io::OnnxTensorPlace& place) const {
-    const io::OnnxModel& model = reader_.model();
-    return (place.function ? model.functions.at(*place.function).nodes
-                           : model.graphs.at(*place.graph).nodes)
-        .at(place.node);
-  }
-
   std::int64_t OpsetOf(const io::OnnxTensorPlace& place) const {
-    const io::OnnxModel& model = reader_.model();
-    if (place.function) return model.functions.at(*place.function).opset_imports.at("");
-    const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
-    return (scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports).at("");
+    return io::ImportsOf(reader_.model(), place).at("");
   }
 
   // The Cast of an initializer, and the input that goes with it; returns its new name.

@@ -1,7 +1,6 @@
 // What a tensor of a model must be to be stored in another type, and what its opset allows.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
 #include <optional>
 
 #include "io/error_text.h"
@@ -16,20 +15,6 @@ using io::ErrorKind;
 
 constexpr std::int64_t kFirstIrOfConstants = 4;  // before it every initializer is an input too
 constexpr std::int64_t kFirstConstantOfAllTypes = 9;
-
-// The imports in force where a tensor stands.
-const std::map<std::string, std::int64_t>& ImportsOf(const io::OnnxModel& model,
-                                                     const io::OnnxTensorPlace& place) {
-  if (place.function) return model.functions.at(*place.function).opset_imports;
-  const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
-  return scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports;
-}
-
-const io::OnnxNode& NodeOf(const io::OnnxModel& model, const io::OnnxTensorPlace& place) {
-  return (place.function ? model.functions.at(*place.function).nodes
-                         : model.graphs.at(*place.graph).nodes)
-      .at(place.node);
-}
 
 bool IsConstant(const io::OnnxNode& node) {
   return node.op_type == "Constant" && node.domain.empty();
@@ -67,7 +52,7 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
     }
     return {};
   }
-  const io::OnnxNode& node = NodeOf(model_.model(), place);
+  const io::OnnxNode& node = io::NodeOf(model_.model(), place);
   const io::OnnxAttribute& attribute = node.attributes.at(place.attribute);
   if (!IsConstant(node) || attribute.name != "value" ||
       attribute.type != io::OnnxAttributeType::kTensor) {
@@ -87,7 +72,7 @@ void StorageRules::CheckType(std::size_t tensor, DataType to) const {
                                            io::Quoted(info.name) + " cannot be stored as " +
                                            std::string(TypeName(to)) + ": " + why);
   };
-  const auto& imports = ImportsOf(model_.model(), place);
+  const auto& imports = io::ImportsOf(model_.model(), place);
   const auto import = imports.find("");
   if (import == imports.end()) {
     fail("the Cast behind it needs an opset of ai.onnx, and " +
