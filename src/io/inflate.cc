@@ -34,30 +34,31 @@ struct Inflater::Stream {
     throw Error(ErrorKind::kContents, MemberText(source, member) + ' ' + why);
   }
 
+  void ReadInput() {
+    const auto piece = std::span(input).first(static_cast<std::size_t>(
+        std::min<std::uint64_t>(input.size(), member.packed_bytes - taken)));
+    source.Read(member.data_begin + taken, piece);
+    taken += piece.size();
+    state.next_in = reinterpret_cast<Bytef*>(piece.data());
+    state.avail_in = static_cast<uInt>(piece.size());
+  }
+
   // Inflates into all of `out`, or up to the end of the stream; returns the bytes made.
   std::size_t Inflate(std::span<std::byte> out) {
     state.next_out = reinterpret_cast<Bytef*>(out.data());
     state.avail_out = static_cast<uInt>(out.size());
     while (state.avail_out > 0 && !ended) {
-      if (state.avail_in == 0) {
-        const auto n = static_cast<std::size_t>(
-            std::min<std::uint64_t>(input.size(), member.packed_bytes - taken));
-        if (n == 0) {
-          Fail("ends in the middle of its deflated data, after " +
-               std::to_string(made + out.size() - state.avail_out) + " of " +
-               CountText(member.bytes, "byte"));
-        }
-        const auto piece = std::span(input).first(n);
-        source.Read(member.data_begin + taken, piece);
-        taken += n;
-        state.next_in = reinterpret_cast<Bytef*>(piece.data());
-        state.avail_in = static_cast<uInt>(n);
-      }
+      if (state.avail_in == 0 && taken < member.packed_bytes) ReadInput();
+      // Also where no input is left: zlib may hold output that it had no room for.
       const int result = inflate(&state, Z_NO_FLUSH);
       if (result == Z_MEM_ERROR) throw std::bad_alloc();
       if (result == Z_STREAM_END) {
         ended = true;
-      } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      } else if (result == Z_BUF_ERROR) {  // there is room for output: it wants more input
+        Fail("ends in the middle of its deflated data, after " +
+             std::to_string(made + out.size() - state.avail_out) + " of " +
+             CountText(member.bytes, "byte"));
+      } else if (result != Z_OK) {
         Fail("has damaged deflated data before offset " +
              std::to_string(member.data_begin + taken - state.avail_in) +
              (state.msg != nullptr ? " (" + std::string(state.msg) + ")" : ""));
