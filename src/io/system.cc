@@ -73,12 +73,23 @@ class Descriptor {
   int value_;
 };
 
+// A file never becomes descriptor 0, 1 or 2: in a process that has closed one of those, what it
+// prints would land in the file.
+int AboveStandardStreams(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return moved;
+}
+
 int OpenRetrying(const std::string& path, int flags, mode_t mode = 0) {
   int descriptor = 0;
   do {
     descriptor = ::open(path.c_str(), flags | O_CLOEXEC, mode);
   } while (descriptor < 0 && errno == EINTR);
-  return descriptor;
+  return AboveStandardStreams(descriptor);
 }
 
 std::string_view KindOfFile(mode_t mode) {
@@ -324,12 +335,14 @@ SpoolFile::SpoolFile(std::string label) : label_(std::move(label)) {
   // EISDIR: a kernel, and EOPNOTSUPP: a file system, without such files.
   if (error == EISDIR || error == EOPNOTSUPP) {
     std::string name = directory_ + "/tensorcast-XXXXXX";
-    descriptor_ = ::mkostemp(name.data(), O_CLOEXEC);
+    const int created = ::mkostemp(name.data(), O_CLOEXEC);
     error = errno;
-    if (descriptor_ >= 0) {
+    if (created >= 0) {
       ::unlink(name.c_str());
-      return;
+      descriptor_ = AboveStandardStreams(created);
+      error = errno;
     }
+    if (descriptor_ >= 0) return;
   }
   throw Error(ErrorKind::kSystem, PathText(label_) + ": needs a temporary file, which cannot be " +
                                       "created in " + PathText(directory_) + ": " + Reason(error) +
@@ -383,6 +396,7 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
   std::tie(directory_, name_) = Split(path);
   RemoveStale();
   CreateTemporary();
+  TakeOwnership();
   try {
     Reserve(bytes);
   } catch (...) {
@@ -453,6 +467,27 @@ void OutputFile::CreateTemporary() {
   ThrowWrite(path_, "cannot be created in " + PathText(directory_), error);
 }
 
+// As the replaced file's, where the system lets: the owner and the group, and the permissions. What
+// cannot be kept is no error.
+void OutputFile::TakeOwnership() {
+  struct stat replaced {
+  }, own{};
+  if (!overwrite_ || ::stat(path_.c_str(), &replaced) != 0 || ::fstat(descriptor_, &own) != 0) {
+    return;
+  }
+  mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+  if ((replaced.st_uid == own.st_uid && replaced.st_gid == own.st_gid) ||
+      ::fchown(descriptor_, replaced.st_uid, replaced.st_gid) == 0 ||
+      ::fchown(descriptor_, own.st_uid, replaced.st_gid) == 0) {
+    mode_ = mode;
+  } else {
+    // Another group must not be given what was the old group's: it may do what all may.
+    mode_ = mode & (S_IRWXU | S_IRWXO | (mode & S_IRWXO) << 3);
+  }
+  // Until it is complete its owner can open it: another run must, to see whether it is stale.
+  ::fchmod(descriptor_, *mode_ | S_IRUSR | S_IWUSR);
+}
+
 void OutputFile::Reserve(std::uint64_t bytes) {
   const auto size = static_cast<off_t>(bytes);
   if (size == 0) return;
@@ -492,6 +527,7 @@ void OutputFile::Truncate(std::uint64_t bytes) {
 }
 
 void OutputFile::Commit() {
+  if (mode_) ::fchmod(descriptor_, *mode_);
   if (::fsync(descriptor_) != 0) ThrowWrite(path_, "could not be synced to its disk", errno);
   int error = 0;
   if (overwrite_) {

@@ -5,8 +5,11 @@
 #ifndef TENSORCAST_SRC_IO_SYSTEM_H_
 #define TENSORCAST_SRC_IO_SYSTEM_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,7 +77,9 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 
 // A file that is written beside its final name and gets that name in Commit. Whatever ends before
 // leaves nothing under the final name; the destructor removes the temporary file, and one that a
-// killed process left is removed when the same output is written again.
+// killed process left is removed when the same output is written again. A file that replaces
+// another has its permissions, and its owner and group where the system allows it; any other has
+// those that the umask leaves.
 class OutputFile {
  public:
   // Checks as CheckOutput does, then creates the temporary file and reserves its room.
@@ -97,6 +102,7 @@ class OutputFile {
  private:
   void RemoveStale();
   void CreateTemporary();
+  void TakeOwnership();
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
 
@@ -106,6 +112,7 @@ class OutputFile {
   bool overwrite_ = false;
   std::string temporary_;  // path of the temporary file; empty: there is none
   int descriptor_ = -1;
+  std::optional<mode_t> mode_;  // of the file that is replaced, for the finished one
   std::vector<std::string> notes_;
 };
 

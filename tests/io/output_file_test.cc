@@ -3,6 +3,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mount.h>
@@ -42,6 +43,12 @@ class OutputTest : public FileTest {
         CreateTensorFile(path, Bytes(data.size()), options);
     WriteTensor(*writer, 0, data);
     writer->Commit();
+  }
+
+  static struct stat StatusOf(const std::string& path) {
+    struct stat status {};
+    EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+    return status;
   }
 
   // The names of temporary files, their random digits as ########.
@@ -173,12 +180,84 @@ TEST_F(OutputTest, SymbolicLinksAreReplacedNotFollowed) {
 TEST_F(OutputTest, PermissionsAreThoseOfTheUmask) {
   for (const mode_t mask : {022, 027, 077}) {
     const mode_t old = umask(mask);
-    WriteWhole(Path("x.npy"), "1", {.overwrite = true, .inputs = {}});
+    WriteWhole(Path("x.npy"), "1");
     umask(old);
-    struct stat status {};
-    ASSERT_EQ(stat(Path("x.npy").c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0666 & ~mask);
+    EXPECT_EQ(StatusOf(Path("x.npy")).st_mode & 07777, 0666 & ~mask);
+    std::filesystem::remove(Path("x.npy"));
   }
+}
+
+TEST_F(OutputTest, KeepsThePermissionsOfWhatItReplaces) {
+  const std::string path = Path("x.npy");
+  const mode_t old = umask(022);
+  for (const mode_t mode : {0600, 0640, 0664, 0666, 0755, 0444, 0000}) {
+    WriteBytes(path, "old");
+    ASSERT_EQ(chmod(path.c_str(), mode), 0);
+    const std::unique_ptr<TensorWriter> writer =
+        CreateTensorFile(path, Bytes(4), {.overwrite = true, .inputs = {}});
+    // Nor does the unfinished file let anybody else in.
+    ASSERT_EQ(Temporaries().size(), 1u);
+    EXPECT_EQ(StatusOf(Path(Names()[0])).st_mode & 07777, mode | 0600);
+    WriteTensor(*writer, 0, "1234");
+    writer->Commit();
+    EXPECT_EQ(StatusOf(path).st_mode & 07777, mode);
+    std::filesystem::remove(path);
+  }
+  umask(old);
+}
+
+TEST_F(OutputTest, KeepsTheOwnerOfWhatItReplacesWhereItMay) {
+  const std::string path = Path("x.npy");
+  WriteBytes(path, "old");
+  if (chown(path.c_str(), 12345, 54321) != 0) GTEST_SKIP() << "this user may not give files away";
+  ASSERT_EQ(chmod(path.c_str(), 0640), 0);
+  WriteWhole(path, "1234", {.overwrite = true, .inputs = {}});
+  EXPECT_EQ(StatusOf(path).st_uid, 12345u);
+  EXPECT_EQ(StatusOf(path).st_gid, 54321u);
+  EXPECT_EQ(StatusOf(path).st_mode & 07777, 0640u);
+
+  // One who may not: the old group's permissions are not another group's.
+  ASSERT_EQ(chmod(directory().c_str(), 0777), 0);
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (setgroups(0, nullptr) != 0 || setgid(11111) != 0 || setuid(11111) != 0) _exit(2);
+    WriteWhole(path, "1234", {.overwrite = true, .inputs = {}});
+    _exit(HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(StatusOf(path).st_uid, 11111u);
+  EXPECT_EQ(StatusOf(path).st_gid, 11111u);
+  EXPECT_EQ(StatusOf(path).st_mode & 07777, 0600u);
+}
+
+// What a process prints whose standard streams are closed does not land in its files.
+TEST_F(OutputTest, IsNeverAStandardStream) {
+  const std::string path = Path("x.npy"), input = Path("in.npy");
+  WriteWhole(input, "abcd");
+  WriteWhole(Path("expected.npy"), "1234");
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
+    const std::unique_ptr<TensorReader> reader = Open(input);
+    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+    WriteTensor(*writer, 0, "1234");
+    int landed = 0;
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      landed += write(stream, "text", 4) >= 0 ? 1 : 0;
+    }
+    writer->Commit();
+    _exit(landed);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(ReadBytes(path), ReadBytes(Path("expected.npy")));
 }
 
 TEST_F(OutputTest, LongNamesHaveRoomForTheTemporaryOne) {
