@@ -345,7 +345,8 @@ TENSORCAST_API int32_t tensorcast_loss_meter_create(int32_t from, int32_t to,
                                                     tensorcast_loss_meter** meter);
 /* Adds to `meter` what `other` gathered: another chunk of the same tensor, or another tensor, of
  * the same destination and options. In any order the figures are the same, but for the examples of
- * different tensors, whose indices are then no longer of one tensor. */
+ * different tensors, whose indices are then no longer of one tensor. `meter` may go on with its own
+ * types afterwards, where its own last run stopped. */
 TENSORCAST_API int32_t tensorcast_loss_meter_merge(tensorcast_loss_meter* meter,
                                                    const tensorcast_loss_meter* other);
 /* What was gathered so far. */

@@ -209,7 +209,7 @@ struct LossExample {
 };
 
 struct LossReport {
-  DataType from = DataType::kUndefined;
+  DataType from = DataType::kUndefined;  // kUndefined: merged of several
   DataType to = DataType::kUndefined;
   std::uint64_t elements = 0;
   std::uint64_t counts[kLossKinds] = {};
@@ -249,7 +249,8 @@ class TENSORCAST_API LossMeter {
 
   // Adds what another meter of the same destination and options gathered: another chunk of the
   // same tensor, or another tensor. In any order the figures are the same, but for the examples of
-  // different tensors, whose indices are then no longer of one tensor.
+  // different tensors, whose indices are then no longer of one tensor. This meter may go on with
+  // its own types afterwards, where its own last run stopped.
   Status Merge(const LossMeter& other);
   LossReport Report() const;
 

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstring>
 #include <new>
-#include <optional>
 #include <vector>
 
 #include "core/fp_environment.h"
@@ -103,12 +102,20 @@ std::size_t CountSlices(const Bound& bound, const Job& job, const Executor* exec
       executor->Concurrency() * kSlicesPerThread, 1, std::max<std::uint64_t>(blocks, 1)));
 }
 
+// The last step before the run: nothing that can fail comes after it.
+void BeginLoss(const Job& job) {
+  if (job.loss == nullptr) return;
+  const FpEnvironment environment;
+  job.loss->Begin(job.loss_index);
+}
+
 Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Executor* executor,
               Target* ran) {
   const std::uint64_t head =
       job.loss == nullptr ? 0 : std::min(job.n, (kBlock - job.loss_index % kBlock) % kBlock);
   const std::size_t slices = CountSlices(bound, job, executor, head);
   if (slices == 1) {
+    BeginLoss(job);
     const Target target = RunGuarded(bound, options, job);
     if (ran != nullptr) *ran = target;
     return Status();
@@ -120,6 +127,7 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Ex
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::kOutOfMemory);
     }
+    BeginLoss(job);
   }
   const std::uint64_t blocks = (job.n - head) / kBlock;
   std::atomic<Target> slices_ran = Target::kBest;
@@ -168,28 +176,9 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
     if (run.ran != nullptr) *run.ran = bound.kernels->target;
     return Status();
   }
-  if (loss != nullptr) {
-    const core::FpEnvironment environment;
-    loss->Begin(run.loss_index);
-  }
-  std::optional<LossMeter> before;
-  LossMeter::State* const whole = loss;
-  if (loss != nullptr && loss->GoesBack(run.loss_index)) {
-    try {
-      before.emplace(from_, to_, options_);
-    } catch (const std::bad_alloc&) {
-      return Status(StatusCode::kOutOfMemory);
-    }
-    loss = before->state();
-  }
   const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
                          loss,          run.loss_index};
-  const Status status = core::RunJob(bound, options_, job, run.executor, run.ran);
-  if (before && status.ok()) {
-    const core::FpEnvironment environment;
-    whole->Append(*loss);
-  }
-  return status;
+  return core::RunJob(bound, options_, job, run.executor, run.ran);
 }
 
 Status Cast(DataType from, std::span<const std::byte> source, DataType to,
@@ -211,6 +200,7 @@ Executor::~Executor() = default;
 LossMeter::LossMeter(DataType from, DataType to, const CastOptions& options)
     : state_(std::make_unique<State>()) {
   state_->from = from;
+  state_->elements_from = from;
   state_->to = to;
   state_->options = options;
   const TypeInfo* from_row = FindType(from);

@@ -243,6 +243,7 @@ using core::kLossSums;
 
 void LossMeter::State::Begin(std::uint64_t index) {
   if (index % kLossBlock == 0) CloseBlock();
+  if (elements_from != from) elements_from = DataType::kUndefined;
 }
 
 void LossMeter::State::CloseBlock() {
@@ -258,7 +259,6 @@ void LossMeter::State::CloseBlock() {
 void LossMeter::State::Advance(std::size_t n, std::uint64_t index) {
   elements += n;
   next_index = index + n;
-  if (next_index > end_index) end_index = next_index;
   if (next_index % kLossBlock == 0) CloseBlock();
 }
 
@@ -273,7 +273,7 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
     const core::Exact y = core::ExactOf(example.result_code, *view.to);
     const auto count = [&](Loss loss) {
       const auto kind = static_cast<std::size_t>(loss);
-      if (counts[kind]++ == 0) first[kind] = example;
+      if (counts[kind]++ == 0 || at < first[kind].index) first[kind] = example;
     };
     Loss loss = core::Classify(x.value, y.value, params);
     if (params.wide && x.value == x.value && y.value == y.value) {
@@ -317,14 +317,17 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
       open_squares[at % kLossSums] += x.value * x.value;
       open_errors[at % kLossSums] += difference * difference;
       ++compared;
-      if (error > max_abs_error) {
+      const auto exceeds = [&](double found, double known, const LossExample& known_example) {
+        return found > known || (found == known && at < known_example.index);
+      };
+      if (exceeds(error, max_abs_error, max_abs_example)) {
         max_abs_error = error;
         max_abs_example = example;
       }
       if (x.value != 0) {
         ++compared_nonzero;
         const double relative = error / magnitude;
-        if (relative > max_rel_error) {
+        if (exceeds(relative, max_rel_error, max_rel_example)) {
           max_rel_error = relative;
           max_rel_example = example;
         }
@@ -363,7 +366,7 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
-    if (counts[kind] == 0) {
+    if (counts[kind] == 0 || index < first[kind].index) {
       first[kind] = first_where([&](std::size_t k) { return is_kind(static_cast<Loss>(kind), k); });
     }
     counts[kind] += stretch.counts[kind];
@@ -371,12 +374,16 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
   const auto finite_pair = [&](std::size_t k) {
     return std::fabs(x[k]) < core::kInfinity && std::fabs(y[k]) < core::kInfinity;
   };
-  if (stretch.compared != 0 && stretch.max_abs_error > max_abs_error) {
+  const auto exceeds = [&](double found, double known, const LossExample& known_example) {
+    return found > known || (found == known && index < known_example.index);
+  };
+  if (stretch.compared != 0 && exceeds(stretch.max_abs_error, max_abs_error, max_abs_example)) {
     max_abs_error = stretch.max_abs_error;
     max_abs_example = first_where(
         [&](std::size_t k) { return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error; });
   }
-  if (stretch.compared_nonzero != 0 && stretch.max_rel_error > max_rel_error) {
+  if (stretch.compared_nonzero != 0 &&
+      exceeds(stretch.max_rel_error, max_rel_error, max_rel_example)) {
     max_rel_error = stretch.max_rel_error;
     max_rel_example = first_where([&](std::size_t k) {
       return finite_pair(k) && x[k] != 0 &&
@@ -420,9 +427,8 @@ void LossMeter::State::Merge(const State& other) {
   };
   take_larger(closed.max_abs_error, closed.max_abs_example, &max_abs_error, &max_abs_example);
   take_larger(closed.max_rel_error, closed.max_rel_example, &max_rel_error, &max_rel_example);
-  if (closed.end_index > end_index) end_index = closed.end_index;
-  if (elements == 0) from = closed.from;
-  if (from != closed.from) from = DataType::kUndefined;
+  if (elements == 0) elements_from = closed.elements_from;
+  if (elements_from != closed.elements_from) elements_from = DataType::kUndefined;
   elements += closed.elements;
   compared += closed.compared;
   compared_nonzero += closed.compared_nonzero;
@@ -453,7 +459,7 @@ LossReport LossMeter::State::Report() const {
   State closed = *this;
   closed.CloseBlock();
   LossReport report;
-  report.from = from;
+  report.from = elements_from;
   report.to = to;
   report.elements = elements;
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {

@@ -68,11 +68,12 @@ void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code);
 namespace tensorcast {
 
 struct TENSORCAST_INTERNAL LossMeter::State {
-  DataType from = DataType::kUndefined;  // kUndefined: several
+  DataType from = DataType::kUndefined;  // of the runs it is given to
   DataType to = DataType::kUndefined;
   CastOptions options;
   core::LossParams params;
 
+  DataType elements_from = DataType::kUndefined;  // of all gathered; kUndefined: several
   std::uint64_t elements = 0;
   std::uint64_t counts[kLossKinds] = {};
   LossExample first[kLossKinds];
@@ -88,21 +89,25 @@ struct TENSORCAST_INTERNAL LossMeter::State {
 
   core::ExactSum squares;
   core::ExactSum errors;
-  // The block that is not complete yet: the sums so far.
+  // The block that the last run left incomplete: the sums so far.
   double open_squares[core::kLossSums] = {};
   double open_errors[core::kLossSums] = {};
   std::uint64_t next_index = 0;  // where the last run stopped
-  std::uint64_t end_index = 0;   // past the highest index seen
 
   // Whether a run may begin at `index`.
   bool Continues(std::uint64_t index) const {
     return index % core::kLossBlock == 0 || (elements != 0 && index == next_index);
   }
-  // Whether a run at `index` would see elements before some already seen. Examples are of the
-  // lowest index, so such a run gathers into a state of its own, to be appended.
-  bool GoesBack(std::uint64_t index) const { return index < end_index; }
   // Begins a run at `index`: closes the open block where it does not go on.
   void Begin(std::uint64_t index);
+  // What a stretch at `index` has to exceed to give a new example. Runs come in any order and an
+  // example is that of the lowest index: an equal error before it counts, and -1 lets it be found.
+  double AbsErrorToExceed(std::uint64_t index) const {
+    return index < max_abs_example.index ? -1 : max_abs_error;
+  }
+  double RelErrorToExceed(std::uint64_t index) const {
+    return index < max_rel_example.index ? -1 : max_rel_error;
+  }
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
   void AddExactly(const core::LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
@@ -111,8 +116,8 @@ struct TENSORCAST_INTERNAL LossMeter::State {
                   const core::LossView& view, std::uint64_t i, std::uint64_t index);
   void CloseBlock();
   void Merge(const State& other);
-  // Merges what the meter of the following stretch of the same tensor found; this one then goes on
-  // where that one stopped.
+  // Merges what the meter of the following stretch of the same tensor found; this one, whose run
+  // ended at a block's end, then goes on where that one stopped.
   void Append(const State& next);
   LossReport Report() const;
 

@@ -119,8 +119,8 @@ void MeasureBlock(const Bound& bound, const LossView& view, const double* x, con
     LossStretch stretch;
     std::copy_n(loss->open_squares, kLossSums, stretch.squares);
     std::copy_n(loss->open_errors, kLossSums, stretch.errors);
-    stretch.max_abs_error = loss->max_abs_error;
-    stretch.max_rel_error = loss->max_rel_error;
+    stretch.max_abs_error = loss->AbsErrorToExceed(index + head);
+    stretch.max_rel_error = loss->RelErrorToExceed(index + head);
     MeasureStretch(x + head, y + head, body, params, &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }

@@ -1,5 +1,5 @@
 // One tensor's report, however the tensor is cut: chunks through one meter, meters merged in any
-// order, in place; and the positions that are refused.
+// order, both at random, in place; and the positions that are refused.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include "core/measured_cast.h"
 #include "core/option_sets.h"
 #include "core/source_codes.h"
+#include "core/thread_executor.h"
 
 namespace tensorcast::testing {
 namespace {
@@ -99,6 +100,95 @@ TEST_P(Chunks, OneMeterTakesBlocksInAnyOrder) {
   });
 }
 
+// Measures a tensor as the contract allows: pieces that begin at multiples of 1,024, in any order,
+// each in runs that go on where the last stopped, by any of some meters; these merge in any order,
+// some while others are amid a piece.
+LossReport MeasuredAtRandom(const ForcedPlan& plan, const Tensor& source, std::uint64_t n,
+                            std::mt19937_64& random, std::span<std::byte> result,
+                            Executor* executor = nullptr) {
+  struct Piece {
+    std::uint64_t begin, end;
+  };
+  std::vector<Piece> pieces;
+  const std::uint64_t most_blocks = 1 + random() % (1 + n / 1024);
+  for (std::uint64_t at = 0; at < n;) {
+    const std::uint64_t end = std::min(n, at + 1024 * (1 + random() % most_blocks));
+    pieces.push_back({at, end});
+    at = end;
+  }
+  std::ranges::shuffle(pieces, random);
+  std::vector<LossMeter> meters(1 + random() % 3, LossMeter(plan.plan().from(), plan.plan().to()));
+  for (const Piece& piece : pieces) {
+    const std::size_t taker = random() % meters.size();
+    for (std::uint64_t at = piece.begin; at < piece.end;) {
+      const std::uint64_t left = piece.end - at;
+      const std::uint64_t run = random() % 3 == 0 ? left : 1 + random() % left;
+      RunMeasured(plan, source, result, at, run, &meters[taker], executor);
+      at += run;
+      const std::size_t other = random() % meters.size();
+      if (other != taker && random() % 4 == 0) {
+        EXPECT_TRUE(meters[taker].Merge(meters[other]).ok());
+        meters[other] = LossMeter(plan.plan().from(), plan.plan().to());
+      }
+    }
+  }
+  std::ranges::shuffle(meters, random);
+  for (std::size_t i = 1; i < meters.size(); ++i) {
+    EXPECT_TRUE(meters.front().Merge(meters[i]).ok());
+  }
+  return meters.front().Report();
+}
+
+TEST_P(Chunks, AnyCutAnyOrderAnyMerge) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    ExpectReport(ExpectedLoss(source, whole.to, {}), whole, plan.Name());
+    std::mt19937_64 random(64);
+    for (int trial = 0; trial < 20; ++trial) {
+      std::vector<std::byte> result(whole_result.size());
+      EXPECT_TRUE(SameBytes(whole, MeasuredAtRandom(plan, source, kElements, random, result)))
+          << plan.Name() << ", trial " << trial;
+      EXPECT_EQ(result, whole_result) << plan.Name();
+    }
+  });
+}
+
+// Long runs, which an executor cuts once more.
+TEST(AnyCut, InSlices) {
+  constexpr std::uint64_t kMany = 700 * 1024 + 77;
+  const DataType from = DataType::kFloat32, to = DataType::kFloat8E4M3FN;
+  const Tensor source = MakeTensor(from, SpecialCodes(*FindType(from), *FindType(to), kMany));
+  const ForcedPlan plan(from, to, {}, Targets().front());
+  std::vector<std::byte> result(kMany);
+  LossMeter meter(from, to);
+  RunMeasured(plan, source, result, 0, kMany, &meter);
+  const LossReport whole = meter.Report();
+  ExpectReport(ExpectedLoss(source, to, {}), whole, plan.Name());
+  std::mt19937_64 random(65);
+  ThreadExecutor threads(3);
+  BackwardsExecutor backwards;
+  for (int trial = 0; trial < 20; ++trial) {
+    Executor* const executor =
+        trial % 2 == 0 ? static_cast<Executor*>(&threads) : static_cast<Executor*>(&backwards);
+    EXPECT_TRUE(SameBytes(whole, MeasuredAtRandom(plan, source, kMany, random, result, executor)))
+        << "trial " << trial;
+  }
+  EXPECT_GT(threads.tasks_run(), 0u);
+}
+
+// A run that goes back and stops inside a block, and one that goes on there.
+TEST(AnyCut, GoesBackAndOn) {
+  const Tensor source =
+      MakeTensor(DataType::kUint8, std::vector<std::uint64_t>(2048, std::uint64_t{1}));
+  const ForcedPlan plan(DataType::kUint8, DataType::kInt8, {}, Targets().front());
+  std::vector<std::byte> result(2048);
+  LossMeter meter(DataType::kUint8, DataType::kInt8);
+  RunMeasured(plan, source, result, 1024, 1024, &meter);
+  RunMeasured(plan, source, result, 0, 500, &meter);
+  RunMeasured(plan, source, result, 500, 524, &meter);
+  EXPECT_EQ(meter.Report().sum_squares, 2048);
+}
+
 TEST_P(Chunks, InPlace) {
   ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
                          const std::vector<std::byte>& whole_result) {
@@ -182,6 +272,37 @@ TEST(Merge, OtherTensors) {
   LossMeter other_options(DataType::kFloat32, DataType::kFloat8E4M3FN,
                           {.saturate = Saturate::kFalse});
   EXPECT_EQ(ab.Merge(other_options).code(), StatusCode::kLossMismatch);
+}
+
+// A meter that took over what others measured goes on with the types it was made for.
+TEST(Merge, GoesOnAfter) {
+  const Tensor bytes =
+      MakeTensor(DataType::kUint8, std::vector<std::uint64_t>(1500, std::uint64_t{200}));
+  const Tensor floats = MakeTensor(
+      DataType::kFloat32, std::vector<std::uint64_t>(1500, std::uint64_t{0x43480000}));  // 200
+  const ForcedPlan of_bytes(DataType::kUint8, DataType::kInt8, {}, Targets().front());
+  const ForcedPlan of_floats(DataType::kFloat32, DataType::kInt8, {}, Targets().front());
+  std::vector<std::byte> result(1500);
+  LossMeter first(DataType::kUint8, DataType::kInt8);
+  LossMeter second(DataType::kFloat32, DataType::kInt8);
+  RunMeasured(of_bytes, bytes, result, 0, 1500, &first);
+  ASSERT_TRUE(second.Merge(first).ok());
+  EXPECT_EQ(second.Report().from, DataType::kUint8);
+  RunMeasured(of_floats, floats, result, 0, 1500, &second);
+  EXPECT_EQ(second.Report().from, DataType::kUndefined);
+  EXPECT_EQ(second.Report().elements, 3000u);
+  // ONNX leaves only the floats' result open.
+  EXPECT_EQ(second.Report().count(Loss::kUndefined), 1500u);
+  EXPECT_EQ(second.Report().count(Loss::kWrapped), 3000u);
+  // The other way round.
+  LossMeter third(DataType::kFloat32, DataType::kInt8);
+  RunMeasured(of_floats, floats, result, 0, 700, &third);
+  ASSERT_TRUE(third.Merge(first).ok());
+  RunMeasured(of_floats, floats, result, 700, 800, &third);
+  EXPECT_EQ(third.Report().from, DataType::kUndefined);
+  EXPECT_EQ(third.Report().count(Loss::kUndefined), 1500u);
+  EXPECT_EQ(third.Report().sum_squares, second.Report().sum_squares);
+  EXPECT_EQ(third.Report().sum_squared_error, second.Report().sum_squared_error);
 }
 
 TEST(Report, OfNothing) {
