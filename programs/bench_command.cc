@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -24,6 +23,7 @@
 #include "copy_of_shape.h"
 #include "process.h"
 #include "quantities.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
@@ -312,22 +312,23 @@ int RunBench(const BenchFlags& flags) {
   Bench bench(flags, target, ParseSizes(flags));
   const std::atomic<bool>* interrupted = CatchInterrupts();
   std::vector<Measurement> measurements;
-  fmt::print(" {:<16}{:<16}{:<7}{:<6}{:>7}{:>13}{:>13}{:>7}\n", "from", "to", "class", "size", "R",
-             "ours", "copy", "goal");
+  Print(fmt::format(" {:<16}{:<16}{:<7}{:<6}{:>7}{:>13}{:>13}{:>7}\n", "from", "to", "class",
+                    "size", "R", "ours", "copy", "goal"));
   for (const TypeInfo* from : from_types) {
     for (const TypeInfo* to : to_types) {
       if (interrupted->load()) return kExitInterrupted;
+      if (PrintingFailed() && flags.csv.empty()) return kExitDone;  // nobody waits for the rest
       for (const Measurement& m : bench.Pair(*from, *to)) {
-        fmt::print(" {:<16}{:<16}{:<7}{:<6}{:>7.2f}{:>13}{:>13}{:>7}\n", from->name, to->name,
-                   static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
-                   SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
-                   m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "");
+        Print(fmt::format(" {:<16}{:<16}{:<7}{:<6}{:>7.2f}{:>13}{:>13}{:>7}\n", from->name,
+                          to->name, static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
+                          SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
+                          m.goal > 0 ? fmt::format("{:.2f}", m.goal) : ""));
         measurements.push_back(m);
       }
-      std::fflush(stdout);
+      FlushPrinted();
     }
   }
-  std::fputs(Summary(measurements).c_str(), stdout);
+  Print(Summary(measurements));
   const Target ran = target == Target::kBest ? Targets().front() : target;
   if (!flags.csv.empty()) WriteCsv(flags.csv, measurements, flags, ran);
   return kExitDone;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <initializer_list>
 #include <set>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "io/scale_companions.h"
+#include "streams.h"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -200,10 +200,10 @@ void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
   }
   for (const std::string_view type : types) {
     const TypeInfo* to = FindType(*ParseType(type));
-    fmt::print(stderr,
-               "tensorcast: warning: a cast to {} is not quantisation: it {} and scales nothing; "
-               "weights within ±1 leave little but zeros\n",
-               type, to->bits < 8 ? "rounds to integers" : "truncates toward zero");
+    SayWarning(
+        fmt::format("a cast to {} is not quantisation: it {} and scales nothing; "
+                    "weights within ±1 leave little but zeros",
+                    type, to->bits < 8 ? "rounds to integers" : "truncates toward zero"));
   }
 }
 

@@ -5,7 +5,6 @@
 #define TENSORCAST_PROGRAMS_CONVERSION_SUMMARY_H_
 
 #include <cstdint>
-#include <cstdio>
 #include <string>
 #include <vector>
 
@@ -84,7 +83,7 @@ std::vector<std::string> Advice(const ConversionSummary& summary);
 std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour);
 
 // The report for programs. The same bytes for the same input and arguments.
-void PrintLossJson(const ConversionSummary& summary, std::FILE* stream);
+void PrintLossJson(const ConversionSummary& summary);
 
 }  // namespace tensorcast::tool
 

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -27,6 +26,7 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
@@ -262,10 +262,10 @@ void SayBefore(const io::TensorReader& reader, const ConvertFlags& flags,
                const SelectionRequest& request, const Plan& plan) {
   if (flags.cast.quiet) return;
   for (const std::string& note : reader.notes()) {
-    fmt::print(stderr, "tensorcast: note: {}\n", note);
+    SayNote(note);
   }
   for (const std::string& rule : ShadowedRules(reader.contents().tensors, request)) {
-    fmt::print(stderr, "tensorcast: warning: {} takes no tensor: rules before it do\n", rule);
+    SayWarning(rule + " takes no tensor: rules before it do");
   }
   WarnOfIntegerCasts(reader.contents().tensors, plan.decisions);
 }
@@ -305,7 +305,7 @@ int Convert(const ConvertFlags& flags) {
             : io::CheckTensorFile(flags.output, plan.output, create);
     const std::string report = flags.cast.json ? DryRunJson(*reader, flags, plan, bytes)
                                                : DryRunTable(*reader, plan, bytes);
-    std::fputs(report.c_str(), stdout);
+    Print(report);
     return kExitDone;
   }
 
@@ -323,11 +323,12 @@ int Convert(const ConvertFlags& flags) {
   }
   if (!flags.cast.quiet) {
     for (const std::string& note : writer->notes()) {
-      fmt::print(stderr, "tensorcast: note: {}\n", note);
+      SayNote(note);
     }
   }
   io::ConversionResult result = RunJobs(*reader, plan.jobs, wanted, *writer, options);
   writer->Commit();
+  ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -336,20 +337,21 @@ int Convert(const ConvertFlags& flags) {
   summary.crossed = CrossedLimits(limits, summary);
   if (!flags.no_report) {
     if (flags.cast.json) {
-      PrintLossJson(summary, stdout);
+      PrintLossJson(summary);
     } else {
-      std::fputs(LossTable(summary, flags.cast.verbose, UsesColour(stdout)).c_str(), stdout);
+      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout)));
     }
-    std::fflush(stdout);  // before the line below, where both go to one terminal
+    FlushPrinted();  // before the line below, where both go to one terminal
   }
   if (!flags.cast.quiet) {
     if (flags.no_report && !summary.reading_hint.empty()) {
-      fmt::print(stderr, " read it with: {}\n", summary.reading_hint);
+      Say(fmt::format(" read it with: {}\n", summary.reading_hint));
     }
-    fmt::print(stderr, " wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
-               BytesText(summary.output_bytes), SecondsText(seconds),
-               SpeedText(static_cast<double>(result.bytes_read + result.bytes_written) / seconds),
-               BytesText(PeakMemory()));
+    Say(fmt::format(
+        " wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
+        BytesText(summary.output_bytes), SecondsText(seconds),
+        SpeedText(static_cast<double>(result.bytes_read + result.bytes_written) / seconds),
+        BytesText(PeakMemory())));
   }
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }

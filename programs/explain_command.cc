@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +15,7 @@
 #include "explain_cast.h"
 #include "explain_text.h"
 #include "loss_json.h"
+#include "streams.h"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -162,15 +162,15 @@ int Explain(const ExplainFlags& flags) {
                               }};
     Json after;
     after["options"] = OptionsJson(options);
-    PrintJson(before, {&values, 1}, after, stdout);
+    PrintJson(before, {&values, 1}, after);
     return kExitDone;
   }
   for (std::size_t i = 0; i < sources.size(); ++i) {
-    if (i > 0) std::fputs("\n", stdout);
+    if (i > 0) Print("\n");
     const std::vector<Explanation> explanations = explain(sources[i]);
     const std::string text = types.size() == 1 ? ExplainDrawing(sources[i], explanations.front())
                                                : ExplainTable(sources[i], explanations);
-    std::fputs(text.c_str(), stdout);
+    Print(text);
   }
   return kExitDone;
 }

@@ -1,7 +1,6 @@
 // tensorcast inspect: what a file holds, from its header alone.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "quantities.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
@@ -138,7 +138,7 @@ int Inspect(const InspectFlags& flags) {
   }
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   const std::string report = flags.json ? JsonReport(flags, *reader) : Text(flags, *reader);
-  std::fputs(report.c_str(), stdout);
+  Print(report);
   return kExitDone;
 }
 

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <string>
@@ -20,6 +19,7 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
@@ -215,7 +215,7 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
         "measured",
         io::Escape(flags.input), io::Escape(tensors[i].name));
     if (nothing_else) throw Error(ErrorKind::kUnsupported, text);
-    if (!flags.cast.quiet) fmt::print(stderr, "tensorcast: note: {}\n", text);
+    if (!flags.cast.quiet) SayNote(text);
   }
 }
 
@@ -254,12 +254,13 @@ int MeasureLoss(const LossFlags& flags) {
   SayTexts(flags, tensors, request, jobs.empty());
   if (!flags.cast.quiet) {
     for (const std::string& note : reader->notes()) {
-      fmt::print(stderr, "tensorcast: note: {}\n", note);
+      SayNote(note);
     }
   }
   options.interrupted = CatchInterrupts();
   options.progress = [&](const io::Progress& now) { progress.Show(now); };
   const io::ConversionResult result = io::RunConversion(*reader, jobs, nullptr, options);
+  ExitOnInterrupts(Leaves::kNothing);
   progress.Clear();
 
   for (Candidate& candidate : candidates) {
@@ -276,7 +277,7 @@ int MeasureLoss(const LossFlags& flags) {
   }
   const std::string report = flags.cast.json ? JsonReport(flags, options.cast, candidates)
                                              : LossText(flags, *reader, candidates, jobs.size());
-  std::fputs(report.c_str(), stdout);
+  Print(report);
   return kExitDone;
 }
 

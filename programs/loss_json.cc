@@ -10,6 +10,7 @@
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
+#include "streams.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -107,34 +108,30 @@ std::string JsonText(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after,
-               std::FILE* stream) {
-  const auto print = [&](std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stream);
-  };
+void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after) {
   std::string text = JsonText(before);
   text.resize(text.rfind("\n}"));
-  print(text);
+  Print(text);
   for (const JsonArray& array : arrays) {
-    print(fmt::format(",\n  \"{}\": [", array.name));
+    Print(fmt::format(",\n  \"{}\": [", array.name));
     for (std::size_t i = 0; i < array.size; ++i) {
-      print(i == 0 ? "\n" : ",\n");
+      Print(i == 0 ? "\n" : ",\n");
       text = JsonText(array.element(i));
       text.pop_back();
       std::size_t begin = 0;
       for (std::size_t end = 0; end != std::string::npos; begin = end + 1) {
         end = text.find('\n', begin);
-        print("    ");
-        print(std::string_view(text).substr(begin, end - begin + 1));
+        Print("    ");
+        Print(std::string_view(text).substr(begin, end - begin + 1));
       }
     }
-    print(array.size == 0 ? "]" : "\n  ]");
+    Print(array.size == 0 ? "]" : "\n  ]");
   }
-  print(",");
-  print(std::string_view(JsonText(after)).substr(1));
+  Print(",");
+  Print(std::string_view(JsonText(after)).substr(1));
 }
 
-void PrintLossJson(const ConversionSummary& summary, std::FILE* stream) {
+void PrintLossJson(const ConversionSummary& summary) {
   Json before;
   before["schema_version"] = kJsonSchemaVersion;
   before["command"] = "convert";
@@ -190,7 +187,7 @@ void PrintLossJson(const ConversionSummary& summary, std::FILE* stream) {
     after["limits_crossed"].push_back(
         {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}});
   }
-  PrintJson(before, arrays, after, stream);
+  PrintJson(before, arrays, after);
 }
 
 }  // namespace tensorcast::tool

@@ -5,7 +5,6 @@
 #define TENSORCAST_PROGRAMS_LOSS_JSON_H_
 
 #include <cstddef>
-#include <cstdio>
 #include <functional>
 #include <span>
 #include <string>
@@ -38,9 +37,8 @@ struct JsonArray {
   std::size_t size;
   std::function<Json(std::size_t)> element;
 };
-// Prints one object: the members of `before`, the arrays, the members of `after`.
-void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after,
-               std::FILE* stream);
+// Prints one object to stdout: the members of `before`, the arrays, the members of `after`.
+void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after);
 
 }  // namespace tensorcast::tool
 

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
-#include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "io/conversion.h"
 #include "io/tensor_file.h"
 #include "process.h"
+#include "streams.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -71,7 +71,7 @@ std::string VersionText() {
 }
 
 int Fail(int code, std::string_view what) {
-  fmt::print(stderr, "tensorcast: {}\n", what);
+  SayLine(what);
   return code;
 }
 
@@ -110,10 +110,10 @@ int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
   try {
     app.parse(std::move(arguments));
   } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
+    Print(app.help());
     return kExitDone;
   } catch (const CLI::CallForVersion&) {
-    fmt::print("{}\n", VersionText());
+    Print(VersionText() + '\n');
     return kExitDone;
   } catch (const CLI::ParseError& error) {
     return FailToParse(app, error, argc > 1 ? argv[1] : "");
@@ -145,10 +145,7 @@ int Run(int argc, char** argv) {
     int code = Parse(app, argc, argv, &is_done);
     if (!is_done) code = run();
     // What could not be printed was not said: a full disk behind stdout is an error.
-    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-      return Fail(kSystem, "cannot write to standard output");
-    }
-    return code;
+    return FinishPrinting() == Printed::kWhole ? code : kSystem;
   } catch (const io::Error& error) {
     return Fail(static_cast<int>(error.kind()), error.what());
   } catch (const io::Interrupted&) {
@@ -166,6 +163,8 @@ int Run(int argc, char** argv) {
 }  // namespace tensorcast::tool
 
 int main(int argc, char** argv) {
-  tensorcast::tool::IgnoreFileSizeSignal();
+  tensorcast::tool::HoldStandardStreams();
+  tensorcast::tool::IgnoreSignalsOfWriting();
+  tensorcast::tool::ExitOnInterrupts(tensorcast::tool::Leaves::kNothing);
   return tensorcast::tool::Run(argc, argv);
 }

@@ -3,7 +3,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "loss_json.h"
 #include "model_arguments.h"
 #include "node_test.h"
+#include "streams.h"
 #include "terminal.h"
 
 namespace tensorcast::tool {
@@ -136,13 +136,13 @@ int OnnxTest(const OnnxTestFlags& flags) {
     json["unusable"] = unusable;
     json["bits_differ"] = differ;
     json["of_other_operators"] = others;
-    std::fputs(JsonText(json).c_str(), stdout);
+    Print(JsonText(json));
   } else {
     if (!text.empty()) text += '\n';
     if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
     if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
     text += fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable);
-    std::fputs(text.c_str(), stdout);
+    Print(text);
   }
   return failed == 0 ? kExitDone : kExitLimitCrossed;
 }

@@ -1,4 +1,4 @@
-// What the tool asks of its own process: signals as a flag, peak memory.
+// What the tool asks of its own process: its standard streams, its signals, its peak memory.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_PROCESS_H_
@@ -9,11 +9,21 @@
 
 namespace tensorcast::tool {
 
-// Makes writing beyond the limit of a file's size (ulimit -f) an error like any other: by default
-// it kills the process.
-void IgnoreFileSizeSignal();
+// Before anything is opened: a standard stream that is closed becomes one that can neither be read
+// nor written, so that no file takes its number and gets what is printed.
+void HoldStandardStreams();
 
-// Makes the first SIGINT, SIGTERM or SIGHUP set the returned flag; the second ends the process.
+// Makes writing beyond the limit of a file's size (ulimit -f), and into a pipe that nobody reads,
+// errors like any other: by default they kill the process.
+void IgnoreSignalsOfWriting();
+
+// What SIGINT, SIGTERM and SIGHUP do, but for one that is ignored (nohup):
+// they end the process at once, which says in one line what it leaves (exit code 130). This is for
+// all that is done while no output is unfinished.
+enum class Leaves { kNothing, kOutput };
+void ExitOnInterrupts(Leaves leaves);
+// The first sets the returned flag, the second kills. This is for as long as an output is written,
+// whose temporary file must not be left.
 const std::atomic<bool>* CatchInterrupts();
 
 // The most memory the process has had resident, in bytes.

@@ -3,11 +3,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "progress_display.h"
 
-#include <cstdio>
+#include <new>
 
 #include <fmt/format.h>
 
 #include "quantities.h"
+#include "streams.h"
 #include "terminal.h"
 
 namespace tensorcast::tool {
@@ -43,7 +44,7 @@ ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet,
 ProgressDisplay::~ProgressDisplay() { Clear(); }
 
 void ProgressDisplay::Clear() {
-  if (bar_drawn_) std::fputs("\r\x1b[K", stderr);
+  if (bar_drawn_) Say("\r\x1b[K");
   bar_drawn_ = false;
 }
 
@@ -60,16 +61,23 @@ std::string ProgressDisplay::Text(const io::Progress& progress, double seconds) 
   return text + "  ";
 }
 
-void ProgressDisplay::Show(const io::Progress& progress) {
+void ProgressDisplay::Show(const io::Progress& progress) noexcept {
   if (mode_ == Mode::kNone) return;
   const Clock::time_point now = Clock::now();
   const bool ended = progress.bytes_done == progress.bytes_total;
   if (now < next_ && !(always_ && ended)) return;
   next_ = now + (mode_ == Mode::kBar ? kBarPeriod : kLinePeriod);
-  const std::string text = Text(progress, std::chrono::duration<double>(now - begin_).count());
+  try {
+    Draw(progress, std::chrono::duration<double>(now - begin_).count());
+  } catch (const std::bad_alloc&) {  // that there is no memory left, the work itself will say
+  }
+}
+
+void ProgressDisplay::Draw(const io::Progress& progress, double seconds) {
+  const std::string text = Text(progress, seconds);
   const std::string name = io::Escape(tensors_[progress.tensor].name);
   if (mode_ == Mode::kLines) {
-    fmt::print(stderr, "tensorcast: {}{}\n", text, Shorten(name, 40));
+    SayLine(text + Shorten(name, 40));
     return;
   }
   const std::uint64_t filled =
@@ -82,8 +90,7 @@ void ProgressDisplay::Show(const io::Progress& progress) {
   for (std::size_t i = 0; i < kBarColumns; ++i) bar += i < filled ? "━" : "┄";
   const std::size_t taken = kBarColumns + 2 + TextWidth(text);
   const std::size_t room = taken < kTerminalColumns ? kTerminalColumns - taken : 0;
-  fmt::print(stderr, "\r{} {}{}\x1b[K", bar, text, Shorten(name, room));
-  std::fflush(stderr);
+  Say(fmt::format("\r{} {}{}\x1b[K", bar, text, Shorten(name, room)));
   bar_drawn_ = true;
 }
 

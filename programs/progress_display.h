@@ -22,8 +22,8 @@ class ProgressDisplay {
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  // For ConversionOptions::progress.
-  void Show(const io::Progress& progress);
+  // For ConversionOptions::progress. What cannot be shown is left out.
+  void Show(const io::Progress& progress) noexcept;
   // Removes the bar, before other output.
   void Clear();
 
@@ -31,6 +31,7 @@ class ProgressDisplay {
   using Clock = std::chrono::steady_clock;
   enum class Mode { kNone, kBar, kLines };
   std::string Text(const io::Progress& progress, double seconds) const;
+  void Draw(const io::Progress& progress, double seconds);
 
   const std::vector<io::TensorInfo>& tensors_;
   Mode mode_ = Mode::kNone;

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "model_arguments.h"
 #include "process.h"
 #include "quantities.h"
+#include "streams.h"
 #include "tensorcast/onnx.hpp"
 #include "terminal.h"
 #include "text_table.h"
@@ -223,11 +223,11 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
   if (flags.quiet) return;
   for (const auto& [path, writer] : files) {
     for (const std::string& note : writer->notes()) {
-      fmt::print(stderr, "tensorcast: note: {}\n", note);
+      SayNote(note);
     }
-    fmt::print(stderr, " wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes()));
+    Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
     if (const std::string hint = writer->reading_hint(); !hint.empty()) {
-      fmt::print(stderr, " read it with: {}\n", hint);
+      Say(fmt::format(" read it with: {}\n", hint));
     }
   }
 }
@@ -318,10 +318,11 @@ int RunModel(const RunFlags& flags) {
   io::CreateOptions create{flags.force, inputs.paths()};
   create.inputs.push_back(flags.model);
   WriteOutputs(flags, model, outputs, create);
+  ExitOnInterrupts(Leaves::kOutput);
   if (flags.profile) {
     const std::string report =
         flags.json ? ProfileJson(flags, model, profile) : ProfileTable(profile);
-    std::fputs(report.c_str(), stdout);
+    Print(report);
   }
   return kExitDone;
 }

@@ -1,7 +1,6 @@
 // tensorcast completion and tensorcast man: what is installed beside the tool, printed.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -12,6 +11,7 @@
 #include "completion.h"
 #include "io/tensor_file.h"
 #include "man_page.h"
+#include "streams.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -46,14 +46,14 @@ void AddShellCommands(CLI::App& app, CommandRun& run) {
                         fmt::format("completion: '{}' is none of bash, zsh", io::Escape(*shell)));
       }
       const CommandEntry tool = DescribeCommand(app);
-      std::fputs((*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool)).c_str(), stdout);
+      Print(*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool));
       return kExitDone;
     };
   });
   CLI::App* man = app.add_subcommand("man", kManDescription);
   man->callback([&app, &run] {
     run = [&app] {
-      std::fputs(ManPage(DescribeCommand(app)).c_str(), stdout);
+      Print(ManPage(DescribeCommand(app)));
       return kExitDone;
     };
   });

@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,6 +11,7 @@
 
 #include "commands.h"
 #include "loss_json.h"
+#include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_range.h"
@@ -119,7 +119,7 @@ void AddTypesCommand(CLI::App& app, CommandRun& run) {
   command->callback([as_json, &run] {
     run = [as_json] {
       const std::string report = *as_json ? JsonReport() : Text();
-      std::fputs(report.c_str(), stdout);
+      Print(report);
       return kExitDone;
     };
   });
