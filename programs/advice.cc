@@ -37,7 +37,8 @@ enum class Problem {
 
 std::optional<Problem> ProblemOf(const CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
-  if (Judge(loss) == Verdict::kGood) return std::nullopt;
+  // Its values are right only with the tensor it serves: no other type is better.
+  if (Judge(loss) == Verdict::kGood || tensor.is_companion) return std::nullopt;
   if (FindType(tensor.to)->is_integer()) {
     if (loss.count(Loss::kWrapped) > 0) return Problem::kWrapped;
     if (loss.count(Loss::kToZero) > 0 && FindType(tensor.info->type)->is_float()) {

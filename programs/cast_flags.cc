@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "io/scale_companions.h"
 #include "streams.h"
 #include "type_argument.h"
 
@@ -75,7 +74,7 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
   app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
   app.add_flag("--raw-scaled", flags.raw_scaled,
-               "Cast tensors that have scales beside them, ignoring the scales");
+               "Cast tensors that have scales, ignoring the scales");
   AddCastOptionFlags(app, flags);
 
   const std::string running = "Running";
@@ -166,26 +165,6 @@ std::unique_ptr<Executor> ParseThreads(const std::string& threads) {
   const unsigned processors = std::thread::hardware_concurrency();
   if (processors != 0) count = std::min(count, processors);
   return count == 1 ? nullptr : MakeTbbExecutor(count);
-}
-
-void RefuseScaled(const io::TensorReader& reader, const std::string& path,
-                  const std::vector<Decision>& decisions) {
-  const io::FileContents& contents = reader.contents();
-  std::string first;
-  std::size_t found = 0;
-  for (const io::ScaledTensor& scaled : io::FindScaledTensors(contents)) {
-    if (decisions[scaled.tensor].to == DataType::kUndefined) continue;
-    if (++found > 1) continue;
-    first = fmt::format(
-        "{} ({}) has its scales in {}", io::Escape(contents.tensors[scaled.tensor].name),
-        TypeName(contents.tensors[scaled.tensor].type), io::Escape(scaled.companion));
-  }
-  if (found == 0) return;
-  throw Error(ErrorKind::kContents,
-              fmt::format("{}: {}{}; cast without them its values are wrong: --exclude it, or cast "
-                          "the bare codes with --raw-scaled",
-                          io::Escape(path), first,
-                          found > 1 ? fmt::format(", and so {} more", found - 1) : ""));
 }
 
 void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,

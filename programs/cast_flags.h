@@ -52,10 +52,6 @@ SelectionRequest ParseSelection(const CastFlags& flags);
 // nullptr for one thread.
 std::unique_ptr<Executor> ParseThreads(const std::string& threads);
 
-// Refuses to cast tensors whose file holds scales for them; "--raw-scaled" lifts it.
-void RefuseScaled(const io::TensorReader& reader, const std::string& path,
-                  const std::vector<Decision>& decisions);
-
 // Warns on stderr of casts from floating to integer types, which users mistake for quantisation.
 void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
                         const std::vector<Decision>& decisions);

@@ -32,6 +32,7 @@ struct CastTensor {
   DataType to = DataType::kUndefined;
   std::string taken_by;  // "--to", or the rule
   LossReport loss;
+  bool is_companion = false;  // a scale or the like, cast because it was named
 };
 
 // Cast from or to strings, of which no loss is measured.
@@ -44,6 +45,7 @@ struct CastText {
 struct LeftAlone {
   const io::TensorInfo* info = nullptr;
   std::string reason;
+  bool is_companion = false;  // a scale or the like; the reason says whose
 };
 
 // A --fail-on limit that was crossed.

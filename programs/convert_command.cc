@@ -26,6 +26,7 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "scaled_tensors.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -76,6 +77,7 @@ input; 4 the system; 5 legal but not supported; 130 interrupted.
 // Everything decided before the first byte is read.
 struct Plan {
   const io::OnnxTensorReader* model = nullptr;  // the input, where the output is a model too
+  io::ScaleCompanions scales;
   std::vector<Decision> decisions;
   std::vector<std::size_t> taken;  // the input's tensors that the output holds
   std::vector<io::TensorJob> jobs;
@@ -115,7 +117,8 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
   const io::FileContents& input = reader.contents();
   Plan plan;
   plan.model = ModelToStore(reader, flags.output);
-  plan.decisions = Select(input.tensors, request);
+  plan.scales = io::FindScaleCompanions(input, flags.input);
+  plan.decisions = Select(input.tensors, plan.scales.companions, request);
   if (plan.model != nullptr) LeaveUnstorable(*plan.model, plan.decisions);
   if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
     plan.taken = {OnlyTensor(input.tensors, request, file)};
@@ -128,7 +131,7 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
     plan.output.metadata = input.metadata;
     for (std::size_t i = 0; i < input.tensors.size(); ++i) plan.taken.push_back(i);
   }
-  if (!flags.cast.raw_scaled) RefuseScaled(reader, flags.input, plan.decisions);
+  if (!flags.cast.raw_scaled) RefuseScaled(reader, flags.input, plan.scales, plan.decisions);
   for (const std::size_t i : plan.taken) {
     io::TensorInfo info = input.tensors[i];
     io::TensorJob job;
@@ -246,11 +249,12 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
     const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
     const Decision& decision = plan.decisions[job.tensor];
     if (job.to.empty()) {
-      summary.left_alone.push_back({info, decision.reason});
+      summary.left_alone.push_back({info, decision.reason, decision.is_companion});
     } else if (io::IsTextJob(reader, job)) {
       summary.texts.push_back({info, decision.to, decision.reason});
     } else if (!result.losses[j].empty()) {
-      summary.cast.push_back({info, decision.to, decision.reason, result.losses[j].front()});
+      summary.cast.push_back(
+          {info, decision.to, decision.reason, result.losses[j].front(), decision.is_companion});
       result.losses[j] = {};  // a report is half a kilobyte: not two of each
     }
   }
@@ -264,7 +268,11 @@ void SayBefore(const io::TensorReader& reader, const ConvertFlags& flags,
   for (const std::string& note : reader.notes()) {
     SayNote(note);
   }
-  for (const std::string& rule : ShadowedRules(reader.contents().tensors, request)) {
+  if (const std::string text = UnscaledText(reader, plan.scales, &plan.decisions); !text.empty()) {
+    SayNote(io::Escape(flags.input) + ": " + text);
+  }
+  for (const std::string& rule :
+       ShadowedRules(reader.contents().tensors, plan.scales.companions, request)) {
     SayWarning(rule + " takes no tensor: rules before it do");
   }
   WarnOfIntegerCasts(reader.contents().tensors, plan.decisions);

@@ -15,6 +15,7 @@
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "quantities.h"
+#include "scaled_tensors.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -65,7 +66,22 @@ std::vector<DtypeTotal> Totals(const std::vector<io::TensorInfo>& tensors) {
   return totals;
 }
 
+// The companions, and what kept the search for them from going further.
+struct Scales {
+  io::ScaleCompanions scales;
+  std::string problem;
+};
+
+Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
+  try {
+    return {io::FindScaleCompanions(reader.contents(), flags.input), {}};
+  } catch (const io::Error& error) {  // of another file: this one can be shown all the same
+    return {io::FindScaleCompanions(reader.contents(), {}), error.what()};
+  }
+}
+
 std::string Text(const InspectFlags& flags, const io::TensorReader& reader) {
+  const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
   std::string text = fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input),
                                  contents.tensors.size(), contents.tensors.size() == 1 ? "" : "s",
@@ -92,18 +108,27 @@ std::string Text(const InspectFlags& flags, const io::TensorReader& reader) {
                           Shorten(io::Escape(value), kValueColumns));
     }
   }
-  const std::vector<io::ScaledTensor> scaled = io::FindScaledTensors(contents);
-  if (!scaled.empty()) {
-    text += fmt::format("\n scaled: {} tensor{} with scales beside them, the first {} by {}\n",
-                        scaled.size(), scaled.size() == 1 ? "" : "s",
-                        io::Escape(contents.tensors[scaled.front().tensor].name),
-                        io::Escape(scaled.front().companion));
+  if (!found.scales.scaled.empty()) {
+    const io::ScaledTensor& first = found.scales.scaled.front();
+    text += fmt::format(
+        "\n scaled: {} tensor{} with scales, the first {} by {}{}\n", found.scales.scaled.size(),
+        found.scales.scaled.size() == 1 ? "" : "s", io::Escape(contents.tensors[first.tensor].name),
+        io::Escape(first.companion), first.file.empty() ? "" : " of " + io::Escape(first.file));
   }
+  if (!found.scales.companions.empty()) {
+    text += fmt::format(" left alone by a cast unless named: {}\n",
+                        CompanionsText(reader, found.scales.companions));
+  }
+  if (const std::string unscaled = UnscaledText(reader, found.scales, nullptr); !unscaled.empty()) {
+    text += "\n " + unscaled + "\n";
+  }
+  if (!found.problem.empty()) text += " note: " + found.problem + "\n";
   for (const std::string& note : reader.notes()) text += " note: " + note + "\n";
   return text;
 }
 
 std::string JsonReport(const InspectFlags& flags, const io::TensorReader& reader) {
+  const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
   Json json;
   json["schema_version"] = kJsonSchemaVersion;
@@ -122,11 +147,20 @@ std::string JsonReport(const InspectFlags& flags, const io::TensorReader& reader
   json["metadata"] = Json::object();
   for (const auto& [key, value] : contents.metadata) json["metadata"][key] = value;
   json["scaled"] = Json::array();
-  for (const io::ScaledTensor& scaled : io::FindScaledTensors(contents)) {
-    json["scaled"].push_back(
-        {{"tensor", contents.tensors[scaled.tensor].name}, {"companion", scaled.companion}});
+  for (const io::ScaledTensor& scaled : found.scales.scaled) {
+    Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
+                  {"companion", scaled.companion}};
+    if (!scaled.file.empty()) entry["file"] = scaled.file;
+    json["scaled"].push_back(std::move(entry));
+  }
+  json["companions"] = Json::array();
+  for (const io::Companion& companion : found.scales.companions) {
+    json["companions"].push_back({{"tensor", contents.tensors[companion.tensor].name},
+                                  {"role", companion.role},
+                                  {"of", companion.of}});
   }
   json["notes"] = reader.notes();
+  if (!found.problem.empty()) json["notes"].push_back(found.problem);
   return JsonText(json);
 }
 

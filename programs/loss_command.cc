@@ -19,6 +19,7 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "scaled_tensors.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -206,8 +207,7 @@ bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString;
 
 // Strings that were asked for are named; where there is nothing else they are refused.
 void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors,
-              const SelectionRequest& request, bool nothing_else) {
-  const std::vector<Decision> decisions = Select(tensors, request);
+              const std::vector<Decision>& decisions, bool nothing_else) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!IsText(tensors[i]) || decisions[i].to == DataType::kUndefined) continue;
     const std::string text = fmt::format(
@@ -232,13 +232,17 @@ int MeasureLoss(const LossFlags& flags) {
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
+  const io::ScaleCompanions scales = io::FindScaleCompanions(reader->contents(), flags.input);
+  std::vector<Decision> decisions;
+  std::string unscaled;
   std::vector<io::TensorJob> all(tensors.size());
   std::vector<Candidate> candidates(types.size());
   for (std::size_t t = 0; t < types.size(); ++t) {
     request.to = types[t];
     candidates[t].to = types[t];
-    const std::vector<Decision> decisions = Select(tensors, request);
-    if (!flags.cast.raw_scaled) RefuseScaled(*reader, flags.input, decisions);
+    decisions = Select(tensors, scales.companions, request);
+    if (!flags.cast.raw_scaled) RefuseScaled(*reader, flags.input, scales, decisions);
+    if (unscaled.empty()) unscaled = UnscaledText(*reader, scales, &decisions);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);
       candidates[t].bytes +=
@@ -251,10 +255,14 @@ int MeasureLoss(const LossFlags& flags) {
     all[i].tensor = i;
     if (!all[i].to.empty()) jobs.push_back(std::move(all[i]));
   }
-  SayTexts(flags, tensors, request, jobs.empty());
+  SayTexts(flags, tensors, decisions, jobs.empty());
   if (!flags.cast.quiet) {
     for (const std::string& note : reader->notes()) {
       SayNote(note);
+    }
+    if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
+    if (const std::string text = CompanionsText(*reader, scales.companions); !text.empty()) {
+      SayNote(io::Escape(flags.input) + ": left alone unless named: " + text);
     }
   }
   options.interrupted = CatchInterrupts();

@@ -202,8 +202,10 @@ std::string LeftAloneLines(const ConversionSummary& summary) {
   std::vector<std::string> reasons;
   std::map<std::string, std::vector<const LeftAlone*>> by_reason;
   for (const LeftAlone& left : summary.left_alone) {
-    std::vector<const LeftAlone*>& group = by_reason[left.reason];
-    if (group.empty()) reasons.push_back(left.reason);
+    // Each companion has a reason of its own.
+    const std::string reason = left.is_companion ? "they belong to quantised tensors" : left.reason;
+    std::vector<const LeftAlone*>& group = by_reason[reason];
+    if (group.empty()) reasons.push_back(reason);
     group.push_back(&left);
   }
   for (const std::string& reason : reasons) {
@@ -219,7 +221,7 @@ std::string LeftAloneLines(const ConversionSummary& summary) {
     if (group.size() > kNamesShown) names += ", …";
     const std::string head =
         fmt::format(" left alone: {} tensor{} (", group.size(), group.size() == 1 ? "" : "s");
-    const std::string tail = ": " + reason + ")";
+    const std::string tail = ": " + (group.size() == 1 ? group[0]->reason : reason) + ")";
     const std::size_t room =
         kReportColumns - std::min(kReportColumns - 20, TextWidth(head) + TextWidth(tail));
     text += head + Shorten(names, room) + tail + "\n";

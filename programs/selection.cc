@@ -30,9 +30,33 @@ void RequireMatch(const std::vector<TensorInfo>& tensors, const NamePattern& pat
                       "lists them)");
 }
 
-const Rule* FirstRule(const SelectionRequest& request, std::string_view name) {
+// A tensor and, where it is one, what it is a companion of.
+struct Candidate {
+  const TensorInfo& tensor;
+  const io::Companion* companion = nullptr;
+
+  // A pattern that takes the tensor a companion serves as well ("*") does not mean the companion.
+  bool IsMeantBy(const NamePattern& pattern) const {
+    return pattern.Matches(tensor.name) &&
+           (companion == nullptr || !pattern.Matches(companion->of));
+  }
+};
+
+std::vector<Candidate> Candidates(const std::vector<TensorInfo>& tensors,
+                                  const std::vector<io::Companion>& companions) {
+  std::vector<Candidate> candidates;
+  candidates.reserve(tensors.size());
+  auto next = companions.begin();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const bool is_companion = next != companions.end() && next->tensor == i;
+    candidates.push_back({tensors[i], is_companion ? &*next++ : nullptr});
+  }
+  return candidates;
+}
+
+const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidate) {
   for (const Rule& rule : request.rules) {
-    if (rule.pattern.Matches(name)) return &rule;
+    if (candidate.IsMeantBy(rule.pattern)) return &rule;
   }
   return nullptr;
 }
@@ -42,8 +66,10 @@ std::string RuleText(const Rule& rule) {
 }
 
 // `is_alone`: the file holds no other tensor, so that it need not be named.
-Decision Decide(const TensorInfo& tensor, const SelectionRequest& request, bool is_alone) {
+Decision Decide(const Candidate& candidate, const SelectionRequest& request, bool is_alone) {
+  const TensorInfo& tensor = candidate.tensor;
   Decision decision;
+  decision.is_companion = candidate.companion != nullptr;
   if (!request.only.empty() && !AnyMatches(request.only, tensor.name)) {
     decision.reason = "not named by --tensor";
     return decision;
@@ -52,7 +78,13 @@ Decision Decide(const TensorInfo& tensor, const SelectionRequest& request, bool 
     decision.reason = "excluded";
     return decision;
   }
-  const Rule* rule = FirstRule(request, tensor.name);
+  const Rule* rule = FirstRule(request, candidate);
+  if (decision.is_companion && rule == nullptr &&
+      std::none_of(request.only.begin(), request.only.end(),
+                   [&](const NamePattern& pattern) { return candidate.IsMeantBy(pattern); })) {
+    decision.reason = io::Escape(candidate.companion->Text());
+    return decision;
+  }
   if (rule == nullptr && !request.to) {
     decision.reason = "no rule takes it";
     return decision;
@@ -100,24 +132,27 @@ Rule ParseRule(const std::string& text) {
 }
 
 std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
+                             const std::vector<io::Companion>& companions,
                              const SelectionRequest& request) {
   for (const Rule& rule : request.rules) RequireMatch(tensors, rule.pattern, "--rule");
   for (const NamePattern& pattern : request.only) RequireMatch(tensors, pattern, "--tensor");
   for (const NamePattern& pattern : request.excluded) RequireMatch(tensors, pattern, "--exclude");
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
-  for (const TensorInfo& tensor : tensors) {
-    decisions.push_back(Decide(tensor, request, tensors.size() == 1));
+  for (const Candidate& candidate : Candidates(tensors, companions)) {
+    decisions.push_back(Decide(candidate, request, tensors.size() == 1));
   }
   return decisions;
 }
 
 std::vector<std::string> ShadowedRules(const std::vector<TensorInfo>& tensors,
+                                       const std::vector<io::Companion>& companions,
                                        const SelectionRequest& request) {
+  const std::vector<Candidate> candidates = Candidates(tensors, companions);
   std::vector<std::string> shadowed;
   for (const Rule& rule : request.rules) {
-    if (std::none_of(tensors.begin(), tensors.end(), [&](const TensorInfo& tensor) {
-          return FirstRule(request, tensor.name) == &rule;
+    if (std::none_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
+          return FirstRule(request, candidate) == &rule;
         })) {
       shadowed.push_back(RuleText(rule));
     }

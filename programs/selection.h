@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/scale_companions.h"
 #include "io/tensor_file.h"
 #include "name_pattern.h"
 #include "tensorcast/tensorcast.hpp"
@@ -35,18 +36,22 @@ struct SelectionRequest {
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
   std::string reason;                  // cast: what took it ("--to"); else: why it was left alone
+  bool is_companion = false;           // see io/scale_companions.h
 };
 
 // Splits "GLOB=T" at the last '='. Throws io::Error (arguments).
 Rule ParseRule(const std::string& text);
 
-// One decision per tensor. Throws io::Error (arguments) where a rule, --tensor or --exclude matches
-// no tensor's name.
+// One decision per tensor. A companion is cast only where a rule or --tensor names it and not the
+// tensor that it serves as well. Throws io::Error (arguments) where a rule, --tensor or --exclude
+// matches no tensor's name.
 std::vector<Decision> Select(const std::vector<io::TensorInfo>& tensors,
+                             const std::vector<io::Companion>& companions,
                              const SelectionRequest& request);
 
 // Rules that match names but take no tensor, because rules before them do: worth a warning.
 std::vector<std::string> ShadowedRules(const std::vector<io::TensorInfo>& tensors,
+                                       const std::vector<io::Companion>& companions,
                                        const SelectionRequest& request);
 
 // Whether --tensor and --exclude, or their absence, choose this name.

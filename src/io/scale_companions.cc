@@ -1,17 +1,21 @@
-// Finds scales by the names that checkpoints give them, and checks that types and sizes fit: a
-// norm's ".scale" beside a float weight is no companion.
+// Finds companions by the names that checkpoints give them, and believes a name only where types
+// and shapes fit: a norm's ".scale" beside a float weight is no companion.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/scale_companions.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
-#include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
+
+#include "io/checkpoint.h"
+#include "io/scale_names.h"
 
 namespace tensorcast::io {
 namespace {
@@ -21,44 +25,19 @@ using Json = nlohmann::json;
 constexpr std::string_view kMetadataMark = "_quantization_metadata";
 constexpr std::string_view kTensorMark = "scaled_fp8";
 
-// How a scale's name follows from its tensor's: `ending` is replaced by `scale`.
-struct NamePair {
-  std::string_view ending;
-  std::string_view scale;
-  bool says_weight;  // else the scale may be anything's, and integers of a byte do not count
+// Where a configuration says that there are quantised tensors, these need no tensor beside them: a
+// cache's scales have none, and that of a weight may be in a file that is not here.
+constexpr CompanionName kOfLayers[] = {
+    {"", ".weight_scale_inv", CompanionRole::kScale},
+    {"", ".weight_scale", CompanionRole::kScale},
+    {"", ".weight_scale_2", CompanionRole::kSecondScale},
+    {"", ".weight_global_scale", CompanionRole::kSecondScale},
+    {"", ".k_scale", CompanionRole::kActivationScale},
+    {"", ".v_scale", CompanionRole::kActivationScale},
+    {"", ".q_scale", CompanionRole::kActivationScale},
+    {"", ".input_scale", CompanionRole::kActivationScale},
+    {"", ".output_scale", CompanionRole::kActivationScale},
 };
-
-constexpr NamePair kNamePairs[] = {
-    {"", "_scale_inv", true},            // x.weight, x.weight_scale_inv (DeepSeek-V3)
-    {"", "_scale", true},                // x.weight, x.weight_scale (compressed-tensors)
-    {"", "_scales", true},               // x, x_scales
-    {"", ".weight_scale", true},         // x, x.weight_scale
-    {"", ".scale_weight", true},         // x, x.scale_weight
-    {"", ".scale", false},               // x, x.scale
-    {".weight", ".weight_scale", true},  // x.weight, x.weight_scale
-    {".weight", ".scale_weight", true},  // x.weight, x.scale_weight (ComfyUI)
-    {".weight", ".scales", true},        // x.weight, x.scales (MLX)
-    {".weight", ".scale", false},        // x.weight, x.scale
-    {"_blocks", "_scales", true},        // x_blocks, x_scales (gpt-oss)
-    {".blocks", ".scales", true},        // x.blocks, x.scales
-    {"_packed", "_scale", true},         // x.weight_packed, x.weight_scale
-};
-
-// float8e8m0 holds scales itself.
-bool IsNarrowFloat(const TypeInfo& type) {
-  return type.is_float() && type.bits <= 8 && type.type != DataType::kFloat8E8M0;
-}
-
-// Whether a tensor can be of quantised weights: narrow floats, integers of up to a byte, and what
-// its own name calls packed.
-bool CanBeQuantised(const TensorInfo& info) {
-  const TypeInfo* const type = FindType(info.type);
-  if (type == nullptr || info.elements == 0) return false;
-  const std::string_view name = info.name;
-  return IsNarrowFloat(*type) ||
-         (type->is_integer() && (type->bits <= 8 || name.ends_with("_blocks") ||
-                                 name.ends_with(".blocks") || name.ends_with("_packed")));
-}
 
 // The empty tensor whose presence says that a file's float8 tensors are scaled.
 bool IsMark(std::string_view name) {
@@ -67,50 +46,36 @@ bool IsMark(std::string_view name) {
   return name.empty() || name.back() == '.';
 }
 
-// Scales are floats; e8m0 ones may stand there as bytes.
-bool CanScale(const TensorInfo& scale, const TensorInfo& of) {
-  const TypeInfo* const type = FindType(scale.type);
-  return (type == nullptr || type->is_float() || type->type == DataType::kUint8) &&
-         scale.elements > 0 && scale.elements <= of.elements;
+// The row of kOfLayers whose name a tensor has, or nullptr.
+const CompanionName* RowOfLayer(std::string_view name) {
+  const auto* const row =
+      std::find_if(std::begin(kOfLayers), std::end(kOfLayers),
+                   [&](const CompanionName& one) { return name.ends_with(one.companion); });
+  return row == std::end(kOfLayers) ? nullptr : row;
 }
 
-class ScaleFinder {
- public:
-  explicit ScaleFinder(const std::vector<TensorInfo>& tensors)
-      : tensors_(tensors), by_name_(tensors.size()) {
-    std::iota(by_name_.begin(), by_name_.end(), 0u);
-    std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return tensors_[a].name < tensors_[b].name;
-    });
-  }
+// Whether a name is one that companions have.
+bool SoundsLikeCompanion(std::string_view name) {
+  const auto rows = CompanionNames();
+  return IsMark(name) || RowOfLayer(name) != nullptr ||
+         std::any_of(rows.begin(), rows.end(),
+                     [&](const CompanionName& row) { return name.ends_with(row.companion); });
+}
 
-  // The scale of a tensor, or nullptr.
-  const TensorInfo* ScaleOf(const TensorInfo& info) const {
-    const TypeInfo& type = *FindType(info.type);
-    std::string name;
-    for (const NamePair& pair : kNamePairs) {
-      if (!info.name.ends_with(pair.ending)) continue;
-      if (!pair.says_weight && !type.is_float() && !type.is_packed()) continue;
-      name.assign(info.name, 0, info.name.size() - pair.ending.size());
-      name += pair.scale;
-      const TensorInfo* const scale = Find(name);
-      if (scale != nullptr && CanScale(*scale, info)) return scale;
-    }
-    return nullptr;
-  }
+// Whether a tensor has a type in which codes are kept.
+bool CanBeScaled(const TensorInfo& info) {
+  static constexpr CompanionName kAnyName = {"", "", CompanionRole::kScale};
+  return TensorFits(kAnyName, info, true);
+}
 
- private:
-  const TensorInfo* Find(std::string_view name) const {
-    const auto place = std::lower_bound(
-        by_name_.begin(), by_name_.end(), name,
-        [&](std::uint32_t i, std::string_view value) { return tensors_[i].name < value; });
-    if (place == by_name_.end() || tensors_[*place].name != name) return nullptr;
-    return &tensors_[*place];
-  }
-
-  const std::vector<TensorInfo>& tensors_;
-  std::vector<std::uint32_t> by_name_;
-};
+// `name` with `ending` at its end replaced; empty where it does not end so.
+std::string_view Replaced(std::string_view name, std::string_view ending, std::string_view by,
+                          std::string& room) {
+  if (!name.ends_with(ending)) return {};
+  room.assign(name, 0, name.size() - ending.size());
+  room += by;
+  return room;
+}
 
 // Gathers the keys of {"layers": {KEY: ...}} while the JSON is parsed.
 class LayerHandler : public nlohmann::json_sax<Json> {
@@ -179,34 +144,228 @@ class QuantizationMetadata {
   std::set<std::string, std::less<>> layers_;
 };
 
-}  // namespace
-
-std::vector<ScaledTensor> FindScaledTensors(const FileContents& contents) {
-  const std::vector<TensorInfo>& tensors = contents.tensors;
-  if (std::none_of(tensors.begin(), tensors.end(), CanBeQuantised)) return {};
-
-  const auto mark = std::find_if(tensors.begin(), tensors.end(),
-                                 [](const TensorInfo& info) { return IsMark(info.name); });
-  std::optional<QuantizationMetadata> metadata;
-  if (const auto place = contents.metadata.find(std::string(kMetadataMark));
-      place != contents.metadata.end()) {
-    metadata.emplace(place->second);
+class Finder {
+ public:
+  Finder(const FileContents& contents, const std::string& path)
+      : contents_(contents),
+        tensors_(contents.tensors),
+        path_(path),
+        by_name_(tensors_.size()),
+        places_(tensors_.size()) {
+    std::iota(by_name_.begin(), by_name_.end(), 0u);
+    std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return tensors_[a].name < tensors_[b].name;
+    });
   }
 
-  const ScaleFinder finder(tensors);
-  std::vector<ScaledTensor> found;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TensorInfo& info = tensors[i];
-    if (!CanBeQuantised(info) || IsMark(info.name)) continue;
-    if (const TensorInfo* const scale = finder.ScaleOf(info)) {
-      found.push_back({i, scale->name});
-    } else if (IsNarrowFloat(*FindType(info.type)) && mark != tensors.end()) {
-      found.push_back({i, mark->name});
-    } else if (metadata && IsNarrowFloat(*FindType(info.type)) && metadata->Covers(info.name)) {
-      found.push_back({i, "__metadata__[\"" + std::string(kMetadataMark) + "\"]"});
+  ScaleCompanions Find() {
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindInThisFile(i);
+    if (LeavesQuestions()) {
+      ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+        if (!IndexOf(name)) FindInOtherFile(name, file);
+      });
+      if (IsSure()) {
+        for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindOfLayer(i);
+      }
+    }
+    FindMarks();
+    return Result();
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+
+  // What is known of a tensor.
+  struct Place {
+    const CompanionName* serves = nullptr;  // its row, where it is a companion
+    std::uint32_t served = kNone;           // the tensor it serves; kNone: names_ says which
+    std::uint32_t scale = kNone;            // its scale; kNone with scale_row: names_ says which
+    const CompanionName* scale_row = nullptr;
+  };
+
+  std::optional<std::uint32_t> IndexOf(std::string_view name) const {
+    const auto place = std::lower_bound(
+        by_name_.begin(), by_name_.end(), name,
+        [&](std::uint32_t i, std::string_view value) { return tensors_[i].name < value; });
+    if (place == by_name_.end() || tensors_[*place].name != name) return std::nullopt;
+    return *place;
+  }
+
+  bool IsSure() {
+    if (!is_sure_) is_sure_ = !path_.empty() && ConfigSaysQuantised(path_);
+    return *is_sure_;
+  }
+
+  // Whether the two can be what a row says.
+  bool Fit(const CompanionName& row, const TensorInfo& companion, const TensorInfo& tensor) {
+    if (!CompanionFits(row, companion, tensor)) return false;
+    // A type that holds nothing but scales says what a name leaves open.
+    return TensorFits(row, tensor, companion.type == DataType::kFloat8E8M0) ||
+           (TensorFits(row, tensor, true) && IsSure());
+  }
+
+  void FindInThisFile(std::uint32_t i) {
+    std::string room;
+    for (const CompanionName& row : CompanionNames()) {
+      const std::string_view name = Replaced(tensors_[i].name, row.companion, row.tensor, room);
+      if (name.empty()) continue;
+      const std::optional<std::uint32_t> served = IndexOf(name);
+      if (!served || *served == i || !Fit(row, tensors_[i], tensors_[*served])) continue;
+      places_[i].serves = &row;
+      places_[i].served = *served;
+      Place& place = places_[*served];
+      // Of several scales that of the first row.
+      if (row.role == CompanionRole::kScale &&
+          (place.scale_row == nullptr || &row < place.scale_row)) {
+        place.scale_row = &row;
+        place.scale = i;
+      }
+      return;
+    }
+    FindBesideZeroPoint(i);
+  }
+
+  // A number and an integer called so are of what an ONNX model quantises as it runs.
+  void FindBesideZeroPoint(std::uint32_t i) {
+    static constexpr CompanionName kRow = {"_zero_point", "_scale", CompanionRole::kScale};
+    std::string room;
+    const std::string_view name = Replaced(tensors_[i].name, kRow.companion, kRow.tensor, room);
+    if (name.empty()) return;
+    const std::optional<std::uint32_t> zero = IndexOf(name);
+    if (!zero || !Fit(kRow, tensors_[i], tensors_[*zero])) return;
+    places_[i].serves = &kRow;
+    names_.push_back({i, room.substr(0, room.size() - kRow.tensor.size()), {}});
+  }
+
+  bool LeavesQuestions() const {
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      const Place& place = places_[i];
+      if (place.serves != nullptr) continue;
+      if (place.scale_row == nullptr && CanBeScaled(tensors_[i])) return true;
+      if (SoundsLikeCompanion(tensors_[i].name)) return true;
+    }
+    return false;
+  }
+
+  // `name` stands in another file of the checkpoint; what it is there is not known.
+  void FindInOtherFile(std::string_view name, std::string_view file) {
+    std::string room;
+    for (const CompanionName& row : CompanionNames()) {
+      if (row.role == CompanionRole::kScale) {
+        const std::string_view scaled = Replaced(name, row.companion, row.tensor, room);
+        const std::optional<std::uint32_t> i = IndexOf(scaled);
+        if (i && !scaled.empty() && places_[*i].serves == nullptr &&
+            places_[*i].scale_row == nullptr && TensorFits(row, tensors_[*i], false)) {
+          places_[*i].scale_row = &row;
+          names_.push_back({*i, std::string(name), std::string(file)});
+        }
+      }
+      const std::string_view companion = Replaced(name, row.tensor, row.companion, room);
+      if (companion.empty()) continue;
+      const std::optional<std::uint32_t> i = IndexOf(companion);
+      if (i && places_[*i].serves == nullptr && places_[*i].scale_row == nullptr &&
+          CompanionTypeFits(row, tensors_[*i]) &&
+          (row.is_telling || tensors_[*i].type == DataType::kFloat8E8M0)) {
+        places_[*i].serves = &row;
+        names_.push_back({*i, std::string(name), {}});
+      }
     }
   }
-  return found;
+
+  void FindOfLayer(std::uint32_t i) {
+    const TensorInfo& info = tensors_[i];
+    const CompanionName* const row = RowOfLayer(info.name);
+    Place& place = places_[i];
+    if (row == nullptr || place.serves != nullptr || place.scale_row != nullptr ||
+        !CompanionTypeFits(*row, info)) {
+      return;
+    }
+    place.serves = row;
+    names_.push_back({i, info.name.substr(0, info.name.size() - row->companion.size()), {}});
+  }
+
+  // Marks say of tensors that have no scales of their own that they are scaled.
+  void FindMarks() {
+    const auto mark = std::find_if(tensors_.begin(), tensors_.end(),
+                                   [](const TensorInfo& info) { return IsMark(info.name); });
+    std::optional<QuantizationMetadata> metadata;
+    if (const auto place = contents_.metadata.find(std::string(kMetadataMark));
+        place != contents_.metadata.end()) {
+      metadata.emplace(place->second);
+    }
+    if (mark == tensors_.end() && !metadata) return;
+    static constexpr CompanionName kRow = {"", kTensorMark, CompanionRole::kState};
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      const TensorInfo& info = tensors_[i];
+      Place& place = places_[i];
+      if (IsMark(info.name)) {
+        place.serves = &kRow;
+        names_.push_back({i, "the file's float8 tensors", {}});
+        continue;
+      }
+      if (place.serves != nullptr || place.scale_row != nullptr || !IsNarrowFloat(info) ||
+          info.elements == 0) {
+        continue;
+      }
+      if (mark != tensors_.end()) {
+        place.scale_row = &kRow;
+        names_.push_back({i, mark->name, {}});
+      } else if (metadata->Covers(info.name)) {
+        place.scale_row = &kRow;
+        names_.push_back({i, "__metadata__[\"" + std::string(kMetadataMark) + "\"]", {}});
+      }
+    }
+  }
+
+  ScaleCompanions Result() {
+    std::stable_sort(names_.begin(), names_.end(),
+                     [](const Name& a, const Name& b) { return a.tensor < b.tensor; });
+    auto name = names_.begin();
+    ScaleCompanions result;
+    for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
+      const Place& place = places_[i];
+      if (place.serves != nullptr) {
+        result.companions.push_back(
+            {i, RoleText(place.serves->role),
+             place.served != kNone ? tensors_[place.served].name : name->text});
+      } else if (place.scale_row != nullptr) {
+        if (place.scale != kNone) {
+          result.scaled.push_back({i, tensors_[place.scale].name, {}});
+        } else {
+          result.scaled.push_back({i, name->text, name->file});
+        }
+      } else if (IsNarrowFloat(tensors_[i]) && tensors_[i].elements > 0) {
+        result.unscaled.push_back(i);
+      }
+      while (name != names_.end() && name->tensor == i) ++name;
+    }
+    return result;
+  }
+
+  // What a tensor serves or is scaled by, where that is no tensor of this file.
+  struct Name {
+    std::uint32_t tensor;
+    std::string text;
+    std::string file;
+  };
+
+  const FileContents& contents_;
+  const std::vector<TensorInfo>& tensors_;
+  const std::string& path_;
+  std::vector<std::uint32_t> by_name_;
+  std::vector<Place> places_;
+  std::vector<Name> names_;
+  std::optional<bool> is_sure_;
+};
+
+}  // namespace
+
+ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path) {
+  const auto concerned = [](const TensorInfo& info) {
+    return CanBeScaled(info) || SoundsLikeCompanion(info.name);
+  };
+  if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};
+  return Finder(contents, path).Find();
 }
 
 }  // namespace tensorcast::io

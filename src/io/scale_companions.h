@@ -1,4 +1,4 @@
-// Tensors whose codes mean nothing without a scale that the file keeps beside them.
+// Tensors whose codes mean nothing without a scale, and the tensors that hold such scales.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_
@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/tensor_file.h"
@@ -18,11 +19,35 @@ struct ScaledTensor {
   // The name of the tensor that holds its scales, or of the mark that covers the whole file
   // ("scaled_fp8", "__metadata__[\"_quantization_metadata\"]"); escape before showing.
   std::string companion;
+  std::string file;  // of the checkpoint, where the companion is; empty: this one
 };
 
-// The scaled tensors in the order of the contents, each once. Cast as if its codes were its
-// values, such a tensor comes out wrong by its scale.
-std::vector<ScaledTensor> FindScaledTensors(const FileContents& contents);
+// A tensor that only serves another: its scale, its zero point ...
+struct Companion {
+  std::size_t tensor = 0;  // its index in the contents
+  std::string_view role;   // "scale", "zero point" ...
+  // The name of the tensor it serves, which may stand in another file of the checkpoint, or of the
+  // layer; escape before showing.
+  std::string of;
+
+  std::string Text() const { return std::string(role) + " of " + of; }
+};
+
+struct ScaleCompanions {
+  // In the order of the contents, each once. Cast as if its codes were its values, such a tensor
+  // comes out wrong by its scale.
+  std::vector<ScaledTensor> scaled;
+  // In the order of the contents, each once. Cast by itself, such a tensor makes the one it serves
+  // wrong: a scale of 2e-4 is 0 in float8.
+  std::vector<Companion> companions;
+  // Tensors of float8 and narrower types that are neither: nothing says that they have a scale.
+  std::vector<std::size_t> unscaled;
+};
+
+// By names, types and shapes, and by what stands beside the file at `path` (see checkpoint.h),
+// which is looked at only where the contents leave a question; empty: nothing stands there. Throws
+// Error where the index beside it cannot be read.
+ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path);
 
 }  // namespace tensorcast::io
 

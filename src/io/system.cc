@@ -269,6 +269,11 @@ void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std:
 
 // -------------------------------------------------------------------------------- InputFile
 
+bool IsFile(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
 InputFile::InputFile(const std::string& path) : path_(path) {
   RefuseNul(path);
   // Without O_NONBLOCK opening a pipe would wait for its writer.

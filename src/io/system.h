@@ -19,6 +19,9 @@
 
 namespace tensorcast::io {
 
+// Whether a regular file stands at `path`, or a symbolic link to one.
+bool IsFile(const std::string& path);
+
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
 class InputFile final : public ByteSource {
