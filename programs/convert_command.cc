@@ -20,6 +20,7 @@
 #include "io/conversion.h"
 #include "io/tensor_file.h"
 #include "io/text_conversion.h"
+#include "json_printer.h"
 #include "loss_json.h"
 #include "model_storage.h"
 #include "onnx/storage_model.h"
@@ -178,44 +179,46 @@ void MeasureTexts(const io::TensorReader& reader, const ConvertFlags& flags,
   }
 }
 
-std::string DryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes) {
-  TextTable table(
-      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 16}});
-  std::uint64_t cast = 0;
-  for (const std::size_t i : plan.taken) {
-    const io::TensorInfo& info = reader.contents().tensors[i];
-    const Decision& decision = plan.decisions[i];
+void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes) {
+  const auto row = [&](std::size_t place) -> TableRow {
+    const io::TensorInfo& info = reader.contents().tensors[plan.taken[place]];
+    const Decision& decision = plan.decisions[plan.taken[place]];
     const bool is_cast = decision.to != DataType::kUndefined;
-    cast += is_cast ? 1 : 0;
-    table.Add({io::Escape(info.name), ShapeText(info.shape),
-               FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
-               is_cast ? std::string(TypeName(decision.to)) : "·",
-               is_cast ? decision.reason : "left alone: " + decision.reason});
-  }
-  return table.Render(kReportColumns, false) +
-         fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
-                     plan.taken.size(), BytesText(bytes));
+    return {{io::Escape(info.name), ShapeText(info.shape),
+             FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
+             is_cast ? std::string(TypeName(decision.to)) : "·",
+             is_cast ? decision.reason : "left alone: " + decision.reason}};
+  };
+  PrintTable(
+      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 16}},
+      {plan.taken.size(), row}, kReportColumns, false);
+  const auto cast = std::count_if(plan.taken.begin(), plan.taken.end(), [&](std::size_t i) {
+    return plan.decisions[i].to != DataType::kUndefined;
+  });
+  Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
+                    plan.taken.size(), BytesText(bytes)));
 }
 
-std::string DryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, const Plan& plan,
-                       std::uint64_t bytes) {
-  Json json;
-  json["schema_version"] = kJsonSchemaVersion;
-  json["command"] = "convert";
-  json["dry_run"] = true;
-  json["input"] = flags.input;
-  json["output"] = flags.output;
-  json["output_bytes"] = bytes;
-  json["tensors"] = Json::array();
+void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, const Plan& plan,
+                     std::uint64_t bytes) {
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "convert");
+  json.Member("dry_run", true);
+  json.Member("input", flags.input);
+  json.Member("output", flags.output);
+  json.Member("output_bytes", bytes);
+  json.BeginArray("tensors");
   for (const std::size_t i : plan.taken) {
     const Decision& decision = plan.decisions[i];
     const bool is_cast = decision.to != DataType::kUndefined;
     Json entry = TensorJson(reader.contents().tensors[i]);
     entry["to"] = is_cast ? Json(TypeName(decision.to)) : Json();
     entry[is_cast ? "taken_by" : "reason"] = decision.reason;
-    json["tensors"].push_back(std::move(entry));
+    json.Element(entry);
   }
-  return JsonText(json);
+  json.EndArray();
+  json.End();
 }
 
 // The jobs that are wanted; the losses are those of all.
@@ -311,9 +314,11 @@ int Convert(const ConvertFlags& flags) {
         plan.model != nullptr
             ? onnx::CheckStorageModel(flags.output, *plan.model, plan.output, create)
             : io::CheckTensorFile(flags.output, plan.output, create);
-    const std::string report = flags.cast.json ? DryRunJson(*reader, flags, plan, bytes)
-                                               : DryRunTable(*reader, plan, bytes);
-    Print(report);
+    if (flags.cast.json) {
+      PrintDryRunJson(*reader, flags, plan, bytes);
+    } else {
+      PrintDryRunTable(*reader, plan, bytes);
+    }
     return kExitDone;
   }
 

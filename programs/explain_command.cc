@@ -14,6 +14,7 @@
 #include "commands.h"
 #include "explain_cast.h"
 #include "explain_text.h"
+#include "json_printer.h"
 #include "loss_json.h"
 #include "streams.h"
 #include "type_argument.h"
@@ -148,21 +149,22 @@ int Explain(const ExplainFlags& flags) {
     return explanations;
   };
   if (flags.cast.json) {
-    Json before;
-    before["schema_version"] = kJsonSchemaVersion;
-    before["command"] = "explain";
-    const JsonArray values = {"values", sources.size(), [&](std::size_t i) {
-                                Json entry;
-                                entry["source"] = SourceJson(sources[i]);
-                                entry["results"] = Json::array();
-                                for (const Explanation& type : explain(sources[i])) {
-                                  entry["results"].push_back(ExplanationJson(type));
-                                }
-                                return entry;
-                              }};
-    Json after;
-    after["options"] = OptionsJson(options);
-    PrintJson(before, {&values, 1}, after);
+    JsonPrinter json;
+    json.Member("schema_version", kJsonSchemaVersion);
+    json.Member("command", "explain");
+    json.BeginArray("values");
+    for (const ExplainSource& source : sources) {
+      Json entry;
+      entry["source"] = SourceJson(source);
+      entry["results"] = Json::array();
+      for (const Explanation& type : explain(source)) {
+        entry["results"].push_back(ExplanationJson(type));
+      }
+      json.Element(entry);
+    }
+    json.EndArray();
+    json.Member("options", OptionsJson(options));
+    json.End();
     return kExitDone;
   }
   for (std::size_t i = 0; i < sources.size(); ++i) {

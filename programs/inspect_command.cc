@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "io/scale_companions.h"
 #include "io/tensor_file.h"
+#include "json_printer.h"
 #include "loss_json.h"
 #include "quantities.h"
 #include "scaled_tensors.h"
@@ -80,26 +81,27 @@ Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
   }
 }
 
-std::string Text(const InspectFlags& flags, const io::TensorReader& reader) {
+void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
-  std::string text = fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input),
-                                 contents.tensors.size(), contents.tensors.size() == 1 ? "" : "s",
-                                 BytesText(std::filesystem::file_size(flags.input)));
-  TextTable table(
-      {{"tensor", false, 20}, {"type"}, {"shape", false, 8}, {"values", true}, {"bytes", true}});
-  for (const io::TensorInfo& info : contents.tensors) {
-    table.Add({io::Escape(info.name), TypeWord(info),
-               ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
-               CountText(info.elements), BytesText(info.bytes)});
-  }
-  text += table.Render(kReportColumns, false) + "\n";
+  Print(fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input), contents.tensors.size(),
+                    contents.tensors.size() == 1 ? "" : "s",
+                    BytesText(std::filesystem::file_size(flags.input))));
+  const auto row = [&](std::size_t i) -> TableRow {
+    const io::TensorInfo& info = contents.tensors[i];
+    return {{io::Escape(info.name), TypeWord(info),
+             ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
+             CountText(info.elements), BytesText(info.bytes)}};
+  };
+  PrintTable(
+      {{"tensor", false, 20}, {"type"}, {"shape", false, 8}, {"values", true}, {"bytes", true}},
+      {contents.tensors.size(), row}, kReportColumns, false);
   TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
   for (const DtypeTotal& total : Totals(contents.tensors)) {
     totals.Add(
         {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
   }
-  text += totals.Render(kReportColumns, false);
+  std::string text = "\n" + totals.Render(kReportColumns, false);
   if (!contents.metadata.empty()) {
     text += "\n metadata\n";
     constexpr std::size_t kValueColumns = 60;
@@ -124,44 +126,50 @@ std::string Text(const InspectFlags& flags, const io::TensorReader& reader) {
   }
   if (!found.problem.empty()) text += " note: " + found.problem + "\n";
   for (const std::string& note : reader.notes()) text += " note: " + note + "\n";
-  return text;
+  Print(text);
 }
 
-std::string JsonReport(const InspectFlags& flags, const io::TensorReader& reader) {
+void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
-  Json json;
-  json["schema_version"] = kJsonSchemaVersion;
-  json["command"] = "inspect";
-  json["file"] = flags.input;
-  json["bytes"] = std::filesystem::file_size(flags.input);
-  json["tensors"] = Json::array();
-  for (const io::TensorInfo& info : contents.tensors) json["tensors"].push_back(TensorJson(info));
-  json["totals"] = Json::array();
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "inspect");
+  json.Member("file", flags.input);
+  json.Member("bytes", std::filesystem::file_size(flags.input));
+  json.BeginArray("tensors");
+  for (const io::TensorInfo& info : contents.tensors) json.Element(TensorJson(info));
+  json.EndArray();
+  json.BeginArray("totals");
   for (const DtypeTotal& total : Totals(contents.tensors)) {
-    json["totals"].push_back({{"type", total.dtype},
-                              {"tensors", total.tensors},
-                              {"elements", total.elements},
-                              {"bytes", total.bytes}});
+    json.Element({{"type", total.dtype},
+                  {"tensors", total.tensors},
+                  {"elements", total.elements},
+                  {"bytes", total.bytes}});
   }
-  json["metadata"] = Json::object();
-  for (const auto& [key, value] : contents.metadata) json["metadata"][key] = value;
-  json["scaled"] = Json::array();
+  json.EndArray();
+  Json metadata = Json::object();
+  for (const auto& [key, value] : contents.metadata) metadata[key] = value;
+  json.Member("metadata", metadata);
+  json.BeginArray("scaled");
   for (const io::ScaledTensor& scaled : found.scales.scaled) {
     Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
                   {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
-    json["scaled"].push_back(std::move(entry));
+    json.Element(entry);
   }
-  json["companions"] = Json::array();
+  json.EndArray();
+  json.BeginArray("companions");
   for (const io::Companion& companion : found.scales.companions) {
-    json["companions"].push_back({{"tensor", contents.tensors[companion.tensor].name},
-                                  {"role", companion.role},
-                                  {"of", companion.of}});
+    json.Element({{"tensor", contents.tensors[companion.tensor].name},
+                  {"role", companion.role},
+                  {"of", companion.of}});
   }
-  json["notes"] = reader.notes();
-  if (!found.problem.empty()) json["notes"].push_back(found.problem);
-  return JsonText(json);
+  json.EndArray();
+  Json notes = reader.notes();
+  if (!found.problem.empty()) notes.push_back(found.problem);
+  json.Member("notes", notes);
+  json.End();
 }
 
 int Inspect(const InspectFlags& flags) {
@@ -171,8 +179,11 @@ int Inspect(const InspectFlags& flags) {
                                                "a file of strings names its type");
   }
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
-  const std::string report = flags.json ? JsonReport(flags, *reader) : Text(flags, *reader);
-  Print(report);
+  if (flags.json) {
+    PrintJson(flags, *reader);
+  } else {
+    PrintText(flags, *reader);
+  }
   return kExitDone;
 }
 

@@ -10,7 +10,7 @@
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
-#include "streams.h"
+#include "json_printer.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -108,39 +108,16 @@ std::string JsonText(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after) {
-  std::string text = JsonText(before);
-  text.resize(text.rfind("\n}"));
-  Print(text);
-  for (const JsonArray& array : arrays) {
-    Print(fmt::format(",\n  \"{}\": [", array.name));
-    for (std::size_t i = 0; i < array.size; ++i) {
-      Print(i == 0 ? "\n" : ",\n");
-      text = JsonText(array.element(i));
-      text.pop_back();
-      std::size_t begin = 0;
-      for (std::size_t end = 0; end != std::string::npos; begin = end + 1) {
-        end = text.find('\n', begin);
-        Print("    ");
-        Print(std::string_view(text).substr(begin, end - begin + 1));
-      }
-    }
-    Print(array.size == 0 ? "]" : "\n  ]");
-  }
-  Print(",");
-  Print(std::string_view(JsonText(after)).substr(1));
-}
-
 void PrintLossJson(const ConversionSummary& summary) {
-  Json before;
-  before["schema_version"] = kJsonSchemaVersion;
-  before["command"] = "convert";
-  before["input"] = summary.input;
-  before["output"] = summary.output;
-  before["input_bytes"] = summary.input_bytes;
-  before["output_bytes"] = summary.output_bytes;
-  before["options"] = OptionsJson(summary.options);
-  Json& totals = before["totals"];
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "convert");
+  json.Member("input", summary.input);
+  json.Member("output", summary.output);
+  json.Member("input_bytes", summary.input_bytes);
+  json.Member("output_bytes", summary.output_bytes);
+  json.Member("options", OptionsJson(summary.options));
+  Json totals;
   totals["tensors_cast"] = summary.cast.size() + summary.texts.size();
   totals["tensors_left_alone"] = summary.left_alone.size();
   totals["elements"] = summary.Values();
@@ -151,43 +128,40 @@ void PrintLossJson(const ConversionSummary& summary) {
   const CastTensor* worst = summary.Worst();
   totals["worst_snr_db"] = worst != nullptr ? Json(worst->loss.snr_db) : Json();
   totals["worst_tensor"] = worst != nullptr ? Json(worst->info->name) : Json();
-
-  const JsonArray arrays[] = {
-      {"tensors", summary.cast.size() + summary.texts.size(),
-       [&](std::size_t i) {
-         if (i >= summary.cast.size()) {
-           const CastText& text = summary.texts[i - summary.cast.size()];
-           Json entry = TensorJson(*text.info);
-           entry["to"] = TypeName(text.to);
-           entry["taken_by"] = text.taken_by;
-           entry["loss"] = Json();
-           return entry;
-         }
-         const CastTensor& tensor = summary.cast[i];
-         Json entry = TensorJson(*tensor.info);
-         entry["to"] = TypeName(tensor.to);
-         entry["taken_by"] = tensor.taken_by;
-         entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
-         return entry;
-       }},
-      {"left_alone", summary.left_alone.size(),
-       [&](std::size_t i) {
-         const LeftAlone& left = summary.left_alone[i];
-         Json entry = TensorJson(*left.info);
-         entry["reason"] = left.reason;
-         return entry;
-       }},
+  json.Member("totals", totals);
+  json.BeginArray("tensors");
+  const auto entry_of = [](const auto& tensor) {
+    Json entry = TensorJson(*tensor.info);
+    entry["to"] = TypeName(tensor.to);
+    entry["taken_by"] = tensor.taken_by;
+    return entry;
   };
-
-  Json after;
-  after["advice"] = Advice(summary);
-  after["reading_hint"] = summary.reading_hint.empty() ? Json() : Json(summary.reading_hint);
-  after["limits_crossed"] = Json::array();
-  for (const CrossedLimit& crossed : summary.crossed) {
-    after["limits_crossed"].push_back(
-        {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}});
+  for (const CastTensor& tensor : summary.cast) {
+    Json entry = entry_of(tensor);
+    entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
+    json.Element(entry);
   }
-  PrintJson(before, arrays, after);
+  for (const CastText& text : summary.texts) {
+    Json entry = entry_of(text);
+    entry["loss"] = Json();
+    json.Element(entry);
+  }
+  json.EndArray();
+  json.BeginArray("left_alone");
+  for (const LeftAlone& left : summary.left_alone) {
+    Json entry = TensorJson(*left.info);
+    entry["reason"] = left.reason;
+    json.Element(entry);
+  }
+  json.EndArray();
+  json.Member("advice", Advice(summary));
+  json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
+  Json crossed = Json::array();
+  for (const CrossedLimit& limit : summary.crossed) {
+    crossed.push_back({{"kind", limit.kind}, {"limit", limit.limit}, {"value", limit.value}});
+  }
+  json.Member("limits_crossed", crossed);
+  json.End();
 }
 
 }  // namespace tensorcast::tool

@@ -4,11 +4,7 @@
 #ifndef TENSORCAST_PROGRAMS_LOSS_JSON_H_
 #define TENSORCAST_PROGRAMS_LOSS_JSON_H_
 
-#include <cstddef>
-#include <functional>
-#include <span>
 #include <string>
-#include <string_view>
 
 #include <nlohmann/json.hpp>
 
@@ -30,15 +26,6 @@ Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss);
 Json TensorJson(const io::TensorInfo& info);
 // Indented, with a newline at the end.
 std::string JsonText(const Json& json);
-
-// An array whose elements are made as they are printed: a checkpoint may have many tensors.
-struct JsonArray {
-  std::string_view name;
-  std::size_t size;
-  std::function<Json(std::size_t)> element;
-};
-// Prints one object to stdout: the members of `before`, the arrays, the members of `after`.
-void PrintJson(const Json& before, std::span<const JsonArray> arrays, const Json& after);
 
 }  // namespace tensorcast::tool
 

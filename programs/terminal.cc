@@ -43,6 +43,7 @@ std::size_t TextWidth(std::string_view text) {
 }
 
 std::string Shorten(std::string_view text, std::size_t columns) {
+  if (text.size() <= columns) return std::string(text);
   std::vector<std::size_t> starts;  // of code points
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (BeginsCodePoint(text[i])) starts.push_back(i);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "streams.h"
+
 namespace tensorcast::tool {
 namespace {
 
@@ -22,23 +24,12 @@ std::string Padded(const std::string& text, std::size_t width, bool right) {
   return right ? space + text : text + space;
 }
 
-}  // namespace
-
-void TextTable::Add(std::vector<std::string> cells, Style style) {
-  cells.resize(columns_.size());
-  rows_.push_back({std::move(cells), style});
-}
-
-std::string TextTable::Render(std::size_t width, bool colour) const {
-  std::vector<std::size_t> widths;  // 0: left out
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t widest = std::max<std::size_t>(1, TextWidth(columns_[c].title));
-    for (const Row& row : rows_) widest = std::max(widest, TextWidth(row.cells[c]));
-    widths.push_back(widest);
-  }
+// How wide each column is shown; 0: left out. `widths` are those of the widest cells.
+std::vector<std::size_t> Fit(const std::vector<Column>& columns, std::vector<std::size_t> widths,
+                             std::size_t width) {
   const auto shrink = [&] {
     for (std::size_t c = 0; c < widths.size() && Total(widths) > width; ++c) {
-      const std::size_t least = columns_[c].shrinks_to;
+      const std::size_t least = columns[c].shrinks_to;
       if (least == 0 || widths[c] <= least) continue;
       widths[c] = std::max(least, widths[c] - std::min(widths[c], Total(widths) - width));
     }
@@ -47,45 +38,74 @@ std::string TextTable::Render(std::size_t width, bool colour) const {
   shrink();
   std::vector<bool> dropped(widths.size());
   while (Total(widths) > width) {
-    std::size_t spare = columns_.size();
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      if (columns_[c].expendable == 0 || dropped[c]) continue;
-      if (spare == columns_.size() || columns_[c].expendable > columns_[spare].expendable) {
-        spare = c;
-      }
+    std::size_t spare = columns.size();
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+      if (columns[c].expendable == 0 || dropped[c]) continue;
+      if (spare == columns.size() || columns[c].expendable > columns[spare].expendable) spare = c;
     }
-    if (spare == columns_.size()) break;
+    if (spare == columns.size()) break;
     dropped[spare] = true;
     for (std::size_t c = 0; c < widths.size(); ++c) widths[c] = dropped[c] ? 0 : natural[c];
     shrink();
   }
+  return widths;
+}
 
-  std::string text;
-  const auto line = [&](const std::vector<std::string>& cells, Style first) {
-    std::string rendered;
-    std::size_t last = 0;  // end of the last cell that is not blank: no trailing spaces
-    for (std::size_t c = 0; c < cells.size(); ++c) {
-      if (widths[c] == 0) continue;
-      rendered.append(rendered.empty() ? 1 : kGap, ' ');
-      const std::string cell = Shorten(cells[c], widths[c]);
-      const bool right = columns_[c].right;
-      std::string padded = Padded(cell, widths[c], right);
-      const std::size_t used = right ? padded.size() : cell.size();
-      const std::size_t plain = padded.size();
-      if (c == 0) padded = Styled(padded, first, colour);
-      if (!cell.empty()) last = rendered.size() + used + (padded.size() - plain);
-      rendered += padded;
-    }
-    text.append(rendered, 0, last).append("\n");
-  };
-  bool titled = false;
-  std::vector<std::string> titles;
-  for (const Column& column : columns_) {
-    titles.push_back(column.title);
-    titled = titled || !column.title.empty();
+std::string Line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
+                 const TableRow& row, bool colour) {
+  std::string rendered;
+  std::size_t last = 0;  // end of the last cell that is not blank: no trailing spaces
+  for (std::size_t c = 0; c < columns.size() && c < row.cells.size(); ++c) {
+    if (widths[c] == 0) continue;
+    rendered.append(rendered.empty() ? 1 : kGap, ' ');
+    const std::string cell = Shorten(row.cells[c], widths[c]);
+    const bool right = columns[c].right;
+    std::string padded = Padded(cell, widths[c], right);
+    const std::size_t used = right ? padded.size() : cell.size();
+    const std::size_t plain = padded.size();
+    if (c == 0) padded = Styled(padded, row.style, colour);
+    if (!cell.empty()) last = rendered.size() + used + (padded.size() - plain);
+    rendered += padded;
   }
-  if (titled) line(titles, Style::kPlain);
-  for (const Row& row : rows_) line(row.cells, row.style);
+  rendered.resize(last);
+  return rendered + "\n";
+}
+
+template <class Write>
+void WriteTable(const std::vector<Column>& columns, const TableRows& rows, std::size_t width,
+                bool colour, Write write) {
+  TableRow titles;
+  std::vector<std::size_t> widths;
+  bool titled = false;
+  for (const Column& column : columns) {
+    titles.cells.push_back(column.title);
+    titled = titled || !column.title.empty();
+    widths.push_back(std::max<std::size_t>(1, TextWidth(column.title)));
+  }
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const TableRow row = rows.row(i);
+    for (std::size_t c = 0; c < columns.size() && c < row.cells.size(); ++c) {
+      widths[c] = std::max(widths[c], TextWidth(row.cells[c]));
+    }
+  }
+  widths = Fit(columns, std::move(widths), width);
+  if (titled) write(Line(columns, widths, titles, colour));
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    write(Line(columns, widths, rows.row(i), colour));
+  }
+}
+
+}  // namespace
+
+void PrintTable(const std::vector<Column>& columns, const TableRows& rows, std::size_t width,
+                bool colour) {
+  WriteTable(columns, rows, width, colour, Print);
+}
+
+std::string TextTable::Render(std::size_t width, bool colour) const {
+  std::string text;
+  WriteTable(columns_, {rows_.size(), [&](std::size_t i) { return rows_[i]; }}, width, colour,
+             [&](std::string_view line) { text += line; });
   return text;
 }
 

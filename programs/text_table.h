@@ -5,7 +5,9 @@
 #define TENSORCAST_PROGRAMS_TEXT_TABLE_H_
 
 #include <cstddef>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "terminal.h"
@@ -20,23 +22,35 @@ struct Column {
   int expendable = 0;
 };
 
+struct TableRow {
+  std::vector<std::string> cells;  // one per column; those that are missing are blank
+  Style style = Style::kPlain;     // of the first cell
+};
+
+// Rows that are made when they are asked for, because a checkpoint may have many tensors: row i is
+// asked for twice, for the columns' widths and for its line.
+struct TableRows {
+  std::size_t count = 0;
+  std::function<TableRow(std::size_t)> row;
+};
+
+// Prints the titles and the rows as lines, each indented by one space, fitted to `width`.
+void PrintTable(const std::vector<Column>& columns, const TableRows& rows, std::size_t width,
+                bool colour);
+
+// A table of few rows, as text.
 class TextTable {
  public:
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
-  // One cell per column; `style` is that of the row's first cell.
-  void Add(std::vector<std::string> cells, Style style = Style::kPlain);
-
-  // The lines, each ended by '\n' and indented by one space.
+  void Add(std::vector<std::string> cells, Style style = Style::kPlain) {
+    rows_.push_back({std::move(cells), style});
+  }
   std::string Render(std::size_t width, bool colour) const;
 
  private:
-  struct Row {
-    std::vector<std::string> cells;
-    Style style;
-  };
   std::vector<Column> columns_;
-  std::vector<Row> rows_;
+  std::vector<TableRow> rows_;
 };
 
 }  // namespace tensorcast::tool
