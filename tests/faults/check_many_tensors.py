@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Runs the commands on a checkpoint of very many small tensors, and weighs the memory they take.
+
+    check_many_tensors.py --tool TOOL --library inject_faults.so [--tensors N]
+
+No more than README promises, 256 MiB and four times the header, whatever the command reports; the
+output is what Python reads too. Time is not judged, only that there is an end.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+import os
+import resource
+import shlex
+import struct
+import subprocess
+import sys
+
+import findings
+import tensor_files
+from injection import NO_END, Run
+
+_MEBIBYTE = 1 << 20
+_SECONDS_AT_MOST = 900
+_TYPES = "float8e4m3fn float8e5m2 bfloat16 float16 float4e2m1 float6e3m2 float6e2m3 int8".split()
+_EIGHT = " ".join(f"--to {name}" for name in _TYPES)
+
+COMMANDS = (
+    "inspect in.safetensors",
+    "inspect in.safetensors --json",
+    f"loss in.safetensors {_EIGHT}",
+    f"loss in.safetensors {_EIGHT} --json",
+    "convert in.safetensors -o out.safetensors --to float16 --force",
+    "convert in.safetensors -o out.safetensors --to float16 --force --json",
+    "convert in.safetensors -o out.safetensors --to float16 --force --no-report --threads 2",
+    "convert in.safetensors -o out.npz --to float16 --force",
+    "convert in.safetensors -o none.safetensors --to float16 --dry-run",
+)
+
+
+def name_of(i):
+    return f"model.layers.{i // 16}.block.{i % 16}.weight"
+
+
+def make_checkpoint(path, count):
+    """`count` tensors of three float32; returns the size of the header."""
+    entries = (f'"{name_of(i)}":{{"dtype":"F32","shape":[3],"data_offsets":[{12 * i},{12 * i + 12}]}}'
+               for i in range(count))
+    with open(path, "wb") as file:
+        file.write(bytes(8) + b"{")
+        for i, entry in enumerate(entries):
+            file.write((b"," if i else b"") + entry.encode())
+        file.write(b"}")
+        file.write(b" " * (-file.tell() % 8))
+        size = file.tell() - 8
+        for i in range(count):
+            file.write(struct.pack("<3f", i % 1000, -0.5, 2 ** -20 * (i % 7)))
+        file.seek(0)
+        file.write(struct.pack("<Q", size))
+    return size
+
+
+def measured(line, folder):
+    """A run of the line, with its peak memory in bytes.
+
+    The kernel counts for a child what its parent had when it was started: this process stays small.
+    """
+    out = os.path.join(folder, "stdout")
+    with open(out, "wb") as stdout, open(os.path.join(folder, "stderr"), "w+b") as stderr:
+        with subprocess.Popen(["timeout", "-s", "KILL", str(_SECONDS_AT_MOST), *line], cwd=folder,
+                              stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        stderr.seek(0)
+        said = stderr.read(2000).decode("utf-8", "replace")
+    code = NO_END if process.returncode in (-9, 137) else process.returncode
+    return Run(code, None, said), usage.ru_maxrss * 1024
+
+
+def problems_of_output(folder, command, count):
+    """In a process of its own, for the sake of this one's memory."""
+    if "out.safetensors" in command:
+        with open(os.path.join(folder, "out.safetensors"), "rb") as file:
+            read = tensor_files.read_safetensors(file.read())
+        i = count // 3
+        wanted = ("F16", (3,), struct.pack("<3e", i % 1000, -0.5, 2 ** -20 * (i % 7)))
+        if len(read) != count or read[name_of(i)] != wanted:
+            return ["other tensors than Python reads"]
+    if "--json" in command:
+        with open(os.path.join(folder, "stdout"), encoding="utf-8") as file:
+            if name_of(count - 1) not in json.dumps(json.load(file)):
+                return ["the last tensor is not reported"]
+    return []
+
+
+def apart(function, *arguments):
+    """What the function returns, called in a child process."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, json.dumps(function(*arguments)).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        answer = file.read()
+    os.waitpid(child, 0)
+    return json.loads(answer) if answer else ["the output cannot be read"]
+
+
+def main():
+    parser = findings.parser(__doc__)
+    parser.add_argument("--tensors", type=int, default=10_000)
+    arguments = parser.parse_args()
+    account = findings.Account(f"{arguments.tensors} tensors")
+    tool = os.path.abspath(arguments.tool)
+    with findings.scratch_folder() as folder:
+        header = make_checkpoint(os.path.join(folder, "in.safetensors"), arguments.tensors)
+        allowed = 256 * _MEBIBYTE + 4 * header
+        for command in COMMANDS:
+            run, peak = measured([tool, *command.split()], folder)
+            problems = [] if run.code == 0 else [f"exit code {run.code}"]
+            if peak > allowed:
+                problems.append("more memory than is promised")
+            if run.code == 0:
+                problems += apart(problems_of_output, folder, command, arguments.tensors)
+            shown = (f"{shlex.join([tool, *command.split()])}: {peak // _MEBIBYTE} MiB, "
+                     f"promised are {allowed // _MEBIBYTE}")
+            if arguments.exhaustive:
+                print(shown, flush=True)
+            account.add(problems, shown, run)
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    if own > 200:
+        sys.exit(f"this process took {own} MiB itself: the figures are not the tool's")
+    return account.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Lets another process step in at the k-th call of a run.
+
+    check_meanwhile.py --tool TOOL --library inject_faults.so SCENARIO
+
+- another run writes the same output from other inputs, from its beginning to its end;
+- the inputs are rewritten in place, at the same size, by those of other values;
+- the inputs are removed.
+
+Whatever happens, each final name holds what one of the runs makes of inputs that are not mixed, or
+what it held before; a run that ends with 0 made it; nothing else is left. At last two runs are
+started at once, again and again.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import os
+import random
+import shlex
+import subprocess
+import sys
+
+import findings
+from injection import Injector
+from invariants import OTHER, Case
+from scenarios import SCENARIOS
+
+# Functions whose calls part the run into steps that another process can tell apart.
+_STEPS = ("open", "pread", "pwrite", "fsync", "rename", "renameat2", "unlink", "lstat", "close",
+          "flock", "readdir")
+
+
+class Meanwhile:
+    """A case with the inputs of another state in the folder `other`."""
+
+    def __init__(self, arguments, folder, force):
+        self.injector = Injector(arguments.tool, arguments.library, folder)
+        self.case = Case(self.injector, SCENARIOS[arguments.scenario], force, folder)
+        self.account = findings.Account(
+            f"meanwhile {arguments.scenario} {'force' if force else 'new'}")
+        self.other = self.case.scenario.inputs(OTHER)
+        words = [os.path.join("other", word) if word in self.other else
+                 word.replace("=", "=other/") if word.partition("=")[2] in self.other else word
+                 for word in self.case.arguments]
+        self.second = [self.injector.tool, *words]
+
+    def reset(self):
+        """The folder before each run, with the other inputs."""
+        self.case.reset()
+        for name, content in self.other.items():
+            path = os.path.join(self.case.work, "other", name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(content)
+
+    def run(self, fault, command):
+        """The first run, in which `command` steps in; its end, and the states of its outputs."""
+        self.reset()
+        run = self.injector.run(self.case.arguments, self.case.work, fault, command)
+        states = [self.case.state_of(i) for i in range(len(self.case.scenario.outputs))]
+        return run, states
+
+    def left(self):
+        """What should not be there."""
+        known = {os.path.normpath(name) for name in self.case.scenario.outputs}
+        known |= set(self.other)
+        for output in self.case.scenario.outputs:
+            known |= self.case.data_files(output)
+        for path, folders, names in os.walk(self.case.work):
+            if "other" in folders:
+                folders.remove("other")
+            for name in names:
+                place = os.path.relpath(os.path.join(path, name), self.case.work)
+                if place not in known:
+                    yield f"{place} is left"
+
+    def problems(self, run, states, allowed, codes=(0, 2, 4)):
+        """What must hold of every run that another process stepped into."""
+        found = []
+        if run.code not in codes:
+            found.append(f"exit code {run.code}")
+        if "internal error" in run.stderr:
+            found.append("internal error")
+        # Of several files that are no model with its data, each is whole by itself.
+        is_mixed = len(set(states)) > 1 and not (self.case.force and len(states) > 1)
+        if is_mixed or not set(states) <= allowed:
+            found.append(f"outputs {' '.join(states)} after {run.code}")
+        return found + list(self.left())
+
+    def check(self, fault):
+        """All that another process can do at this call."""
+        before = "old" if self.case.force else "absent"
+        end = os.path.join(self.injector.folder, "end")
+        command = f"{shlex.join(self.second)} >/dev/null 2>&1; echo $? >{end}"
+        run, states = self.run(fault, command)
+        with open(end, encoding="ascii") as file:
+            second = int(file.read())
+        allowed = {name for name, code in (("new", run.code), ("other", second)) if code == 0}
+        found = self.problems(run, states, allowed)
+        if second not in (0, 2, 4):
+            found.append(f"exit code {second} of the second run")
+        self._add(found, fault, command, run)
+
+        command = "; ".join(f"cat other/{name} >{name}" for name in self.other)
+        run, states = self.run(fault, command)
+        allowed = {"new", "other"} if run.code == 0 else {before}
+        # 3: half of one archive and half of another look damaged.
+        found = self.problems(run, states, allowed, (0, 3, 4))
+        self._add(found, fault, command, run)
+
+        command = "rm -f " + " ".join(self.other)
+        run, states = self.run(fault, command)
+        found = self.problems(run, states, {"new"} if run.code == 0 else {before})
+        self._add(found, fault, command, run)
+
+    def at_once(self):
+        """Two runs started together."""
+        self.reset()
+        lines = ([self.injector.tool, *self.case.arguments], self.second)
+        runs = [subprocess.Popen(line, cwd=self.case.work, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                for line in lines]
+        said = [process.communicate()[1].decode("utf-8", "replace") for process in runs]
+        codes = [process.returncode for process in runs]
+        states = [self.case.state_of(i) for i in range(len(self.case.scenario.outputs))]
+        allowed = {name for name, code in zip(("new", "other"), codes) if code == 0}
+        first = type(self.case.clean)(codes[0], None, said[0])
+        found = self.problems(first, states, allowed)
+        if codes[1] not in (0, 2, 4):
+            found.append(f"exit code {codes[1]} of the second run")
+        self.account.add(found, " & ".join(map(shlex.join, lines)), first)
+
+    def _add(self, found, fault, command, run):
+        self.account.add(found, self.injector.shown(self.case.arguments, fault, command), run,
+                         run.faults > 0)
+
+
+def main():
+    parser = findings.parser(__doc__)
+    parser.add_argument("--count", type=int, default=15, help="calls of a sample")
+    parser.add_argument("--pairs", type=int, default=10, help="pairs of runs started at once")
+    parser.add_argument("scenario", choices=[n for n, s in SCENARIOS.items() if s.outputs])
+    arguments = parser.parse_args()
+    os.umask(0o022)
+    source = random.Random(f"{arguments.seed} {arguments.scenario}")
+    code = 0
+    for force in (False, True):
+        with findings.scratch_folder() as folder:
+            meanwhile = Meanwhile(arguments, folder, force)
+            faults = [f"{function}:{k}:command" for function in _STEPS
+                      for k in range(1, meanwhile.case.clean.calls[function] + 1)]
+            if not arguments.exhaustive:
+                faults = source.sample(faults, min(len(faults), arguments.count))
+            for fault in faults:
+                meanwhile.check(fault)
+            for _ in range(arguments.pairs):
+                meanwhile.at_once()
+            code |= meanwhile.account.end()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

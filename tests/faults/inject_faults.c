@@ -1,0 +1,464 @@
+/* A library to be preloaded: makes calls of the system and of the allocator go wrong.
+ *
+ *   LD_PRELOAD=./inject_faults.so TENSORCAST_FAULTS="pwrite:3:ENOSPC unlink:1:EIO" tensorcast ...
+ *
+ * TENSORCAST_FAULTS holds up to eight faults, FUNCTION:K:ACTION: what happens at the K-th call
+ * (from 1) of a function of the table below; K+ means at that call and at all later ones.
+ *
+ *   EIO, ENOSPC ...   the call does nothing and fails with this error
+ *   late-EIO ...      the call is made, and then said to have failed
+ *   short, empty      of read, pread, write, pwrite: half of the bytes, or none
+ *   SIGKILL, SIGTERM  the process gets this signal, then the call is made
+ *   command           the shell runs TENSORCAST_FAULT_COMMAND to its end, then the call is made
+ *
+ * TENSORCAST_FAULT_FROM=start counts from the first call of the process, also before main; else
+ * from main on. TENSORCAST_FAULT_RECORD names a file that gets the numbers of calls (struct
+ * Record), also where the process is killed. A regular file that is given a name by a rename or a
+ * link while something written to it is not synced is counted there as well: a power loss could
+ * take its content.
+ *
+ * Calls that the C library makes inside itself (stdio's writes) do not pass here.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Functions that differ in their spelling alone (open64, openat ...) are one. */
+#define FUNCTIONS(F)                                                                               \
+  F(open)                                                                                          \
+  F(close)                                                                                         \
+  F(read)                                                                                          \
+  F(pread) F(write) F(pwrite) F(fsync) F(rename) F(renameat2) F(link) F(unlink) F(ftruncate)       \
+      F(fallocate) F(stat) F(lstat) F(fstat) F(statvfs) F(access) F(realpath) F(readlink) F(flock) \
+          F(opendir) F(readdir) F(mkdir) F(chmod) F(getrandom) F(mmap) F(malloc) F(pthread_create)
+
+#define ENUMERATOR(name) k_##name,
+enum Function { FUNCTIONS(ENUMERATOR) kFunctionCount };
+#define NAME(name) #name,
+static const char* const kNames[] = {FUNCTIONS(NAME)};
+
+enum { kMostFaults = 8, kMostFiles = 64, kNameSize = 24 };
+
+enum Action { kNone, kFail, kFailLate, kShort, kEmpty, kSignal, kCommand };
+
+struct Fault {
+  enum Action action;
+  int value; /* of the error or the signal */
+};
+
+struct Plan {
+  enum Function function;
+  uint64_t first;
+  bool and_later;
+  struct Fault fault;
+};
+
+/* What the driver reads; also injection.py has this layout. */
+struct Record {
+  _Atomic uint64_t faults;         /* that took place */
+  _Atomic uint64_t unsynced_names; /* files that got a name before they were synced */
+  struct {
+    char name[kNameSize];
+    _Atomic uint64_t calls;
+  } functions[kFunctionCount];
+};
+
+/* The files that were written to since they were synced. */
+struct DirtyFiles {
+  pthread_mutex_t mutex;
+  int count;
+  struct {
+    dev_t device;
+    ino_t inode;
+  } files[kMostFiles];
+};
+
+static struct Plan plans[kMostFaults];
+static int plan_count;
+static struct Record own_record;
+static struct Record* record = &own_record;
+static struct DirtyFiles dirty = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static atomic_bool is_configured;
+static atomic_bool is_counting;
+/* Of calls made from here nothing is counted. */
+static _Thread_local bool is_inside __attribute__((tls_model("initial-exec")));
+
+extern char** environ;
+extern void* __libc_malloc(size_t);
+extern void* __libc_calloc(size_t, size_t);
+extern void* __libc_realloc(void*, size_t);
+extern void* __libc_memalign(size_t, size_t);
+
+static _Noreturn void GiveUp(const char* what) {
+  static const char kPrefix[] = "inject_faults: cannot understand ";
+  if (write(STDERR_FILENO, kPrefix, sizeof kPrefix - 1) < 0 ||
+      write(STDERR_FILENO, what, strlen(what)) < 0 || write(STDERR_FILENO, "\n", 1) < 0) {
+    _exit(98);
+  }
+  _exit(99);
+}
+
+/* ------------------------------------------------------------------ what is asked for ---- */
+
+static int ErrorOfName(const char* name) {
+  for (int i = 1; i < 256; ++i) {
+    const char* candidate = strerrorname_np(i);
+    if (candidate != NULL && strcmp(candidate, name) == 0) return i;
+  }
+  return 0;
+}
+
+static int SignalOfName(const char* name) {
+  for (int i = 1; i < NSIG; ++i) {
+    const char* candidate = sigabbrev_np(i);
+    if (candidate != NULL && strcmp(candidate, name) == 0) return i;
+  }
+  return 0;
+}
+
+static struct Fault FaultOfText(const char* text) {
+  struct Fault fault = {kNone, 0};
+  if (strcmp(text, "short") == 0) {
+    fault.action = kShort;
+  } else if (strcmp(text, "empty") == 0) {
+    fault.action = kEmpty;
+  } else if (strcmp(text, "command") == 0) {
+    fault.action = kCommand;
+  } else if (strncmp(text, "SIG", 3) == 0) {
+    fault.action = kSignal;
+    fault.value = SignalOfName(text + 3);
+  } else if (strncmp(text, "late-", 5) == 0) {
+    fault.action = kFailLate;
+    fault.value = ErrorOfName(text + 5);
+  } else {
+    fault.action = kFail;
+    fault.value = ErrorOfName(text);
+  }
+  const bool has_value =
+      fault.action == kSignal || fault.action == kFail || fault.action == kFailLate;
+  if (has_value && fault.value == 0) GiveUp(text);
+  return fault;
+}
+
+static void ReadPlans(const char* text) {
+  static char copy[512];
+  if (strlen(text) >= sizeof copy) GiveUp(text);
+  strcpy(copy, text);
+  char* rest = NULL;
+  for (char* word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+    char* k = strchr(word, ':');
+    char* action = k != NULL ? strchr(k + 1, ':') : NULL;
+    if (action == NULL || plan_count == kMostFaults) GiveUp(text);
+    *k++ = '\0';
+    *action++ = '\0';
+    struct Plan* const plan = &plans[plan_count++];
+    plan->function = kFunctionCount;
+    for (int i = 0; i < kFunctionCount; ++i) {
+      if (strcmp(word, kNames[i]) == 0) plan->function = (enum Function)i;
+    }
+    if (plan->function == kFunctionCount) GiveUp(word);
+    char* end = NULL;
+    plan->first = strtoull(k, &end, 10);
+    plan->and_later = *end == '+';
+    if (plan->first == 0 || end[plan->and_later] != '\0') GiveUp(k);
+    plan->fault = FaultOfText(action);
+  }
+}
+
+static void OpenRecord(const char* path) {
+  const int descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor < 0 || ftruncate(descriptor, sizeof own_record) != 0) GiveUp(path);
+  void* const mapped =
+      mmap(NULL, sizeof own_record, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (mapped == MAP_FAILED) GiveUp(path);
+  close(descriptor);
+  record = mapped;
+  for (int i = 0; i < kFunctionCount; ++i)
+    strncpy(record->functions[i].name, kNames[i], kNameSize - 1);
+}
+
+static void Configure(void) {
+  is_configured = true;
+  is_inside = true;
+  const char* const faults = getenv("TENSORCAST_FAULTS");
+  if (faults != NULL) ReadPlans(faults);
+  const char* const path = getenv("TENSORCAST_FAULT_RECORD");
+  if (path != NULL) OpenRecord(path);
+  const char* const from = getenv("TENSORCAST_FAULT_FROM");
+  if (from != NULL && strcmp(from, "start") == 0) is_counting = true;
+  is_inside = false;
+}
+
+/* ------------------------------------------------------------------------- one call ------ */
+
+/* In a process of its own, which is not meant to meet the faults. */
+static void RunCommand(void) {
+  char* command = getenv("TENSORCAST_FAULT_COMMAND");
+  if (command == NULL) GiveUp("command without TENSORCAST_FAULT_COMMAND");
+  char* arguments[] = {"sh", "-c", command, NULL};
+  char* environment[256];
+  int count = 0;
+  for (char** entry = environ; *entry != NULL && count < 255; ++entry) {
+    if (strncmp(*entry, "LD_PRELOAD=", 11) != 0) environment[count++] = *entry;
+  }
+  environment[count] = NULL;
+  pid_t child = 0;
+  if (posix_spawn(&child, "/bin/sh", NULL, NULL, arguments, environment) != 0) GiveUp(command);
+  while (waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+  }
+}
+
+/* Counts a call, and says what it is to meet with. */
+static struct Fault Meet(enum Function function) {
+  const struct Fault none = {kNone, 0};
+  if (is_inside) return none;
+  if (!is_configured) {
+    if (environ == NULL) return none;
+    Configure();
+  }
+  if (!is_counting) return none;
+  const uint64_t k = ++record->functions[function].calls;
+  struct Fault fault = none;
+  for (int i = 0; i < plan_count; ++i) {
+    if (plans[i].function != function) continue;
+    if (k == plans[i].first || (k > plans[i].first && plans[i].and_later)) fault = plans[i].fault;
+  }
+  if (fault.action == kNone) return none;
+  ++record->faults;
+  is_inside = true;
+  const int error = errno;
+  if (fault.action == kSignal) kill(getpid(), fault.value);
+  if (fault.action == kCommand) RunCommand();
+  errno = error;
+  is_inside = false;
+  return fault;
+}
+
+/* Notes that the file with this descriptor was written to, or synced. */
+static void NoteWrite(int descriptor, bool is_synced) {
+  const int error = errno;
+  is_inside = true;
+  struct stat status;
+  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
+    pthread_mutex_lock(&dirty.mutex);
+    int i = 0;
+    while (i < dirty.count &&
+           (dirty.files[i].device != status.st_dev || dirty.files[i].inode != status.st_ino))
+      ++i;
+    if (is_synced && i < dirty.count) {
+      dirty.files[i] = dirty.files[--dirty.count];
+    } else if (!is_synced && i == dirty.count && i < kMostFiles) {
+      dirty.files[i].device = status.st_dev;
+      dirty.files[i].inode = status.st_ino;
+      ++dirty.count;
+    }
+    pthread_mutex_unlock(&dirty.mutex);
+  }
+  is_inside = false;
+  errno = error;
+}
+
+/* Looks whether a file that is about to get a name was synced. */
+static void NoteNaming(const char* path) {
+  const int error = errno;
+  is_inside = true;
+  struct stat status;
+  if (lstat(path, &status) == 0) {
+    pthread_mutex_lock(&dirty.mutex);
+    for (int i = 0; i < dirty.count; ++i) {
+      if (dirty.files[i].device == status.st_dev && dirty.files[i].inode == status.st_ino) {
+        ++record->unsynced_names;
+      }
+    }
+    pthread_mutex_unlock(&dirty.mutex);
+  }
+  is_inside = false;
+  errno = error;
+}
+
+/* --------------------------------------------------------------------- the functions ----- */
+
+/* A function that stands before the next one of its name. What it returns where it fails is
+ * `failure`, which may use `fault`. */
+#define WRAP_WITH(function, result, name, parameters, arguments, failure, before, after) \
+  result name parameters {                                                               \
+    static result(*next) parameters;                                                     \
+    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name);                          \
+    const struct Fault fault = Meet(k_##function);                                       \
+    if (fault.action == kFail) {                                                         \
+      errno = fault.value;                                                               \
+      return failure;                                                                    \
+    }                                                                                    \
+    before;                                                                              \
+    result value = next arguments;                                                       \
+    after;                                                                               \
+    if (fault.action == kFailLate) {                                                     \
+      errno = fault.value;                                                               \
+      return failure;                                                                    \
+    }                                                                                    \
+    return value;                                                                        \
+  }
+#define WRAP(function, result, name, parameters, arguments, failure) \
+  WRAP_WITH(function, result, name, parameters, arguments, failure, (void)0, (void)0)
+
+/* What bytes a call is to transfer. */
+static size_t Cut(struct Fault fault, size_t count) {
+  if (fault.action == kShort) return count - count / 2;
+  if (fault.action == kEmpty) return 0;
+  return count;
+}
+
+WRAP(close, int, close, (int descriptor), (descriptor), -1)
+WRAP(read, ssize_t, read, (int descriptor, void* data, size_t count),
+     (descriptor, data, Cut(fault, count)), -1)
+WRAP(pread, ssize_t, pread, (int descriptor, void* data, size_t count, off_t offset),
+     (descriptor, data, Cut(fault, count), offset), -1)
+WRAP(pread, ssize_t, pread64, (int descriptor, void* data, size_t count, off64_t offset),
+     (descriptor, data, Cut(fault, count), offset), -1)
+WRAP_WITH(write, ssize_t, write, (int descriptor, const void* data, size_t count),
+          (descriptor, data, Cut(fault, count)), -1, (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(pwrite, ssize_t, pwrite, (int descriptor, const void* data, size_t count, off_t offset),
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(pwrite, ssize_t, pwrite64,
+          (int descriptor, const void* data, size_t count, off64_t offset),
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(fsync, int, fsync, (int descriptor), (descriptor), -1, (void)0,
+          if (value == 0) NoteWrite(descriptor, true))
+WRAP_WITH(fsync, int, fdatasync, (int descriptor), (descriptor), -1, (void)0,
+          if (value == 0) NoteWrite(descriptor, true))
+WRAP_WITH(ftruncate, int, ftruncate, (int descriptor, off_t size), (descriptor, size), -1, (void)0,
+          NoteWrite(descriptor, false))
+WRAP_WITH(ftruncate, int, ftruncate64, (int descriptor, off64_t size), (descriptor, size), -1,
+          (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(fallocate, int, fallocate, (int descriptor, int mode, off_t offset, off_t size),
+          (descriptor, mode, offset, size), -1, (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(fallocate, int, fallocate64, (int descriptor, int mode, off64_t offset, off64_t size),
+          (descriptor, mode, offset, size), -1, (void)0, NoteWrite(descriptor, false))
+WRAP_WITH(rename, int, rename, (const char* from, const char* to), (from, to), -1, NoteNaming(from),
+          (void)0)
+WRAP_WITH(renameat2, int, renameat2,
+          (int from_folder, const char* from, int to_folder, const char* to, unsigned flags),
+          (from_folder, from, to_folder, to, flags), -1,
+          if (from_folder == AT_FDCWD) NoteNaming(from), (void)0)
+WRAP_WITH(link, int, link, (const char* from, const char* to), (from, to), -1, NoteNaming(from),
+          (void)0)
+WRAP(unlink, int, unlink, (const char* path), (path), -1)
+WRAP(unlink, int, unlinkat, (int folder, const char* path, int flags), (folder, path, flags), -1)
+WRAP(stat, int, stat, (const char* path, struct stat* status), (path, status), -1)
+WRAP(stat, int, stat64, (const char* path, struct stat64* status), (path, status), -1)
+WRAP(lstat, int, lstat, (const char* path, struct stat* status), (path, status), -1)
+WRAP(lstat, int, lstat64, (const char* path, struct stat64* status), (path, status), -1)
+WRAP(fstat, int, fstat, (int descriptor, struct stat* status), (descriptor, status), -1)
+WRAP(fstat, int, fstat64, (int descriptor, struct stat64* status), (descriptor, status), -1)
+WRAP(statvfs, int, statvfs, (const char* path, struct statvfs* status), (path, status), -1)
+WRAP(statvfs, int, statvfs64, (const char* path, struct statvfs64* status), (path, status), -1)
+WRAP(access, int, access, (const char* path, int mode), (path, mode), -1)
+WRAP(realpath, char*, realpath, (const char* path, char* resolved), (path, resolved), NULL)
+WRAP(readlink, ssize_t, readlink, (const char* path, char* text, size_t size), (path, text, size),
+     -1)
+WRAP(flock, int, flock, (int descriptor, int operation), (descriptor, operation), -1)
+WRAP(opendir, DIR*, opendir, (const char* path), (path), NULL)
+WRAP(readdir, struct dirent*, readdir, (DIR * entries), (entries), NULL)
+WRAP(readdir, struct dirent64*, readdir64, (DIR * entries), (entries), NULL)
+WRAP(mkdir, int, mkdir, (const char* path, mode_t mode), (path, mode), -1)
+WRAP(chmod, int, fchmod, (int descriptor, mode_t mode), (descriptor, mode), -1)
+WRAP(chmod, int, fchown, (int descriptor, uid_t owner, gid_t group), (descriptor, owner, group), -1)
+WRAP(getrandom, ssize_t, getrandom, (void* data, size_t count, unsigned flags),
+     (data, count, flags), -1)
+WRAP(mmap, void*, mmap,
+     (void* address, size_t size, int protection, int flags, int descriptor, off_t offset),
+     (address, size, protection, flags, descriptor, offset), MAP_FAILED)
+WRAP(mmap, void*, mmap64,
+     (void* address, size_t size, int protection, int flags, int descriptor, off64_t offset),
+     (address, size, protection, flags, descriptor, offset), MAP_FAILED)
+WRAP(open, int, mkostemp, (char* pattern, int flags), (pattern, flags), -1)
+WRAP(open, FILE*, fopen, (const char* path, const char* mode), (path, mode), NULL)
+WRAP(open, FILE*, fopen64, (const char* path, const char* mode), (path, mode), NULL)
+WRAP(open, int, creat, (const char* path, mode_t mode), (path, mode), -1)
+WRAP(pthread_create, int, pthread_create,
+     (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
+     (thread, attributes, start, argument), fault.value)
+
+/* These take their mode only where they create. */
+#define WRAP_OPEN(name, parameters, arguments)                        \
+  int name parameters {                                               \
+    mode_t mode = 0;                                                  \
+    if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) { \
+      va_list more;                                                   \
+      va_start(more, flags);                                          \
+      mode = va_arg(more, mode_t);                                    \
+      va_end(more);                                                   \
+    }                                                                 \
+    static int(*next) parameters;                                     \
+    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name);       \
+    const struct Fault fault = Meet(k_open);                          \
+    if (fault.action == kFail) {                                      \
+      errno = fault.value;                                            \
+      return -1;                                                      \
+    }                                                                 \
+    return next arguments;                                            \
+  }
+WRAP_OPEN(open, (const char* path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(open64, (const char* path, int flags, ...), (path, flags, mode))
+WRAP_OPEN(openat, (int folder, const char* path, int flags, ...), (folder, path, flags, mode))
+WRAP_OPEN(openat64, (int folder, const char* path, int flags, ...), (folder, path, flags, mode))
+
+/* dlsym may allocate: the allocator is called by its own names. */
+static bool IsRefused(void) {
+  const struct Fault fault = Meet(k_malloc);
+  if (fault.action != kFail) return false;
+  errno = fault.value;
+  return true;
+}
+
+void* malloc(size_t size) { return IsRefused() ? NULL : __libc_malloc(size); }
+void* calloc(size_t count, size_t size) { return IsRefused() ? NULL : __libc_calloc(count, size); }
+void* realloc(void* old, size_t size) { return IsRefused() ? NULL : __libc_realloc(old, size); }
+void* aligned_alloc(size_t alignment, size_t size) {
+  return IsRefused() ? NULL : __libc_memalign(alignment, size);
+}
+int posix_memalign(void** result, size_t alignment, size_t size) {
+  void* const memory = IsRefused() ? NULL : __libc_memalign(alignment, size);
+  if (memory == NULL) return ENOMEM;
+  *result = memory;
+  return 0;
+}
+
+static int (*real_main)(int, char**, char**);
+
+static int CountFromHere(int count, char** arguments, char** environment) {
+  if (!is_configured) Configure();
+  is_counting = true;
+  return real_main(count, arguments, environment);
+}
+
+int __libc_start_main(int (*main)(int, char**, char**), int count, char** arguments,
+                      void (*init)(void), void (*fini)(void), void (*rtld_fini)(void),
+                      void* stack) {
+  int (*next)(int (*)(int, char**, char**), int, char**, void (*)(void), void (*)(void),
+              void (*)(void), void*);
+  *(void**)&next = dlsym(RTLD_NEXT, "__libc_start_main");
+  real_main = main;
+  return next(CountFromHere, count, arguments, init, fini, rtld_fini, stack);
+}

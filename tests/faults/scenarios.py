@@ -1,0 +1,138 @@
+"""The small conversions that meet the faults: of every format, and what else the tool does.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import collections.abc
+import dataclasses
+
+import tensor_files as files
+from make_model import node, tensor, value_info
+from make_weights import number, text
+
+# More than 1,024 bytes also in float16: smaller tensors of a model are left alone.
+_SIZES = {"w": 600, "v": 700}
+
+
+def values(name, seed):
+    """The values of a tensor: such as float16 holds."""
+    return [((i * 7 + seed * 311 + len(name) * 13) % 1500 - 700) / 8
+            for i in range(_SIZES[name])]
+
+
+def _floats(seed, kind="f4"):
+    return [(name, kind, (size,), files.data_of(kind, values(name, seed)))
+            for name, size in _SIZES.items()]
+
+
+def _all(seed):
+    return [*_floats(seed), ("ids", "i8", (2, 3), files.data_of("i8", [seed, 1, 2, 3, 4, -5]))]
+
+
+def _one(seed):
+    return _floats(seed)[0]
+
+
+def _external(seed, kind="f4"):
+    """A model whose data is in two files: one that is cast, one that is copied."""
+    initializers, data = [], b""
+    for name, _, shape, content in _floats(seed, kind):
+        initializers.append(
+            files.external_tensor_proto(name, kind, shape, "in.data", len(data), len(content)))
+        data += content
+    ids = files.data_of("i8", [seed] * 400)
+    initializers.append(files.external_tensor_proto("ids", "i8", (400,), "in.ids", 0, len(ids)))
+    return {"in.onnx": files.model(initializers, "w"), "in.data": data, "in.ids": ids}
+
+
+def _external_typed(seed):
+    """The same of one tensor, beside one whose float16 codes are typed numbers."""
+    codes = [(i * 5 + seed) % 31744 for i in range(_SIZES["v"])]
+    name, kind, shape, content = _one(seed)
+    return {"in.onnx": files.model([
+        files.external_tensor_proto(name, kind, shape, "in.data", 0, len(content)),
+        files.typed_tensor_proto("v", (len(codes),), codes)], name), "in.data": content}
+
+
+def _inline(seed):
+    return {"in.onnx": files.model([files.tensor_proto(*tensor) for tensor in _all(seed)], "w")}
+
+
+def _casts(seed):
+    """A model of casts and its input."""
+    graph = b"".join(text(1, node(words.split())) for words in (
+        "Cast x -> y to=10", "Cast x -> z to=11", "Identity x -> same"))
+    graph += text(11, value_info(["x", "FLOAT"]))
+    graph += b"".join(text(12, value_info(words)) for words in (
+        ["y", "FLOAT16"], ["z", "DOUBLE"], ["same", "FLOAT"]))
+    content = number(1, 10) + text(8, text(1, "") + number(2, 21)) + text(7, graph)
+    return {"in.onnx": content, "x.npy": files.npy(*_one(seed)[1:])}
+
+
+def _node_tests(seed):
+    graph = text(1, node("Cast x -> y to=10".split()))
+    graph += text(11, value_info(["x", "FLOAT", "2"])) + text(12, value_info(["y", "FLOAT16", "2"]))
+    folder = "node/test_cast_one/"
+    return {folder + "model.onnx": number(1, 8) + text(8, text(1, "") + number(2, 19)) +
+                                   text(7, graph),
+            folder + "test_data_set_0/input_0.pb": tensor(["FLOAT", "2", "0000803f", "00000040"]),
+            folder + "test_data_set_0/output_0.pb": tensor(["FLOAT16", "2", "003c", "0040"])}
+
+
+def _texts(seed):
+    content = b"".join(str(value).encode("utf-32-le").ljust(4 * 9, b"\0")
+                       for value in values("w", seed))
+    return {"in.npy": files.npy("U9", (_SIZES["w"],), content)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scenario:
+    """A command, its input files by their seed, and its outputs."""
+
+    inputs: collections.abc.Callable
+    command: str
+    outputs: tuple = ()
+    cast: tuple = ()  # names of `values` whose numbers each output holds
+    kind: str = "f2"  # as these
+
+    def data(self, seed):
+        """Bytes that every output must hold."""
+        return [files.data_of(self.kind, values(name, seed)) for name in self.cast]
+
+
+def _convert(inputs, source, target, options="--to float16", cast=("w", "v"), kind="f2"):
+    return Scenario(inputs, f"convert {source} -o {target} {options}", (target,), cast, kind)
+
+
+SCENARIOS = {
+    "safetensors": _convert(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                            "in.safetensors", "out.safetensors"),
+    "safetensors_threads": _convert(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                                    "in.safetensors", "out.safetensors",
+                                    "--to float16 --threads 2 --json"),
+    "safetensors_to_npy": _convert(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                                   "in.safetensors", "out.npy", "--to float16 --tensor w", ("w",)),
+    "safetensors_to_npz": _convert(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                                   "in.safetensors", "out.npz"),
+    "npy": _convert(lambda seed: {"in.npy": files.npy(*_one(seed)[1:])}, "in.npy", "out.npy",
+                    cast=("w",)),
+    "npz_deflated": _convert(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "in.npz",
+                             "out.safetensors"),
+    "npz_threads": _convert(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "in.npz", "out.npz",
+                            "--to float16 --threads 2"),
+    "pb": _convert(lambda seed: {"in.pb": files.tensor_proto(*_one(seed))}, "in.pb", "out.pb",
+                   cast=("w",)),
+    "texts": _convert(_texts, "in.npy", "out.npy", "--to float32", ("w",), "f4"),
+    "to_texts": _convert(lambda seed: {"in.npy": files.npy(*_one(seed)[1:])}, "in.npy", "out.npy",
+                         "--to string --all-types", ()),
+    "onnx_inline": _convert(_inline, "in.onnx", "out.onnx"),
+    "onnx_external": _convert(_external, "in.onnx", "out.onnx"),
+    "onnx_typed": _convert(_external_typed, "in.onnx", "out.onnx", cast=("w",)),
+    "onnx_kept": _convert(_external, "in.onnx", "out.onnx", "--to float16 --exclude *", kind="f4"),
+    "run": Scenario(_casts, "run in.onnx --input x=x.npy --output-dir out",
+                    ("out/y.npy", "out/z.npy", "out/same.npy")),
+    "onnx_test": Scenario(_node_tests, "onnx-test node"),
+    "loss": Scenario(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
+                     "loss in.safetensors --to float16 --to float8e4m3fn"),
+    "inspect": Scenario(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "inspect in.npz --json"),
+    "explain": Scenario(lambda seed: {}, "explain 0.1 --json"),
+}
