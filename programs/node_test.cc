@@ -17,7 +17,9 @@
 #include "element_text.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/system.h"
 #include "io/tensor_file.h"
+#include "io/tensor_proto.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -34,10 +36,11 @@ struct Unusable {
   std::string why;
 };
 
+// A TensorProto, whatever else the first bytes may look like.
 HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& what) {
-  std::unique_ptr<io::TensorReader> reader;
   try {
-    reader = io::OpenTensorFile(path.string(), {});
+    const std::unique_ptr<io::TensorReader> reader =
+        io::OpenTensorProto(std::make_unique<io::InputFile>(path.string()), {});
     const DataType type =
         wanted == DataType::kUndefined ? reader->contents().tensors[0].type : wanted;
     return ReadHeld(*reader, 0, type, path.string(), what);

@@ -123,12 +123,23 @@ class VarintDecoder {
   std::uint64_t taken_ = 0;
 };
 
-// Appends the payloads of a field of fixed-width values to the spool file.
-void CopyPayloads(const ByteSource& source, const TensorProtoMessage& message, SpoolFile& spool) {
+// The message was checked once; a file that is changed meanwhile may say otherwise the second time.
+[[noreturn]] void FailChanged(const ByteSource& source) {
+  throw Error(ErrorKind::kSystem, PathText(source.path()) +
+                                      ": changed while it was read; do not change a file that is "
+                                      "being read");
+}
+
+// Appends the payloads of a field of fixed-width values, `bytes` in all, to the spool file.
+void CopyPayloads(const ByteSource& source, const TensorProtoMessage& message, std::uint64_t bytes,
+                  SpoolFile& spool) {
   std::vector<std::byte> piece;
+  std::uint64_t left = bytes;
   WireReader fields(source, message.values.offset, message.end);
   for (WireField field; fields.Next(&field);) {
     if (field.number != message.values.number) continue;
+    if (field.size() > left) FailChanged(source);
+    left -= field.size();
     for (std::uint64_t at = field.begin; at < field.end;) {
       const auto there = static_cast<std::size_t>(
           std::min<std::uint64_t>(kPieceBytes - piece.size(), field.end - at));
@@ -141,6 +152,7 @@ void CopyPayloads(const ByteSource& source, const TensorProtoMessage& message, S
       }
     }
   }
+  if (left > 0) FailChanged(source);
   spool.Append(piece);
 }
 
@@ -174,7 +186,7 @@ TensorProtoValues::TensorProtoValues(const ByteSource& source, const TensorProto
   data_ = spool.get();
   begin_ = spool->size();
   if (IsFixed(field)) {
-    CopyPayloads(source, message, *spool);
+    CopyPayloads(source, message, bytes_, *spool);
   } else {
     const int bits = FindType(type)->bits;
     const std::uint64_t expected = bits == 2 || bits == 4 ? bytes_ : elements;
@@ -202,6 +214,7 @@ StringPiece TensorProtoValues::ReadStrings(std::uint64_t first, std::uint64_t n)
       --to_skip;
       continue;
     }
+    if (field.size() > kMostStringBytes) FailChanged(*source_);
     const std::size_t before = piece.bytes.size();
     piece.bytes.resize(before + static_cast<std::size_t>(field.size()));
     fields.ReadPayload(field.begin, std::as_writable_bytes(std::span(piece.bytes).subspan(before)));
@@ -209,11 +222,7 @@ StringPiece TensorProtoValues::ReadStrings(std::uint64_t first, std::uint64_t n)
     --n;
     if (piece.bytes.size() > kStringPieceBytes && piece.view().size() % 4 == 0) return piece;
   }
-  if (n > 0) {
-    throw Error(ErrorKind::kSystem, PathText(source_->path()) +
-                                        ": changed while it was read: strings are missing; do not "
-                                        "change a file that is being read");
-  }
+  if (n > 0) FailChanged(*source_);
   return piece;
 }
 
@@ -246,6 +255,7 @@ void TensorProtoValues::IndexStrings(const TensorProtoMessage& message) {
     }
     if (i++ % kStringStep == 0) string_offsets_.push_back(field.offset);
   }
+  if (i != elements_) FailChanged(*source_);
 }
 
 }  // namespace tensorcast::io

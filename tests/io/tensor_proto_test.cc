@@ -2,8 +2,10 @@
 // The messages are put together by hand from onnx.proto and protobuf's encoding guide.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <random>
 
+#include "io/tensor_proto.h"
 #include "io/tensor_proto_message.h"
 #include "io/tensor_proto_values.h"
 #include "wire_bytes.h"
@@ -295,10 +297,71 @@ TEST_F(TensorProtoFile, StringsOfAFileThatChanges) {
     file.seekp(9);
     file << Tag(15, 2);
   }
-  EXPECT_EQ(ErrorOf([&] { reader->ReadStrings(0, 0, 2); }),
-            "4 " + Path("x.pb") +
-                ": changed while it was read: strings are missing; do not change a file that is "
-                "being read");
+  EXPECT_EQ(
+      ErrorOf([&] { reader->ReadStrings(0, 0, 2); }),
+      "4 " + Path("x.pb") + ": changed while it was read; do not change a file that is being read");
+}
+
+// Gives other bytes from its n-th reading on, as a file that is rewritten in place does.
+class ChangingSource final : public ByteSource {
+ public:
+  ChangingSource(std::string before, std::string after, int readings)
+      : before_(std::move(before)), after_(std::move(after)), readings_(readings) {}
+  const std::string& path() const override { return path_; }
+  std::uint64_t size() const override { return before_.size(); }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const std::string& bytes = readings_-- > 0 ? before_ : after_;
+    std::memcpy(out.data(), bytes.data() + offset, out.size());
+  }
+
+ private:
+  std::string path_ = "x.pb";
+  std::string before_, after_;
+  mutable int readings_;
+};
+
+// Values are counted in one pass and taken in the next.
+TEST_F(TensorProtoFile, ChangesBetweenTwoPasses) {
+  constexpr std::uint64_t kStrings = 3000;
+  std::string strings, none, long_string;
+  for (std::uint64_t i = 0; i < kStrings; ++i) strings += BytesField(kStringData, "abc");
+  none = BytesField(15, std::string(strings.size() - 3, 'x'));
+  long_string = BytesField(kStringData, std::string(strings.size() - 3, 'x'));
+  std::string floats, fewer, more;
+  for (int i = 0; i < 2; ++i) floats += BytesField(kFloatData, "12345678");
+  floats += BytesField(15, "12345678");
+  fewer =
+      BytesField(kFloatData, "12345678") + BytesField(15, "12345678") + BytesField(15, "12345678");
+  more = BytesField(kFloatData, "12345678") + BytesField(kFloatData, "12345678") +
+         BytesField(kFloatData, "12345678");
+  struct Case {
+    std::string before, after;
+  };
+  const std::string text_head = Head(DataType::kString, kStrings);
+  const std::string float_head = Head(DataType::kFloat32, 4);
+  for (const Case& c : {Case{text_head + strings, text_head + none},
+                        Case{text_head + strings, text_head + long_string},
+                        Case{float_head + floats, float_head + fewer},
+                        Case{float_head + floats, float_head + more}}) {
+    int changed = 0;
+    for (int readings = 1; readings < 12; ++readings) {
+      const std::string error = ErrorOf([&] {
+        const auto reader =
+            OpenTensorProto(std::make_unique<ChangingSource>(c.before, c.after, readings), {});
+        const TensorInfo& info = reader->contents().tensors[0];
+        if (info.type != DataType::kString) {
+          ReadTensor(*reader, 0);
+          return;
+        }
+        for (std::uint64_t first = kStrings; first > 0;) reader->ReadStrings(0, --first, 1);
+      });
+      changed += error == "4 x.pb: changed while it was read; do not change a file that is being "
+                          "read"
+                     ? 1
+                     : 0;
+    }
+    EXPECT_GT(changed, 0) << c.after.size();
+  }
 }
 
 TEST_F(TensorProtoFile, MetadataIsKeptAndADocStringIsNot) {
