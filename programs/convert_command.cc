@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -241,9 +240,7 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
   ConversionSummary summary;
   summary.input = flags.input;
   summary.output = flags.output;
-  for (const std::string& path : InputFiles(reader, flags.input)) {
-    summary.input_bytes += std::filesystem::file_size(path);
-  }
+  summary.input_bytes = reader.file_bytes();
   summary.output_bytes = writer.file_bytes();
   summary.options = options;
   summary.reading_hint = writer.reading_hint();
@@ -300,7 +297,7 @@ int Convert(const ConvertFlags& flags) {
 
   const auto begin = std::chrono::steady_clock::now();
   const std::unique_ptr<io::TensorReader> reader =
-      io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast)});
+      io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast), InterruptFlag()});
   Plan plan = MakePlan(*reader, flags, request);
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
   const io::CreateOptions create{flags.force, InputFiles(*reader, flags.input)};

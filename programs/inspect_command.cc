@@ -1,7 +1,6 @@
 // tensorcast inspect: what a file holds, from its header alone.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -85,8 +84,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
   Print(fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input), contents.tensors.size(),
-                    contents.tensors.size() == 1 ? "" : "s",
-                    BytesText(std::filesystem::file_size(flags.input))));
+                    contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
     return {{io::Escape(info.name), TypeWord(info),
@@ -136,7 +134,7 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "inspect");
   json.Member("file", flags.input);
-  json.Member("bytes", std::filesystem::file_size(flags.input));
+  json.Member("bytes", reader.file_bytes());
   json.BeginArray("tensors");
   for (const io::TensorInfo& info : contents.tensors) json.Element(TensorJson(info));
   json.EndArray();

@@ -70,6 +70,8 @@ const std::atomic<bool>* CatchInterrupts() {
   return &interrupted;
 }
 
+const std::atomic<bool>* InterruptFlag() { return &interrupted; }
+
 std::uint64_t PeakMemory() {
   struct rusage usage = {};
   if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;

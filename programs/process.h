@@ -22,9 +22,10 @@ void IgnoreSignalsOfWriting();
 // all that is done while no output is unfinished.
 enum class Leaves { kNothing, kOutput };
 void ExitOnInterrupts(Leaves leaves);
-// The first sets the returned flag, the second kills. This is for as long as an output is written,
-// whose temporary file must not be left.
+// The first sets the flag, the second kills. This is for as long as an output is written, whose
+// temporary file must not be left. Returns the flag.
 const std::atomic<bool>* CatchInterrupts();
+const std::atomic<bool>* InterruptFlag();
 
 // The most memory the process has had resident, in bytes.
 std::uint64_t PeakMemory();

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <span>
 #include <string>
@@ -56,12 +55,6 @@ struct ConversionResult {
   std::vector<LossReport> totals;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-};
-
-// Thrown by RunConversion when `interrupted` became true.
-class Interrupted : public std::exception {
- public:
-  const char* what() const noexcept override { return "interrupted"; }
 };
 
 // Runs the jobs, those of strings after the others; `writer` is null where only the loss is wanted.

@@ -143,6 +143,12 @@ std::vector<std::string> ExternalFiles::Paths() const {
   return paths;
 }
 
+std::uint64_t ExternalFiles::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [location, file] : files_) bytes += file->size();
+  return bytes;
+}
+
 ExternalRange FindExternalValues(ExternalFiles& files, const ByteSource& source,
                                  const TensorProtoMessage& message,
                                  std::optional<std::uint64_t> bytes) {

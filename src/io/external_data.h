@@ -43,6 +43,8 @@ class ExternalFiles {
 
   // The paths of the files opened so far: what an output must not be.
   std::vector<std::string> Paths() const;
+  // The size of them all.
+  std::uint64_t bytes() const;
 
  private:
   std::string model_path_;

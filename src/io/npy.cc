@@ -49,6 +49,7 @@ class NpyReader final : public TensorReader {
     CheckIndex(tensor);
     return array_.ReadStrings(*source_, first, n);
   }
+  std::uint64_t file_bytes() const override { return source_->size(); }
   std::vector<std::string> notes() const override {
     if (array_.note().empty()) return {};
     return {PathText(source_->path()) + ": " + array_.note()};

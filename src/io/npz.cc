@@ -80,7 +80,8 @@ class DeflatedHead final : public ByteSource {
 // needed at a time, and a checkpoint's worth of them would fill the disk.
 class InflatedMembers {
  public:
-  explicit InflatedMembers(const ByteSource& archive) : archive_(archive) {}
+  InflatedMembers(const ByteSource& archive, const std::atomic<bool>* interrupted)
+      : archive_(archive), interrupted_(interrupted) {}
 
   std::shared_ptr<const ByteSource> Get(const ZipMember& member) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -111,6 +112,7 @@ class InflatedMembers {
     Inflater inflater(archive_, member);
     std::vector<std::byte> piece(std::size_t{256} << 10);
     while (spool->size() < member.bytes) {
+      StopIfInterrupted(interrupted_);
       spool->Append(std::span(piece).first(inflater.Next(piece)));
     }
     inflater.Finish();
@@ -129,6 +131,7 @@ class InflatedMembers {
   }
 
   const ByteSource& archive_;
+  const std::atomic<bool>* const interrupted_;
   std::mutex mutex_;
   std::list<Entry> entries_;  // the last read first
 };
@@ -137,7 +140,8 @@ class InflatedMembers {
 // would be written with a checksum that is right.
 class StoredChecks {
  public:
-  explicit StoredChecks(std::size_t members) : is_checked_(members, false) {}
+  StoredChecks(std::size_t members, const std::atomic<bool>* interrupted)
+      : interrupted_(interrupted), is_checked_(members, false) {}
 
   void Check(const ByteSource& archive, const ZipMember& member, std::size_t index) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -146,6 +150,7 @@ class StoredChecks {
         static_cast<std::size_t>(std::min<std::uint64_t>(member.bytes, std::uint64_t{1} << 20)));
     uLong crc = 0;
     for (std::uint64_t done = 0; done < member.bytes;) {
+      StopIfInterrupted(interrupted_);
       const auto some = std::span(piece).first(
           static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), member.bytes - done)));
       archive.Read(member.data_begin + done, some);
@@ -161,6 +166,7 @@ class StoredChecks {
   }
 
  private:
+  const std::atomic<bool>* const interrupted_;
   std::mutex mutex_;
   std::vector<bool> is_checked_;
 };
@@ -187,8 +193,8 @@ class NpzReader final : public TensorReader {
   NpzReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
       : source_(std::move(source)),
         members_(ReadZipDirectory(*source_)),
-        inflated_(*source_),
-        checks_(members_.size()) {
+        inflated_(*source_, options.interrupted),
+        checks_(members_.size(), options.interrupted) {
     RefuseStrangers(*source_, members_);
     arrays_.reserve(members_.size());
     bool is_assumed = false;
@@ -233,6 +239,7 @@ class NpzReader final : public TensorReader {
     });
     return piece;
   }
+  std::uint64_t file_bytes() const override { return source_->size(); }
   std::vector<std::string> notes() const override {
     // One for each reading of a dtype: an archive may have many members.
     std::vector<std::string> notes;

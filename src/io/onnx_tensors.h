@@ -52,6 +52,7 @@ class OnnxTensorReader final : public TensorReader {
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
   StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override;
+  std::uint64_t file_bytes() const override { return source_->size() + files_.bytes(); }
   std::vector<std::string> notes() const override;
 
   const ByteSource& source() const { return *source_; }

@@ -42,6 +42,7 @@ class SafetensorsReader final : public TensorReader {
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     source_->Read(header_.offsets.at(tensor) + offset, out);
   }
+  std::uint64_t file_bytes() const override { return source_->size(); }
 
  private:
   std::unique_ptr<ByteSource> source_;

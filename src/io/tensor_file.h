@@ -4,8 +4,10 @@
 #ifndef TENSORCAST_SRC_IO_TENSOR_FILE_H_
 #define TENSORCAST_SRC_IO_TENSOR_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,6 +41,16 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+// Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
+class Interrupted : public std::exception {
+ public:
+  const char* what() const noexcept override { return "interrupted"; }
+};
+// Null: there is no flag.
+inline void StopIfInterrupted(const std::atomic<bool>* flag) {
+  if (flag != nullptr && flag->load(std::memory_order_relaxed)) throw Interrupted();
+}
 
 // `text` fit for a terminal: control characters, DEL and bytes that are not UTF-8 as \xNN.
 std::string Escape(std::string_view text);
@@ -103,6 +115,8 @@ class TensorReader {
   // from numpy's <U, the bytes that stand in the file from |S and from a TensorProto. Safe to call
   // from several threads. Throws Error. The default is for formats that have no strings.
   virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
+  // The size of the file, with those that it names, as it was opened.
+  virtual std::uint64_t file_bytes() const = 0;
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -130,6 +144,9 @@ class TensorWriter {
 
 struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
+  // Once true, reading what takes long before its first byte is there (a deflated member, a stored
+  // one that is held against its checksum) ends with Interrupted. Outlives the reader.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 struct CreateOptions {

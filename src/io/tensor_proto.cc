@@ -67,6 +67,7 @@ class TensorProtoReader final : public TensorReader {
     if (tensor != 0) throw std::out_of_range("a TensorProto is one tensor");
     return values_->ReadStrings(first, n);
   }
+  std::uint64_t file_bytes() const override { return source_->size(); }
   std::vector<std::string> notes() const override {
     if (!has_doc_string_) return {};
     return {PathText(source_->path()) + ": its doc_string is not kept"};

@@ -82,9 +82,7 @@ class TextJob {
     const std::uint64_t at_once =
         info_.type == DataType::kString ? StringsAtOnce(info_) : kChunkElements;
     for (std::uint64_t first = 0; first < info_.elements;) {
-      if (options_.interrupted && options_.interrupted->load(std::memory_order_relaxed)) {
-        throw Interrupted();
-      }
+      StopIfInterrupted(options_.interrupted);
       first += use(first, std::min(at_once, info_.elements - first));
     }
   }

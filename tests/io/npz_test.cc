@@ -267,6 +267,23 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
 }
 
 // One flipped bit, which a cast would have written with a checksum that is right.
+TEST_F(NpzFile, ReadingAWholeMemberCanBeInterrupted) {
+  const std::string array = Npy(NpyDict("|u1", "(3,)"), "abc");
+  ZipEntry deflated("d.npy", array);
+  WriteBytes(Path("x.npz"),
+             Zip({deflated.Deflate(DeflateStored(array)), ZipEntry("s.npy", array)}));
+  std::atomic<bool> interrupted = false;
+  OpenOptions options;
+  options.interrupted = &interrupted;
+  const std::unique_ptr<TensorReader> reader = OpenTensorFile(Path("x.npz"), options);
+  interrupted = true;
+  EXPECT_THROW(ReadTensor(*reader, 0), Interrupted);
+  EXPECT_THROW(ReadTensor(*reader, 1), Interrupted);
+  interrupted = false;  // and nothing is left half done
+  EXPECT_EQ(ReadTensor(*reader, 0), "abc");
+  EXPECT_EQ(ReadTensor(*reader, 1), "abc");
+}
+
 TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
   const std::string path = Path("x.npz");
   std::string whole = Zip({NumpyEntry("a.npy", kArray), NumpyEntry("b.npy", kArray)});

@@ -19,6 +19,7 @@ class TextSource final : public TensorReader {
     contents_.tensors = {info};
   }
   const FileContents& contents() const override { return contents_; }
+  std::uint64_t file_bytes() const override { return 0; }
   void Read(std::size_t, std::uint64_t, std::span<std::byte>) const override { std::abort(); }
   StringPiece ReadStrings(std::size_t, std::uint64_t first, std::uint64_t n) const override {
     most_ = std::max(most_, n);
@@ -41,6 +42,7 @@ class NumberSource final : public TensorReader {
     contents_.tensors = {Tensor("n", DataType::kInt32, std::move(shape))};
   }
   const FileContents& contents() const override { return contents_; }
+  std::uint64_t file_bytes() const override { return 0; }
   void Read(std::size_t, std::uint64_t offset, std::span<std::byte> out) const override {
     for (std::size_t i = 0; i < out.size(); i += 4) {
       const auto number = static_cast<std::uint32_t>((offset + i) / 4);
