@@ -151,23 +151,29 @@ struct Group {
   Problem problem;
   DataType to;
   const TypeInfo* better;
-  std::vector<const CastTensor*> tensors;  // worst first
+  std::vector<std::uint32_t> tensors;  // worst first
 };
 
-std::string WayOut(const Group& group, const std::vector<CastTensor>& cast) {
-  const CastTensor& worst = *group.tensors.front();
+std::string WayOut(const Group& group, const CastTensors& cast) {
+  const CastTensor worst = cast[group.tensors.front()];
   if (group.better != nullptr && 2 * group.tensors.size() > cast.size()) {
     return fmt::format("try --to {}", group.better->name);
   }
   const std::string& name = worst.info->name;
+  // A pattern of that length is no line to read or paste, and takes long to match.
+  constexpr std::size_t kLongestNamed = 200;
+  if (name.size() > kLongestNamed) {
+    return group.better != nullptr
+               ? fmt::format("try a --rule that gives it {}", group.better->name)
+               : "try an --exclude that names it";
+  }
   const std::string layers = LayerGlob(name);
   const NamePattern in_layers(layers);
-  const auto ill = std::count_if(group.tensors.begin(), group.tensors.end(), [&](const auto* one) {
-    return in_layers.Matches(one->info->name);
+  const auto ill = std::count_if(group.tensors.begin(), group.tensors.end(), [&](std::uint32_t i) {
+    return in_layers.Matches(cast.info(i).name);
   });
-  const auto all = std::count_if(cast.begin(), cast.end(), [&](const CastTensor& one) {
-    return in_layers.Matches(one.info->name);
-  });
+  std::ptrdiff_t all = 0;
+  for (std::size_t i = 0; i < cast.size(); ++i) all += in_layers.Matches(cast.info(i).name) ? 1 : 0;
   // One rule for the same place in every layer, unless it would take many that are well.
   const std::string glob = Pastable(ill > 1 && 2 * ill > all ? layers : GlobLiteral(name));
   return group.better != nullptr
@@ -176,8 +182,8 @@ std::string WayOut(const Group& group, const std::vector<CastTensor>& cast) {
              : fmt::format("try --exclude {}", ShellQuoted(glob));
 }
 
-std::string Line(const Group& group, const std::vector<CastTensor>& cast) {
-  const CastTensor& worst = *group.tensors.front();
+std::string Line(const Group& group, const CastTensors& cast) {
+  const CastTensor worst = cast[group.tensors.front()];
   const std::size_t others = group.tensors.size() - 1;
   const std::string_view type = TypeName(group.to);
   if (group.problem == Problem::kWrapped) {
@@ -198,17 +204,19 @@ std::string Line(const Group& group, const std::vector<CastTensor>& cast) {
 
 std::vector<std::string> Advice(const ConversionSummary& summary) {
   std::vector<Group> groups;
-  for (const CastTensor* tensor : WorstFirst(summary.cast)) {
-    const std::optional<Problem> problem = ProblemOf(*tensor);
+  for (const std::uint32_t i : summary.cast.WorstFirst()) {
+    if (summary.cast.verdict(i) == Verdict::kGood) break;
+    const CastTensor tensor = summary.cast[i];
+    const std::optional<Problem> problem = ProblemOf(tensor);
     if (!problem) continue;
-    const TypeInfo* better = BetterType(*tensor, *problem);
+    const TypeInfo* better = BetterType(tensor, *problem);
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.problem == *problem && group.to == tensor->to && group.better == better;
+      return group.problem == *problem && group.to == tensor.to && group.better == better;
     });
     if (same != groups.end()) {
-      same->tensors.push_back(tensor);
+      same->tensors.push_back(i);
     } else {
-      groups.push_back({*problem, tensor->to, better, {tensor}});
+      groups.push_back({*problem, tensor.to, better, {i}});
     }
   }
   std::vector<std::string> lines;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -178,7 +179,8 @@ void MeasureTexts(const io::TensorReader& reader, const ConvertFlags& flags,
   }
 }
 
-void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes) {
+void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes,
+                      const std::vector<CrossedLimit>& crossed) {
   const auto row = [&](std::size_t place) -> TableRow {
     const io::TensorInfo& info = reader.contents().tensors[plan.taken[place]];
     const Decision& decision = plan.decisions[plan.taken[place]];
@@ -196,10 +198,11 @@ void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uin
   });
   Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
                     plan.taken.size(), BytesText(bytes)));
+  for (const CrossedLimit& limit : crossed) Print(" limit crossed: " + CrossedText(limit) + "\n");
 }
 
 void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, const Plan& plan,
-                     std::uint64_t bytes) {
+                     std::uint64_t bytes, const std::vector<CrossedLimit>& crossed) {
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "convert");
@@ -217,48 +220,47 @@ void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, 
     json.Element(entry);
   }
   json.EndArray();
+  json.BeginArray("limits_crossed");
+  for (const CrossedLimit& limit : crossed) json.Element(CrossedJson(limit));
+  json.EndArray();
   json.End();
 }
 
-// The jobs that are wanted; the losses are those of all.
-io::ConversionResult RunJobs(const io::TensorReader& reader, const std::vector<io::TensorJob>& jobs,
-                             const std::vector<std::size_t>& wanted, io::TensorWriter& writer,
-                             const io::ConversionOptions& options) {
-  std::vector<io::TensorJob> work;
-  work.reserve(wanted.size());
-  for (const std::size_t j : wanted) work.push_back(jobs[j]);
-  io::ConversionResult result = io::RunConversion(reader, work, &writer, options);
-  std::vector<std::vector<LossReport>> losses(jobs.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) losses[wanted[i]] = std::move(result.losses[i]);
-  result.losses = std::move(losses);
-  return result;
-}
-
+// All but what the run measures and writes.
 ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& flags,
-                            const Plan& plan, io::ConversionResult& result,
-                            const io::TensorWriter& writer, const CastOptions& options) {
+                            const Plan& plan, const CastOptions& options) {
   ConversionSummary summary;
   summary.input = flags.input;
   summary.output = flags.output;
   summary.input_bytes = reader.file_bytes();
-  summary.output_bytes = writer.file_bytes();
   summary.options = options;
-  summary.reading_hint = writer.reading_hint();
-  for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
-    const io::TensorJob& job = plan.jobs[j];
+  for (const io::TensorJob& job : plan.jobs) {
     const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
     const Decision& decision = plan.decisions[job.tensor];
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.reason, decision.is_companion});
     } else if (io::IsTextJob(reader, job)) {
       summary.texts.push_back({info, decision.to, decision.reason});
-    } else if (!result.losses[j].empty()) {
-      summary.cast.push_back(
-          {info, decision.to, decision.reason, result.losses[j].front(), decision.is_companion});
-      result.losses[j] = {};  // a report is half a kilobyte: not two of each
     }
   }
   return summary;
+}
+
+// What the tensors would lose, for limits that a dry run is asked to hold them against.
+std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const Plan& plan,
+                                        const std::vector<FailLimit>& limits,
+                                        io::ConversionOptions options) {
+  if (limits.empty()) return {};
+  std::vector<io::TensorJob> jobs;
+  for (const io::TensorJob& job : plan.jobs) {
+    if (!job.to.empty() && !io::IsTextJob(reader, job)) jobs.push_back(job);
+  }
+  LossSum sum;
+  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    sum.Add(reader.contents().tensors[jobs[j].tensor], reports.front());
+  };
+  io::RunConversion(reader, jobs, nullptr, options);
+  return CrossedLimits(limits, sum);
 }
 
 // What the user should know before the work begins.
@@ -285,8 +287,7 @@ int Convert(const ConvertFlags& flags) {
   SelectionRequest request = ParseSelection(flags.cast);
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
-  std::vector<FailLimit> limits;
-  for (const std::string& text : flags.fail_on) limits.push_back(ParseFailLimit(text));
+  const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
   io::ConversionOptions options;
   options.cast = ParseCastOptions(flags.cast);
   options.target = ParseTargetFlag(flags.cast.target);
@@ -311,40 +312,48 @@ int Convert(const ConvertFlags& flags) {
         plan.model != nullptr
             ? onnx::CheckStorageModel(flags.output, *plan.model, plan.output, create)
             : io::CheckTensorFile(flags.output, plan.output, create);
+    const std::vector<CrossedLimit> crossed = MeasureLimits(*reader, plan, limits, options);
+    progress.Clear();
     if (flags.cast.json) {
-      PrintDryRunJson(*reader, flags, plan, bytes);
+      PrintDryRunJson(*reader, flags, plan, bytes, crossed);
     } else {
-      PrintDryRunTable(*reader, plan, bytes);
+      PrintDryRunTable(*reader, plan, bytes, crossed);
     }
-    return kExitDone;
+    return crossed.empty() ? kExitDone : kExitLimitCrossed;
   }
 
   std::unique_ptr<io::TensorWriter> writer;
-  std::vector<std::size_t> wanted;  // of the jobs
+  std::vector<io::TensorJob> jobs;  // those that the writer wants
   if (plan.model != nullptr) {
     auto model = onnx::CreateStorageModel(flags.output, *plan.model, plan.output, create);
-    for (std::size_t j = 0; j < plan.jobs.size(); ++j) {
-      if (model->Wants(plan.jobs[j].output)) wanted.push_back(j);
+    for (const io::TensorJob& job : plan.jobs) {
+      if (model->Wants(job.output)) jobs.push_back(job);
     }
     writer = std::move(model);
   } else {
-    writer = io::CreateTensorFile(flags.output, plan.output, create);
-    for (std::size_t j = 0; j < plan.jobs.size(); ++j) wanted.push_back(j);
+    writer = io::CreateTensorFile(flags.output, std::move(plan.output), create);
   }
   if (!flags.cast.quiet) {
     for (const std::string& note : writer->notes()) {
       SayNote(note);
     }
   }
-  io::ConversionResult result = RunJobs(*reader, plan.jobs, wanted, *writer, options);
+  ConversionSummary summary = Summarise(*reader, flags, plan, options.cast);
+  if (plan.model == nullptr) jobs = std::move(plan.jobs);
+  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    const std::size_t tensor = jobs[j].tensor;
+    summary.cast.Add(reader->contents().tensors[tensor], plan.decisions[tensor], reports.front());
+  };
+  const io::ConversionResult result = io::RunConversion(*reader, jobs, writer.get(), options);
   writer->Commit();
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  ConversionSummary summary = Summarise(*reader, flags, plan, result, *writer, options.cast);
-  summary.crossed = CrossedLimits(limits, summary);
+  summary.output_bytes = writer->file_bytes();
+  summary.reading_hint = writer->reading_hint();
+  summary.crossed = CrossedLimits(limits, summary.cast.sum());
   if (!flags.no_report) {
     if (flags.cast.json) {
       PrintLossJson(summary);
@@ -385,11 +394,7 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
       ->type_name("'GLOB=T'")
       ->allow_extra_args(false);
   AddCastFlags(*command, flags->cast);
-  command
-      ->add_option("--fail-on", flags->fail_on,
-                   "Exit with 1 where a count is above, or snr below, the limit; repeatable")
-      ->type_name("KIND=LIMIT")
-      ->allow_extra_args(false);
+  AddFailOnFlag(*command, flags->fail_on);
   CLI::Option* no_report =
       command->add_flag("--no-report", flags->no_report, "Measure no loss, print no report");
   no_report->excludes(command->get_option("--json"));

@@ -2,8 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,9 +18,12 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "conversion_summary.h"
+#include "fail_limits.h"
 #include "io/conversion.h"
 #include "io/tensor_file.h"
+#include "json_printer.h"
 #include "loss_json.h"
+#include "packed_reports.h"
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
@@ -35,6 +43,7 @@ struct LossFlags {
   CastFlags cast;
   std::string input;
   std::vector<std::string> to;
+  std::vector<std::string> fail_on;
 };
 
 constexpr const char* kDescription =
@@ -43,17 +52,75 @@ constexpr const char* kDescription =
 Examples:
   tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
   tensorcast loss model.safetensors --to fp16,bf16 --tensor '*.weight' --json
-  tensorcast loss weights.npy --to float4e2m1
+  tensorcast loss weights.npy --to float4e2m1 --fail-on to_zero=1%
 
-All types are measured in one pass over the file.
+All types are measured in one pass over the file (with --json in several where it holds very many
+tensors). Exit code 1: a --fail-on limit was crossed under one of the types.
 )";
 
 // What one destination type does to the file.
 struct Candidate {
   DataType to = DataType::kUndefined;
   std::uint64_t bytes = 0;  // of all the file's tensors
-  std::vector<CastTensor> cast;
-  const LossReport* total = nullptr;  // over all cast; nullptr where nothing was
+  LossReport total;         // over all cast
+  LossSum sum;
+};
+
+// One bit for each type, in the order of --to.
+using TypeSet = std::uint32_t;
+constexpr TypeSet Bit(std::size_t type) { return TypeSet{1} << type; }
+
+// What is cast to which of the types.
+struct Plan {
+  std::vector<Candidate> candidates;
+  std::vector<TypeSet> cast_to;  // of each tensor
+};
+
+// The SNR of every tensor under every type, for people: as few bytes as tell it.
+class FigureTable {
+ public:
+  FigureTable(std::size_t tensors, std::size_t types)
+      : types_(types), decibels_(tensors * types), marks_(tensors * types) {}
+
+  void Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost) {
+    const std::size_t place = tensor * types_ + type;
+    decibels_[place] = loss.snr_db;
+    const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
+    marks_[place] = static_cast<std::uint8_t>(
+        kCast | (has_lost ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
+        (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
+  }
+  bool IsCast(std::size_t tensor) const {
+    const auto first = marks_.begin() + static_cast<std::ptrdiff_t>(tensor * types_);
+    return std::any_of(first, first + static_cast<std::ptrdiff_t>(types_),
+                       [](std::uint8_t mark) { return mark != 0; });
+  }
+  // The lowest of the types', to compare by.
+  double Worst(std::size_t tensor) const {
+    double worst = kInfinity;
+    for (std::size_t place = tensor * types_; place < (tensor + 1) * types_; ++place) {
+      if (marks_[place] == 0) continue;
+      worst = std::min(worst, (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place]);
+    }
+    return worst;
+  }
+  std::string Text(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    const std::uint8_t mark = marks_[place];
+    if (mark == 0) return "·";
+    const std::string figure = (mark & kCompared) == 0 ? "–"
+                               : (mark & kUnseen) != 0 ? "?"
+                                                       : DecibelText(decibels_[place]);
+    return ((mark & kLost) != 0 ? "✗ " : "") + figure;
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  enum Mark : std::uint8_t { kCast = 1, kLost = 2, kCompared = 4, kUnseen = 8, kWorst = 16 };
+
+  std::size_t types_;
+  std::vector<double> decibels_;
+  std::vector<std::uint8_t> marks_;  // 0: not cast
 };
 
 std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
@@ -75,16 +142,6 @@ std::uint64_t Lost(const LossReport& loss) {
   return lost;
 }
 
-const CastTensor* WorstOf(const Candidate& candidate) {
-  const CastTensor* worst = nullptr;
-  for (const CastTensor& tensor : candidate.cast) {
-    if (worst == nullptr || ComparableDecibel(tensor.loss) < ComparableDecibel(worst->loss)) {
-      worst = &tensor;
-    }
-  }
-  return worst;
-}
-
 std::string TypeTable(const std::vector<Candidate>& candidates) {
   TextTable table({{"type"},
                    {"data", true},
@@ -98,109 +155,173 @@ std::string TypeTable(const std::vector<Candidate>& candidates) {
   for (const Candidate& candidate : candidates) {
     std::vector<std::string> cells = {std::string(TypeName(candidate.to)),
                                       BytesText(candidate.bytes)};
-    if (candidate.total != nullptr) {
-      const LossReport& loss = *candidate.total;
-      const CastTensor& worst = *WorstOf(candidate);
+    if (candidate.sum.worst != nullptr) {
+      const LossReport& loss = candidate.total;
       const std::uint64_t lost = Lost(loss);
-      cells.push_back(DecibelText(loss.snr_db));
+      cells.push_back(SnrText(loss));
       cells.push_back(lost == 0 ? "·" : CountText(lost));
       cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
       cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
       cells.push_back(loss.max_abs_error > 0 ? MagnitudeText(loss.max_abs_error) : "·");
-      cells.push_back(DecibelText(worst.loss.snr_db));
-      cells.push_back(io::Escape(worst.info->name));
+      cells.push_back(SnrText(candidate.sum.worst_loss));
+      cells.push_back(io::Escape(candidate.sum.worst->name));
     }
     table.Add(std::move(cells));
   }
   return table.Render(kReportColumns, false);
 }
 
-const CastTensor* Find(const Candidate& candidate, const io::TensorInfo* info) {
-  for (const CastTensor& tensor : candidate.cast) {
-    if (tensor.info == info) return &tensor;
-  }
-  return nullptr;
-}
-
 // SNR of each tensor under each type, the tensor that fares worst under any of them first.
-std::string TensorTable(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<Candidate>& candidates, bool verbose) {
+void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
+                      const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
-  constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
-  if (candidates.size() > kTypesAside) return {};
   std::vector<Column> columns = {{"SNR dB by tensor", false, 16}, {"shape", false, 8}};
-  for (const Candidate& candidate : candidates) {
+  for (const Candidate& candidate : plan.candidates) {
     columns.push_back({std::string(TypeName(candidate.to)), true});
   }
-  struct Row {
-    double worst;
-    std::vector<std::string> cells;
-  };
-  std::vector<Row> rows;
-  for (const io::TensorInfo& info : tensors) {
-    Row row{std::numeric_limits<double>::infinity(),
-            {io::Escape(info.name), ShapeText(info.shape)}};
-    bool cast = false;
-    for (const Candidate& candidate : candidates) {
-      const CastTensor* tensor = Find(candidate, &info);
-      cast = cast || tensor != nullptr;
-      if (tensor != nullptr) row.worst = std::min(row.worst, ComparableDecibel(tensor->loss));
-      row.cells.push_back(tensor == nullptr        ? "·"
-                          : Lost(tensor->loss) > 0 ? "✗ " + DecibelText(tensor->loss.snr_db)
-                                                   : DecibelText(tensor->loss.snr_db));
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if (figures.IsCast(i)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return figures.Worst(a) < figures.Worst(b);
+  });
+  const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
+  const auto row = [&](std::size_t place) -> TableRow {
+    const std::uint32_t i = order[place];
+    TableRow made{{io::Escape(tensors[i].name), ShapeText(tensors[i].shape)}};
+    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+      made.cells.push_back(figures.Text(i, t));
     }
-    if (cast) rows.push_back(std::move(row));
+    return made;
+  };
+  Print("\n");
+  PrintTable(columns, {shown, row}, kReportColumns, false);
+  if (shown < order.size()) {
+    Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
   }
-  std::stable_sort(rows.begin(), rows.end(),
-                   [](const Row& a, const Row& b) { return a.worst < b.worst; });
-  const std::size_t shown = verbose || rows.size() <= kRowsShown + 1 ? rows.size() : kRowsShown;
-  TextTable table(std::move(columns));
-  for (std::size_t i = 0; i < shown; ++i) table.Add(std::move(rows[i].cells));
-  std::string text = "\n" + table.Render(kReportColumns, false);
-  if (shown < rows.size()) {
-    text += fmt::format("   … {} more (--verbose shows all)\n", rows.size() - shown);
-  }
-  return text;
 }
 
-std::string LossText(const LossFlags& flags, const io::TensorReader& reader,
-                     const std::vector<Candidate>& candidates, std::size_t cast) {
+// Measures the tensors that are cast to one of `types`, in one pass over the file; `keep` gets
+// each report, in the order of the file.
+void MeasurePass(
+    const io::TensorReader& reader, Plan& plan, TypeSet types, io::ConversionOptions options,
+    const std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>& keep) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  std::vector<io::TensorJob> jobs;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if ((plan.cast_to[i] & types) == 0) continue;
+    io::TensorJob& job = jobs.emplace_back();
+    job.tensor = i;
+    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+      if ((plan.cast_to[i] & types & Bit(t)) != 0) job.to.push_back(plan.candidates[t].to);
+    }
+  }
+  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    const std::size_t i = jobs[j].tensor;
+    std::size_t next = 0;
+    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+      if ((plan.cast_to[i] & types & Bit(t)) == 0) continue;
+      const LossReport& loss = reports[next++];
+      plan.candidates[t].sum.Add(tensors[i], loss);
+      keep(t, i, loss);
+    }
+  };
+  const io::ConversionResult result = io::RunConversion(reader, jobs, nullptr, options);
+  for (const LossReport& total : result.totals) {
+    for (Candidate& candidate : plan.candidates) {
+      if (candidate.to == total.to) candidate.total = total;
+    }
+  }
+}
+
+// The lines of the limits that a type crossed.
+void PrintCrossed(const Plan& plan, const std::vector<FailLimit>& limits) {
+  for (const Candidate& candidate : plan.candidates) {
+    for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
+      Print(fmt::format(" limit crossed: {}: {}\n", TypeName(candidate.to), CrossedText(crossed)));
+    }
+  }
+}
+
+void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
+                      const std::vector<FailLimit>& limits, const io::ConversionOptions& options) {
+  constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const bool aside = plan.candidates.size() <= kTypesAside;
+  FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
+  MeasurePass(reader, plan, ~TypeSet{0}, options,
+              [&](std::size_t t, std::size_t i, const LossReport& loss) {
+                if (aside) figures.Set(i, t, loss, Lost(loss) > 0);
+              });
+  ExitOnInterrupts(Leaves::kNothing);
   std::uint64_t bytes = 0;
   for (const io::TensorInfo& info : tensors) bytes += info.bytes;
-  std::string text =
-      fmt::format("{}   {} of {} tensors   {} of data\n\n", Shorten(io::Escape(flags.input), 50),
-                  cast, tensors.size(), BytesText(bytes));
-  text += TypeTable(candidates);
-  if (cast == 0) return text + "\n nothing was selected: no loss to measure\n";
-  return text + TensorTable(tensors, candidates, flags.cast.verbose);
+  const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
+                                  [](TypeSet types) { return types != 0; });
+  Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", Shorten(io::Escape(flags.input), 50),
+                    cast, tensors.size(), BytesText(bytes)));
+  Print(TypeTable(plan.candidates));
+  if (cast == 0) {
+    Print("\n nothing was selected: no loss to measure\n");
+  } else if (aside) {
+    PrintTensorTable(tensors, plan, figures, flags.cast.verbose);
+  }
+  PrintCrossed(plan, limits);
 }
 
-std::string JsonReport(const LossFlags& flags, const CastOptions& options,
-                       const std::vector<Candidate>& candidates) {
-  Json json;
-  json["schema_version"] = kJsonSchemaVersion;
-  json["command"] = "loss";
-  json["input"] = flags.input;
-  json["options"] = OptionsJson(options);
-  json["types"] = Json::array();
-  for (const Candidate& candidate : candidates) {
-    Json entry;
-    entry["to"] = TypeName(candidate.to);
-    entry["data_bytes"] = candidate.bytes;
-    entry["total"] = candidate.total != nullptr ? FiguresJson(*candidate.total) : Json();
-    const CastTensor* worst = WorstOf(candidate);
-    entry["worst_snr_db"] = worst != nullptr ? Json(worst->loss.snr_db) : Json();
-    entry["worst_tensor"] = worst != nullptr ? Json(worst->info->name) : Json();
-    entry["tensors"] = Json::array();
-    for (const CastTensor& tensor : candidate.cast) {
-      Json one = TensorJson(*tensor.info);
-      one["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
-      entry["tensors"].push_back(std::move(one));
+// Type by type, as the report is ordered: where the reports of all types would take much memory,
+// the file is read more than once.
+void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
+                        const std::vector<FailLimit>& limits, io::ConversionOptions options) {
+  constexpr std::size_t kMostBytes = std::size_t{96} << 20;
+  constexpr std::size_t kReportBytes = 384;  // packed, at most
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::size_t at_once = std::max<std::size_t>(
+      1, kMostBytes / kReportBytes / std::max<std::size_t>(1, tensors.size()));
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "loss");
+  json.Member("input", flags.input);
+  json.Member("options", OptionsJson(options.cast));
+  json.BeginArray("types");
+  for (std::size_t first = 0; first < plan.candidates.size(); first += at_once) {
+    const std::size_t end = std::min(plan.candidates.size(), first + at_once);
+    TypeSet types = 0;
+    for (std::size_t t = first; t < end; ++t) types |= Bit(t);
+    std::vector<PackedReports> reports(end - first);
+    MeasurePass(
+        reader, plan, types, options,
+        [&](std::size_t t, std::size_t, const LossReport& loss) { reports[t - first].Add(loss); });
+    for (std::size_t t = first; t < end; ++t) {
+      const Candidate& candidate = plan.candidates[t];
+      const io::TensorInfo* const worst = candidate.sum.worst;
+      json.BeginObject();
+      json.Member("to", TypeName(candidate.to));
+      json.Member("data_bytes", candidate.bytes);
+      json.Member("total", worst != nullptr ? FiguresJson(candidate.total) : Json());
+      json.Member("worst_snr_db", SnrJson(candidate.sum.worst_loss));
+      json.Member("worst_tensor", worst != nullptr ? Json(worst->name) : Json());
+      json.BeginArray("tensors");
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if ((plan.cast_to[i] & Bit(t)) == 0) continue;
+        Json one = TensorJson(tensors[i]);
+        one["loss"] = LossOfTensorJson(tensors[i], reports[t - first][next++]);
+        json.Element(one);
+      }
+      json.EndArray();
+      json.BeginArray("limits_crossed");
+      for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
+        json.Element(CrossedJson(crossed));
+      }
+      json.EndArray();
+      json.EndObject();
+      reports[t - first] = {};
     }
-    json["types"].push_back(std::move(entry));
   }
-  return JsonText(json);
+  json.EndArray();
+  json.End();
 }
 
 bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString; }
@@ -221,6 +342,7 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
+  const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
   SelectionRequest request = ParseSelection(flags.cast);
   io::ConversionOptions options;
   options.cast = ParseCastOptions(flags.cast);
@@ -235,27 +357,27 @@ int MeasureLoss(const LossFlags& flags) {
   const io::ScaleCompanions scales = io::FindScaleCompanions(reader->contents(), flags.input);
   std::vector<Decision> decisions;
   std::string unscaled;
-  std::vector<io::TensorJob> all(tensors.size());
-  std::vector<Candidate> candidates(types.size());
+  Plan plan;
+  plan.candidates.resize(types.size());
+  plan.cast_to.resize(tensors.size());
   for (std::size_t t = 0; t < types.size(); ++t) {
     request.to = types[t];
-    candidates[t].to = types[t];
+    Candidate& candidate = plan.candidates[t];
+    candidate.to = types[t];
     decisions = Select(tensors, scales.companions, request);
     if (!flags.cast.raw_scaled) RefuseScaled(*reader, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = UnscaledText(*reader, scales, &decisions);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);
-      candidates[t].bytes +=
+      candidate.bytes +=
           is_cast ? StorageBytes(types[t], tensors[i].elements).value_or(0) : tensors[i].bytes;
-      if (is_cast) all[i].to.push_back(types[t]);
+      if (is_cast) plan.cast_to[i] |= Bit(t);
     }
   }
-  std::vector<io::TensorJob> jobs;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    all[i].tensor = i;
-    if (!all[i].to.empty()) jobs.push_back(std::move(all[i]));
-  }
-  SayTexts(flags, tensors, decisions, jobs.empty());
+  const bool none =
+      std::all_of(plan.cast_to.begin(), plan.cast_to.end(), [](TypeSet set) { return set == 0; });
+  SayTexts(flags, tensors, decisions, none);
+  decisions = {};
   if (!flags.cast.quiet) {
     for (const std::string& note : reader->notes()) {
       SayNote(note);
@@ -267,26 +389,15 @@ int MeasureLoss(const LossFlags& flags) {
   }
   options.interrupted = CatchInterrupts();
   options.progress = [&](const io::Progress& now) { progress.Show(now); };
-  const io::ConversionResult result = io::RunConversion(*reader, jobs, nullptr, options);
-  ExitOnInterrupts(Leaves::kNothing);
-  progress.Clear();
-
-  for (Candidate& candidate : candidates) {
-    for (std::size_t j = 0; j < jobs.size(); ++j) {
-      for (std::size_t k = 0; k < jobs[j].to.size(); ++k) {
-        if (jobs[j].to[k] != candidate.to) continue;
-        candidate.cast.push_back(
-            {&tensors[jobs[j].tensor], candidate.to, "--to", result.losses[j][k]});
-      }
-    }
-    for (const LossReport& total : result.totals) {
-      if (total.to == candidate.to) candidate.total = &total;
-    }
+  if (flags.cast.json) {
+    MeasureForPrograms(flags, *reader, plan, limits, options);
+  } else {
+    MeasureForPeople(flags, *reader, plan, limits, options);
   }
-  const std::string report = flags.cast.json ? JsonReport(flags, options.cast, candidates)
-                                             : LossText(flags, *reader, candidates, jobs.size());
-  Print(report);
-  return kExitDone;
+  return std::any_of(plan.candidates.begin(), plan.candidates.end(),
+                     [&](const Candidate& one) { return !CrossedLimits(limits, one.sum).empty(); })
+             ? kExitLimitCrossed
+             : kExitDone;
 }
 
 }  // namespace
@@ -302,6 +413,7 @@ void AddLossCommand(CLI::App& app, CommandRun& run) {
       ->allow_extra_args(false)
       ->required();
   AddCastFlags(*command, flags->cast);
+  AddFailOnFlag(*command, flags->fail_on);
   command->callback([flags, &run] { run = [flags] { return MeasureLoss(*flags); }; });
 }
 

@@ -44,6 +44,12 @@ Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossE
 
 }  // namespace
 
+Json CrossedJson(const CrossedLimit& crossed) {
+  Json json = {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}};
+  if (crossed.is_percent) json["unit"] = "%";
+  return json;
+}
+
 Json OptionsJson(const CastOptions& options) {
   constexpr std::array kRoundModes = {"up", "down", "nearest"};
   Json json;
@@ -57,6 +63,8 @@ Json OptionsJson(const CastOptions& options) {
   return json;
 }
 
+Json SnrJson(const LossReport& loss) { return loss.compared > 0 ? Json(loss.snr_db) : Json(); }
+
 Json FiguresJson(const LossReport& loss) {
   Json json;
   json["elements"] = loss.elements;
@@ -68,7 +76,7 @@ Json FiguresJson(const LossReport& loss) {
   json["max_abs_error"] = loss.compared > 0 ? Json(loss.max_abs_error) : Json();
   json["max_rel_error"] = loss.compared_nonzero > 0 ? Json(loss.max_rel_error) : Json();
   json["rmse"] = loss.compared > 0 ? Json(loss.rmse) : Json();
-  json["snr_db"] = loss.snr_db;
+  json["snr_db"] = SnrJson(loss);
   json["amax"] = loss.finite > 0 ? Json(loss.amax) : Json();
   json["smallest_nonzero"] = loss.smallest_nonzero > 0 ? Json(loss.smallest_nonzero) : Json();
   return json;
@@ -125,9 +133,9 @@ void PrintLossJson(const ConversionSummary& summary) {
     const auto kind = static_cast<Loss>(i);
     totals["counts"][std::string(LossName(kind))] = summary.Count(kind);
   }
-  const CastTensor* worst = summary.Worst();
-  totals["worst_snr_db"] = worst != nullptr ? Json(worst->loss.snr_db) : Json();
-  totals["worst_tensor"] = worst != nullptr ? Json(worst->info->name) : Json();
+  const LossSum& sum = summary.cast.sum();
+  totals["worst_snr_db"] = SnrJson(sum.worst_loss);
+  totals["worst_tensor"] = sum.worst != nullptr ? Json(sum.worst->name) : Json();
   json.Member("totals", totals);
   json.BeginArray("tensors");
   const auto entry_of = [](const auto& tensor) {
@@ -158,7 +166,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
   Json crossed = Json::array();
   for (const CrossedLimit& limit : summary.crossed) {
-    crossed.push_back({{"kind", limit.kind}, {"limit", limit.limit}, {"value", limit.value}});
+    crossed.push_back(CrossedJson(limit));
   }
   json.Member("limits_crossed", crossed);
   json.End();

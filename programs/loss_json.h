@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "conversion_summary.h"
 #include "io/tensor_file.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -19,6 +20,10 @@ using Json = nlohmann::ordered_json;
 inline constexpr int kJsonSchemaVersion = 1;
 
 Json OptionsJson(const CastOptions& options);
+// Null where nothing was compared.
+Json SnrJson(const LossReport& loss);
+// A limit of a share has a member "unit" that says "%".
+Json CrossedJson(const CrossedLimit& crossed);
 // Counts and figures; one that is infinite or undefined is null.
 Json FiguresJson(const LossReport& loss);
 // The same with the examples, whose indices are of `info`.

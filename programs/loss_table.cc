@@ -41,8 +41,7 @@ std::string ShortName(const io::TensorInfo& info, std::size_t columns) {
 
 // The distinct source or destination types in the order of the file, "float32, float16", or their
 // number where there are many.
-template <class TypeOf>
-std::string TypeList(const std::vector<CastTensor>& tensors, TypeOf type_of) {
+template <class TypeOf> std::string TypeList(const CastTensors& tensors, TypeOf type_of) {
   constexpr std::size_t kNamed = 2;
   std::vector<DataType> seen;
   for (const CastTensor& tensor : tensors) {
@@ -55,9 +54,11 @@ std::string TypeList(const std::vector<CastTensor>& tensors, TypeOf type_of) {
   return text;
 }
 
-bool HasSeveralTypes(const std::vector<CastTensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [&](const CastTensor& tensor) { return tensor.to != tensors.front().to; });
+bool HasSeveralTypes(const CastTensors& tensors) {
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    if (tensors.to(i) != tensors.to(0)) return true;
+  }
+  return false;
 }
 
 std::string Heading(const ConversionSummary& summary) {
@@ -88,7 +89,7 @@ std::string ErrorCell(const CastTensor& tensor) {
 }
 
 std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colour) {
-  const std::vector<const CastTensor*> order = WorstFirst(summary.cast);
+  const std::vector<std::uint32_t> order = summary.cast.WorstFirst();
   // One row more than fits is not worth a line that says so.
   const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
   const bool typed = HasSeveralTypes(summary.cast);
@@ -114,7 +115,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
 
   TextTable table(std::move(columns));
   for (std::size_t i = 0; i < shown; ++i) {
-    const CastTensor& tensor = *order[i];
+    const CastTensor tensor = summary.cast[order[i]];
     const LossReport& loss = tensor.loss;
     const Verdict verdict = Judge(loss);
     std::vector<std::string> cells;
@@ -122,7 +123,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     cells.push_back(io::Escape(tensor.info->name));
     if (typed) cells.emplace_back(TypeName(tensor.to));
     cells.push_back(ShapeText(tensor.info->shape));
-    cells.push_back(DecibelText(loss.snr_db));
+    cells.push_back(SnrText(loss));
     cells.push_back(CountCell(loss.count(Loss::kToLimit)));
     for (const Extra& extra : extras) cells.push_back(CountCell(loss.count(extra.kind)));
     cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
@@ -136,16 +137,19 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
   if (shown < order.size()) {
     double low = INFINITY, high = -INFINITY;
     for (std::size_t i = shown; i < order.size(); ++i) {
-      low = std::min(low, ComparableDecibel(order[i]->loss));
-      high = std::max(high, ComparableDecibel(order[i]->loss));
+      const LossReport loss = summary.cast[order[i]].loss;
+      if (loss.compared == 0 || std::isnan(loss.snr_db)) continue;
+      low = std::min(low, loss.snr_db);
+      high = std::max(high, loss.snr_db);
     }
     const auto bound = [](double decibel) {
       return std::isinf(decibel) ? DecibelText(decibel) : fmt::format("{:.0f}", decibel);
     };
-    const std::string range = bound(low) == bound(high)
-                                  ? fmt::format("at {} dB", bound(low))
-                                  : fmt::format("between {} and {} dB", bound(low), bound(high));
-    text += fmt::format("   … {} more {} (--verbose shows all)\n", order.size() - shown, range);
+    const std::string range = low > high ? ""
+                              : bound(low) == bound(high)
+                                  ? fmt::format(" at {} dB", bound(low))
+                                  : fmt::format(" between {} and {} dB", bound(low), bound(high));
+    text += fmt::format("   … {} more{} (--verbose shows all)\n", order.size() - shown, range);
   }
   return text;
 }
@@ -155,18 +159,18 @@ std::string OffenceLines(const ConversionSummary& summary) {
   for (const Offence& offence : kOffences) {
     const std::uint64_t count = summary.Count(offence.kind);
     if (count == 0) continue;
-    const auto first =
-        std::find_if(summary.cast.begin(), summary.cast.end(),
-                     [&](const CastTensor& tensor) { return tensor.loss.count(offence.kind) > 0; });
-    const LossExample& example = first->loss.first[static_cast<std::size_t>(offence.kind)];
-    const std::string fact = fmt::format("{} = {} → {}", io::IndexText(*first->info, example.index),
-                                         ElementText(first->info->type, example.source_code),
-                                         ElementText(first->to, example.result_code));
+    std::size_t place = 0;
+    while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
+    const CastTensor first = summary.cast[place];
+    const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
+    const std::string fact = fmt::format("{} = {} → {}", io::IndexText(*first.info, example.index),
+                                         ElementText(first.info->type, example.source_code),
+                                         ElementText(first.to, example.result_code));
     const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
                                          CountText(summary.Values()), offence.said);
     const std::size_t taken = TextWidth(lead) + TextWidth(fact);
     const std::size_t room = kReportColumns - std::min(kReportColumns - 16, taken);
-    text += lead + ShortName(*first->info, room) + fact + "\n";
+    text += lead + ShortName(*first.info, room) + fact + "\n";
   }
   return text;
 }
@@ -203,7 +207,7 @@ std::string LeftAloneLines(const ConversionSummary& summary) {
   std::map<std::string, std::vector<const LeftAlone*>> by_reason;
   for (const LeftAlone& left : summary.left_alone) {
     // Each companion has a reason of its own.
-    const std::string reason = left.is_companion ? "they belong to quantised tensors" : left.reason;
+    const std::string reason(left.is_companion ? "they belong to quantised tensors" : left.reason);
     std::vector<const LeftAlone*>& group = by_reason[reason];
     if (group.empty()) reasons.push_back(reason);
     group.push_back(&left);
@@ -221,7 +225,8 @@ std::string LeftAloneLines(const ConversionSummary& summary) {
     if (group.size() > kNamesShown) names += ", …";
     const std::string head =
         fmt::format(" left alone: {} tensor{} (", group.size(), group.size() == 1 ? "" : "s");
-    const std::string tail = ": " + (group.size() == 1 ? group[0]->reason : reason) + ")";
+    const std::string tail =
+        ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
     const std::size_t room =
         kReportColumns - std::min(kReportColumns - 20, TextWidth(head) + TextWidth(tail));
     text += head + Shorten(names, room) + tail + "\n";
@@ -268,13 +273,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   for (const std::string& advice : Advice(summary)) text += AdviceLines(advice);
   if (!summary.reading_hint.empty()) text += HintLines(summary.reading_hint);
   for (const CrossedLimit& crossed : summary.crossed) {
-    text += crossed.kind == "snr" ? fmt::format(" limit crossed: snr {} dB of {} is below {} dB\n",
-                                                DecibelText(crossed.value),
-                                                Shorten(io::Escape(crossed.tensor), kNameColumns),
-                                                DecibelText(crossed.limit))
-                                  : fmt::format(" limit crossed: {} {} is above {}\n", crossed.kind,
-                                                fmt::format("{:.0f}", crossed.value),
-                                                fmt::format("{:.0f}", crossed.limit));
+    text += " limit crossed: " + CrossedText(crossed) + "\n";
   }
   return text;
 }

@@ -48,39 +48,45 @@ struct Job {
   const TensorInfo* info = nullptr;
   std::size_t tensor = 0;
   std::size_t output = 0;
+  std::size_t request = 0;        // its index among the run's jobs
   std::vector<Cast> casts;        // empty: copied
   std::uint64_t chunk_units = 0;  // elements, or bytes of a copied tensor
   std::uint64_t units = 0;        // in all
-  std::uint64_t first_chunk = 0;  // in the run's order
-  std::uint64_t chunks_pending = 0;
+  std::uint64_t first_chunk = 0;  // in the batch's order
 };
+
+// Jobs are taken up some at a time: what is held for each is let go before there are many.
+constexpr std::size_t kBatchJobs = 512;
 
 class Run {
  public:
   Run(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
       const ConversionOptions& options)
-      : reader_(reader), writer_(writer), options_(options) {
+      : reader_(reader), requests_(jobs), writer_(writer), options_(options) {
     const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
     const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
     workers_ =
         static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
     chunk_bytes_ = std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / workers_);
-    result_.losses.resize(jobs.size());
-    jobs_.reserve(jobs.size());
-    for (const TensorJob& job : jobs) Add(job);
-    if (chunks_ < workers_) workers_ = static_cast<std::size_t>(chunks_);
+    for (const TensorJob& job : jobs)
+      total_bytes_ += reader.contents().tensors.at(job.tensor).bytes;
   }
 
   ConversionResult Execute() {
-    if (workers_ > 1) {
-      options_.executor->ParallelFor(
-          workers_, [](void* self, std::size_t) { static_cast<Run*>(self)->Work(); }, this);
-    } else if (workers_ == 1) {
-      Work();
+    std::vector<std::size_t> texts;
+    for (std::size_t i = 0; i < requests_.size();) {
+      BeginBatch();
+      for (; i < requests_.size() && jobs_.size() < kBatchJobs; ++i) {
+        if (IsTextJob(reader_, requests_[i])) {
+          if (writer_ == nullptr) throw std::logic_error("strings have no loss to measure");
+          texts.push_back(i);
+        } else {
+          Add(i);
+        }
+      }
+      RunBatch();
     }
-    if (error_) std::rethrow_exception(error_);
-    if (IsInterrupted()) throw Interrupted();
-    for (const TensorJob* const job : text_jobs_) RunTexts(*job);
+    for (const std::size_t i : texts) RunTexts(requests_[i]);
     for (const std::unique_ptr<LossMeter>& total : totals_) {
       result_.totals.push_back(total->Report());
     }
@@ -88,20 +94,19 @@ class Run {
   }
 
  private:
-  void Add(const TensorJob& request) {
+  void BeginBatch() {
+    jobs_.clear();
+    chunks_ = 0;
+    next_chunk_ = 0;
+  }
+
+  void Add(std::size_t index) {
+    const TensorJob& request = requests_[index];
     Job job;
     job.tensor = request.tensor;
     job.output = request.output;
-    job.info = &reader_.contents().tensors.at(request.tensor);
-    if (IsTextJob(reader_, request)) {  // a place among the jobs, but no chunk
-      if (writer_ == nullptr) throw std::logic_error("strings have no loss to measure");
-      text_jobs_.push_back(&request);
-      total_bytes_ += job.info->bytes;
-      job.first_chunk = chunks_;
-      jobs_.push_back(std::move(job));
-      return;
-    }
-    std::vector<LossReport>& losses = result_.losses[jobs_.size()];
+    job.request = index;
+    job.info = &reader_.contents().tensors[request.tensor];
     if (request.to.empty()) {
       job.units = job.info->bytes;
       job.chunk_units = std::max(kCopyGrain, chunk_bytes_ / kCopyGrain * kCopyGrain);
@@ -111,16 +116,32 @@ class Run {
       for (const DataType to : request.to) {
         widest = std::max<std::uint64_t>(widest, AddCast(job, to));
       }
-      if (options_.measure) losses.resize(request.to.size());
       const auto bits = static_cast<std::uint64_t>(FindType(job.info->type)->bits);
       job.chunk_units = std::max(kBlock, chunk_bytes_ * 8 / (bits + widest) / kBlock * kBlock);
     }
     job.first_chunk = chunks_;
-    job.chunks_pending = CeilDivide(job.units, job.chunk_units);
-    chunks_ += job.chunks_pending;
-    total_bytes_ += job.info->bytes;
+    chunks_ += CeilDivide(job.units, job.chunk_units);
     jobs_.push_back(std::move(job));
-    if (jobs_.back().chunks_pending == 0) Finish(jobs_.back());  // no element
+  }
+
+  void RunBatch() {
+    const auto workers = static_cast<std::size_t>(std::min<std::uint64_t>(workers_, chunks_));
+    if (workers > 1) {
+      options_.executor->ParallelFor(
+          workers, [](void* self, std::size_t) { static_cast<Run*>(self)->Work(); }, this);
+    } else if (workers == 1) {
+      Work();
+    }
+    if (error_) std::rethrow_exception(error_);
+    if (IsInterrupted()) throw Interrupted();
+    if (!options_.measure) return;
+    std::vector<LossReport> reports;
+    for (Job& job : jobs_) {
+      if (job.casts.empty()) continue;
+      reports.clear();
+      for (Cast& cast : job.casts) reports.push_back(Finish(job, cast));
+      if (options_.measured) options_.measured(job.request, reports);
+    }
   }
 
   // Binds one destination; returns its width.
@@ -234,7 +255,7 @@ class Run {
     return std::span(buffer).first(static_cast<std::size_t>(bytes));
   }
 
-  // Adds a finished chunk to its tensor, and a finished tensor to the totals.
+  // Adds a finished chunk to its tensor.
   void Report(Job& job, std::vector<std::unique_ptr<LossMeter>>& meters, std::uint64_t read,
               std::uint64_t written) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -248,34 +269,29 @@ class Run {
     }
     result_.bytes_read += read;
     result_.bytes_written += written;
-    if (--job.chunks_pending == 0) Finish(job);
     if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
   }
 
-  // Turns a tensor's meters into reports, and frees them: a checkpoint may have many tensors.
-  void Finish(Job& job) {
-    if (!options_.measure) return;
-    const auto index = static_cast<std::size_t>(&job - jobs_.data());
-    for (std::size_t i = 0; i < job.casts.size(); ++i) {
-      Cast& cast = job.casts[i];
-      if (cast.meter == nullptr) {
-        cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
-      }
-      result_.losses[index][i] = cast.meter->Report();
-      Check(totals_[cast.total]->Merge(*cast.meter), *job.info);
-      cast.meter.reset();
+  // Adds what a tensor's cast lost to the totals, and gives the report of it.
+  LossReport Finish(const Job& job, Cast& cast) {
+    if (cast.meter == nullptr) {  // no element
+      cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
     }
+    Check(totals_[cast.total]->Merge(*cast.meter), *job.info);
+    const LossReport report = cast.meter->Report();
+    cast.meter.reset();
+    return report;
   }
 
   const TensorReader& reader_;
+  const std::span<const TensorJob> requests_;
   TensorWriter* const writer_;
   const ConversionOptions& options_;
   std::size_t workers_ = 1;
   std::uint64_t chunk_bytes_ = 0;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
-  std::vector<Job> jobs_;
-  std::vector<const TensorJob*> text_jobs_;
-  std::uint64_t chunks_ = 0;
+  std::vector<Job> jobs_;     // of the batch
+  std::uint64_t chunks_ = 0;  // of the batch
   std::uint64_t total_bytes_ = 0;
   std::atomic<std::uint64_t> next_chunk_{0};
   std::atomic<bool> failed_{false};

@@ -35,23 +35,24 @@ struct Progress {
 struct ConversionOptions {
   CastOptions cast;
   Target target = Target::kBest;
-  bool measure = true;           // gather a LossReport for every cast
+  bool measure = true;           // gather a LossReport for every cast of numbers
   Executor* executor = nullptr;  // none: the calling thread alone
   // What all buffers together may take. It bounds the chunks in flight and their size; the results
   // do not depend on it.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   std::string input;  // the path that messages about its contents begin with
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
+  // What each job lost that has a loss to measure, in the order of the jobs and from the calling
+  // thread: reports[i] is of the job's i-th type, and lives as long as the call. A checkpoint may
+  // have many tensors, so that nothing of them is kept here.
+  std::function<void(std::size_t job, std::span<const LossReport> reports)> measured;
   // Called after chunks, from any thread but never from two at once. Does not throw.
   std::function<void(const Progress&)> progress;
 };
 
 struct ConversionResult {
-  // losses[job][i] is of the job's i-th type; empty where nothing was measured: all of them without
-  // `measure`, always those of jobs from or to strings.
-  std::vector<std::vector<LossReport>> losses;
   // One report per destination type over all tensors cast to it, in the order in which the types
-  // first appear. The examples' indices are of different tensors: use those of `losses`.
+  // first appear. The examples' indices are of different tensors: `measured` has those of each.
   std::vector<LossReport> totals;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;

@@ -66,10 +66,10 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
   conversion.executor = options.executor;
   conversion.interrupted = options.interrupted;
   conversion.input = input;
-  const io::ConversionResult result = io::RunConversion(model, jobs, writer.get(), conversion);
-  for (std::size_t j = 0; j < jobs.size(); ++j) {
-    if (!jobs[j].to.empty()) tensors[jobs[j].tensor].loss = result.losses[j].front();
-  }
+  conversion.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    tensors[jobs[j].tensor].loss = reports.front();
+  };
+  io::RunConversion(model, jobs, writer.get(), conversion);
   writer->Commit();
 }
 
