@@ -133,6 +133,8 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
     for (std::size_t i = 0; i < input.tensors.size(); ++i) plan.taken.push_back(i);
   }
   if (!flags.cast.raw_scaled) RefuseScaled(reader, flags.input, plan.scales, plan.decisions);
+  plan.output.tensors.reserve(plan.taken.size());
+  plan.jobs.reserve(plan.taken.size());
   for (const std::size_t i : plan.taken) {
     io::TensorInfo info = input.tensors[i];
     io::TensorJob job;

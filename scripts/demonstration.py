@@ -28,8 +28,13 @@ def megabytes(count):
     return f"{count / 1e6:.1f} MB"
 
 
-def decibels(value):
-    return "∞" if value is None else f"{value:.1f}"
+def decibels(figures, value):
+    """null stands for what is infinite and for what is not known: the figures say which."""
+    if value is not None:
+        return f"{value:.1f}"
+    if figures["compared"] == 0:
+        return "–"
+    return "∞" if figures["max_abs_error"] == 0 else "?"
 
 
 def main():
@@ -61,10 +66,12 @@ def main():
           f"{'of all':>9}{'seconds':>9}")
     for target, written, seconds in rows:
         total = losses[target]["total"]
+        worst = next(tensor["loss"] for tensor in losses[target]["tensors"]
+                     if tensor["name"] == losses[target]["worst_tensor"])
         lost = sum(total["counts"][kind] for kind in LOST)
         share = lost / total["elements"]
         print(f" {target:<14}{megabytes(written):>10}{written / size:>8.0%}"
-              f"{decibels(total['snr_db']):>9}{decibels(losses[target]['worst_snr_db']):>8}"
+              f"{decibels(total, total['snr_db']):>9}{decibels(worst, worst['snr_db']):>8}"
               f"{lost:>13,}{share:>9.2%}{seconds:>9.2f}")
     print("\n values lost: became zero, a limit, Inf or NaN. worst: the SNR of the worst tensor.")
     print(f" the files are in {folder}")

@@ -59,7 +59,8 @@ struct Stored {
 };
 
 struct Layout {
-  std::string header;                  // length, JSON and padding
+  std::vector<std::uint32_t> order;    // of the tensors in the file
+  std::uint64_t header_bytes = 0;      // length, JSON and padding
   std::vector<std::uint64_t> offsets;  // of each tensor's data in the file, as given
   std::uint64_t file_bytes = 0;
   bool any_packed = false;
@@ -71,36 +72,52 @@ class LayoutMaker {
       : path_(path), contents_(contents) {}
 
   Layout Make() {
+    stored_.reserve(contents_.tensors.size());
     for (const TensorInfo& info : contents_.tensors) stored_.push_back(Store(info));
-    const std::vector<std::uint32_t> order = Order();
     Layout layout;
-    layout.header.assign(kLengthBytes, '\0');
-    layout.header += '{';
-    AppendMetadata(order, layout);
+    layout.order = Order();
+    layout.any_packed =
+        std::any_of(stored_.begin(), stored_.end(), [](const Stored& one) { return one.packed; });
+    layout.offsets.resize(layout.order.size());
     std::uint64_t end = 0;
-    layout.offsets.resize(order.size());
-    for (const std::uint32_t i : order) {
+    for (const std::uint32_t i : layout.order) {
       layout.offsets[i] = end;
-      AppendEntry(i, end, layout.header);
       end += stored_[i].bytes;
     }
-    if (layout.header.back() == ',') layout.header.pop_back();
-    layout.header += '}';
-    while (layout.header.size() % kAlignment != 0) layout.header += ' ';
-
-    const std::uint64_t length = layout.header.size() - kLengthBytes;
+    std::uint64_t length = 0;
+    ForEachPiece(layout, [&](const std::string& piece) { length += piece.size(); });
     if (length > kMostHeaderBytes) {
       throw Error(ErrorKind::kUnsupported,
                   PathText(path_) + ": its header would take " + std::to_string(length) +
                       " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
     }
-    for (std::size_t i = 0; i < kLengthBytes; ++i) {
-      layout.header[i] = static_cast<char>(length >> (8 * i) & 0xFF);
-    }
-    if (end > UINT64_MAX - layout.header.size()) TooLarge();
-    for (std::uint64_t& offset : layout.offsets) offset += layout.header.size();
-    layout.file_bytes = layout.header.size() + end;
+    layout.header_bytes = kLengthBytes + length;
+    if (end > UINT64_MAX - layout.header_bytes) TooLarge();
+    for (std::uint64_t& offset : layout.offsets) offset += layout.header_bytes;
+    layout.file_bytes = layout.header_bytes + end;
     return layout;
+  }
+
+  // Writes the header that Make has measured, some of it at a time: that of a checkpoint of many
+  // tensors is long.
+  void WriteHeader(const Layout& layout, OutputFile& file) const {
+    constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+    const std::uint64_t length = layout.header_bytes - kLengthBytes;
+    std::string text;
+    for (std::size_t i = 0; i < kLengthBytes; ++i) {
+      text += static_cast<char>(length >> (8 * i) & 0xFF);
+    }
+    std::uint64_t written = 0;
+    const auto write = [&] {
+      file.Write(written, std::as_bytes(std::span(text)));
+      written += text.size();
+      text.clear();
+    };
+    ForEachPiece(layout, [&](const std::string& piece) {
+      text += piece;
+      if (text.size() >= kAtOnce) write();
+    });
+    write();
   }
 
  private:
@@ -192,9 +209,36 @@ class LayoutMaker {
     return text + ']';
   }
 
-  void AppendMetadata(const std::vector<std::uint32_t>& order, Layout& layout) const {
+  // The header's JSON and its padding, one entry at a time.
+  template <class Take> void ForEachPiece(const Layout& layout, Take take) const {
+    std::uint64_t bytes = kLengthBytes;
+    std::string piece = "{";
+    const auto give = [&] {
+      bytes += piece.size();
+      take(piece);
+      piece.clear();
+    };
+    const std::string metadata = Metadata(layout);
+    piece += metadata;
+    give();
+    bool is_first = metadata.empty();
+    std::uint64_t begin = 0;
+    for (const std::uint32_t i : layout.order) {
+      if (!is_first) piece += ',';
+      is_first = false;
+      piece += Entry(i, begin);
+      give();
+      begin += stored_[i].bytes;
+    }
+    piece = "}";
+    piece.append((kAlignment - (bytes + 1) % kAlignment) % kAlignment, ' ');
+    give();
+  }
+
+  // The member __metadata__; empty where there is none.
+  std::string Metadata(const Layout& layout) const {
     std::string packed;
-    for (const std::uint32_t i : order) {
+    for (const std::uint32_t i : layout.order) {
       if (!stored_[i].packed) continue;
       const TensorInfo& info = contents_.tensors[i];
       packed += packed.empty() ? '{' : ',';
@@ -202,7 +246,6 @@ class LayoutMaker {
                 std::string(FindType(info.type)->onnx_name) + R"(","shape":)" +
                 JsonShape(info.shape) + '}';
     }
-    layout.any_packed = !packed.empty();
     std::string entries;
     const auto append = [&](const std::string& key, const std::string& value) {
       entries += JsonString(key) + ':' + JsonString(value) + ',';
@@ -212,22 +255,22 @@ class LayoutMaker {
       if (key != kPackedTypesKey) append(key, value);
     }
     if (layout.any_packed) append(std::string(kPackedTypesKey), packed + '}');
-    if (entries.empty()) return;
+    if (entries.empty()) return {};
     entries.back() = '}';
-    layout.header += R"("__metadata__":{)" + entries + ',';
+    return R"("__metadata__":{)" + entries;
   }
 
-  void AppendEntry(std::uint32_t i, std::uint64_t begin, std::string& header) const {
+  std::string Entry(std::uint32_t i, std::uint64_t begin) const {
     const TensorInfo& info = contents_.tensors[i];
     const Stored& stored = stored_[i];
     const bool is_known = stored.rank < std::size(kSafetensorsDtypes);
-    header += JsonString(info.name) + R"(:{"dtype":)" +
-              (is_known ? '"' + std::string(kSafetensorsDtypes[stored.rank].name) + '"'
-                        : JsonString(info.dtype)) +
-              R"(,"shape":)" +
-              (stored.packed ? '[' + std::to_string(stored.bytes) + ']' : JsonShape(info.shape)) +
-              R"(,"data_offsets":[)" + std::to_string(begin) + ',' +
-              std::to_string(begin + stored.bytes) + "]},";
+    return JsonString(info.name) + R"(:{"dtype":)" +
+           (is_known ? '"' + std::string(kSafetensorsDtypes[stored.rank].name) + '"'
+                     : JsonString(info.dtype)) +
+           R"(,"shape":)" +
+           (stored.packed ? '[' + std::to_string(stored.bytes) + ']' : JsonShape(info.shape)) +
+           R"(,"data_offsets":[)" + std::to_string(begin) + ',' +
+           std::to_string(begin + stored.bytes) + "]}";
   }
 
   const std::string& path_;
@@ -238,12 +281,13 @@ class LayoutMaker {
 
 class SafetensorsWriter final : public TensorWriter {
  public:
-  SafetensorsWriter(const std::string& path, Layout layout, const CreateOptions& options)
+  SafetensorsWriter(const std::string& path, const LayoutMaker& maker, Layout layout,
+                    const CreateOptions& options)
       : file_(path, layout.file_bytes, options),
-        offsets_(std::move(layout.offsets)),
         file_bytes_(layout.file_bytes),
         any_packed_(layout.any_packed) {
-    file_.Write(0, std::as_bytes(std::span(layout.header)));
+    maker.WriteHeader(layout, file_);
+    offsets_ = std::move(layout.offsets);
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
@@ -286,9 +330,10 @@ std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
                                                 const CreateOptions& options) {
-  Layout layout = LayoutMaker(path, contents).Make();
-  contents = {};  // a checkpoint may have many tensors: of the list only the offsets stay
-  return std::make_unique<SafetensorsWriter>(path, std::move(layout), options);
+  LayoutMaker maker(path, contents);
+  Layout layout = maker.Make();
+  // A checkpoint may have many tensors: of the list only the offsets stay.
+  return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout), options);
 }
 
 std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
