@@ -162,6 +162,11 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace tensorcast::tool
 
+// The start of the libraries asks for memory too: this comes before it.
+using Start = void (*)();
+[[gnu::section(".preinit_array"), gnu::used]] const Start before_the_libraries =
+    &tensorcast::tool::ExitWhereMemoryEnds;
+
 int main(int argc, char** argv) {
   tensorcast::tool::HoldStandardStreams();
   tensorcast::tool::IgnoreSignalsOfWriting();

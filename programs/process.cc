@@ -5,13 +5,18 @@
 #include "process.h"
 
 #include <csignal>
+#include <exception>
+#include <new>
 #include <string_view>
+#include <typeinfo>
 
+#include <cxxabi.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "commands.h"
+#include "io/tensor_file.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -19,15 +24,20 @@ namespace {
 std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch such");
 
-// In a signal handler, which may do no more than this.
-[[noreturn]] void Exit(std::string_view last_words) {
+std::terminate_handler otherwise = nullptr;  // for a fault of the program: it names the exception
+
+// Also in a signal handler, which may do no more than this.
+[[noreturn]] void Exit(std::string_view last_words, int code) {
   static_cast<void>(!write(STDERR_FILENO, last_words.data(), last_words.size()));
-  _exit(kExitInterrupted);
+  _exit(code);
 }
 
-void ExitWithNothing(int) { Exit("tensorcast: interrupted; nothing was written\n"); }
+void ExitWithNothing(int) {
+  Exit("tensorcast: interrupted; nothing was written\n", kExitInterrupted);
+}
 void ExitWithOutput(int) {
-  Exit("tensorcast: interrupted; the output is written, its report is cut short\n");
+  Exit("tensorcast: interrupted; the output is written, its report is cut short\n",
+       kExitInterrupted);
 }
 
 void SetInterruptHandler(void (*handler)(int), int flags) {
@@ -56,6 +66,15 @@ void HoldStandardStreams() {
 void IgnoreSignalsOfWriting() {
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);
+}
+
+void ExitWhereMemoryEnds() {
+  otherwise = std::set_terminate([] {
+    // Without an exception: there was no memory for it.
+    const std::type_info* const type = abi::__cxa_current_exception_type();
+    if (type != nullptr && *type != typeid(std::bad_alloc)) otherwise();
+    Exit("tensorcast: out of memory\n", static_cast<int>(io::ErrorKind::kSystem));
+  });
 }
 
 void ExitOnInterrupts(Leaves leaves) {

@@ -17,6 +17,11 @@ void HoldStandardStreams();
 // errors like any other: by default they kill the process.
 void IgnoreSignalsOfWriting();
 
+// The last resort: where nobody catches that memory is refused, or there is none even for the
+// exception that says so, the process says it and ends with the exit code of the system's errors,
+// not by a signal. Calls nothing that needs a library to have been started.
+void ExitWhereMemoryEnds();
+
 // What SIGINT, SIGTERM and SIGHUP do, but for one that is ignored (nohup):
 // they end the process at once, which says in one line what it leaves (exit code 130). This is for
 // all that is done while no output is unfinished.

@@ -166,8 +166,8 @@ class TENSORCAST_API Executor {
                            void* context) = 0;
 };
 
-// An executor over oneTBB with at most `threads` threads (0: all cores); nullptr where the library
-// was built without oneTBB.
+// An executor over oneTBB with at most `threads` threads (0: all cores), fewer where the system
+// gives no more; nullptr where the library was built without oneTBB.
 TENSORCAST_API std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads = 0);
 
 // --------------------------------------------------------------------------------- loss
