@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "fail_limits.h"
+
 namespace tensorcast::tool {
 namespace {
 
@@ -14,6 +16,7 @@ namespace {
 ValueKind KindOf(std::string_view value) {
   if (value.empty()) return ValueKind::kNone;
   if (value.find('|') != std::string_view::npos) return ValueKind::kWord;
+  if (value == "KIND=LIMIT") return ValueKind::kLimit;
   if (value == "T") return ValueKind::kType;
   if (value == "IN" || value == "OUT" || value == "FILE") return ValueKind::kFile;
   if (value == "PATH" || value == "DIR") return ValueKind::kPath;
@@ -51,6 +54,9 @@ OptionEntry DescribeOption(const CLI::Option& option) {
   }
   entry.kind = KindOf(entry.value);
   if (entry.kind == ValueKind::kWord) entry.words = SplitWords(entry.value);
+  if (entry.kind == ValueKind::kLimit) {
+    for (const std::string& kind : LimitKinds()) entry.words.push_back(kind + "=");
+  }
   entry.help = option.get_description();
   entry.is_required = option.get_required();
   entry.is_repeatable = option.get_expected_max() > 1;

@@ -17,6 +17,7 @@ enum class ValueKind {
   kNone,   // a flag
   kOther,  // nothing that could be listed
   kWord,   // one of `words`
+  kLimit,  // one of `words`, each with its =, and a number behind it
   kType,   // a name of an element type
   kFile,   // a tensor file
   kPath,   // any other file, or a directory

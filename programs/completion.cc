@@ -45,6 +45,9 @@ std::string BashStatement(const OptionEntry& option) {
   switch (option.kind) {
     case ValueKind::kWord:
       return fmt::format("_tensorcast_words '{}'{}; return", Joined(option.words, " "), list);
+    case ValueKind::kLimit:  // a number follows at once
+      return fmt::format("_tensorcast_words '{}'; compopt -o nospace 2> /dev/null; return",
+                         Joined(option.words, " "));
     case ValueKind::kType: return fmt::format("_tensorcast_words \"$types\"{}; return", list);
     case ValueKind::kFile: return "_tensorcast_files; return";
     case ValueKind::kPath: return "_tensorcast_paths; return";
@@ -111,6 +114,8 @@ std::string ZshAction(const OptionEntry& option) {
       return option.is_comma_list
                  ? fmt::format(":{}:_sequence compadd - {}", what, Joined(option.words, " "))
                  : fmt::format(":{}:({})", what, Joined(option.words, " "));
+    case ValueKind::kLimit:
+      return fmt::format(":{}:compadd -S \"\" - {}", what, Joined(option.words, " "));
     case ValueKind::kType: return fmt::format(":{}:_tensorcast_types", what);
     case ValueKind::kFile: return fmt::format(":{}:_tensorcast_files", what);
     case ValueKind::kPath: return fmt::format(":{}:_files", what);

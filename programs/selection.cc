@@ -4,6 +4,7 @@
 #include "selection.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "type_argument.h"
@@ -148,14 +149,13 @@ std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
 std::vector<std::string> ShadowedRules(const std::vector<TensorInfo>& tensors,
                                        const std::vector<io::Companion>& companions,
                                        const SelectionRequest& request) {
-  const std::vector<Candidate> candidates = Candidates(tensors, companions);
+  std::set<const Rule*> takers;
+  for (const Candidate& candidate : Candidates(tensors, companions)) {
+    takers.insert(FirstRule(request, candidate));
+  }
   std::vector<std::string> shadowed;
   for (const Rule& rule : request.rules) {
-    if (std::none_of(candidates.begin(), candidates.end(), [&](const Candidate& candidate) {
-          return FirstRule(request, candidate) == &rule;
-        })) {
-      shadowed.push_back(RuleText(rule));
-    }
+    if (!takers.contains(&rule)) shadowed.push_back(RuleText(rule));
   }
   return shadowed;
 }
