@@ -80,7 +80,7 @@ void Store(const std::string& bytes, DataType to) {
   try {
     const io::OnnxTensorReader model(std::make_unique<MemorySource>(bytes));
     io::FileContents contents = model.contents();
-    if (!model.external_paths().empty()) return;
+    if (!model.external_files().empty()) return;
     const bool any = Choose(model, to, contents);
     const onnx::StorageLayout layout = onnx::LayOutStorage(model, contents, "x.data", true);
     if (layout.model_bytes > kMostBytes) return;

@@ -327,7 +327,8 @@ int Convert(const ConvertFlags& flags) {
   std::unique_ptr<io::TensorWriter> writer;
   std::vector<io::TensorJob> jobs;  // those that the writer wants
   if (plan.model != nullptr) {
-    auto model = onnx::CreateStorageModel(flags.output, *plan.model, plan.output, create);
+    auto model = onnx::CreateStorageModel(flags.output, *plan.model, plan.output, create,
+                                          options.interrupted);
     for (const io::TensorJob& job : plan.jobs) {
       if (model->Wants(job.output)) jobs.push_back(job);
     }
@@ -335,11 +336,15 @@ int Convert(const ConvertFlags& flags) {
   } else {
     writer = io::CreateTensorFile(flags.output, std::move(plan.output), create);
   }
-  if (!flags.cast.quiet) {
-    for (const std::string& note : writer->notes()) {
-      SayNote(note);
+  std::size_t notes_said = 0;
+  const auto say_notes = [&] {
+    if (flags.cast.quiet) return;
+    const std::vector<std::string> notes = writer->notes();
+    for (; notes_said < notes.size(); ++notes_said) {
+      SayNote(notes[notes_said]);
     }
-  }
+  };
+  say_notes();
   ConversionSummary summary = Summarise(*reader, flags, plan, options.cast);
   if (plan.model == nullptr) jobs = std::move(plan.jobs);
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
@@ -350,6 +355,7 @@ int Convert(const ConvertFlags& flags) {
   writer->Commit();
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
+  say_notes();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

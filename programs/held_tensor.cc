@@ -84,6 +84,7 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
       for (std::uint64_t i = 0; i < texts.size(); ++i) held.strings.Append(texts[i]);
       first += texts.size();
     }
+    reader.CheckUnchanged();
     return held;
   }
   held.bytes = info.bytes;
@@ -94,6 +95,7 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
                 all.subspan(static_cast<std::size_t>(done),
                             static_cast<std::size_t>(std::min(kPiece, held.bytes - done))));
   }
+  reader.CheckUnchanged();
   return held;
 }
 

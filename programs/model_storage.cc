@@ -40,7 +40,7 @@ void LeaveUnstorable(const io::OnnxTensorReader& model, std::vector<Decision>& d
 std::vector<std::string> InputFiles(const io::TensorReader& reader, const std::string& path) {
   std::vector<std::string> paths{path};
   if (const auto* const model = dynamic_cast<const io::OnnxTensorReader*>(&reader)) {
-    for (std::string& data : model->external_paths()) paths.push_back(std::move(data));
+    for (const auto& [location, file] : model->external_files()) paths.push_back(file->path());
   }
   return paths;
 }

@@ -58,10 +58,13 @@ typedef struct tensorcast_model_options {
   uint32_t struct_size;
   int32_t contradictions;
   int32_t target; /* TENSORCAST_TARGET_BEST, or one that must be used */
+  /* 1: read external data from a file that has hard links too, which may be a file from elsewhere;
+   * 0 refuses it. */
+  int32_t allow_hard_links;
 } tensorcast_model_options;
 
 #define TENSORCAST_MODEL_OPTIONS_INIT \
-  { sizeof(tensorcast_model_options), 0, 0 }
+  { sizeof(tensorcast_model_options), 0, 0, 0 }
 
 /* Loads a model and its external data. Codes: TENSORCAST_FILE_ERROR, TENSORCAST_BAD_FILE,
  * TENSORCAST_UNSUPPORTED_FILE (a node other than Cast, CastLike, Identity, Constant and the model's
@@ -182,6 +185,8 @@ typedef struct tensorcast_storage_options {
   void* context;                    /* handed to both */
   const tensorcast_options* cast;   /* null: the defaults */
   tensorcast_executor* executor;    /* null: the calling thread alone */
+  int32_t allow_hard_links;         /* as in tensorcast_model_options */
+  int32_t reserved;                 /* 0 */
 } tensorcast_storage_options;
 
 /* Writes a model in which the chosen tensors are stored in another type and one Cast each brings

@@ -36,6 +36,9 @@ enum class Contradictions : std::int32_t { kText = 0, kTests = 1 };
 struct LoadOptions {
   Contradictions contradictions = Contradictions::kText;
   Target target = Target::kBest;
+  // External data is read from regular files below the model's directory. One with hard links may
+  // be a file from elsewhere, and is refused, as onnx does (CVE-2026-34446), unless this allows it.
+  bool allow_hard_links = false;
 };
 
 // A tensor in memory, not owned.
@@ -138,6 +141,7 @@ struct StorageOptions {
   bool overwrite = false;        // replace an existing output
   Executor* executor = nullptr;  // none: the calling thread alone
   const std::atomic<bool>* interrupted = nullptr;
+  bool allow_hard_links = false;  // as in LoadOptions
 };
 
 // What became of one tensor.

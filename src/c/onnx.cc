@@ -70,11 +70,16 @@ std::int32_t WithError(char* error, std::uint64_t error_bytes, const Body& body)
 
 StatusCode ReadLoadOptions(const tensorcast_model_options* given, onnx::LoadOptions* options) {
   tensorcast_model_options current = {};
-  const StatusCode code =
-      ReadStruct(given,
-                 {offsetof(tensorcast_model_options, contradictions),
-                  offsetof(tensorcast_model_options, target), sizeof(tensorcast_model_options)},
-                 &current);
+  const StatusCode code = ReadStruct(
+      given,
+      {offsetof(tensorcast_model_options, contradictions),
+       offsetof(tensorcast_model_options, target),
+       offsetof(tensorcast_model_options, allow_hard_links), sizeof(tensorcast_model_options)},
+      &current);
+  if (current.allow_hard_links != 0 && current.allow_hard_links != 1) {
+    return StatusCode::kInvalidOption;
+  }
+  options->allow_hard_links = current.allow_hard_links == 1;
   options->contradictions = static_cast<onnx::Contradictions>(current.contradictions);
   options->target = static_cast<Target>(current.target);
   return code;
@@ -222,13 +227,19 @@ StatusCode ReadStorageOptions(const tensorcast_storage_options* given,
       {offsetof(tensorcast_storage_options, overwrite),
        offsetof(tensorcast_storage_options, choose), offsetof(tensorcast_storage_options, report),
        offsetof(tensorcast_storage_options, context), offsetof(tensorcast_storage_options, cast),
-       offsetof(tensorcast_storage_options, executor), sizeof(tensorcast_storage_options)},
+       offsetof(tensorcast_storage_options, executor),
+       offsetof(tensorcast_storage_options, allow_hard_links), sizeof(tensorcast_storage_options)},
       &current);
   if (code == StatusCode::kOk) code = ReadOptions(current.cast, &options->cast);
   if (code != StatusCode::kOk) return code;
   if (current.choose == nullptr) return StatusCode::kNullPointer;
   if (current.overwrite != 0 && current.overwrite != 1) return StatusCode::kInvalidOption;
+  if (current.allow_hard_links != 0 && current.allow_hard_links != 1) {
+    return StatusCode::kInvalidOption;
+  }
+  if (current.reserved != 0) return StatusCode::kInvalidOption;
   options->overwrite = current.overwrite == 1;
+  options->allow_hard_links = current.allow_hard_links == 1;
   options->executor = ExecutorOf(current.executor);
   *callbacks = {current.choose, current.report, current.context};
   return StatusCode::kOk;

@@ -22,6 +22,9 @@ class ByteSource {
   // Fills `out` from `offset`; offset + out.size() <= size(). Safe to call from several threads.
   // Throws Error.
   virtual void Read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Throws Error where the bytes may have been rewritten since the source was opened: then those
+  // read before and those read after belong to different contents.
+  virtual void CheckUnchanged() const {}
 };
 
 }  // namespace tensorcast::io

@@ -87,6 +87,7 @@ class Run {
       RunBatch();
     }
     for (const std::size_t i : texts) RunTexts(requests_[i]);
+    reader_.CheckUnchanged();
     for (const std::unique_ptr<LossMeter>& total : totals_) {
       result_.totals.push_back(total->Report());
     }

@@ -23,6 +23,9 @@ std::string PathText(std::string_view path);
 // A Python string literal.
 std::string PythonString(std::string_view text);
 
+// How the refusal of external data with hard links ends: a program that can allow them says how.
+inline constexpr std::string_view kHardLinkRemedy = "copy it, or allow hard links";
+
 // "1 byte", "2 bytes".
 std::string CountText(std::uint64_t n, std::string_view what);
 

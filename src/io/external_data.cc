@@ -35,21 +35,35 @@ std::uint64_t Number(const ByteSource& source, const TensorProtoMessage& message
   return value;
 }
 
-// Opened anew for each reading.
+// Opened anew for each reading, and looked at before and after: what is read is of one content.
 class SeldomReadFile final : public ByteSource {
  public:
-  SeldomReadFile(const std::string& path, std::string owner)
-      : path_(path), owner_(std::move(owner)), size_(InputFile(path, owner_).size()) {}
+  SeldomReadFile(const std::string& path, std::string owner, bool allow_hard_links)
+      : path_(path), owner_(std::move(owner)), allow_hard_links_(allow_hard_links) {
+    const InputFile file = Open();
+    size_ = file.size();
+    written_at_ = file.written_at();
+  }
   const std::string& path() const override { return path_; }
   std::uint64_t size() const override { return size_; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    InputFile(path_, owner_).Read(offset, out);
+    const InputFile file = Open();
+    if (file.size() != size_ || file.written_at() != written_at_) {
+      throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do " +
+                                          "not change a file that is being read");
+    }
+    file.Read(offset, out);
+    file.CheckUnchanged();
   }
 
  private:
+  InputFile Open() const { return InputFile(path_, owner_, allow_hard_links_); }
+
   std::string path_;
   std::string owner_;
-  std::uint64_t size_;
+  bool allow_hard_links_;
+  std::uint64_t size_ = 0;
+  std::int64_t written_at_ = 0;
 };
 
 // What is wrong with a location before any file is looked at; empty where nothing is.
@@ -110,7 +124,8 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
   return data;
 }
 
-ExternalFiles::ExternalFiles(std::string model_path) : model_path_(std::move(model_path)) {}
+ExternalFiles::ExternalFiles(std::string model_path, bool allow_hard_links)
+    : model_path_(std::move(model_path)), allow_hard_links_(allow_hard_links) {}
 
 const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::string& location) {
   if (const auto found = files_.find(location); found != files_.end()) return *found->second;
@@ -126,21 +141,14 @@ const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::stri
   std::unique_ptr<ByteSource> file;
   try {
     if (files_.size() < kMostOpenFiles) {
-      file = std::make_unique<InputFile>(path, model_path_);
+      file = std::make_unique<InputFile>(path, model_path_, allow_hard_links_);
     } else {
-      file = std::make_unique<SeldomReadFile>(path, model_path_);
+      file = std::make_unique<SeldomReadFile>(path, model_path_, allow_hard_links_);
     }
   } catch (const Error& error) {
     throw Error(error.kind(), where + error.what());
   }
   return *files_.emplace(location, std::move(file)).first->second;
-}
-
-std::vector<std::string> ExternalFiles::Paths() const {
-  std::vector<std::string> paths;
-  paths.reserve(files_.size());
-  for (const auto& [location, file] : files_) paths.push_back(file->path());
-  return paths;
 }
 
 std::uint64_t ExternalFiles::bytes() const {

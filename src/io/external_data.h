@@ -33,21 +33,23 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
 class ExternalFiles {
  public:
   // `model_path` is the model's, as the user gave it.
-  explicit ExternalFiles(std::string model_path);
+  ExternalFiles(std::string model_path, bool allow_hard_links);
 
   // The file at `location`. Throws Error: kContents where the location is empty, absolute, has a
   // ".." or leads out of the model's directory and of the directory of the model's own resolved
-  // path, or to a device or FIFO, which is not opened; kSystem where it is missing or cannot be
+  // path, to a device or FIFO, which is not opened, or to a file with hard links where these are
+  // not allowed; kSystem where it is missing or cannot be
   // read.
   const ByteSource& Open(const std::string& tensor, const std::string& location);
 
-  // The paths of the files opened so far: what an output must not be.
-  std::vector<std::string> Paths() const;
+  // The files opened so far, by location.
+  const std::map<std::string, std::unique_ptr<ByteSource>>& files() const { return files_; }
   // The size of them all.
   std::uint64_t bytes() const;
 
  private:
   std::string model_path_;
+  bool allow_hard_links_;
   std::map<std::string, std::unique_ptr<ByteSource>> files_;  // by location
 };
 

@@ -89,14 +89,6 @@ const Format& OutputFormat(const std::string& path) {
 
 }  // namespace
 
-bool HasEnding(std::string_view path, std::string_view ending) {
-  if (path.size() < ending.size()) return false;
-  path.remove_prefix(path.size() - ending.size());
-  return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
-    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-  });
-}
-
 std::vector<std::string_view> FormatEndings() {
   std::vector<std::string_view> endings;
   for (const Format& format : kFormats) endings.push_back(format.ending);

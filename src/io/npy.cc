@@ -55,6 +55,8 @@ class NpyReader final : public TensorReader {
     return {PathText(source_->path()) + ": " + array_.note()};
   }
 
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
+
  private:
   std::unique_ptr<ByteSource> source_;
   NpyArray array_;
@@ -88,7 +90,6 @@ class NpyWriter final : public TensorWriter {
     CheckIndex(tensor);
     layout_.WriteStrings(first, texts, sink_);
   }
-  void Commit() override { file_.Commit(); }
   std::uint64_t file_bytes() const override { return layout_.bytes(); }
   std::string reading_hint() const override {
     const std::string_view name = MlDtypesName(layout_.info().type);
@@ -105,6 +106,9 @@ class NpyWriter final : public TensorWriter {
   }
 
  private:
+  void DoSync() override { file_.Sync(); }
+  void DoCommit() override { file_.Commit(); }
+
   OutputFile file_;
   const NpyLayout layout_;
   const NpySink sink_ = [this](std::uint64_t offset, std::span<const std::byte> data) {

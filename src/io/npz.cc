@@ -240,6 +240,7 @@ class NpzReader final : public TensorReader {
     return piece;
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
   std::vector<std::string> notes() const override {
     // One for each reading of a dtype: an archive may have many members.
     std::vector<std::string> notes;

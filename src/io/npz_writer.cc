@@ -291,19 +291,6 @@ class NpzWriter final : public TensorWriter {
         first, texts,
         [&](std::uint64_t at, std::span<const std::byte> bytes) { Put(tensor, at, bytes); });
   }
-  void Commit() override {
-    std::string directory;
-    for (std::size_t i = 0; i < layout_.members.size(); ++i) {
-      const Member& member = layout_.members[i];
-      const std::uint32_t crc = crcs_[i].Of(member.layout.bytes());
-      const std::string header = LocalHeader(member, crc);
-      file_.Write(member.header_begin, std::as_bytes(std::span(header)));
-      directory += DirectoryEntry(member, crc);
-    }
-    directory += EndRecords(layout_.members.size(), layout_.directory_begin, directory.size());
-    file_.Write(layout_.directory_begin, std::as_bytes(std::span(directory)));
-    file_.Commit();
-  }
   std::uint64_t file_bytes() const override { return layout_.file_bytes; }
   // One example for each of ml_dtypes' types.
   std::string reading_hint() const override {
@@ -328,6 +315,20 @@ class NpzWriter final : public TensorWriter {
   }
 
  private:
+  void DoSync() override {
+    std::string directory;
+    for (std::size_t i = 0; i < layout_.members.size(); ++i) {
+      const Member& member = layout_.members[i];
+      const std::uint32_t crc = crcs_[i].Of(member.layout.bytes());
+      const std::string header = LocalHeader(member, crc);
+      file_.Write(member.header_begin, std::as_bytes(std::span(header)));
+      directory += DirectoryEntry(member, crc);
+    }
+    directory += EndRecords(layout_.members.size(), layout_.directory_begin, directory.size());
+    file_.Write(layout_.directory_begin, std::as_bytes(std::span(directory)));
+    file_.Sync();
+  }
+  void DoCommit() override { file_.Commit(); }
   void Put(std::size_t i, std::uint64_t offset, std::span<const std::byte> bytes) {
     file_.Write(layout_.members[i].data_begin + offset, bytes);
     crcs_[i].Add(offset, bytes);

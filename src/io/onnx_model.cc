@@ -48,6 +48,7 @@ constexpr std::uint64_t kNodeBytes = 128;
 constexpr std::uint64_t kAttributeBytes = 64;
 constexpr std::uint64_t kTensorBytes = 768;  // with what its reader keeps of it
 constexpr std::uint64_t kValueBytes = 64;
+constexpr std::uint32_t kLastKindOfType = 9;  // of the fields of a TypeProto
 
 class ModelReader {
  public:
@@ -239,7 +240,8 @@ class ModelReader {
     OnnxAttribute attribute;
     attribute.field = field;
     std::vector<WireField> graphs;
-    bool has_f = false, has_i = false, has_s = false, is_declared = false;
+    bool has_f = false, has_i = false, has_s = false, has_t = false, has_g = false;
+    bool is_declared = false;
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       switch (part.number) {
@@ -258,9 +260,17 @@ class ModelReader {
           attribute.s = part;
           has_s = true;
           break;
+        // Of these two there is one: protobuf would put the contents of several together.
         case 5:
-        case 10: attribute.tensors.push_back(ReadTensor(part, "tensor")); break;
+          if (std::exchange(has_t, true)) Fail(part, "tensor", "stands twice in its attribute");
+          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          break;
         case 6:
+          if (std::exchange(has_g, true)) Fail(part, "graph", "stands twice in its attribute");
+          Expect(part, WireType::kBytes, "graph");
+          graphs.push_back(part);
+          break;
+        case 10: attribute.tensors.push_back(ReadTensor(part, "tensor")); break;
         case 11:
           Expect(part, WireType::kBytes, "graph");
           graphs.push_back(part);
@@ -346,23 +356,36 @@ class ModelReader {
       Expect(part, WireType::kBytes, "type");
       value.has_type = true;
       WireReader types(windowed_, part.begin, part.end);
+      // A message that stands in several fields is one, put together of their contents; of the
+      // kinds of type the last counts, and is put together only of what follows another kind.
       for (WireField type; types.Next(&type);) {
-        if (type.number != 1) continue;
-        Expect(type, WireType::kBytes, "tensor_type");
-        value.is_tensor = true;
-        value.parents = {part, type};
-        ReadTensorType(type, value);
+        constexpr std::uint32_t kTensor = 1, kDenotation = 6;
+        if (type.number == kDenotation || type.number > kLastKindOfType) continue;
+        if (type.number == kTensor) {
+          Expect(type, WireType::kBytes, "tensor_type");
+          value.is_tensor = true;
+          ReadTensorType({part, type}, value);
+        } else {
+          value.is_tensor = false;
+          value.elem_type = 0;
+          value.elem_type_field = {};
+          value.parents.clear();
+          value.has_shape = false;
+          value.shape.clear();
+        }
       }
     }
     return value;
   }
 
-  void ReadTensorType(const WireField& field, OnnxValue& value) {
-    WireReader fields(windowed_, field.begin, field.end);
+  // `path`: the fields of the type and of its tensor_type.
+  void ReadTensorType(const std::vector<WireField>& path, OnnxValue& value) {
+    WireReader fields(windowed_, path.back().begin, path.back().end);
     for (WireField part; fields.Next(&part);) {
       if (part.number == 1) {
         value.elem_type = static_cast<std::uint64_t>(Int(part, "elem_type"));
         value.elem_type_field = part;
+        value.parents = path;
       }
       if (part.number != 2) continue;
       Expect(part, WireType::kBytes, "shape");

@@ -81,8 +81,8 @@ struct OnnxValue {
   bool is_tensor = false;       // it is a tensor_type
   std::uint64_t elem_type = 0;  // TensorProto.DataType; 0 where the model does not say
   WireField elem_type_field;    // where that stands (number 0: nowhere)
-  std::vector<WireField>
-      parents;  // type and tensor_type, outermost first: what a change makes longer
+  // The type and the tensor_type around it, outermost first: what a change of it makes longer.
+  std::vector<WireField> parents;
   bool has_shape = false;
   // Of each dimension its size, or nothing where it is symbolic or not said.
   std::vector<std::optional<std::uint64_t>> shape;

@@ -115,10 +115,10 @@ const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
   return scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports;
 }
 
-OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source)
+OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allow_hard_links)
     : source_(std::move(source)),
       model_(ReadOnnxModel(*source_)),
-      files_(source_->path()),
+      files_(source_->path(), allow_hard_links),
       places_(PlacesIn(model_)) {
   contents_.metadata = model_.metadata;
   contents_.tensors.reserve(places_.size());
@@ -197,6 +197,11 @@ StringPiece OnnxTensorReader::ReadStrings(std::size_t tensor, std::uint64_t firs
   return values_.at(tensor)->inside.value().ReadStrings(first, n);
 }
 
+void OnnxTensorReader::CheckUnchanged() const {
+  source_->CheckUnchanged();
+  for (const auto& [location, file] : external_files()) file->CheckUnchanged();
+}
+
 std::vector<std::string> OnnxTensorReader::notes() const {
   std::vector<std::string> notes;
   std::uint64_t sparse = 0;
@@ -220,7 +225,7 @@ std::unique_ptr<TensorReader> OpenOnnxModel(std::unique_ptr<ByteSource> source,
                                            ": is an ONNX model, which names its types; " +
                                            "--assume-type is for .npy files that do not");
   }
-  return std::make_unique<OnnxTensorReader>(std::move(source));
+  return std::make_unique<OnnxTensorReader>(std::move(source), options.allow_hard_links);
 }
 
 }  // namespace tensorcast::io

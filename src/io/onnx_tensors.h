@@ -46,13 +46,14 @@ const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
 // twice gets "#2", "#3" ... behind it.
 class OnnxTensorReader final : public TensorReader {
  public:
-  explicit OnnxTensorReader(std::unique_ptr<ByteSource> source);
+  explicit OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allow_hard_links = false);
   ~OnnxTensorReader() override;
 
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
   StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override;
   std::uint64_t file_bytes() const override { return source_->size() + files_.bytes(); }
+  void CheckUnchanged() const override;
   std::vector<std::string> notes() const override;
 
   const ByteSource& source() const { return *source_; }
@@ -61,8 +62,10 @@ class OnnxTensorReader final : public TensorReader {
   const OnnxTensorPlace& place(std::size_t tensor) const { return places_.at(tensor); }
   const OnnxTensor& tensor(std::size_t tensor) const;
   bool is_external(std::size_t tensor) const { return tensor_of(tensor).is_external; }
-  // The external data files, as paths.
-  std::vector<std::string> external_paths() const { return files_.Paths(); }
+  // The external data files, by location.
+  const std::map<std::string, std::unique_ptr<ByteSource>>& external_files() const {
+    return files_.files();
+  }
 
  private:
   struct Values;

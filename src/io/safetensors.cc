@@ -43,6 +43,7 @@ class SafetensorsReader final : public TensorReader {
     source_->Read(header_.offsets.at(tensor) + offset, out);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
 
  private:
   std::unique_ptr<ByteSource> source_;
@@ -293,7 +294,6 @@ class SafetensorsWriter final : public TensorWriter {
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     file_.Write(offsets_.at(tensor) + offset, data);
   }
-  void Commit() override { file_.Commit(); }
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override { return file_.notes(); }
   std::string reading_hint() const override {
@@ -304,6 +304,9 @@ class SafetensorsWriter final : public TensorWriter {
   }
 
  private:
+  void DoSync() override { file_.Sync(); }
+  void DoCommit() override { file_.Commit(); }
+
   OutputFile file_;
   std::vector<std::uint64_t> offsets_;
   std::uint64_t file_bytes_;

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
@@ -20,7 +21,7 @@
 #include <random>
 #include <string_view>
 #include <system_error>
-#include <tuple>
+#include <thread>
 #include <utility>
 
 #include "io/error_text.h"
@@ -125,6 +126,10 @@ bool IsBelow(std::string_view path, std::string_view directory) {
   if (directory == "/") return true;
   return path.size() > directory.size() && path.starts_with(directory) &&
          path[directory.size()] == '/';
+}
+
+std::int64_t WrittenAt(const struct stat& status) {
+  return std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
 }
 
 bool SameFile(const struct stat& a, const struct stat& b) {
@@ -235,15 +240,6 @@ bool StillNamed(const std::string& path, int descriptor) {
          SameFile(by_name, open);
 }
 
-void SyncDirectory(const std::string& path, const std::string& directory) {
-  const Descriptor descriptor(OpenRetrying(directory, O_RDONLY | O_DIRECTORY));
-  // A directory that may be written but not read cannot be synced, and some file systems refuse.
-  if (descriptor.get() < 0) return;
-  if (::fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
-    ThrowWrite(path, "was written, but its directory could not be synced", errno);
-  }
-}
-
 // Fills `out` from `offset` of an open file that had `size` bytes.
 void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std::uint64_t offset,
                std::span<std::byte> out) {
@@ -288,13 +284,15 @@ InputFile::InputFile(const std::string& path) : path_(path) {
                                              : "; copy its data into a file first"));
   }
   size_ = static_cast<std::uint64_t>(status.st_size);
+  written_at_ = WrittenAt(status);
   ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   descriptor_ = descriptor.Release();
 }
 
 // A descriptor of the file as it is named stands for it from the first check to the reading: what
 // the names lead to may change in between.
-InputFile::InputFile(const std::string& path, const std::string& owner) : path_(path) {
+InputFile::InputFile(const std::string& path, const std::string& owner, bool allow_hard_links)
+    : path_(path) {
   RefuseNul(path);
   const Descriptor named(OpenRetrying(path, O_PATH));
   if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
@@ -303,6 +301,11 @@ InputFile::InputFile(const std::string& path, const std::string& owner) : path_(
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": is " + std::string(KindOfFile(status.st_mode)));
+  }
+  if (status.st_nlink > 1 && !allow_hard_links) {
+    throw Error(ErrorKind::kContents,
+                PathText(path) + ": has " + CountText(status.st_nlink, "hard link") +
+                    ", so that it may be a file from elsewhere: " + std::string(kHardLinkRemedy));
   }
   const std::string link = "/proc/self/fd/" + std::to_string(named.get());
   std::string resolved(PATH_MAX, '\0');
@@ -317,6 +320,7 @@ InputFile::InputFile(const std::string& path, const std::string& owner) : path_(
   Descriptor descriptor(OpenRetrying(link, O_RDONLY | O_NONBLOCK | O_NOCTTY));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   size_ = static_cast<std::uint64_t>(status.st_size);
+  written_at_ = WrittenAt(status);
   ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   descriptor_ = descriptor.Release();
 }
@@ -327,6 +331,15 @@ InputFile::~InputFile() {
 
 void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
   ReadFully(descriptor_, path_, size_, offset, out);
+}
+
+void InputFile::CheckUnchanged() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) ThrowSystem(path_, "cannot be looked at", errno);
+  if (static_cast<std::uint64_t>(status.st_size) != size_ || WrittenAt(status) != written_at_) {
+    throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do not " +
+                                        "change a file that is being read");
+  }
 }
 
 // -------------------------------------------------------------------------------- SpoolFile
@@ -395,13 +408,14 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
   CheckRoom(path, Split(path).first, bytes);
 }
 
-OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options)
-    : path_(path), overwrite_(options.overwrite) {
+OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
+                       const std::string& owner)
+    : path_(path), directory_(Split(path).first), overwrite_(options.overwrite) {
   CheckOutput(path, bytes, options);
-  std::tie(directory_, name_) = Split(path);
-  RemoveStale();
-  CreateTemporary();
-  TakeOwnership();
+  const std::string prefix = TemporaryPrefix(Split(owner.empty() ? path : owner).second);
+  if (owner.empty()) RemoveStale(prefix);
+  CreateTemporary(prefix);
+  if (overwrite_ || !owner.empty()) TakeOwnership(owner.empty() ? path : owner);
   try {
     Reserve(bytes);
   } catch (...) {
@@ -420,10 +434,9 @@ void OutputFile::Discard() noexcept {
 
 // A temporary file is held under a lock as long as its process lives: one whose lock is free was
 // left by a process that was killed.
-void OutputFile::RemoveStale() {
+void OutputFile::RemoveStale(const std::string& prefix) {
   DIR* const entries = ::opendir(directory_.c_str());
   if (entries == nullptr) return;  // not readable: nothing can be seen, nothing is removed
-  const std::string prefix = TemporaryPrefix(name_);
   std::vector<std::string> found;
   while (const dirent* const entry = ::readdir(entries)) {
     if (IsTemporary(entry->d_name, prefix)) found.emplace_back(entry->d_name);
@@ -445,12 +458,12 @@ void OutputFile::RemoveStale() {
   }
 }
 
-void OutputFile::CreateTemporary() {
+void OutputFile::CreateTemporary(const std::string& prefix) {
   constexpr int kMostTries = 16;
   int error = EEXIST;
   for (int i = 0; i < kMostTries; ++i) {
     const std::string path =
-        directory_ + '/' + TemporaryPrefix(name_) + RandomDigits() + std::string(kTemporaryEnding);
+        directory_ + '/' + prefix + RandomDigits() + std::string(kTemporaryEnding);
     // 0666: the permissions are those that the umask leaves.
     Descriptor descriptor(OpenRetrying(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666));
     if (descriptor.get() < 0) {
@@ -474,12 +487,10 @@ void OutputFile::CreateTemporary() {
 
 // As the replaced file's, where the system lets: the owner and the group, and the permissions. What
 // cannot be kept is no error.
-void OutputFile::TakeOwnership() {
+void OutputFile::TakeOwnership(const std::string& path) {
   struct stat replaced {
   }, own{};
-  if (!overwrite_ || ::stat(path_.c_str(), &replaced) != 0 || ::fstat(descriptor_, &own) != 0) {
-    return;
-  }
+  if (::stat(path.c_str(), &replaced) != 0 || ::fstat(descriptor_, &own) != 0) return;
   mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
   if ((replaced.st_uid == own.st_uid && replaced.st_gid == own.st_gid) ||
       ::fchown(descriptor_, replaced.st_uid, replaced.st_gid) == 0 ||
@@ -531,9 +542,24 @@ void OutputFile::Truncate(std::uint64_t bytes) {
   if (result != 0) ThrowWrite(path_, "cannot be cut to " + CountText(bytes, "byte"), errno);
 }
 
+void OutputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
+  ReadFully(descriptor_, path_, offset + out.size(), offset, out);
+}
+
 void OutputFile::Commit() {
+  Sync();
+  if (!Name()) FailTaken();
+  SyncDirectory();
+}
+
+void OutputFile::Sync() {
+  if (synced_) return;
   if (mode_) ::fchmod(descriptor_, *mode_);
   if (::fsync(descriptor_) != 0) ThrowWrite(path_, "could not be synced to its disk", errno);
+  synced_ = true;
+}
+
+bool OutputFile::Name() {
   int error = 0;
   if (overwrite_) {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) error = errno;
@@ -551,16 +577,58 @@ void OutputFile::Commit() {
       error = ::lstat(path_.c_str(), &status) == 0 ? EEXIST : 0;
       if (error == 0 && ::rename(temporary_.c_str(), path_.c_str()) != 0) error = errno;
     }
-    if (error == EEXIST) {
-      throw Error(ErrorKind::kArguments,
-                  PathText(path_) + ": the output appeared while it was written; name another " +
-                      "file, or replace it with --force");
-    }
+    if (error == EEXIST) return false;
   }
   if (error != 0) ThrowWrite(path_, "the finished file could not be given its name", error);
   temporary_.clear();
-  ::close(std::exchange(descriptor_, -1));
-  SyncDirectory(path_, directory_);
+  return true;
+}
+
+bool OutputFile::NameAs(const std::string& path) {
+  path_ = path;
+  return Name();
+}
+
+void OutputFile::Unname() noexcept {
+  if (temporary_.empty() && StillNamed(path_, descriptor_)) ::unlink(path_.c_str());
+}
+
+void OutputFile::SyncDirectory() const {
+  const Descriptor descriptor(OpenRetrying(directory_, O_RDONLY | O_DIRECTORY));
+  // A directory that may be written but not read cannot be synced, and some file systems refuse.
+  if (descriptor.get() < 0) return;
+  if (::fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
+    ThrowWrite(path_, "was written, but its directory could not be synced", errno);
+  }
+}
+
+void OutputFile::FailTaken() const {
+  throw Error(ErrorKind::kArguments,
+              PathText(path_) + ": the output appeared while it was written; name another " +
+                  "file, or replace it with --force");
+}
+
+// ---------------------------------------------------------------------------- DirectoryLock
+
+DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()>& wait) {
+  constexpr std::chrono::milliseconds kBetweenTries(10);
+  constexpr int kMostTries = 3000;
+  Descriptor descriptor(OpenRetrying(Split(path).first, O_RDONLY | O_DIRECTORY));
+  if (descriptor.get() < 0) return;
+  for (int i = 0; ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return;
+    if (i == kMostTries) {
+      throw Error(ErrorKind::kSystem, PathText(path) + ": another run has held its directory for " +
+                                          "30 s; try again when that has ended");
+    }
+    wait();
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  descriptor_ = descriptor.Release();
+}
+
+DirectoryLock::~DirectoryLock() {
+  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 }  // namespace tensorcast::io

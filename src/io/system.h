@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,14 +25,17 @@ bool IsFile(const std::string& path);
 
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
+// CheckUnchanged looks at the size and at the time of the last write; a file that has lost its name
+// meanwhile is as good as before.
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
   // The same of a file that another one names: it must lie, once all symbolic links are followed,
   // at or below the directory of `owner`, or of what `owner` itself is a link to. A file that is
   // none, and one that lies elsewhere, are refused (contents) without having been opened for
-  // reading.
-  InputFile(const std::string& path, const std::string& owner);
+  // reading. So is one with other names (hard links), which may be a file from anywhere, unless
+  // they are allowed.
+  InputFile(const std::string& path, const std::string& owner, bool allow_hard_links);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile() override;
@@ -39,11 +43,16 @@ class InputFile final : public ByteSource {
   const std::string& path() const override { return path_; }
   std::uint64_t size() const override { return size_; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override;
+  void CheckUnchanged() const override;
+
+  // When the file was written last, in nanoseconds of the system's clock.
+  std::int64_t written_at() const { return written_at_; }
 
  private:
   std::string path_;
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
+  std::int64_t written_at_ = 0;
 };
 
 // Bytes that are made once, from front to end, and then read at random: in an unnamed temporary
@@ -83,10 +92,16 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 // killed process left is removed when the same output is written again. A file that replaces
 // another has its permissions, and its owner and group where the system allows it; any other has
 // those that the umask leaves.
+//
+// Outputs that belong together are all synced before the first is named, and are named in an order
+// in which each state between is whole: Sync, Name and SyncDirectory are the steps of Commit.
 class OutputFile {
  public:
-  // Checks as CheckOutput does, then creates the temporary file and reserves its room.
-  OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options);
+  // Checks as CheckOutput does, then creates the temporary file and reserves its room. `owner`: the
+  // output, in the same directory, to which the file belongs and under whose name the temporary
+  // file stands, and whose permissions it has where that is replaced; empty: `path` itself.
+  OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
+             const std::string& owner = {});
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
   ~OutputFile();
@@ -97,26 +112,56 @@ class OutputFile {
   void Write(std::uint64_t offset, std::span<const std::byte> data);
   // Gives back what was reserved beyond `bytes`: the size was the most there could be.
   void Truncate(std::uint64_t bytes);
+  // What has been written, not while Write is called.
+  void Read(std::uint64_t offset, std::span<std::byte> out) const;
+
   // Syncs the file, gives it its final name and syncs the directory. Call once.
   void Commit();
+
+  void Sync();
+  // False where the name is taken and is not to be replaced: the file stays as it was.
+  bool Name();
+  // The same under another name in the directory of path(), which becomes path().
+  bool NameAs(const std::string& path);
+  // Takes the name away again, unless the file has been replaced since. For a name that was free.
+  void Unname() noexcept;
+  // Makes the names given in the directory of path() last.
+  void SyncDirectory() const;
+  [[noreturn]] void FailTaken() const;
+
   // What was done beside writing: a stale temporary file that was removed.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void RemoveStale();
-  void CreateTemporary();
-  void TakeOwnership();
+  void RemoveStale(const std::string& prefix);
+  void CreateTemporary(const std::string& prefix);
+  void TakeOwnership(const std::string& path);
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
 
   std::string path_;
   std::string directory_;  // of path_: "." where it has none
-  std::string name_;       // its last part
   bool overwrite_ = false;
-  std::string temporary_;  // path of the temporary file; empty: there is none
-  int descriptor_ = -1;
+  bool synced_ = false;
+  std::string temporary_;       // path of the temporary file; empty: there is none
+  int descriptor_ = -1;         // stays open with the final name too
   std::optional<mode_t> mode_;  // of the file that is replaced, for the finished one
   std::vector<std::string> notes_;
+};
+
+// One run at a time gives names, and takes them away, in the directory of `path`: held while an
+// output of several files gets its names. Where the file system has no locks there is none.
+class DirectoryLock {
+ public:
+  // Waits for another run, calling `wait` every few milliseconds, which may throw. Throws Error
+  // where that takes long.
+  DirectoryLock(const std::string& path, const std::function<void()>& wait);
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock();
+
+ private:
+  int descriptor_ = -1;
 };
 
 }  // namespace tensorcast::io

@@ -1,11 +1,21 @@
-// What a format without strings says when it is asked for some.
+// What the formats share: endings of names, the steps of a commit, and what one without strings
+// says of them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tensor_file.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace tensorcast::io {
+
+bool HasEnding(std::string_view path, std::string_view ending) {
+  if (path.size() < ending.size()) return false;
+  path.remove_prefix(path.size() - ending.size());
+  return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
+    return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
+  });
+}
 
 StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {
   throw std::logic_error("this format has no tensors of strings");
@@ -13,6 +23,17 @@ StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t)
 
 void TensorWriter::WriteStrings(std::size_t, std::uint64_t, const Strings&) {
   throw std::logic_error("this format has no tensors of strings");
+}
+
+void TensorWriter::Sync() {
+  if (synced_) return;
+  DoSync();
+  synced_ = true;
+}
+
+void TensorWriter::Commit() {
+  Sync();
+  DoCommit();
 }
 
 }  // namespace tensorcast::io

@@ -117,6 +117,9 @@ class TensorReader {
   virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
   // The size of the file, with those that it names, as it was opened.
   virtual std::uint64_t file_bytes() const = 0;
+  // Throws Error where the file, or one that it names, was rewritten since it was opened. To be
+  // asked when all is read, before anything made of it gets a name.
+  virtual void CheckUnchanged() const = 0;
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -131,8 +134,11 @@ class TensorWriter {
   // Writes the next strings of a tensor of type kString, in order from 0 on, not from two threads
   // at once, and tensor by tensor. The default is for formats that have no strings.
   virtual void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts);
-  // Syncs, and gives the file its final name. Call once, after everything is written.
-  virtual void Commit() = 0;
+  // Brings everything to its disk: what is left for Commit is the name. Of outputs that belong
+  // together none gets its name before all are synced. Call after everything is written.
+  void Sync();
+  // Syncs, where that is still to do, and gives the file its final name. Call once.
+  void Commit();
   virtual std::uint64_t file_bytes() const = 0;
   // How another program reads what this format cannot say by itself, e.g. npy's
   // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
@@ -140,6 +146,12 @@ class TensorWriter {
   // Something the user should know of how the file is written ("removed .x.npy... , left by a run
   // that was killed"; "__metadata__ is not kept").
   virtual std::vector<std::string> notes() const { return {}; }
+
+ private:
+  virtual void DoSync() = 0;
+  virtual void DoCommit() = 0;
+
+  bool synced_ = false;
 };
 
 struct OpenOptions {
@@ -147,6 +159,8 @@ struct OpenOptions {
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
   // one that is held against its checksum) ends with Interrupted. Outlives the reader.
   const std::atomic<bool>* interrupted = nullptr;
+  // onnx: take data from a file that has other names (hard links) too.
+  bool allow_hard_links = false;
 };
 
 struct CreateOptions {

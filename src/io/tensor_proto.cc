@@ -68,6 +68,7 @@ class TensorProtoReader final : public TensorReader {
     return values_->ReadStrings(first, n);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
   std::vector<std::string> notes() const override {
     if (!has_doc_string_) return {};
     return {PathText(source_->path()) + ": its doc_string is not kept"};
@@ -210,18 +211,20 @@ class TensorProtoWriter final : public TensorWriter {
     file_.Write(strings_end_, std::as_bytes(std::span(fields)));
     strings_end_ += fields.size();
   }
-  void Commit() override {
+  std::uint64_t file_bytes() const override { return layout_.file_bytes; }
+  std::vector<std::string> notes() const override { return file_.notes(); }
+
+ private:
+  void DoSync() override {
     if (layout_.is_string) {
       file_.Write(strings_end_, std::as_bytes(std::span(layout_.tail)));
       layout_.file_bytes = strings_end_ + layout_.tail.size();
       file_.Truncate(layout_.file_bytes);
     }
-    file_.Commit();
+    file_.Sync();
   }
-  std::uint64_t file_bytes() const override { return layout_.file_bytes; }
-  std::vector<std::string> notes() const override { return file_.notes(); }
+  void DoCommit() override { file_.Commit(); }
 
- private:
   OutputFile file_;
   Layout layout_;
   std::uint64_t strings_end_ = 0;

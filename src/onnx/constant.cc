@@ -79,9 +79,10 @@ TensorView Constant::view() const {
   return view;
 }
 
-ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory)
+ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory,
+                               bool allow_hard_links)
     : source_(source), memory_(memory) {
-  if (memory.data() == nullptr) files_.emplace(source.path());
+  if (memory.data() == nullptr) files_.emplace(source.path(), allow_hard_links);
 }
 
 Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
@@ -108,6 +109,7 @@ Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType ty
         *files_, source_, message, StorageBytes(type, *elements).value_or(0));
     const std::span<std::byte> data = Allocate(range.bytes, constant);
     range.file->Read(range.begin, data);
+    range.file->CheckUnchanged();
     CleanPadBits(type, *elements, data);
     return constant;
   }

@@ -38,7 +38,8 @@ struct Constant {
 class ConstantReader {
  public:
   // `memory`: the model's bytes, or nothing where they are in a file.
-  ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory);
+  ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory,
+                 bool allow_hard_links);
 
   // Throws Error; `type` is the message's, one of ours.
   Constant Read(const io::TensorProtoMessage& message, DataType type);

@@ -74,6 +74,7 @@ Status Model::Load(const std::string& path, const LoadOptions& options, Model* m
     if (const Status status = CheckOptions(options); !status.ok()) return status;
     const io::InputFile file(path);
     auto state = std::make_unique<State>(State{MakeProgram(file, {}, options)});
+    file.CheckUnchanged();
     model->state_ = std::move(state);
     return Status();
   });

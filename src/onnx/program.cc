@@ -64,7 +64,7 @@ class ProgramMaker {
       : source_(source),
         options_(options),
         model_(io::ReadOnnxModel(source)),
-        reader_(source, memory) {}
+        reader_(source, memory, options.allow_hard_links) {}
 
   Program Make() {
     IndexFunctions();

@@ -23,7 +23,8 @@ using io::ErrorKind;
 
 void Convert(const std::string& input, const std::string& output, const ChooseStorage& choose,
              const StorageOptions& options, std::vector<StoredTensor>& tensors) {
-  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(input));
+  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(input),
+                                   options.allow_hard_links);
   const StorageRules rules(model);
   io::FileContents contents = model.contents();
   std::vector<io::TensorJob> jobs;
@@ -54,7 +55,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     info.bytes = *bytes;
   }
   const std::unique_ptr<StorageModelWriter> writer =
-      CreateStorageModel(output, model, contents, {options.overwrite, {}});
+      CreateStorageModel(output, model, contents, {options.overwrite, {}}, options.interrupted);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!writer->Wants(i)) continue;
     io::TensorJob job{i, i, {}};

@@ -98,7 +98,7 @@ class LayoutMaker {
               const std::string& location, bool all_out)
       : reader_(reader), contents_(contents), location_(location), all_out_(all_out) {
     layout_.places.resize(contents.tensors.size());
-    has_external_ = all_out || !reader.external_paths().empty();
+    has_external_ = all_out || !reader.external_files().empty();
   }
 
   StorageLayout Make() {
@@ -306,9 +306,12 @@ class LayoutMaker {
     if (names_.empty()) GatherNames();
     const std::string stored = name + "__" + std::string(TypeName(to));
     std::string text = stored;
-    for (std::uint64_t i = 2; !names_.insert(text).second; ++i) {
-      text = stored + '_' + std::to_string(i);
-    }
+    if (names_.insert(text).second) return text;
+    // Subgraphs may have thousands of one name.
+    std::uint64_t& last = last_.try_emplace(stored, 1).first->second;
+    do {
+      text = stored + '_' + std::to_string(++last);
+    } while (!names_.insert(text).second);
     return text;
   }
 
@@ -342,8 +345,9 @@ class LayoutMaker {
   StorageLayout layout_;
   ModelEdit edit_;
   std::unordered_set<std::string> names_;
-  std::unordered_map<std::size_t, Inputs> inputs_;      // by graph
-  std::unordered_map<std::size_t, std::string> casts_;  // by graph: the nodes, as fields
+  std::unordered_map<std::string, std::uint64_t> last_;  // of new names, their last number
+  std::unordered_map<std::size_t, Inputs> inputs_;       // by graph
+  std::unordered_map<std::size_t, std::string> casts_;   // by graph: the nodes, as fields
 };
 
 }  // namespace
@@ -358,12 +362,12 @@ StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileCon
   for (std::size_t i = 0; i < before.size(); ++i) {
     is_cast = is_cast || contents.tensors[i].type != before[i].type;
   }
-  if (!is_cast && (keeps_data || model.external_paths().empty())) {
+  if (!is_cast && (keeps_data || model.external_files().empty())) {
     StorageLayout layout;
     layout.places.resize(before.size());
     layout.model_bytes = model.source().size();
     layout.pieces = ModelEdit().Finish(layout.model_bytes);
-    layout.keeps_data = !model.external_paths().empty();
+    layout.keeps_data = !model.external_files().empty();
     return layout;
   }
   StorageLayout layout = LayoutMaker(model, contents, location, false).Make();

@@ -1,18 +1,24 @@
-// Writes the files of a laid-out model: what is copied at once, values as they come.
+// Writes the files of a laid-out model: what is copied at once, values as they come, and the model
+// under its name last.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/storage_model.h"
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
+#include "io/conversion.h"
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/utf8.h"
+#include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
+#include "onnx/xxh64.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -21,8 +27,6 @@ using io::Error;
 using io::ErrorKind;
 
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
-
-std::string DataPath(const std::string& path) { return path + ".data"; }
 
 // The directory of a path, whatever it is called.
 std::filesystem::path DirectoryOf(const std::string& path) {
@@ -36,83 +40,111 @@ bool InOneDirectory(const std::string& path, const io::OnnxTensorReader& model) 
                                      ignored);
 }
 
-// What the model calls its data files: paths from its directory.
-std::vector<std::string> Locations(const io::OnnxTensorReader& model) {
-  const std::string& path = model.source().path();
-  const std::size_t slash = path.rfind('/');
-  std::vector<std::string> locations = model.external_paths();
-  for (std::string& each : locations) each.erase(0, slash == std::string::npos ? 0 : slash + 1);
-  return locations;
+bool IsFree(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::symlink_status(path, ignored).type() ==
+         std::filesystem::file_type::not_found;
+}
+
+// Where the data goes, decided before anything is written.
+struct Placement {
+  bool keeps_data = false;  // in files of the names that the input gives its own
+  // Else in one new file of this name. With a digest it is not yet known: zeros stand for it, so
+  // that the model can be laid out.
+  std::string location;
+  bool has_digest = false;
+};
+
+Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
+  const std::string name = std::filesystem::path(path).filename().string();
+  const auto& files = model.external_files();
+  Placement placement;
+  // Elsewhere copies of the data files are made, under names that are free; directories are not.
+  placement.keeps_data =
+      InOneDirectory(path, model) || std::all_of(files.begin(), files.end(), [&](const auto& file) {
+        const std::string& location = file.first;
+        return location.find('/') == std::string::npos && location != name &&
+               IsFree(DirectoryOf(path) / location);
+      });
+  placement.location = DataName(name);
+  placement.has_digest = !IsFree(DirectoryOf(path) / placement.location);
+  if (placement.has_digest) placement.location = DataName(name, std::string(kDigestDigits, '0'));
+  return placement;
 }
 
 StorageLayout LayOut(const std::string& path, const io::OnnxTensorReader& model,
-                     const io::FileContents& contents) {
-  const std::string location = std::filesystem::path(DataPath(path)).filename().string();
-  const std::vector<std::string> locations = Locations(model);
-  // Elsewhere copies of the data files do; directories are not made for them.
-  const bool keeps_data =
-      InOneDirectory(path, model) ||
-      std::none_of(locations.begin(), locations.end(),
-                   [](const std::string& each) { return each.find('/') != std::string::npos; });
-  StorageLayout layout = LayOutStorage(model, contents, location, keeps_data);
-  if (layout.has_data && !io::IsUtf8(location)) {
+                     const io::FileContents& contents, const Placement& placement) {
+  StorageLayout layout = LayOutStorage(model, contents, placement.location, placement.keeps_data);
+  if (layout.has_data && !io::IsUtf8(placement.location)) {
     throw Error(ErrorKind::kArguments,
-                io::PathText(path) + ": the model names its data file " + io::Quoted(location) +
+                io::PathText(path) + ": the model names its data file " +
+                    io::Quoted(placement.location) +
                     ", which is not UTF-8, as ONNX needs it; name another output");
   }
   return layout;
 }
 
-// A data file that is copied as it is.
-struct DataCopy {
-  std::string from;
-  std::string to;
+// A data file that is made: a new one, or a copy.
+struct DataFile {
+  std::string path;
   std::uint64_t bytes = 0;
+  const io::ByteSource* copied_from = nullptr;
 };
 
-std::vector<DataCopy> CopiesOf(const std::string& path, const io::OnnxTensorReader& model,
-                               const StorageLayout& layout) {
-  std::vector<DataCopy> copies;
-  if (!layout.keeps_data || InOneDirectory(path, model)) return copies;
-  const std::vector<std::string> paths = model.external_paths();
-  const std::vector<std::string> locations = Locations(model);
-  for (std::size_t i = 0; i < paths.size(); ++i) {
-    copies.push_back({paths[i], (DirectoryOf(path) / locations[i]).string(),
-                      io::InputFile(paths[i], model.source().path()).size()});
+std::vector<DataFile> DataFilesOf(const std::string& path, const io::OnnxTensorReader& model,
+                                  const StorageLayout& layout, const Placement& placement) {
+  std::vector<DataFile> files;
+  if (layout.has_data) {
+    // As the path was given: "x.onnx" has no "./" in front.
+    const std::filesystem::path beside = std::filesystem::path(path).parent_path();
+    files.push_back({(beside / placement.location).string(), layout.data_bytes, nullptr});
+  } else if (layout.keeps_data && !InOneDirectory(path, model)) {
+    for (const auto& [location, file] : model.external_files()) {
+      files.push_back({(std::filesystem::path(path).parent_path() / location).string(),
+                       file->size(), file.get()});
+    }
   }
-  return copies;
+  return files;
 }
 
 // Neither file may be any that the model is read from.
 io::CreateOptions WithInputs(io::CreateOptions options, const io::OnnxTensorReader& model) {
   options.inputs.push_back(model.source().path());
-  for (std::string& path : model.external_paths()) options.inputs.push_back(std::move(path));
+  for (const auto& [location, file] : model.external_files()) {
+    options.inputs.push_back(file->path());
+  }
+  return options;
+}
+
+// A model names its data, so that no data file ever takes another's place.
+io::CreateOptions OfData(io::CreateOptions options) {
+  options.overwrite = false;
   return options;
 }
 
 class Writer final : public StorageModelWriter {
  public:
-  Writer(const std::string& path, const io::OnnxTensorReader& model, StorageLayout layout,
-         const io::CreateOptions& options)
-      : layout_(std::move(layout)), model_(path, layout_.model_bytes, options) {
-    if (layout_.has_data) {
+  Writer(const std::string& path, const io::OnnxTensorReader& model,
+         const io::FileContents& contents, const io::CreateOptions& options,
+         const std::atomic<bool>* interrupted)
+      : source_(model),
+        contents_(contents),
+        options_(options),
+        interrupted_(interrupted),
+        placement_(Place(path, model)),
+        layout_(LayOut(path, model, contents, placement_)),
+        model_(path, layout_.model_bytes, options) {
+    file_bytes_ = layout_.model_bytes;
+    for (const DataFile& file : DataFilesOf(path, model, layout_, placement_)) {
       data_.push_back(
-          std::make_unique<io::OutputFile>(DataPath(path), layout_.data_bytes, options));
-    }
-    for (const DataCopy& copy : CopiesOf(path, model, layout_)) {
-      data_.push_back(std::make_unique<io::OutputFile>(copy.to, copy.bytes, options));
-      const io::InputFile source(copy.from, model.source().path());
-      Copy(source, 0, copy.bytes, *data_.back(), 0);
-      layout_.data_bytes += copy.bytes;
+          std::make_unique<io::OutputFile>(file.path, file.bytes, OfData(options), path));
+      data_paths_.push_back(file.path);
+      file_bytes_ += file.bytes;
+      if (file.copied_from != nullptr) Copy(*file.copied_from, 0, file.bytes, *data_.back(), 0);
     }
     for (const ModelPiece& piece : layout_.pieces) {
-      if (piece.source) {
-        Copy(model.source(), *piece.source, piece.size, model_, piece.at);
-      } else {
-        model_.Write(piece.at, std::as_bytes(std::span(piece.bytes)));
-      }
+      if (piece.source) Copy(model.source(), *piece.source, piece.size, model_, piece.at);
     }
-    layout_.pieces = {};
   }
 
   bool Wants(std::size_t tensor) const override {
@@ -124,37 +156,138 @@ class Writer final : public StorageModelWriter {
     if (place.file == ValuePlace::File::kData) data_.front()->Write(place.offset + offset, data);
   }
   void WriteStrings(std::size_t, std::uint64_t, const Strings&) override {}  // copied, all of them
-  void Commit() override {
-    // A model never stands there without its data.
-    for (const auto& data : data_) data->Commit();
-    model_.Commit();
-  }
-  std::uint64_t file_bytes() const override { return layout_.model_bytes + layout_.data_bytes; }
+  std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = model_.notes();
-    for (const auto& data : data_) {
-      notes.insert(notes.end(), data->notes().begin(), data->notes().end());
-      notes.push_back(io::PathText(data->path()) + " holds its data; keep both together");
-    }
-    if (layout_.keeps_data && data_.empty()) {
-      notes.push_back(io::PathText(model_.path()) + " names the data files of the input");
-    }
+    notes.insert(notes.end(), late_notes_.begin(), late_notes_.end());
     return notes;
   }
 
  private:
+  void DoSync() override {
+    if (layout_.has_data && placement_.has_digest) NameByDigest();
+    for (const ModelPiece& piece : layout_.pieces) {
+      if (!piece.source && !piece.tensor)
+        model_.Write(piece.at, std::as_bytes(std::span(piece.bytes)));
+    }
+    for (const auto& data : data_) data->Sync();
+    model_.Sync();
+  }
+
+  // Each state on the way is whole: data that no model names yet, then, with the model's name, the
+  // new model and its data, then without the data of the one before. The model's name is the
+  // commit.
+  void DoCommit() override {
+    const io::DirectoryLock lock(model_.path(), [this] { StopIfInterrupted(); });
+    const std::optional<ReplacedData> replaced =
+        options_.overwrite ? std::optional<ReplacedData>(model_.path()) : std::nullopt;
+    std::size_t named = 0;
+    try {
+      for (; named < data_.size(); ++named) NameData(named);
+      if (!data_.empty()) model_.SyncDirectory();
+      if (!model_.Name()) model_.FailTaken();
+    } catch (...) {
+      for (std::size_t i = 0; i < named; ++i) {
+        if (data_[i] != nullptr) data_[i]->Unname();
+      }
+      throw;
+    }
+    model_.SyncDirectory();
+    for (const std::string& path : data_paths_) {
+      late_notes_.push_back(io::PathText(path) + " holds its data; keep both together");
+    }
+    if (layout_.keeps_data && data_.empty()) {
+      late_notes_.push_back(io::PathText(model_.path()) + " names the data files of the input");
+    }
+    if (!replaced) return;
+    for (std::string& note : replaced->Remove(options_.inputs)) {
+      late_notes_.push_back(std::move(note));
+    }
+  }
+
+  void StopIfInterrupted() const {
+    if (interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed)) {
+      throw io::Interrupted();
+    }
+  }
+
   void Copy(const io::ByteSource& source, std::uint64_t from, std::uint64_t bytes,
             io::OutputFile& file, std::uint64_t to) {
     for (std::uint64_t done = 0; done < bytes; done += buffer_.size()) {
+      StopIfInterrupted();
       buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, bytes - done)));
       source.Read(from + done, buffer_);
       file.Write(to + done, buffer_);
     }
   }
 
+  // The data is complete: its digest is known, and the model is laid out with it.
+  void NameByDigest() {
+    Xxh64 digest;
+    for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
+      StopIfInterrupted();
+      buffer_.resize(
+          static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, layout_.data_bytes - done)));
+      data_.front()->Read(done, buffer_);
+      digest.Add(buffer_);
+    }
+    const std::filesystem::path path(model_.path());
+    placement_.location = DataName(path.filename().string(), digest.Hex());
+    data_paths_.front() = (path.parent_path() / placement_.location).string();
+    const std::uint64_t model_bytes = layout_.model_bytes;
+    layout_.pieces = {};
+    layout_ = LayOut(model_.path(), source_, contents_, placement_);
+    source_.CheckUnchanged();
+    if (layout_.model_bytes != model_bytes) throw std::logic_error("a digest has one length");
+  }
+
+  void NameData(std::size_t i) {
+    const std::string& path = data_paths_[i];
+    if (data_[i]->NameAs(path)) return;
+    if (!layout_.has_data || !placement_.has_digest) {
+      throw Error(ErrorKind::kArguments, io::PathText(path) + ": appeared while the model was " +
+                                             "written; convert again when no other run writes it");
+    }
+    // Left by a run that was killed, or in use by a copy of the model that is replaced.
+    if (!HoldsTheSame(path, *data_[i])) {
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(path) + ": the data of the model belongs here, and another file " +
+                      "has the name; remove it, or name another output");
+    }
+    data_[i].reset();
+  }
+
+  bool HoldsTheSame(const std::string& path, const io::OutputFile& data) {
+    try {
+      const io::InputFile there(path, model_.path(), false);
+      if (there.size() != layout_.data_bytes) return false;
+      std::vector<std::byte> other;
+      for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
+        StopIfInterrupted();
+        buffer_.resize(static_cast<std::size_t>(
+            std::min<std::uint64_t>(kCopyBytes, layout_.data_bytes - done)));
+        other.resize(buffer_.size());
+        there.Read(done, other);
+        data.Read(done, buffer_);
+        if (other != buffer_) return false;
+      }
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
+
+  const io::OnnxTensorReader& source_;
+  const io::FileContents& contents_;
+  const io::CreateOptions options_;
+  const std::atomic<bool>* const interrupted_;
+  Placement placement_;
   StorageLayout layout_;
   io::OutputFile model_;
   std::vector<std::unique_ptr<io::OutputFile>> data_;  // the one that is made, or copies
+  std::vector<std::string> data_paths_;                // their final names
+  std::uint64_t file_bytes_ = 0;
+  std::vector<std::string> late_notes_;
   std::vector<std::byte> buffer_;
 };
 
@@ -163,22 +296,22 @@ class Writer final : public StorageModelWriter {
 std::unique_ptr<StorageModelWriter> CreateStorageModel(const std::string& path,
                                                        const io::OnnxTensorReader& model,
                                                        const io::FileContents& contents,
-                                                       const io::CreateOptions& options) {
-  return std::make_unique<Writer>(path, model, LayOut(path, model, contents),
-                                  WithInputs(options, model));
+                                                       const io::CreateOptions& options,
+                                                       const std::atomic<bool>* interrupted) {
+  return std::make_unique<Writer>(path, model, contents, WithInputs(options, model), interrupted);
 }
 
 std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,
                                 const io::FileContents& contents,
                                 const io::CreateOptions& options) {
-  const StorageLayout layout = LayOut(path, model, contents);
+  const Placement placement = Place(path, model);
+  const StorageLayout layout = LayOut(path, model, contents, placement);
   const io::CreateOptions with_inputs = WithInputs(options, model);
   io::CheckOutput(path, layout.model_bytes, with_inputs);
-  std::uint64_t bytes = layout.model_bytes + layout.data_bytes;
-  if (layout.has_data) io::CheckOutput(DataPath(path), layout.data_bytes, with_inputs);
-  for (const DataCopy& copy : CopiesOf(path, model, layout)) {
-    io::CheckOutput(copy.to, copy.bytes, with_inputs);
-    bytes += copy.bytes;
+  std::uint64_t bytes = layout.model_bytes;
+  for (const DataFile& file : DataFilesOf(path, model, layout, placement)) {
+    io::CheckOutput(file.path, file.bytes, OfData(with_inputs));
+    bytes += file.bytes;
   }
   return bytes;
 }

@@ -5,6 +5,7 @@
 #ifndef TENSORCAST_SRC_ONNX_STORAGE_MODEL_H_
 #define TENSORCAST_SRC_ONNX_STORAGE_MODEL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -52,11 +53,13 @@ class StorageModelWriter : public io::TensorWriter {
 
 // A writer of `contents`: the tensors of `model`, one for one, of which those that have another
 // type than there are stored in that type. They must be legal by StorageRules. A model with data in
-// other files is written with its data in one, <path>.data. Throws io::Error.
-std::unique_ptr<StorageModelWriter> CreateStorageModel(const std::string& path,
-                                                       const io::OnnxTensorReader& model,
-                                                       const io::FileContents& contents,
-                                                       const io::CreateOptions& options);
+// other files is written with its data in one, named by data_files.h, which never replaces a file.
+// The model gets its name last: until then what stood there stands, with its data, and that data is
+// removed after. `model` and `contents` must outlive
+// the writer. Throws io::Error, io::Interrupted.
+std::unique_ptr<StorageModelWriter> CreateStorageModel(
+    const std::string& path, const io::OnnxTensorReader& model, const io::FileContents& contents,
+    const io::CreateOptions& options, const std::atomic<bool>* interrupted = nullptr);
 
 // The checks of CreateStorageModel that need no writing; returns the bytes of all its files.
 std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,

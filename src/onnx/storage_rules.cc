@@ -1,6 +1,7 @@
 // What a tensor of a model must be to be stored in another type, and what its opset allows.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <optional>
 
 #include "io/error_text.h"
@@ -58,6 +59,10 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
       attribute.type != io::OnnxAttributeType::kTensor) {
     return "an attribute of " + io::Quoted(node.op_type);
   }
+  const auto values =
+      std::count_if(node.attributes.begin(), node.attributes.end(),
+                    [](const io::OnnxAttribute& each) { return each.name == "value"; });
+  if (values != 1 || attribute.tensors.size() != 1) return "its Constant has several values";
   if (node.outputs.size() != 1 || node.outputs.front().empty()) {
     return "its Constant has no output";
   }

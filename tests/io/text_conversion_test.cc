@@ -28,6 +28,7 @@ class TextSource final : public TensorReader {
     return piece;
   }
   std::uint64_t most_at_once() const { return most_; }
+  void CheckUnchanged() const override {}
 
  private:
   std::string (*text_)(std::uint64_t);
@@ -49,6 +50,7 @@ class NumberSource final : public TensorReader {
       std::memcpy(out.data() + i, &number, 4);
     }
   }
+  void CheckUnchanged() const override {}
 
  private:
   FileContents contents_;
@@ -64,11 +66,14 @@ class Sink final : public TensorWriter {
     EXPECT_EQ(first, texts.size());  // in order
     for (std::uint64_t i = 0; i < strings.size(); ++i) texts.emplace_back(strings[i]);
   }
-  void Commit() override {}
   std::uint64_t file_bytes() const override { return 0; }
 
   std::string bytes;
   std::vector<std::string> texts;
+
+ private:
+  void DoSync() override {}
+  void DoCommit() override {}
 };
 
 constexpr std::uint64_t kMany = 300'001;  // several chunks, the last odd

@@ -187,6 +187,71 @@ TEST_F(StoredModel, AnInputOfTheSameName) {
   EXPECT_EQ(tensors_[0].reason, "an input of its name can override it");
 }
 
+// A message in several fields is one, and lengths and numbers may take more bytes than they need.
+TEST_F(StoredModel, AnInputWhoseTypeIsSplit) {
+  const std::string shape = BytesField(2, BytesField(1, VarintField(1, 2)));
+  const auto model = [&](bool is_stored, const std::string& elem_type) {
+    const std::string name = is_stored ? "w__float16" : "w";
+    const std::string dead = VarintField(1, 7);  // the later one counts
+    const std::string type = BytesField(2, BytesField(1, dead) + BytesField(6, "denotation") +
+                                               BytesField(1, elem_type) + BytesField(1, shape)) +
+                             BytesField(2, BytesField(6, "again")) +
+                             BytesField(2, BytesField(1, ""));
+    return ModelBytes(
+        (is_stored ? BytesField(1, CastBytes(name, "w", kFloat)) : "") + BytesField(1, kUse) +
+            BytesField(5, TensorBytes(name, is_stored ? kFloat16 : kFloat, 2,
+                                      is_stored ? kHalves : std::string_view(kFloats))) +
+            BytesField(11, BytesField(1, name) + type + BytesField(3, "doc")),
+        9, 3);
+  };
+  const std::string overlong = io::Tag(1, 0) + std::string("\x81\x80\x80\x00", 4);
+  EXPECT_EQ(Convert(model(false, overlong)), model(true, VarintField(1, kFloat16)));
+  EXPECT_EQ(Convert(model(false, VarintField(1, kFloat))), model(true, VarintField(1, kFloat16)));
+}
+
+// A type is of one kind: a tensor_type before another kind is no part of it.
+TEST_F(StoredModel, AnInputOfTwoKindsOfType) {
+  const std::string tensor = BytesField(1, VarintField(1, kFloat));
+  const std::string sequence = BytesField(4, BytesField(1, tensor));
+  const auto model = [&](bool is_stored, const std::string& type) {
+    const std::string name = is_stored ? "w__float16" : "w";
+    return ModelBytes(
+        (is_stored ? BytesField(1, CastBytes(name, "w", kFloat)) : "") + BytesField(1, kUse) +
+            BytesField(5, TensorBytes(name, is_stored ? kFloat16 : kFloat, 2,
+                                      is_stored ? kHalves : std::string_view(kFloats))) +
+            BytesField(11, BytesField(1, name) + BytesField(2, type)),
+        9, 3);
+  };
+  EXPECT_EQ(Convert(model(false, tensor + sequence)), model(true, tensor + sequence));
+  EXPECT_EQ(Convert(model(false, tensor + sequence + tensor)),
+            model(true, tensor + sequence + BytesField(1, VarintField(1, kFloat16))));
+}
+
+TEST_F(StoredModel, AConstantWithItsValueTwice) {
+  const std::string value = AttributeTensor("value", TensorBytes("t", kFloat, 2, kFloats));
+  const std::string two =
+      ModelBytes(BytesField(1, NodeBytes("Constant", {}, {"c"}, {value, value})));
+  EXPECT_EQ(Convert(two), two);
+  ASSERT_EQ(tensors_.size(), 2u);
+  EXPECT_EQ(tensors_[0].reason, "its Constant has several values");
+  EXPECT_EQ(tensors_[1].reason, "its Constant has several values");
+  // One attribute of two tensors: protobuf would put them together, this reader does not.
+  const std::string tensor = TensorBytes("t", kFloat, 2, kFloats);
+  const auto twice = [&](std::uint32_t field, std::string_view payload, std::uint64_t type) {
+    return ModelBytes(
+        BytesField(1, NodeBytes("Constant", {}, {"c"},
+                                {BytesField(1, "value") + BytesField(field, payload) +
+                                 BytesField(field, payload) + VarintField(20, type)})));
+  };
+  EXPECT_EQ(Convert(twice(5, tensor, 4)),
+            "21 in.onnx: tensor at offset 47 stands twice in its attribute");
+  EXPECT_EQ(Convert(twice(6, BytesField(2, "g"), 5)),
+            "21 in.onnx: graph at offset 33 stands twice in its attribute");
+  const std::string listed = twice(10, tensor, 4);
+  EXPECT_EQ(Convert(listed), listed);
+  EXPECT_EQ(tensors_.at(0).reason, "its Constant has several values");
+}
+
 TEST_F(StoredModel, ToIsATextUpToOpset5) {
   const std::string before =
       BytesField(1, kUse) + BytesField(5, TensorBytes("w", kFloat, 2, kFloats));
@@ -280,6 +345,21 @@ TEST_F(StoredModel, DamagedModels) {
     }
   }
   EXPECT_GT(read, 50);
+}
+
+// The names of what is stored are told apart by numbers. Were each number looked for from the
+// beginning, the test would run out of its time.
+TEST_F(StoredModel, ManyTensorsOfOneName) {
+  constexpr int kMany = 100'000;
+  const std::string node = BytesField(
+      1, NodeBytes(
+             "If", {"c"}, {""},
+             {AttributeGraph("then_branch", BytesField(5, TensorBytes("w", kFloat, 2, kFloats)))}));
+  std::string graph;
+  for (int i = 0; i < kMany; ++i) graph += node;
+  const std::string result = Convert(ModelBytes(graph));
+  EXPECT_NE(result.find("w__float16_100000"), std::string::npos);
+  EXPECT_EQ(result.find("w__float16_100001"), std::string::npos);
 }
 
 // Every tensor is an edit, and every one has a name to be made and lengths to be made right.

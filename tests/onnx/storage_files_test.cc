@@ -2,6 +2,8 @@
 // that must not be inputs, runs that end before they are done.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,6 +11,7 @@
 #include <csignal>
 #include <filesystem>
 
+#include "io/conversion.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
 #include "model_bytes.h"
@@ -46,6 +49,7 @@ class StoredFiles : public io::FileTest {
     StorageOptions options;
     options.overwrite = overwrite;
     options.interrupted = &interrupted_;
+    options.allow_hard_links = allow_hard_links_;
     std::string error;
     const Status status = ConvertStorage(
         Path(input), Path(output),
@@ -56,6 +60,36 @@ class StoredFiles : public io::FileTest {
     if (status.ok()) return "done";
     return std::to_string(static_cast<int>(status.code())) + ' ' +
            ReplaceAll(error, directory() + '/', "");
+  }
+
+  // What a model calls its data files.
+  Listing LocationsOf(const std::string& name) const {
+    const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path(name)));
+    Listing locations;
+    for (const auto& [location, file] : model.external_files()) locations.push_back(location);
+    return locations;
+  }
+
+  // A writer of in.onnx with all stored as float16, and its values: all but the commit.
+  std::unique_ptr<StorageModelWriter> Prepare(const io::OnnxTensorReader& model,
+                                              const io::FileContents& contents,
+                                              const io::CreateOptions& options) const {
+    auto writer = CreateStorageModel(Path("out.onnx"), model, contents, options);
+    for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+      if (!writer->Wants(i)) continue;
+      const std::string values(contents.tensors[i].bytes, 'v');
+      writer->Write(i, 0, std::as_bytes(std::span(values)));
+    }
+    return writer;
+  }
+
+  static io::FileContents Halved(const io::OnnxTensorReader& model) {
+    io::FileContents contents = model.contents();
+    for (io::TensorInfo& info : contents.tensors) {
+      info.type = DataType::kFloat16;
+      info.bytes /= 2;
+    }
+    return contents;
   }
 
   // Two large tensors and a small one in a data file, a large and a small one in the model.
@@ -90,6 +124,7 @@ class StoredFiles : public io::FileTest {
   const std::string_view kOne{"\x00\x3C", 2};
   const std::string_view kMinusTwo{"\x00\xC0", 2};
   std::atomic<bool> interrupted_{false};
+  bool allow_hard_links_ = false;
 };
 
 TEST_F(StoredFiles, DataGoesToOneNewFile) {
@@ -136,9 +171,10 @@ TEST_F(StoredFiles, WhereNothingIsCastBothModelsShareTheData) {
   ASSERT_EQ(Convert("in.onnx", "other/out.onnx", false, "none"), "done");
   EXPECT_EQ(ReadBytes(Path("other/out.onnx")), ReadBytes(Path("in.onnx")));
   EXPECT_EQ(ReadBytes(Path("other/in.data")), ReadBytes(Path("in.data")));
-  EXPECT_EQ(Convert("in.onnx", "other/new.onnx", false, "none"),
-            "23 other/in.data: the output exists; name another file, or replace it with --force");
-  EXPECT_FALSE(std::filesystem::exists(Path("other/new.onnx")));
+  // Where one of their names is taken the data goes to a new file.
+  ASSERT_EQ(Convert("in.onnx", "other/new.onnx", true, "none"), "done");
+  EXPECT_EQ(LocationsOf("other/new.onnx"), Listing{"new.onnx.data"});
+  EXPECT_EQ(ReadBytes(Path("other/in.data")), ReadBytes(Path("in.data")));
   // In a directory of its own below the model's: not made anew, the data goes to the one new file.
   std::filesystem::create_directory(Path("data"));
   std::filesystem::rename(Path("in.data"), Path("data/in.data"));
@@ -170,29 +206,247 @@ TEST_F(StoredFiles, NoOutputIsAnInputByAnyName) {
   };
   link("in.onnx", "same.onnx");
   link("in.data", "data.onnx");
-  link("in.data", "other.onnx.data");
-  std::filesystem::create_symlink(Path("in.onnx"), Path("model.onnx.data"));
+  allow_hard_links_ = true;
   EXPECT_EQ(Convert("in.onnx", "same.onnx", true),
             "23 same.onnx: the output is the input in.onnx; name another file");
   EXPECT_EQ(Convert("in.onnx", "data.onnx", true),
             "23 data.onnx: the output is the input in.data; name another file");
-  EXPECT_EQ(Convert("in.onnx", "other.onnx", true),
-            "23 other.onnx.data: the output is the input in.data; name another file");
-  EXPECT_EQ(Convert("in.onnx", "model.onnx", true),
-            "23 model.onnx.data: the output is the input in.onnx; name another file");
+  // Nor is its data: the names are taken.
+  link("in.data", "other.onnx.data");
+  std::filesystem::create_symlink(Path("in.onnx"), Path("model.onnx.data"));
+  ASSERT_EQ(Convert("in.onnx", "other.onnx", true), "done");
+  EXPECT_EQ(LocationsOf("other.onnx"), Listing{"other.ec926a4fcaf96487.onnx.data"});
+  ASSERT_EQ(Convert("in.onnx", "model.onnx", true), "done");
+  EXPECT_EQ(LocationsOf("model.onnx"), Listing{"model.ec926a4fcaf96487.onnx.data"});
   EXPECT_EQ(ReadBytes(Path("in.onnx")), model);
   EXPECT_EQ(ReadBytes(Path("in.data")), data);
 }
 
-TEST_F(StoredFiles, AnOldDataFileIsReplacedOnlyWhereThatIsAsked) {
+// The digests are those that the Python package xxhash gives of the data expected.
+TEST_F(StoredFiles, TheDataNeverReplacesAFile) {
+  WriteModel();
+  for (const bool overwrite : {false, true}) {
+    WriteBytes(Path("out.onnx.data"), "old");
+    ASSERT_EQ(Convert("in.onnx", "out.onnx", overwrite), "done");
+    EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.ec926a4fcaf96487.onnx.data", "out.onnx",
+                                "out.onnx.data"}));
+    EXPECT_EQ(ReadBytes(Path("out.onnx.data")), "old");
+    EXPECT_EQ(ReadBytes(Path("out.ec926a4fcaf96487.onnx.data")),
+              Halves(kOne, 1000) + std::string(2096, '\0') + Halves(kMinusTwo, 700));
+    EXPECT_EQ(LocationsOf("out.onnx"), Listing{"out.ec926a4fcaf96487.onnx.data"});
+  }
+}
+
+TEST_F(StoredFiles, TheDataOfTheModelThatIsReplacedGoes) {
+  WriteModel();
+  ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  const std::string model = ReadBytes(Path("out.onnx")), data = ReadBytes(Path("out.onnx.data"));
+  ASSERT_EQ(Convert("in.onnx", "out.onnx", true, "b"), "done");
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.3b934eb26a3688ee.onnx.data", "out.onnx"}));
+  EXPECT_EQ(LocationsOf("out.onnx"), Listing{"out.3b934eb26a3688ee.onnx.data"});
+  // The same folder as at the first run, but for what is replaced: the same bytes.
+  ASSERT_EQ(Convert("in.onnx", "out.onnx", true), "done");
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
+  EXPECT_EQ(ReadBytes(Path("out.onnx")), model);
+  EXPECT_EQ(ReadBytes(Path("out.onnx.data")), data);
+  // With one without data too.
+  WriteBytes(Path("inline.onnx"), ModelBytes(BytesField(1, kUse)));
+  ASSERT_EQ(Convert("inline.onnx", "out.onnx", true), "done");
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "inline.onnx", "out.onnx"}));
+}
+
+TEST_F(StoredFiles, WhatAnotherModelMayUseStays) {
+  WriteModel();
+  const std::string small = "small.onnx";
+  const auto replace = [&] {
+    ASSERT_EQ(Convert("in.onnx", small), "done");
+    ASSERT_EQ(Convert("in.onnx", "copy.onnx", true, "none"), "done");
+  };
+  replace();
+  // A copy, made by us or with cp.
+  ASSERT_EQ(Convert(small, "copy.onnx", true, "none"), "done");
+  ASSERT_EQ(LocationsOf("copy.onnx"), Listing{"small.onnx.data"});
+  ASSERT_EQ(Convert("in.onnx", small, true, "b"), "done");
+  EXPECT_TRUE(std::filesystem::exists(Path("small.onnx.data")));
+  EXPECT_EQ(LocationsOf("copy.onnx"), Listing{"small.onnx.data"});
+  // The input itself, which is stored anew under the name whose data it names.
+  ASSERT_EQ(Convert("copy.onnx", small, true), "done");
+  EXPECT_EQ(LocationsOf("copy.onnx"), Listing{"small.onnx.data"});
+  // A model that cannot be read.
+  std::filesystem::remove(Path("copy.onnx"));
+  std::filesystem::remove(Path(small));
+  std::filesystem::remove(Path("small.onnx.data"));
+  ASSERT_EQ(Convert("in.onnx", small), "done");
+  WriteBytes(Path("broken.onnx"), "\xFF");
+  ASSERT_EQ(Convert("in.onnx", small, true, "b"), "done");
+  EXPECT_TRUE(std::filesystem::exists(Path("small.onnx.data")));
+  // A link: the model it leads to lives on.
+  std::filesystem::remove(Path("broken.onnx"));
+  std::filesystem::remove(Path(small));
+  std::filesystem::create_directory(Path("blobs"));
+  std::filesystem::remove(Path("small.onnx.data"));
+  ASSERT_EQ(Convert("in.onnx", small), "done");
+  std::filesystem::rename(Path(small), Path("blobs/1"));
+  std::filesystem::create_symlink("blobs/1", Path(small));
+  ASSERT_EQ(Convert("in.onnx", small, true, "b"), "done");
+  EXPECT_TRUE(std::filesystem::exists(Path("small.onnx.data")));
+}
+
+TEST_F(StoredFiles, OnlyDataOfOurNamesGoes) {
+  WriteModel();
+  // out.onnx has its data in weights.bin, which no other model names.
+  const std::string model =
+      ModelBytes(BytesField(5, Head("a", kFloat, 2) + External("weights.bin", 0, 8)));
+  WriteBytes(Path("weights.bin"), FloatBytes({1, 2}));
+  WriteBytes(Path("out.onnx"), model);
+  ASSERT_EQ(Convert("in.onnx", "out.onnx", true), "done");
+  EXPECT_TRUE(std::filesystem::exists(Path("weights.bin")));
+}
+
+// What a run leaves that was killed between the two names: its data under the name of its digest.
+TEST_F(StoredFiles, DataThatIsThereAlreadyIsUsed) {
   WriteModel();
   WriteBytes(Path("out.onnx.data"), "old");
+  ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  const std::string model = ReadBytes(Path("out.onnx"));
+  std::filesystem::remove(Path("out.onnx"));
+  ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  EXPECT_EQ(ReadBytes(Path("out.onnx")), model);
+  EXPECT_EQ(Names().size(), 5u);
+  // Other bytes under that name.
+  const std::string name = "out.ec926a4fcaf96487.onnx.data";
+  std::filesystem::remove(Path("out.onnx"));
+  std::string data = ReadBytes(Path(name));
+  data.back() ^= 1;
+  WriteBytes(Path(name), data);
   EXPECT_EQ(Convert("in.onnx", "out.onnx"),
-            "23 out.onnx.data: the output exists; name another file, or replace it with --force");
-  EXPECT_EQ(ReadBytes(Path("out.onnx.data")), "old");
-  EXPECT_FALSE(std::filesystem::exists(Path("out.onnx")));
-  EXPECT_EQ(Convert("in.onnx", "out.onnx", true), "done");
-  EXPECT_EQ(std::filesystem::file_size(Path("out.onnx.data")), 4096u + 1400u);
+            "23 " + name +
+                ": the data of the model belongs here, and another file has the name; remove it, "
+                "or name another output");
+  EXPECT_EQ(ReadBytes(Path(name)), data);
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", name, "out.onnx.data"}));
+}
+
+// The input calls its data what the output is called: a copy would be overwritten by the model.
+TEST_F(StoredFiles, TheModelDoesNotReplaceItsOwnData) {
+  const std::string data = FloatBytes(std::vector<float>(1000, 1.0F));
+  WriteBytes(Path("out.onnx"), data);
+  WriteBytes(Path("in.onnx"),
+             ModelBytes(BytesField(5, Head("a", kFloat, 1000) + External("out.onnx", 0, 4000))));
+  std::filesystem::create_directory(Path("other"));
+  ASSERT_EQ(Convert("in.onnx", "other/out.onnx", false, "none"), "done");
+  EXPECT_EQ(LocationsOf("other/out.onnx"), Listing{"out.onnx.data"});
+  EXPECT_EQ(ReadBytes(Path("other/out.onnx.data")), data);
+  EXPECT_EQ(Convert("in.onnx", "out.onnx", true, "none"),
+            "23 out.onnx: the output is the input out.onnx; name another file");
+}
+
+TEST_F(StoredFiles, AModelThatGetsNoNameTakesItsDataAway) {
+  WriteModel();
+  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
+  const io::FileContents contents = Halved(model);
+  {
+    const auto writer = Prepare(model, contents, {});
+    writer->Sync();
+    std::filesystem::create_directory(Path("out.onnx"));
+    EXPECT_EQ(ErrorOf([&] { writer->Commit(); }),
+              "2 " + Path("out.onnx") +
+                  ": the output appeared while it was written; name another file, or replace it "
+                  "with --force");
+  }
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx"}));
+  std::filesystem::remove(Path("out.onnx"));
+  {
+    const auto writer = Prepare(model, contents, {.overwrite = true, .inputs = {}});
+    std::filesystem::create_directory(Path("out.onnx"));
+    EXPECT_EQ(ErrorOf([&] { writer->Commit(); }).substr(0, 2), "4 ");
+  }
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx"}));
+}
+
+TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
+  WriteModel();
+  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
+  const io::FileContents halved = Halved(model);
+  io::FileContents one = model.contents();
+  one.tensors[1] = halved.tensors[1];
+  for (const bool overwrite : {false, true}) {
+    const io::CreateOptions options{.overwrite = overwrite, .inputs = {}};
+    {
+      const auto first = Prepare(model, halved, options);
+      const auto second = Prepare(model, one, options);
+      first->Commit();
+      EXPECT_EQ(ErrorOf([&] { second->Commit(); }),
+                "2 " + Path("out.onnx.data") +
+                    ": appeared while the model was written; convert again when no other run "
+                    "writes it");
+    }
+    EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
+    std::filesystem::remove(Path("out.onnx"));
+    std::filesystem::remove(Path("out.onnx.data"));
+  }
+  // Over a pair: the last is there, whole, and nothing else.
+  ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  {
+    const io::CreateOptions options{.overwrite = true, .inputs = {}};
+    const auto first = Prepare(model, halved, options);
+    const auto second = Prepare(model, one, options);
+    second->Commit();
+    first->Commit();
+  }
+  const Listing locations = LocationsOf("out.onnx");
+  ASSERT_EQ(locations.size(), 1u);
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", locations[0], "out.onnx"}));
+}
+
+TEST_F(StoredFiles, CopyingDataIsInterrupted) {
+  WriteModel();
+  std::filesystem::create_directory(Path("other"));
+  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
+  interrupted_ = true;
+  EXPECT_THROW(
+      CreateStorageModel(Path("other/out.onnx"), model, model.contents(), {}, &interrupted_),
+      io::Interrupted);
+  EXPECT_TRUE(std::filesystem::is_empty(Path("other")));
+}
+
+TEST_F(StoredFiles, AnInputThatIsRewrittenMeanwhileIsRefused) {
+  WriteModel();
+  for (const char* const name : {"in.onnx", "in.data"}) {
+    const std::string bytes = ReadBytes(Path(name));
+    StorageOptions options;
+    std::string error;
+    const Status status = ConvertStorage(
+        Path("in.onnx"), Path("out.onnx"),
+        [&](std::string_view, DataType, std::span<const std::uint64_t>) {
+          WriteBytes(Path(name), bytes);
+          const timespec times[2] = {{1, 0}, {1, 0}};  // whatever the clock's resolution
+          utimensat(AT_FDCWD, Path(name).c_str(), times, 0);
+          return DataType::kFloat16;
+        },
+        options, nullptr, &error);
+    EXPECT_EQ(status.code(), StatusCode::kFileError);
+    EXPECT_EQ(error, Path(name) +
+                         ": was rewritten while it was read; do not change a file that "
+                         "is being read");
+    EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx"}));
+  }
+}
+
+TEST_F(StoredFiles, DataWithHardLinksWantsLeave) {
+  WriteModel();
+  std::filesystem::create_hard_link(Path("in.data"), Path("elsewhere"));
+  EXPECT_EQ(Convert("in.onnx", "out.onnx"),
+            "21 in.onnx: tensor \"a\" has its data in in.data: has 2 hard links, so that it may be "
+            "a file from elsewhere: copy it, or allow hard links");
+  allow_hard_links_ = true;
+  EXPECT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  // A symbolic link, as in a cache of models, is none.
+  std::filesystem::remove(Path("elsewhere"));
+  std::filesystem::rename(Path("in.data"), Path("blob"));
+  std::filesystem::create_symlink("blob", Path("in.data"));
+  allow_hard_links_ = false;
+  EXPECT_EQ(Convert("in.onnx", "out2.onnx"), "done");
 }
 
 TEST_F(StoredFiles, AnInterruptedRunLeavesNothing) {
@@ -208,11 +462,7 @@ TEST_F(StoredFiles, AKilledRunLeavesNothingUnderTheFinalNames) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
-    io::FileContents contents = model.contents();
-    for (io::TensorInfo& info : contents.tensors) {
-      info.type = DataType::kFloat16;
-      info.bytes /= 2;
-    }
+    const io::FileContents contents = Halved(model);
     const auto writer = CreateStorageModel(Path("out.onnx"), model, contents, {});
     raise(SIGKILL);
     _exit(0);
