@@ -65,6 +65,10 @@ void AddCastOptionFlags(CLI::App& app, CastFlags& flags) {
       ->group(group);
 }
 
+void AddHardLinksFlag(CLI::App& app, bool& allowed) {
+  app.add_flag("--allow-hard-links", allowed, "Read a model's data from files with hard links too");
+}
+
 void AddCastFlags(CLI::App& app, CastFlags& flags) {
   Repeated(app, "--tensor", flags.only, "Only tensors whose whole name matches; repeatable")
       ->type_name("GLOB");
@@ -73,6 +77,7 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
                "Every type of ours, not only floating ones: integers, bool, strings, float8e8m0");
   app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
+  AddHardLinksFlag(app, flags.allow_hard_links);
   app.add_flag("--raw-scaled", flags.raw_scaled,
                "Cast tensors that have scales, ignoring the scales");
   AddCastOptionFlags(app, flags);

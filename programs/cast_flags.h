@@ -23,6 +23,7 @@ struct CastFlags {
   std::vector<std::string> excluded;
   bool all_types = false;
   std::string assume_type;
+  bool allow_hard_links = false;
   std::string saturate = "true";
   std::string round_mode = "up";
   std::string integer_overflow = "wrap";
@@ -40,6 +41,8 @@ struct CastFlags {
 
 // Registers the flags; `flags` outlives the app.
 void AddCastFlags(CLI::App& app, CastFlags& flags);
+// For commands that read models.
+void AddHardLinksFlag(CLI::App& app, bool& allowed);
 // Only those of CastOptions.
 void AddCastOptionFlags(CLI::App& app, CastFlags& flags);
 

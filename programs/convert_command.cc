@@ -67,7 +67,10 @@ Floating tensors are cast; all others, and those that no rule takes, are copied 
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
 text that is no number ends the run with exit code 3. Numbers are printed by --to string.
 Of a model written as a model the weights are stored in the other type, and one Cast for each brings
-them back to their own, so that the graph's types stay; data outside it goes to OUT.data.
+them back to their own, so that the graph's types stay. Unless --rule or --tensor names them, tensors
+of at most 1,024 bytes are left alone, and those in which a finite value would become Inf: what may
+is read once more for it. Data outside the model goes to OUT.data, or where that is taken to a name
+with a digest; with --force the data of the model that is replaced is removed.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
@@ -114,13 +117,13 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const Selecti
 }
 
 Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
-              const SelectionRequest& request) {
+              const SelectionRequest& request, const io::ConversionOptions& options) {
   const io::FileContents& input = reader.contents();
   Plan plan;
   plan.model = ModelToStore(reader, flags.output);
   plan.scales = io::FindScaleCompanions(input, flags.input);
   plan.decisions = Select(input.tensors, plan.scales.companions, request);
-  if (plan.model != nullptr) LeaveUnstorable(*plan.model, plan.decisions);
+  if (plan.model != nullptr) LeaveUnstorable(*plan.model, options, plan.decisions);
   if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
     plan.taken = {OnlyTensor(input.tensors, request, file)};
     // A checkpoint's metadata is not of one of its tensors.
@@ -299,13 +302,14 @@ int Convert(const ConvertFlags& flags) {
   options.input = flags.input;
 
   const auto begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<io::TensorReader> reader =
-      io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast), InterruptFlag()});
-  Plan plan = MakePlan(*reader, flags, request);
+  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(
+      flags.input, {ParseAssumedType(flags.cast), InterruptFlag(), flags.cast.allow_hard_links});
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
+  options.progress = [&](const io::Progress& now) { progress.Show(now); };
+  Plan plan = MakePlan(*reader, flags, request, options);
+  progress.Clear();
   const io::CreateOptions create{flags.force, InputFiles(*reader, flags.input)};
   SayBefore(*reader, flags, request, plan);
-  options.progress = [&](const io::Progress& now) { progress.Show(now); };
   if (!flags.dry_run) options.interrupted = CatchInterrupts();
   MeasureTexts(*reader, flags, options, create, plan);
   progress.Clear();

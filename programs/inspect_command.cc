@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "cast_flags.h"
 #include "commands.h"
 #include "io/scale_companions.h"
 #include "io/tensor_file.h"
@@ -27,6 +28,7 @@ namespace {
 struct InspectFlags {
   std::string input;
   std::string assume_type;
+  bool allow_hard_links = false;
   bool json = false;
 };
 
@@ -172,6 +174,7 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
 
 int Inspect(const InspectFlags& flags) {
   io::OpenOptions open;
+  open.allow_hard_links = flags.allow_hard_links;
   if (!flags.assume_type.empty()) {
     open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
                                                "a file of strings names its type");
@@ -194,6 +197,7 @@ void AddInspectCommand(CLI::App& app, CommandRun& run) {
       ->required();
   command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
+  AddHardLinksFlag(*command, flags->allow_hard_links);
   command->add_flag("--json", flags->json, "As JSON");
   command->callback([flags, &run] { run = [flags] { return Inspect(*flags); }; });
 }

@@ -18,6 +18,7 @@
 #include "build_info.h"
 #include "commands.h"
 #include "io/conversion.h"
+#include "io/error_text.h"
 #include "io/tensor_file.h"
 #include "process.h"
 #include "streams.h"
@@ -103,6 +104,12 @@ std::string Argument(const char* argument) {
   return is_number && (text[1] < '0' || text[1] > '9') ? " " + text : text;
 }
 
+// The library names no flag; where one lifts what it refuses, the tool does.
+std::string WithFlag(std::string text) {
+  if (text.ends_with(io::kHardLinkRemedy)) text += " with --allow-hard-links";
+  return text;
+}
+
 int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
   *is_done = true;
   std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
@@ -147,7 +154,7 @@ int Run(int argc, char** argv) {
     // What could not be printed was not said: a full disk behind stdout is an error.
     return FinishPrinting() == Printed::kWhole ? code : kSystem;
   } catch (const io::Error& error) {
-    return Fail(static_cast<int>(error.kind()), error.what());
+    return Fail(static_cast<int>(error.kind()), WithFlag(error.what()));
   } catch (const io::Interrupted&) {
     return Fail(kExitInterrupted, "interrupted; nothing was written");
   } catch (const std::bad_alloc&) {

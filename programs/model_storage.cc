@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "onnx/storage_defaults.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::tool {
@@ -24,8 +25,10 @@ const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader,
   return model;
 }
 
-void LeaveUnstorable(const io::OnnxTensorReader& model, std::vector<Decision>& decisions) {
+void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOptions& options,
+                     std::vector<Decision>& decisions) {
   const onnx::StorageRules rules(model);
+  std::vector<DataType> by_default(decisions.size(), DataType::kUndefined);
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     Decision& decision = decisions[i];
     if (decision.to == DataType::kUndefined) continue;
@@ -33,7 +36,12 @@ void LeaveUnstorable(const io::OnnxTensorReader& model, std::vector<Decision>& d
       decision = {DataType::kUndefined, std::move(why)};
     } else {
       rules.CheckType(i, decision.to);
+      if (!decision.by_name) by_default[i] = decision.to;
     }
+  }
+  std::vector<std::string> reasons = onnx::WhyLeftByDefault(model, by_default, options);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    if (!reasons[i].empty()) decisions[i] = {DataType::kUndefined, std::move(reasons[i])};
   }
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "io/conversion.h"
 #include "io/onnx_tensors.h"
 #include "io/tensor_file.h"
 #include "selection.h"
@@ -17,9 +18,11 @@ namespace tensorcast::tool {
 // (unsupported) where a model is to be written from another file.
 const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader, const std::string& output);
 
-// Takes back what cannot be stored in another type, with the reason. Throws io::Error (arguments)
-// where the model's opset does not know a type.
-void LeaveUnstorable(const io::OnnxTensorReader& model, std::vector<Decision>& decisions);
+// Takes back what cannot be stored in another type, with the reason, and what a default selection
+// leaves alone (storage_defaults.h): for that it reads tensors. Throws io::Error (arguments) where
+// the model's opset does not know a type, and what RunConversion throws.
+void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOptions& options,
+                     std::vector<Decision>& decisions);
 
 // The paths that are read: the file's and, of a model, those of its data files.
 std::vector<std::string> InputFiles(const io::TensorReader& reader, const std::string& path);

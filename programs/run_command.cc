@@ -41,6 +41,7 @@ struct RunFlags {
   std::string contradictions = "text";
   std::string target = "best";
   std::string threads;
+  bool allow_hard_links = false;
   bool profile = false;
   bool json = false;
   bool force = false;
@@ -319,6 +320,7 @@ int RunModel(const RunFlags& flags) {
   onnx::LoadOptions load;
   load.contradictions = ParseContradictions(flags.contradictions);
   load.target = ParseTargetFlag(flags.target);
+  load.allow_hard_links = flags.allow_hard_links;
   const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
   onnx::Model model;
   std::string error;
@@ -364,6 +366,7 @@ void AddRunCommand(CLI::App& app, CommandRun& run) {
   command->add_option("--output-format", flags->format, "What the outputs become (npy)")
       ->type_name("npy|pb|safetensors");
   AddContradictionsFlag(*command, flags->contradictions);
+  AddHardLinksFlag(*command, flags->allow_hard_links);
   CLI::Option* profile =
       command->add_flag("--profile", flags->profile, "Print time and bytes of each node");
   command->add_flag("--json", flags->json, "The profile as JSON")->needs(profile);

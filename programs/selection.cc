@@ -116,6 +116,7 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
     return decision;
   }
   decision.to = to;
+  decision.by_name = rule != nullptr || !request.only.empty();
   decision.reason = rule != nullptr ? RuleText(*rule) : "--to";
   return decision;
 }

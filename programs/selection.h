@@ -37,6 +37,7 @@ struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
   std::string reason;                  // cast: what took it ("--to"); else: why it was left alone
   bool is_companion = false;           // see io/scale_companions.h
+  bool by_name = false;                // a rule or --tensor names it
 };
 
 // Splits "GLOB=T" at the last '='. Throws io::Error (arguments).

@@ -186,7 +186,9 @@ typedef struct tensorcast_storage_options {
   const tensorcast_options* cast;   /* null: the defaults */
   tensorcast_executor* executor;    /* null: the calling thread alone */
   int32_t allow_hard_links;         /* as in tensorcast_model_options */
-  int32_t reserved;                 /* 0 */
+  /* 1: store every tensor that is chosen; 0: leave alone those of at most 1,024 bytes, and those in
+   * which a finite value would become Inf. */
+  int32_t all_chosen;
 } tensorcast_storage_options;
 
 /* Writes a model in which the chosen tensors are stored in another type and one Cast each brings

@@ -142,6 +142,10 @@ struct StorageOptions {
   Executor* executor = nullptr;  // none: the calling thread alone
   const std::atomic<bool>* interrupted = nullptr;
   bool allow_hard_links = false;  // as in LoadOptions
+  // Store every tensor that is chosen. Else those of at most 1,024 bytes are left alone, which
+  // shape inference reads, and those in which a finite value would become Inf, as in a mask of
+  // -3.4e38; tensors that this may happen to are read once more for it.
+  bool all_chosen = false;
 };
 
 // What became of one tensor.

@@ -228,7 +228,8 @@ StatusCode ReadStorageOptions(const tensorcast_storage_options* given,
        offsetof(tensorcast_storage_options, choose), offsetof(tensorcast_storage_options, report),
        offsetof(tensorcast_storage_options, context), offsetof(tensorcast_storage_options, cast),
        offsetof(tensorcast_storage_options, executor),
-       offsetof(tensorcast_storage_options, allow_hard_links), sizeof(tensorcast_storage_options)},
+       offsetof(tensorcast_storage_options, allow_hard_links),
+       offsetof(tensorcast_storage_options, all_chosen), sizeof(tensorcast_storage_options)},
       &current);
   if (code == StatusCode::kOk) code = ReadOptions(current.cast, &options->cast);
   if (code != StatusCode::kOk) return code;
@@ -237,9 +238,10 @@ StatusCode ReadStorageOptions(const tensorcast_storage_options* given,
   if (current.allow_hard_links != 0 && current.allow_hard_links != 1) {
     return StatusCode::kInvalidOption;
   }
-  if (current.reserved != 0) return StatusCode::kInvalidOption;
+  if (current.all_chosen != 0 && current.all_chosen != 1) return StatusCode::kInvalidOption;
   options->overwrite = current.overwrite == 1;
   options->allow_hard_links = current.allow_hard_links == 1;
+  options->all_chosen = current.all_chosen == 1;
   options->executor = ExecutorOf(current.executor);
   *callbacks = {current.choose, current.report, current.context};
   return StatusCode::kOk;

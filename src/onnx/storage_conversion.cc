@@ -12,6 +12,7 @@
 #include "io/onnx_tensors.h"
 #include "io/system.h"
 #include "onnx/status_of_error.h"
+#include "onnx/storage_defaults.h"
 #include "onnx/storage_model.h"
 #include "tensorcast/onnx.hpp"
 
@@ -27,9 +28,14 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
                                    options.allow_hard_links);
   const StorageRules rules(model);
   io::FileContents contents = model.contents();
-  std::vector<io::TensorJob> jobs;
+  io::ConversionOptions conversion;
+  conversion.cast = options.cast;
+  conversion.executor = options.executor;
+  conversion.interrupted = options.interrupted;
+  conversion.input = input;
+  std::vector<DataType> chosen(contents.tensors.size(), DataType::kUndefined);
   for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
-    io::TensorInfo& info = contents.tensors[i];
+    const io::TensorInfo& info = contents.tensors[i];
     StoredTensor& stored = tensors.emplace_back();
     stored.name = info.name;
     stored.from = info.type;
@@ -44,29 +50,39 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     stored.reason = rules.WhyNotStored(i, to);
     if (!stored.reason.empty()) continue;
     rules.CheckType(i, to);
+    chosen[i] = to;
+  }
+  if (!options.all_chosen) {
+    const std::vector<std::string> reasons = WhyLeftByDefault(model, chosen, conversion);
+    for (std::size_t i = 0; i < reasons.size(); ++i) {
+      if (reasons[i].empty()) continue;
+      chosen[i] = DataType::kUndefined;
+      tensors[i].reason = reasons[i];
+    }
+  }
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    const DataType to = chosen[i];
+    if (to == DataType::kUndefined) continue;
+    io::TensorInfo& info = contents.tensors[i];
     const std::optional<std::uint64_t> bytes = StorageBytes(to, info.elements);
     if (!bytes) {
       throw Error(ErrorKind::kContents, io::PathText(input) + ": tensor " + io::Quoted(info.name) +
                                             " has more elements than 64 bits can count the " +
                                             "bytes of");
     }
-    stored.to = to;
+    tensors[i].to = to;
     info.type = to;
     info.bytes = *bytes;
   }
   const std::unique_ptr<StorageModelWriter> writer =
       CreateStorageModel(output, model, contents, {options.overwrite, {}}, options.interrupted);
+  std::vector<io::TensorJob> jobs;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!writer->Wants(i)) continue;
     io::TensorJob job{i, i, {}};
     if (tensors[i].to != DataType::kUndefined) job.to = {tensors[i].to};
     jobs.push_back(std::move(job));
   }
-  io::ConversionOptions conversion;
-  conversion.cast = options.cast;
-  conversion.executor = options.executor;
-  conversion.interrupted = options.interrupted;
-  conversion.input = input;
   conversion.measured = [&](std::size_t j, std::span<const LossReport> reports) {
     tensors[jobs[j].tensor].loss = reports.front();
   };

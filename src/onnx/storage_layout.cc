@@ -14,6 +14,7 @@
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
 #include "onnx/cast_versions.h"
+#include "onnx/storage_defaults.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -23,9 +24,7 @@ using io::ErrorKind;
 using io::WireField;
 
 constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries take no more
-// Shape inference reads the values of small tensors, and only those in the model itself.
-constexpr std::uint64_t kMostInlineBytes = 1024;
-constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
+constexpr std::uint64_t kDataAlignment = 4096;        // what mmap needs
 // Of one tensor: a hostile one could have a change for every few bytes of its values.
 constexpr std::size_t kMostChanges = 65536;
 
@@ -124,7 +123,7 @@ class LayoutMaker {
     const bool is_dense =
         info.type != DataType::kString && (info.type != DataType::kUndefined || was_external);
     if (!is_dense) return File::kNone;
-    const bool is_large = info.bytes > kMostInlineBytes;
+    const bool is_large = info.bytes > kSmallTensorBytes;
     if (was_external) return is_large ? File::kData : File::kModel;
     if (all_out_ && is_large) return File::kData;
     if (!IsCast(tensor)) return File::kNone;

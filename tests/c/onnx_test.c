@@ -268,6 +268,7 @@ static void test_refusals(void) {
 typedef struct seen_tensors {
   int chosen;
   int reported;
+  int left; /* small tensors are left alone */
 } seen_tensors;
 
 static int32_t choose(void* context, const char* name, uint64_t name_bytes, int32_t type,
@@ -284,6 +285,11 @@ static void report(void* context, const char* name, uint64_t name_bytes, int32_t
   ++((seen_tensors*)context)->reported;
   CHECK(name_bytes == 1 && name[0] == 'w');
   CHECK_INT(from, TENSORCAST_FLOAT32);
+  if (((seen_tensors*)context)->left) {
+    CHECK_INT(to, 0);
+    CHECK_TEXT(reason, "of at most 1024 bytes");
+    return;
+  }
   CHECK_INT(to, TENSORCAST_FLOAT16);
   CHECK_TEXT(reason, "");
   CHECK_INT(loss->elements, 2);
@@ -293,7 +299,7 @@ static void report(void* context, const char* name, uint64_t name_bytes, int32_t
 static void test_storage(void) {
   const char* const input = "c_onnx_test_input.onnx";
   const char* const output = "c_onnx_test_output.onnx";
-  seen_tensors seen = {0, 0};
+  seen_tensors seen = {0, 0, 0};
   tensorcast_storage_options options;
   tensorcast_model* model = NULL;
   char error[300] = "?";
@@ -317,6 +323,7 @@ static void test_storage(void) {
             TENSORCAST_NULL_POINTER);
   options.choose = choose;
   options.report = report;
+  options.all_chosen = 1;
   CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
                                              error, sizeof error),
             TENSORCAST_OK);
@@ -328,11 +335,27 @@ static void test_storage(void) {
       TENSORCAST_OK);
   CHECK_TEXT(error, "");
   tensorcast_model_destroy(model);
+  options.all_chosen = 0;
+  seen.left = 1;
+  CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
+                                             error, sizeof error),
+            TENSORCAST_OK);
+  CHECK_INT(seen.reported, 2);
   options.overwrite = 0;
   CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
                                              error, sizeof error),
             TENSORCAST_BAD_INPUT);
   options.overwrite = 2;
+  CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
+                                             error, sizeof error),
+            TENSORCAST_INVALID_OPTION);
+  options.overwrite = 1;
+  options.all_chosen = 2;
+  CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
+                                             error, sizeof error),
+            TENSORCAST_INVALID_OPTION);
+  options.all_chosen = 0;
+  options.allow_hard_links = 2;
   CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
                                              error, sizeof error),
             TENSORCAST_INVALID_OPTION);

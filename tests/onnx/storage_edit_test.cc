@@ -24,6 +24,7 @@ class StoredModel : public io::FileTest {
   std::string Convert(const std::string& model, DataType to = DataType::kFloat16) {
     WriteBytes(Path("in.onnx"), model);
     StorageOptions options;
+    options.all_chosen = all_chosen_;
     options.overwrite = true;
     std::string error;
     const Status status = ConvertStorage(
@@ -37,6 +38,7 @@ class StoredModel : public io::FileTest {
   }
 
   std::vector<StoredTensor> tensors_;
+  bool all_chosen_ = true;
 };
 
 const std::string kUse = NodeBytes("Neg", {"w"}, {"y"});
@@ -250,6 +252,49 @@ TEST_F(StoredModel, AConstantWithItsValueTwice) {
   const std::string listed = twice(10, tensor, 4);
   EXPECT_EQ(Convert(listed), listed);
   EXPECT_EQ(tensors_.at(0).reason, "its Constant has several values");
+}
+
+// A small tensor, one with an attention mask's -3.4e38, and one with a value that bfloat16 rounds
+// up beyond its range.
+TEST_F(StoredModel, WhatIsLeftByDefault) {
+  std::vector<float> mask(257, 0.5F), most(257, 1.0F);
+  mask[200] = mask[201] = -3.402823e38F;
+  most[0] = 3.4e38F;
+  const auto graph = [&](const std::string& cast, const std::string& small, std::uint64_t type,
+                         std::string_view raw) {
+    return ModelBytes(
+        cast + BytesField(1, kUse) +
+        BytesField(5, TensorBytes("s", kFloat, 256, FloatBytes(std::vector<float>(256, 1.0F)))) +
+        BytesField(5, TensorBytes("mask", kFloat, 257, FloatBytes(mask))) +
+        BytesField(5, TensorBytes(small, type, 257, raw)) +
+        BytesField(5, TensorBytes("most", kFloat, 257, FloatBytes(most))));
+  };
+  const std::vector<float> ones(257, 1.0F);
+  std::string halves;
+  for (int i = 0; i < 257; ++i) halves += kHalves.substr(0, 2);
+  const std::string model = graph("", "w", kFloat, FloatBytes(ones));
+  all_chosen_ = false;
+  EXPECT_EQ(Convert(model), graph(BytesField(1, CastBytes("w__float16", "w", kFloat)), "w__float16",
+                                  kFloat16, halves));
+  ASSERT_EQ(tensors_.size(), 4u);
+  EXPECT_EQ(tensors_[0].reason, "of at most 1024 bytes");
+  EXPECT_EQ(tensors_[1].reason, "2 finite values would become infinite");
+  EXPECT_EQ(tensors_[1].to, DataType::kUndefined);
+  EXPECT_EQ(tensors_[2].reason, "");
+  EXPECT_EQ(tensors_[2].to, DataType::kFloat16);
+  EXPECT_EQ(tensors_[3].reason, "1 finite value would become infinite");
+  // In bfloat16 too; in a type that has no Inf none becomes one.
+  Convert(model, DataType::kBFloat16);
+  EXPECT_EQ(tensors_[1].reason, "2 finite values would become infinite");
+  EXPECT_EQ(tensors_[3].reason, "1 finite value would become infinite");
+  Convert(model, DataType::kFloat8E4M3FN);
+  EXPECT_EQ(tensors_[1].to, DataType::kFloat8E4M3FN);
+  // Where that is asked for, all.
+  all_chosen_ = true;
+  Convert(model);
+  for (const StoredTensor& tensor : tensors_) {
+    EXPECT_EQ(tensor.to, DataType::kFloat16) << tensor.name;
+  }
 }
 
 TEST_F(StoredModel, ToIsATextUpToOpset5) {

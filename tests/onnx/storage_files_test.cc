@@ -47,6 +47,7 @@ class StoredFiles : public io::FileTest {
   std::string Convert(const std::string& input, const std::string& output, bool overwrite = false,
                       std::string_view only = {}) {
     StorageOptions options;
+    options.all_chosen = all_chosen_;
     options.overwrite = overwrite;
     options.interrupted = &interrupted_;
     options.allow_hard_links = allow_hard_links_;
@@ -125,6 +126,7 @@ class StoredFiles : public io::FileTest {
   const std::string_view kMinusTwo{"\x00\xC0", 2};
   std::atomic<bool> interrupted_{false};
   bool allow_hard_links_ = false;
+  const bool all_chosen_ = true;
 };
 
 TEST_F(StoredFiles, DataGoesToOneNewFile) {

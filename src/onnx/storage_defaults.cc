@@ -1,0 +1,46 @@
+// Measures what a cast would make infinite, before a model is laid out without it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/storage_defaults.h"
+
+#include "io/error_text.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+// Whether a finite value of `from` can become Inf in `to`; told from the types where that is easy.
+bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
+  if (!to.has_infinity()) return false;
+  if (to.bits == 8 && options.saturate) return false;  // to the limit
+  return !from.is_float() || from.exponent_bits > to.exponent_bits ||
+         from.mantissa_bits > to.mantissa_bits;
+}
+
+}  // namespace
+
+std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
+                                          std::span<const DataType> to,
+                                          io::ConversionOptions options) {
+  std::vector<std::string> reasons(to.size());
+  std::vector<io::TensorJob> jobs;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] == DataType::kUndefined) continue;
+    const io::TensorInfo& info = model.contents().tensors[i];
+    if (info.bytes <= kSmallTensorBytes) {
+      reasons[i] = "of at most " + std::to_string(kSmallTensorBytes) + " bytes";
+    } else if (MayOverflow(*FindType(info.type), *FindType(to[i]), options.cast)) {
+      jobs.push_back({i, 0, {to[i]}});
+    }
+  }
+  if (jobs.empty()) return reasons;
+  options.measure = true;
+  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    const std::uint64_t lost = reports.front().count(Loss::kToInfinity);
+    if (lost == 0) return;
+    reasons[jobs[j].tensor] = io::CountText(lost, "finite value") + " would become infinite";
+  };
+  io::RunConversion(model, jobs, nullptr, options);
+  return reasons;
+}
+
+}  // namespace tensorcast::onnx
