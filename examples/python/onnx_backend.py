@@ -43,7 +43,8 @@ class Tensor(ctypes.Structure):
 class ModelOptions(ctypes.Structure):
     """tensorcast_model_options."""
 
-    _fields_ = [("struct_size", c_uint32), ("contradictions", c_int32), ("target", c_int32)]
+    _fields_ = [("struct_size", c_uint32), ("contradictions", c_int32), ("target", c_int32),
+                ("allow_hard_links", c_int32)]
 
 
 class ValueInfo(ctypes.Structure):

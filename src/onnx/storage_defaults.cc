@@ -11,7 +11,7 @@ namespace {
 // Whether a finite value of `from` can become Inf in `to`; told from the types where that is easy.
 bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
   if (!to.has_infinity()) return false;
-  if (to.bits == 8 && options.saturate) return false;  // to the limit
+  if (to.bits == 8 && options.saturate == Saturate::kTrue) return false;  // to the limit
   return !from.is_float() || from.exponent_bits > to.exponent_bits ||
          from.mantissa_bits > to.mantissa_bits;
 }

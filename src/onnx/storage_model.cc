@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -193,14 +194,25 @@ class Writer final : public StorageModelWriter {
       throw;
     }
     model_.SyncDirectory();
+    // The model stands: for want of memory a note may be missing, or old data stay.
+    try {
+      NoteFiles();
+      if (replaced) RemoveReplaced(*replaced);
+    } catch (const std::bad_alloc&) {
+    }
+  }
+
+  void NoteFiles() {
     for (const std::string& path : data_paths_) {
       late_notes_.push_back(io::PathText(path) + " holds its data; keep both together");
     }
     if (layout_.keeps_data && data_.empty()) {
       late_notes_.push_back(io::PathText(model_.path()) + " names the data files of the input");
     }
-    if (!replaced) return;
-    for (std::string& note : replaced->Remove(options_.inputs)) {
+  }
+
+  void RemoveReplaced(const ReplacedData& replaced) {
+    for (std::string& note : replaced.Remove(options_.inputs)) {
       late_notes_.push_back(std::move(note));
     }
   }

@@ -176,7 +176,9 @@ def check(tool, target, opset, ir_version, dtype, external):
                         size_threshold=0, convert_attribute=False)
     else:
         onnx.save(model, before)
-    tool.run("convert", before, "-o", after, "--to", target, "--force", "-q", "--no-report")
+    # By a rule: of themselves small tensors stay as they are.
+    tool.run("convert", before, "-o", after, "--rule", f"*={target}", "--force", "-q",
+             "--no-report")
     assert (tool.folder / "after.onnx.data").exists() == external, "a data file or none"
     onnx.checker.check_model(after, full_check=True)
     made = onnx.load(after)
@@ -199,12 +201,96 @@ def check(tool, target, opset, ir_version, dtype, external):
                 assert got[name].tobytes() == array.tobytes(), f"{name} differs"
 
 
+def check_replaced(tool):
+    """A model with data outside it, stored over and over: always one data file, its own."""
+    folder = tool.folder / "replaced"
+    folder.mkdir()
+    model = make_model(21, 10, np.float32)
+    before, after, wanted = (folder / name for name in ("in.onnx", "out.onnx", "wanted.onnx"))
+    onnx.save_model(model, before, save_as_external_data=True, location="in.data",
+                    size_threshold=0, convert_attribute=False)
+    feeds = {"ids": np.array([7, 7, 0], np.int64), "flag": np.array(True),
+             "image": _weights(1, 2, 9, 9, dtype=np.float32)}
+    for target in ("float16", "bfloat16", "float8e5m2", "float16", "float16"):
+        onnx.save(cast_and_back(model, _STORED[target]), wanted)
+        tool.run("convert", before, "-o", after, "--rule", f"*={target}", "--force", "-q",
+                 "--no-report")
+        onnx.checker.check_model(after, full_check=True)
+        files = sorted(path.name for path in folder.glob("out*"))
+        assert len(files) == 2, f"files {files}"
+        level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+        got, want = run(after, feeds, level), run(wanted, feeds, level)
+        for name, array in want.items():
+            assert got[name].tobytes() == array.tobytes(), f"{target}: {name} differs"
+
+
+def check_mask(tool):
+    """An attention mask as exporters write it: a row that is masked wholly stays a number."""
+    mask = np.zeros((32, 32), np.float32)
+    mask[np.triu_indices(32, 1)] = np.finfo(np.float32).min
+    mask[0] = np.finfo(np.float32).min
+    weights = _weights(32, 32, dtype=np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("Constant", [], ["mask"], value=numpy_helper.from_array(mask)),
+         helper.make_node("MatMul", ["x", "w"], ["scores"]),
+         helper.make_node("Add", ["scores", "mask"], ["masked"]),
+         helper.make_node("Softmax", ["masked"], ["y"], axis=-1)],
+        "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [32, 32])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [32, 32])],
+        [numpy_helper.from_array(weights, "w")])
+    before, after = tool.folder / "mask.onnx", tool.folder / "small.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10),
+              before)
+    feeds = {"x": _weights(32, 32, dtype=np.float32)}
+    level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    for target in ("float16", "bfloat16"):
+        tool.run("convert", before, "-o", after, "--to", target, "--force", "-q", "--no-report")
+        assert {t.data_type for t in onnx.load(after).graph.initializer} != {TensorProto.FLOAT}
+        assert not np.isnan(run(after, feeds, level)["y"]).any(), f"{target}: NaN"
+        tool.run("convert", before, "-o", after, "--rule", f"*={target}", "--force", "-q",
+                 "--no-report")
+        assert np.isnan(run(after, feeds, level)["y"]).any(), "the check cannot fail"
+
+
+def check_hard_links(tool):
+    """Data with hard links is refused where onnx refuses it, and read where that is asked for."""
+    folder = tool.folder / "links"
+    folder.mkdir()
+    model, data = folder / "in.onnx", folder / "in.data"
+    onnx.save_model(make_model(21, 10, np.float32), model, save_as_external_data=True,
+                    location=data.name, size_threshold=0, convert_attribute=False)
+    tool.run("inspect", model)
+    (folder / "another").hardlink_to(data)
+    try:
+        onnx.checker.check_model(model)
+        assert False, "onnx takes data with hard links"
+    except onnx.checker.ValidationError:
+        pass
+    try:
+        tool.run("inspect", model)
+        assert False, "data with hard links was read"
+    except ToolError as error:
+        assert "exit code 3" in str(error) and "--allow-hard-links" in str(error), str(error)
+    tool.run("inspect", model, "--allow-hard-links")
+    (folder / "another").unlink()
+    data.rename(folder / "blob")
+    data.symlink_to("blob")
+    tool.run("inspect", model)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tool", help="the tensorcast executable")
     arguments = parser.parse_args()
     failures = cases = 0
     with Tool(arguments.tool) as tool:
+        for other in (check_replaced, check_mask, check_hard_links):
+            cases += 1
+            try:
+                other(tool)
+            except (AssertionError, ToolError) as error:
+                print(f"{other.__name__}: {type(error).__name__}: {error}")
+                failures += 1
         for target in _STORED:
             for opset, ir_version in ((11, 3), (13, 7), (19, 9), (21, 10), (25, 13)):
                 if opset < _FIRST_OPSET.get(target, 19):

@@ -1,0 +1,123 @@
+// What happens to a file while it is read: rewritten at the same size it is refused, in every
+// format; without its name it is as good as before.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "io/conversion.h"
+#include "wire_bytes.h"
+
+namespace tensorcast::io {
+namespace {
+
+class InputTest : public FileTest {
+ protected:
+  // A file of each format with one tensor of four bytes, by the writers of the project; a model
+  // with its data outside.
+  std::vector<std::string> WriteAll() const {
+    std::vector<std::string> paths;
+    for (const char* const name : {"x.safetensors", "x.npy", "x.npz", "x.pb"}) {
+      FileContents contents;
+      contents.tensors = {Tensor("a", DataType::kUint8, {4})};
+      paths.push_back(Path(name));
+      const auto writer = CreateTensorFile(paths.back(), contents, {});
+      WriteTensor(*writer, 0, "1234");
+      writer->Commit();
+    }
+    const auto entry = [](std::string_view key, std::string_view value) {
+      return BytesField(13, BytesField(1, key) + BytesField(2, value));
+    };
+    constexpr std::uint64_t kUint8 = 2;
+    const std::string tensor = VarintField(1, 4) + VarintField(2, kUint8) + BytesField(8, "a") +
+                               entry("location", "x.data") + VarintField(14, 1);
+    WriteBytes(Path("x.onnx"), VarintField(1, 10) + BytesField(7, BytesField(5, tensor)));
+    WriteBytes(Path("x.data"), "1234");
+    paths.push_back(Path("x.onnx"));
+    return paths;
+  }
+
+  static std::string Measure(const TensorReader& reader) {
+    const TensorJob job{0, 0, {DataType::kInt8}};
+    return ErrorOf([&] { RunConversion(reader, std::span(&job, 1), nullptr, {}); });
+  }
+
+  // The same number of bytes, at another time: whatever the clock's resolution.
+  static void Rewrite(const std::string& path) {
+    WriteBytes(path, ReadBytes(path));
+    const timespec times[2] = {{1, 0}, {1, 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+  }
+
+  static std::string Rewritten(const std::string& path) {
+    return "4 " + path +
+           ": was rewritten while it was read; do not change a file that is being read";
+  }
+};
+
+TEST_F(InputTest, RewrittenWhileItIsRead) {
+  for (const std::string& path : WriteAll()) {
+    const auto reader = Open(path);
+    EXPECT_EQ(Measure(*reader), "no error") << path;
+    Rewrite(path);
+    EXPECT_EQ(Measure(*reader), Rewritten(path));
+  }
+  const auto model = Open(Path("x.onnx"));
+  Rewrite(Path("x.data"));
+  EXPECT_EQ(Measure(*model), Rewritten(Path("x.data")));
+}
+
+TEST_F(InputTest, LongerThanItWas) {
+  for (const std::string& path : WriteAll()) {
+    const auto reader = Open(path);
+    WriteBytes(path, ReadBytes(path) + "more");
+    EXPECT_EQ(Measure(*reader), Rewritten(path));
+  }
+}
+
+TEST_F(InputTest, WithoutItsName) {
+  for (const std::string& path : WriteAll()) {
+    const auto reader = Open(path);
+    std::filesystem::remove(path);
+    WriteBytes(path, "another");
+    EXPECT_EQ(Measure(*reader), "no error") << path;
+  }
+}
+
+// More data files than are kept open: each is opened anew for every reading.
+TEST_F(InputTest, OneOfManyDataFiles) {
+  constexpr int kFiles = 300;
+  std::string graph;
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string name = "d" + std::to_string(i);
+    WriteBytes(Path(name), "1234");
+    graph += BytesField(5, VarintField(1, 4) + VarintField(2, 2) + BytesField(8, name) +
+                               BytesField(13, BytesField(1, "location") + BytesField(2, name)) +
+                               VarintField(14, 1));
+  }
+  WriteBytes(Path("x.onnx"), VarintField(1, 10) + BytesField(7, graph));
+  const auto reader = Open(Path("x.onnx"));
+  const std::string last = "d" + std::to_string(kFiles - 1);
+  EXPECT_EQ(ReadTensor(*reader, last), "1234");
+  Rewrite(Path(last));
+  EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, last); }), Rewritten(Path(last)));
+}
+
+TEST_F(InputTest, DataWithHardLinks) {
+  WriteAll();
+  std::filesystem::create_hard_link(Path("x.data"), Path("another"));
+  EXPECT_EQ(ErrorOf([&] { Open(Path("x.onnx")); }),
+            "3 " + Path("x.onnx") + ": tensor \"a\" has its data in " + Path("x.data") +
+                ": has 2 hard links, so that it may be a file from elsewhere: copy it, or allow "
+                "hard links");
+  OpenOptions options;
+  options.allow_hard_links = true;
+  EXPECT_EQ(ReadTensor(*OpenTensorFile(Path("x.onnx"), options), 0), "1234");
+  // The model itself is what the user named.
+  std::filesystem::remove(Path("another"));
+  std::filesystem::create_hard_link(Path("x.onnx"), Path("y.onnx"));
+  EXPECT_EQ(ReadTensor(*Open(Path("y.onnx")), 0), "1234");
+}
+
+}  // namespace
+}  // namespace tensorcast::io
