@@ -11,6 +11,14 @@
 #include "onnx/storage_model.h"
 
 namespace tensorcast::tool {
+namespace {
+
+void Leave(Decision& decision, std::string why) {
+  decision.to = DataType::kUndefined;
+  decision.reason = std::move(why);
+}
+
+}  // namespace
 
 const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader,
                                          const std::string& output) {
@@ -33,7 +41,7 @@ void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOpti
     Decision& decision = decisions[i];
     if (decision.to == DataType::kUndefined) continue;
     if (std::string why = rules.WhyNotStored(i, decision.to); !why.empty()) {
-      decision = {DataType::kUndefined, std::move(why)};
+      Leave(decision, std::move(why));
     } else {
       rules.CheckType(i, decision.to);
       if (!decision.by_name) by_default[i] = decision.to;
@@ -41,7 +49,7 @@ void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOpti
   }
   std::vector<std::string> reasons = onnx::WhyLeftByDefault(model, by_default, options);
   for (std::size_t i = 0; i < reasons.size(); ++i) {
-    if (!reasons[i].empty()) decisions[i] = {DataType::kUndefined, std::move(reasons[i])};
+    if (!reasons[i].empty()) Leave(decisions[i], std::move(reasons[i]));
   }
 }
 

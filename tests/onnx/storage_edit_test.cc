@@ -284,7 +284,7 @@ TEST_F(StoredModel, WhatIsLeftByDefault) {
   EXPECT_EQ(tensors_[2].to, DataType::kFloat16);
   EXPECT_EQ(tensors_[3].reason, "1 finite value would become infinite");
   // In bfloat16 too; in a type that has no Inf none becomes one.
-  Convert(model, DataType::kBFloat16);
+  Convert(model, DataType::kBfloat16);
   EXPECT_EQ(tensors_[1].reason, "2 finite values would become infinite");
   EXPECT_EQ(tensors_[3].reason, "1 finite value would become infinite");
   Convert(model, DataType::kFloat8E4M3FN);
