@@ -349,9 +349,8 @@ int MeasureLoss(const LossFlags& flags) {
   options.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
-  const std::unique_ptr<io::TensorReader> reader =
-      io::OpenTensorFile(flags.input, {ParseAssumedType(flags.cast), InterruptFlag(),
-                                       flags.cast.allow_hard_links});
+  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(
+      flags.input, {ParseAssumedType(flags.cast), InterruptFlag(), flags.cast.allow_hard_links});
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
