@@ -318,6 +318,7 @@ int Convert(const ConvertFlags& flags) {
         plan.model != nullptr
             ? onnx::CheckStorageModel(flags.output, *plan.model, plan.output, create)
             : io::CheckTensorFile(flags.output, plan.output, create);
+    plan.output = {};  // checked: of many tensors it takes as much as the input's
     const std::vector<CrossedLimit> crossed = MeasureLimits(*reader, plan, limits, options);
     progress.Clear();
     if (flags.cast.json) {
