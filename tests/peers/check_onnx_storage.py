@@ -209,6 +209,7 @@ def check_replaced(tool):
     before, after, wanted = (folder / name for name in ("in.onnx", "out.onnx", "wanted.onnx"))
     onnx.save_model(model, before, save_as_external_data=True, location="in.data",
                     size_threshold=0, convert_attribute=False)
+    model = onnx.load(before)  # with its data in it again
     feeds = {"ids": np.array([7, 7, 0], np.int64), "flag": np.array(True),
              "image": _weights(1, 2, 9, 9, dtype=np.float32)}
     for target in ("float16", "bfloat16", "float8e5m2", "float16", "float16"):
