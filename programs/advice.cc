@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,7 +20,6 @@ namespace tensorcast::tool {
 namespace {
 
 constexpr std::size_t kLinesAtMost = 3;
-constexpr std::size_t kNameColumns = 40;
 // A type suits values when this many of them fit between its smallest normal and their root mean
 // square: of normally distributed ones 90 % then are normal.
 constexpr double kNormalBelowRms = 8;
@@ -63,6 +64,11 @@ std::optional<Problem> ProblemOf(const CastTensor& tensor) {
   return Problem::kCoarse;
 }
 
+// Problems of which one line says all, whichever tensors have them.
+bool IsOfWholeFile(Problem problem) {
+  return problem == Problem::kWrapped || problem == Problem::kIntegerZeros;
+}
+
 // The signal-to-noise ratio that rounding alone leaves of normal values of a type, in dB: measured
 // on normally distributed values; each bit of significand gives 6.02 dB.
 double RoundingDecibel(const TypeInfo& row) { return 13.4 + 6.02 * row.mantissa_bits; }
@@ -82,7 +88,8 @@ bool Suits(const TypeInfo& row, Problem problem, const LossReport& loss) {
 
 // The narrowest type that would hold the tensor better, the most precise of several; nothing where
 // only the source's own type does.
-const TypeInfo* BetterType(const CastTensor& tensor, Problem problem) {
+const TypeInfo* BetterType(const ConversionSummary& summary, const CastTensor& tensor,
+                           Problem problem) {
   const TypeInfo* from = FindType(tensor.info->type);
   const TypeInfo* to = FindType(tensor.to);
   const TypeInfo* best = nullptr;
@@ -95,6 +102,7 @@ const TypeInfo* BetterType(const CastTensor& tensor, Problem problem) {
     if (row.bits >= from->bits || row.type == tensor.to || !Suits(row, problem, tensor.loss)) {
       continue;
     }
+    if (summary.can_hold && !summary.can_hold(*tensor.info, row.type)) continue;
     if (best == nullptr || row.bits < best->bits ||
         (row.bits == best->bits && row.mantissa_bits > best->mantissa_bits)) {
       best = &row;
@@ -182,7 +190,9 @@ std::string WayOut(const Group& group, const CastTensors& cast) {
              : fmt::format("try --exclude {}", ShellQuoted(glob));
 }
 
-std::string Line(const Group& group, const CastTensors& cast) {
+// Empty where there is nothing to offer, or nothing that is not `said` already.
+std::string Line(const Group& group, const CastTensors& cast, std::size_t name_columns,
+                 std::set<std::string>& said) {
   const CastTensor worst = cast[group.tensors.front()];
   const std::size_t others = group.tensors.size() - 1;
   const std::string_view type = TypeName(group.to);
@@ -193,25 +203,30 @@ std::string Line(const Group& group, const CastTensors& cast) {
         type);
   }
   if (group.problem == Problem::kIntegerZeros) {
-    return fmt::format("a cast to {} scales nothing; a float8 type keeps small values", type);
+    if (group.better == nullptr) return {};
+    return fmt::format("{} makes 0 of small values; {} keeps them", type, group.better->name);
   }
-  return fmt::format("{}{} {}; {}", Shorten(io::Escape(worst.info->name), kNameColumns),
+  std::string way_out = WayOut(group, cast);
+  if (!said.insert(way_out).second) return {};
+  return fmt::format("{}{} {}; {}", Shorten(io::EscapeName(worst.info->name), name_columns),
                      others > 0 ? fmt::format(" and {} more", others) : "",
-                     Description(group.problem, worst, others > 0), WayOut(group, cast));
+                     Description(group.problem, worst, others > 0), way_out);
 }
 
 }  // namespace
 
-std::vector<std::string> Advice(const ConversionSummary& summary) {
+std::vector<std::string> Advice(const ConversionSummary& summary, std::size_t columns) {
+  const std::size_t name_columns = columns == kUnlimitedColumns ? columns : columns * 2 / 5;
   std::vector<Group> groups;
   for (const std::uint32_t i : summary.cast.WorstFirst()) {
     if (summary.cast.verdict(i) == Verdict::kGood) break;
     const CastTensor tensor = summary.cast[i];
     const std::optional<Problem> problem = ProblemOf(tensor);
     if (!problem) continue;
-    const TypeInfo* better = BetterType(tensor, *problem);
+    const TypeInfo* better = BetterType(summary, tensor, *problem);
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
-      return group.problem == *problem && group.to == tensor.to && group.better == better;
+      return group.problem == *problem && group.to == tensor.to &&
+             (group.better == better || IsOfWholeFile(*problem));
     });
     if (same != groups.end()) {
       same->tensors.push_back(i);
@@ -220,9 +235,12 @@ std::vector<std::string> Advice(const ConversionSummary& summary) {
     }
   }
   std::vector<std::string> lines;
+  std::set<std::string> said;
   for (const Group& group : groups) {
     if (lines.size() == kLinesAtMost) break;
-    lines.push_back(Line(group, summary.cast));
+    if (std::string line = Line(group, summary.cast, name_columns, said); !line.empty()) {
+      lines.push_back(std::move(line));
+    }
   }
   return lines;
 }

@@ -341,7 +341,7 @@ void AddBenchCommand(CLI::App& app, CommandRun& run) {
   CLI::App* command = app.add_subcommand("bench", kDescription);
   const auto list = [&](const std::string& name, std::vector<std::string>& values,
                         const std::string& help) {
-    return command->add_option(name, values, help)->delimiter(',')->allow_extra_args(false);
+    return command->add_option(name, values, help)->delimiter(',');
   };
   list("--from", flags->from, "Source types (default: all)")->type_name("T");
   list("--to", flags->to, "Destination types (default: all)")->type_name("T");

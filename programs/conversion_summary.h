@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -149,17 +150,21 @@ struct ConversionSummary {
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;
+  // Whether the output could hold a cast tensor in another type; empty: in any. A model's opset
+  // may have no Cast from it.
+  std::function<bool(const io::TensorInfo&, DataType)> can_hold;
 
   std::uint64_t Values() const { return cast.sum().elements; }
   std::uint64_t Count(Loss loss) const { return cast.sum().count(loss); }
 };
 
 // Where values were lost in a way that another type or option prevents: one line each, the worst
-// problem first, at most three.
-std::vector<std::string> Advice(const ConversionSummary& summary);
+// problem first, at most three; names are shortened to what such a line has room for.
+std::vector<std::string> Advice(const ConversionSummary& summary, std::size_t columns);
 
-// The report for people, at most 100 columns wide.
-std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour);
+// The report for people, at most `columns` wide where that can be.
+std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
+                      std::size_t columns);
 
 // The report for programs. The same bytes for the same input and arguments.
 void PrintLossJson(const ConversionSummary& summary);

@@ -106,7 +106,7 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const Selecti
   if (chosen.size() == 1) return chosen.front();
   std::string names;
   for (std::size_t i = 0; i < chosen.size() && i < kListed; ++i) {
-    names += (i == 0 ? "" : ", ") + io::Escape(tensors[chosen[i]].name);
+    names += (i == 0 ? "" : ", ") + io::EscapeName(tensors[chosen[i]].name);
   }
   if (chosen.size() > kListed) names += fmt::format(" and {} more", chosen.size() - kListed);
   throw Error(ErrorKind::kArguments,
@@ -158,7 +158,7 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
         throw Error(ErrorKind::kContents,
                     fmt::format("{}: {} has more {} elements than 64 bits "
                                 "can count the bytes of",
-                                io::Escape(flags.input), io::Escape(info.name), TypeName(to)));
+                                io::Escape(flags.input), io::EscapeName(info.name), TypeName(to)));
       }
       info.bytes = *bytes;
     }
@@ -196,8 +196,8 @@ void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uin
              is_cast ? decision.reason : "left alone: " + decision.reason}};
   };
   PrintTable(
-      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 16}},
-      {plan.taken.size(), row}, kReportColumns, false);
+      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 24}},
+      {plan.taken.size(), row}, Columns(stdout), false);
   const auto cast = std::count_if(plan.taken.begin(), plan.taken.end(), [&](std::size_t i) {
     return plan.decisions[i].to != DataType::kUndefined;
   });
@@ -239,6 +239,7 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
   summary.output = flags.output;
   summary.input_bytes = reader.file_bytes();
   summary.options = options;
+  if (plan.model != nullptr) summary.can_hold = StorableTypes(*plan.model);
   for (const io::TensorJob& job : plan.jobs) {
     const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
     const Decision& decision = plan.decisions[job.tensor];
@@ -371,7 +372,7 @@ int Convert(const ConvertFlags& flags) {
     if (flags.cast.json) {
       PrintLossJson(summary);
     } else {
-      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout)));
+      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout), Columns(stdout)));
     }
     FlushPrinted();  // before the line below, where both go to one terminal
   }

@@ -61,7 +61,7 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
     throw Error(kind, fmt::format("{}: {} {}", io::PathText(path), what, why));
   };
   if (info.type != wanted && !AreCodesOf(info.type, wanted)) {
-    const std::string held(info.type == DataType::kUndefined ? io::Escape(info.dtype)
+    const std::string held(info.type == DataType::kUndefined ? io::EscapeName(info.dtype)
                                                              : std::string(TypeName(info.type)));
     fail(ErrorKind::kArguments,
          fmt::format("is {0} in the model, and {1} in this file; cast it with 'tensorcast convert "

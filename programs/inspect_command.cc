@@ -95,19 +95,20 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   };
   PrintTable(
       {{"tensor", false, 20}, {"type"}, {"shape", false, 8}, {"values", true}, {"bytes", true}},
-      {contents.tensors.size(), row}, kReportColumns, false);
+      {contents.tensors.size(), row}, Columns(stdout), false);
   TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
   for (const DtypeTotal& total : Totals(contents.tensors)) {
     totals.Add(
         {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
   }
-  std::string text = "\n" + totals.Render(kReportColumns, false);
+  std::string text = "\n" + totals.Render(Columns(stdout), false);
   if (!contents.metadata.empty()) {
     text += "\n metadata\n";
-    constexpr std::size_t kValueColumns = 60;
+    // A value may be a document: it is cut for a file too.
+    const std::size_t width = std::min(Columns(stdout), kReportColumns);
     for (const auto& [key, value] : contents.metadata) {
-      text += fmt::format("   {} = {}\n", Shorten(io::Escape(key), 30),
-                          Shorten(io::Escape(value), kValueColumns));
+      text += fmt::format("   {} = {}\n", Shorten(io::Escape(key), width / 3),
+                          Shorten(io::Escape(value), width * 3 / 5));
     }
   }
   if (!found.scales.scaled.empty()) {

@@ -151,7 +151,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates) {
                    {"subnormal", true, 0, 2},
                    {"max abs error", true, 0, 1},
                    {"worst dB", true},
-                   {"in tensor", false, 12}});
+                   {"in tensor", false, 16}});
   for (const Candidate& candidate : candidates) {
     std::vector<std::string> cells = {std::string(TypeName(candidate.to)),
                                       BytesText(candidate.bytes)};
@@ -168,14 +168,14 @@ std::string TypeTable(const std::vector<Candidate>& candidates) {
     }
     table.Add(std::move(cells));
   }
-  return table.Render(kReportColumns, false);
+  return table.Render(Columns(stdout), false);
 }
 
 // SNR of each tensor under each type, the tensor that fares worst under any of them first.
 void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
-  std::vector<Column> columns = {{"SNR dB by tensor", false, 16}, {"shape", false, 8}};
+  std::vector<Column> columns = {{"SNR dB by tensor", false, 24}, {"shape", false, 8}};
   for (const Candidate& candidate : plan.candidates) {
     columns.push_back({std::string(TypeName(candidate.to)), true});
   }
@@ -196,7 +196,7 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& pl
     return made;
   };
   Print("\n");
-  PrintTable(columns, {shown, row}, kReportColumns, false);
+  PrintTable(columns, {shown, row}, Columns(stdout), false);
   if (shown < order.size()) {
     Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
   }
@@ -259,8 +259,8 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
   for (const io::TensorInfo& info : tensors) bytes += info.bytes;
   const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
                                   [](TypeSet types) { return types != 0; });
-  Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", Shorten(io::Escape(flags.input), 50),
-                    cast, tensors.size(), BytesText(bytes)));
+  Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", io::EscapeName(flags.input), cast,
+                    tensors.size(), BytesText(bytes)));
   Print(TypeTable(plan.candidates));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");
@@ -334,7 +334,7 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
     const std::string text = fmt::format(
         "{}: tensor {} holds strings; the loss of texts is not "
         "measured",
-        io::Escape(flags.input), io::Escape(tensors[i].name));
+        io::Escape(flags.input), io::EscapeName(tensors[i].name));
     if (nothing_else) throw Error(ErrorKind::kUnsupported, text);
     if (!flags.cast.quiet) SayNote(text);
   }

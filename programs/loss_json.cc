@@ -3,14 +3,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loss_json.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
+#include "io/utf8.h"
 #include "json_printer.h"
+#include "terminal.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -40,6 +45,28 @@ Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossE
   json["result"] = ElementJson(loss.to, example.result_code);
   json["result_code"] = CodeText(loss.to, example.result_code);
   return json;
+}
+
+// Writes as \uNNNN what would do something to a terminal, or hide there: such characters stand
+// inside strings alone, and readers of JSON get the same values. C0 controls are escaped already.
+void EscapeDeceptive(std::string& text) {
+  const auto is_plain = [](char c) { return static_cast<unsigned char>(c) < 0x7F; };
+  if (std::all_of(text.begin(), text.end(), is_plain)) return;
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (std::string_view rest = text; !rest.empty();) {
+    const io::Utf8Character c = io::DecodeUtf8(rest);
+    if (c.point < 0x7F || !io::IsDeceptive(c.point)) {
+      escaped.append(rest.substr(0, c.bytes));
+    } else if (c.point < 0x10000) {
+      escaped += fmt::format("\\u{:04x}", c.point);
+    } else {  // two halves
+      escaped +=
+          fmt::format("\\u{:04x}\\u{:04x}", 0xD7C0 + (c.point >> 10), 0xDC00 + (c.point & 0x3FF));
+    }
+    rest.remove_prefix(c.bytes);
+  }
+  text = std::move(escaped);
 }
 
 }  // namespace
@@ -113,7 +140,9 @@ Json TensorJson(const io::TensorInfo& info) {
 
 std::string JsonText(const Json& json) {
   // Names may be any bytes (an npy's name is its file's): what is not UTF-8 becomes U+FFFD.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  EscapeDeceptive(text);
+  return text;
 }
 
 void PrintLossJson(const ConversionSummary& summary) {
@@ -162,7 +191,7 @@ void PrintLossJson(const ConversionSummary& summary) {
     json.Element(entry);
   }
   json.EndArray();
-  json.Member("advice", Advice(summary));
+  json.Member("advice", Advice(summary, kUnlimitedColumns));
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
   Json crossed = Json::array();
   for (const CrossedLimit& limit : summary.crossed) {

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
+#include "distinct_names.h"
 #include "element_text.h"
 #include "io/element_index.h"
 #include "quantities.h"
@@ -22,7 +23,6 @@ namespace {
 
 constexpr std::size_t kRowsShown = 12;
 constexpr std::size_t kNamesShown = 3;
-constexpr std::size_t kNameColumns = 40;  // of a tensor's name inside a sentence
 
 // What is said of the first value of a kind that should not have occurred.
 struct Offence {
@@ -35,8 +35,44 @@ constexpr Offence kOffences[] = {
     {Loss::kToLimit, "went to the limit"},
 };
 
-std::string ShortName(const io::TensorInfo& info, std::size_t columns) {
-  return Shorten(io::Escape(info.name), columns);
+// "a float32, b float32, …": the first names, each with what stands behind it, in `room` columns.
+// As many as there is room for, one at least.
+std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typed,
+                     std::size_t room) {
+  constexpr std::size_t kLeast = 12;  // columns of a name
+  for (std::size_t n = std::min(kNamesShown, tensors.size());; --n) {
+    std::vector<std::string> names, types;
+    std::size_t taken = n < tensors.size() ? 3 : 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const io::TensorInfo& info = *tensors[i];
+      names.push_back(io::Escape(info.name));
+      std::string& type = types.emplace_back();
+      if (typed) {
+        type = ' ';
+        type += FindType(info.type) ? std::string(TypeName(info.type))
+                                    : Shorten(io::Escape(info.dtype), 20);
+      }
+      taken += TextWidth(types.back()) + (i == 0 ? 0 : 2);
+    }
+    const auto width = [&] {
+      std::size_t columns = taken;
+      for (const std::string& name : names) columns += TextWidth(name);
+      return columns;
+    };
+    if (width() > room) {
+      names = DistinctNames(names, std::max(kLeast, (room - std::min(room, taken)) / n));
+    }
+    if (width() > room && n > 1) continue;
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += (i == 0 ? "" : ", ") + names[i] + types[i];
+    return n < tensors.size() ? text + ", …" : text;
+  }
+}
+
+// What is left of a line's columns, for a name in it.
+std::size_t RoomIn(std::size_t columns, std::size_t taken) {
+  constexpr std::size_t kLeast = 16;
+  return columns > taken + kLeast ? columns - taken : kLeast;
 }
 
 // The distinct source or destination types in the order of the file, "float32, float16", or their
@@ -61,7 +97,7 @@ bool HasSeveralTypes(const CastTensors& tensors) {
   return false;
 }
 
-std::string Heading(const ConversionSummary& summary) {
+std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   std::string facts;
   if (!summary.cast.empty()) {
     facts = fmt::format(
@@ -73,8 +109,7 @@ std::string Heading(const ConversionSummary& summary) {
   facts +=
       fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
   const std::size_t taken = TextWidth(facts) + 3;
-  const std::size_t each =
-      std::max<std::size_t>(16, (kReportColumns - std::min(kReportColumns, taken)) / 2);
+  const std::size_t each = std::max<std::size_t>(16, (columns - std::min(columns, taken)) / 2);
   return Shorten(io::Escape(summary.input), each) + " → " +
          Shorten(io::Escape(summary.output), each) + facts;
 }
@@ -88,7 +123,8 @@ std::string ErrorCell(const CastTensor& tensor) {
   return MagnitudeText(loss.max_abs_error) + (place.empty() ? "" : " at " + place);
 }
 
-std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colour) {
+std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colour,
+                       std::size_t columns) {
   const std::vector<std::uint32_t> order = summary.cast.WorstFirst();
   // One row more than fits is not worth a line that says so.
   const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
@@ -103,17 +139,17 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     if (summary.Count(extra.kind) > 0) extras.push_back(extra);
   }
 
-  std::vector<Column> columns = {{""}, {"worst first", false, 16}};
-  if (typed) columns.push_back({"type"});
-  columns.push_back({"shape", false, 8});
-  columns.push_back({"SNR dB", true});
-  columns.push_back({"at limit", true});
-  for (const Extra& extra : extras) columns.push_back({std::string(extra.title), true});
-  columns.push_back({"→ zero", true});
-  columns.push_back({"subnormal", true, 0, 2});
-  columns.push_back({"max abs error", false, 0, 1});
+  std::vector<Column> layout = {{""}, {"worst first", false, 24}};
+  if (typed) layout.push_back({"type"});
+  layout.push_back({"shape", false, 8});
+  layout.push_back({"SNR dB", true});
+  layout.push_back({"at limit", true});
+  for (const Extra& extra : extras) layout.push_back({std::string(extra.title), true});
+  layout.push_back({"→ zero", true});
+  layout.push_back({"subnormal", true, 0, 2});
+  layout.push_back({"max abs error", false, 0, 1});
 
-  TextTable table(std::move(columns));
+  TextTable table(std::move(layout));
   for (std::size_t i = 0; i < shown; ++i) {
     const CastTensor tensor = summary.cast[order[i]];
     const LossReport& loss = tensor.loss;
@@ -133,7 +169,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
                                 : verdict == Verdict::kPoor ? Style::kYellow
                                                             : Style::kGreen);
   }
-  std::string text = table.Render(kReportColumns, colour);
+  std::string text = table.Render(columns, colour);
   if (shown < order.size()) {
     double low = INFINITY, high = -INFINITY;
     for (std::size_t i = shown; i < order.size(); ++i) {
@@ -154,7 +190,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
   return text;
 }
 
-std::string OffenceLines(const ConversionSummary& summary) {
+std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) {
   std::string text;
   for (const Offence& offence : kOffences) {
     const std::uint64_t count = summary.Count(offence.kind);
@@ -168,15 +204,14 @@ std::string OffenceLines(const ConversionSummary& summary) {
                                          ElementText(first.to, example.result_code));
     const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
                                          CountText(summary.Values()), offence.said);
-    const std::size_t taken = TextWidth(lead) + TextWidth(fact);
-    const std::size_t room = kReportColumns - std::min(kReportColumns - 16, taken);
-    text += lead + ShortName(*first.info, room) + fact + "\n";
+    const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
+    text += lead + Shorten(io::Escape(first.info->name), room) + fact + "\n";
   }
   return text;
 }
 
 // Casts from and to strings, with their types: one line for each pair.
-std::string TextLines(const ConversionSummary& summary) {
+std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
   std::vector<std::pair<DataType, DataType>> pairs;
   for (const CastText& text : summary.texts) {
     const std::pair pair(text.info->type, text.to);
@@ -184,24 +219,21 @@ std::string TextLines(const ConversionSummary& summary) {
   }
   std::string lines;
   for (const auto& [from, to] : pairs) {
-    std::string names;
-    std::size_t count = 0;
+    std::vector<const io::TensorInfo*> tensors;
     for (const CastText& text : summary.texts) {
-      if (text.info->type != from || text.to != to) continue;
-      if (++count <= kNamesShown) names += (count == 1 ? "" : ", ") + ShortName(*text.info, 20);
+      if (text.info->type == from && text.to == to) tensors.push_back(text.info);
     }
-    if (count > kNamesShown) names += ", …";
-    const std::string head = fmt::format(" text: {} tensor{} {} → {} (", count,
-                                         count == 1 ? "" : "s", TypeName(from), TypeName(to));
+    const std::string head =
+        fmt::format(" text: {} tensor{} {} → {} (", tensors.size(), tensors.size() == 1 ? "" : "s",
+                    TypeName(from), TypeName(to));
     const std::string tail = "): loss is not measured";
-    const std::size_t room =
-        kReportColumns - std::min(kReportColumns - 20, TextWidth(head) + TextWidth(tail));
-    lines += head + Shorten(names, room) + tail + "\n";
+    const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
+    lines += head + NameList(tensors, false, room) + tail + "\n";
   }
   return lines;
 }
 
-std::string LeftAloneLines(const ConversionSummary& summary) {
+std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns) {
   std::string text;
   std::vector<std::string> reasons;
   std::map<std::string, std::vector<const LeftAlone*>> by_reason;
@@ -214,43 +246,35 @@ std::string LeftAloneLines(const ConversionSummary& summary) {
   }
   for (const std::string& reason : reasons) {
     const std::vector<const LeftAlone*>& group = by_reason[reason];
-    std::string names;
-    for (std::size_t i = 0; i < group.size() && i < kNamesShown; ++i) {
-      const io::TensorInfo& info = *group[i]->info;
-      const std::string name = ShortName(info, group.size() == 1 ? kNameColumns : 20);
-      const std::string type = FindType(info.type) ? std::string(TypeName(info.type))
-                                                   : Shorten(io::Escape(info.dtype), 20);
-      names += fmt::format("{}{} {}", i == 0 ? "" : ", ", name, type);
-    }
-    if (group.size() > kNamesShown) names += ", …";
+    std::vector<const io::TensorInfo*> tensors;
+    for (const LeftAlone* left : group) tensors.push_back(left->info);
     const std::string head =
         fmt::format(" left alone: {} tensor{} (", group.size(), group.size() == 1 ? "" : "s");
     const std::string tail =
         ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
-    const std::size_t room =
-        kReportColumns - std::min(kReportColumns - 20, TextWidth(head) + TextWidth(tail));
-    text += head + Shorten(names, room) + tail + "\n";
+    const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
+    text += head + NameList(tensors, true, room) + tail + "\n";
   }
   return text;
 }
 
 // One line, or two where it is too long: what is wrong, and what to do.
-std::string AdviceLines(const std::string& advice) {
+std::string AdviceLines(const std::string& advice, std::size_t columns) {
   const std::string text = " advice: " + advice;
   const std::size_t end = text.find("; ");
-  if (TextWidth(text) <= kReportColumns || end == std::string::npos) return text + "\n";
+  if (TextWidth(text) <= columns || end == std::string::npos) return text + "\n";
   return text.substr(0, end + 1) + "\n         " + text.substr(end + 2) + "\n";
 }
 
 // How to read the output, broken between words.
-std::string HintLines(std::string_view hint) {
+std::string HintLines(std::string_view hint, std::size_t columns) {
   std::string text;
   std::string line = " read it with:";
   const std::string indent(line.size(), ' ');
   while (!hint.empty()) {
     const std::string_view word = hint.substr(0, hint.find(' '));
     hint.remove_prefix(std::min(hint.size(), word.size() + 1));
-    if (TextWidth(line) + 1 + TextWidth(word) > kReportColumns && line != indent) {
+    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != indent) {
       text += line + "\n";
       line = indent;
     }
@@ -261,17 +285,20 @@ std::string HintLines(std::string_view hint) {
 
 }  // namespace
 
-std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour) {
-  std::string text = Styled(Heading(summary), Style::kBold, colour) + "\n\n";
+std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
+                      std::size_t columns) {
+  std::string text = Styled(Heading(summary, columns), Style::kBold, colour) + "\n\n";
   if (summary.cast.empty() && summary.texts.empty()) {
     text += " nothing was selected: written through unchanged\n";
   } else if (!summary.cast.empty()) {
-    text += TensorRows(summary, verbose, colour) + "\n" + OffenceLines(summary);
+    text += TensorRows(summary, verbose, colour, columns) + "\n" + OffenceLines(summary, columns);
   }
-  text += TextLines(summary);
-  text += LeftAloneLines(summary);
-  for (const std::string& advice : Advice(summary)) text += AdviceLines(advice);
-  if (!summary.reading_hint.empty()) text += HintLines(summary.reading_hint);
+  text += TextLines(summary, columns);
+  text += LeftAloneLines(summary, columns);
+  for (const std::string& advice : Advice(summary, columns))
+    text += AdviceLines(advice, std::min(columns, kReportColumns));
+  if (!summary.reading_hint.empty())
+    text += HintLines(summary.reading_hint, std::min(columns, kReportColumns));
   for (const CrossedLimit& crossed : summary.crossed) {
     text += " limit crossed: " + CrossedText(crossed) + "\n";
   }

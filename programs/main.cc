@@ -1,6 +1,8 @@
 // The command-line tool: chooses a command, and turns errors into one line and an exit code.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -22,6 +24,7 @@
 #include "io/tensor_file.h"
 #include "process.h"
 #include "streams.h"
+#include "suggestions.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -71,6 +74,8 @@ std::string VersionText() {
       MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)", formats);
 }
 
+constexpr std::size_t kLongestWord = 64;  // of an argument in a message
+
 int Fail(int code, std::string_view what) {
   SayLine(what);
   return code;
@@ -79,10 +84,24 @@ int Fail(int code, std::string_view what) {
 // What a parse error has to say, in one line, and where to read on.
 int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_view first) {
   std::string what = error.what();
-  if (app.get_subcommands().empty() && !first.empty() && first.front() != '-') {
-    what = fmt::format("'{}' is no command; there are", first);
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  if (commands.empty() && !first.empty() && first.front() != '-') {
+    const std::string nearest = NearestCommand(app, first);
+    what = fmt::format("'{}' is no command; {}there are", first.substr(0, kLongestWord),
+                       nearest.empty() ? "" : "did you mean " + nearest + "? ");
     for (const CLI::App* sub : app.get_subcommands({})) {
       if (!sub->get_group().empty()) what += " " + sub->get_name();
+    }
+  } else if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    const CLI::App& command = commands.empty() ? app : *commands.front();
+    const std::vector<std::string> left = app.remaining(true);
+    const auto option = std::find_if(
+        left.begin(), left.end(), [](const std::string& word) { return word.starts_with("--"); });
+    if (option != left.end()) {
+      const std::string nearest = NearestOption(command, *option);
+      what =
+          fmt::format("{} is no option of {}{}", option->substr(0, kLongestWord),
+                      command.get_name(), nearest.empty() ? "" : "; did you mean " + nearest + "?");
     }
   }
   for (char& c : what) {

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_storage.h"
 
+#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,6 +52,20 @@ void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOpti
   for (std::size_t i = 0; i < reasons.size(); ++i) {
     if (!reasons[i].empty()) Leave(decisions[i], std::move(reasons[i]));
   }
+}
+
+std::function<bool(const io::TensorInfo&, DataType)> StorableTypes(
+    const io::OnnxTensorReader& model) {
+  const auto rules = std::make_shared<onnx::StorageRules>(model);
+  const io::TensorInfo* const first = model.contents().tensors.data();
+  return [rules, first](const io::TensorInfo& info, DataType to) {
+    try {
+      rules->CheckType(static_cast<std::size_t>(&info - first), to);
+    } catch (const io::Error&) {
+      return false;
+    }
+    return true;
+  };
 }
 
 std::vector<std::string> InputFiles(const io::TensorReader& reader, const std::string& path) {

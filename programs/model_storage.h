@@ -4,6 +4,7 @@
 #ifndef TENSORCAST_PROGRAMS_MODEL_STORAGE_H_
 #define TENSORCAST_PROGRAMS_MODEL_STORAGE_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,10 @@ const io::OnnxTensorReader* ModelToStore(const io::TensorReader& reader, const s
 // the model's opset does not know a type, and what RunConversion throws.
 void LeaveUnstorable(const io::OnnxTensorReader& model, const io::ConversionOptions& options,
                      std::vector<Decision>& decisions);
+
+// Which types the model's opset can store a tensor of its contents in. The model must outlive it.
+std::function<bool(const io::TensorInfo&, DataType)> StorableTypes(
+    const io::OnnxTensorReader& model);
 
 // The paths that are read: the file's and, of a model, those of its data files.
 std::vector<std::string> InputFiles(const io::TensorReader& reader, const std::string& path);

@@ -114,11 +114,11 @@ NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
     } catch (const std::regex_error& error) {
       throw io::Error(
           io::ErrorKind::kArguments,
-          "'" + io::Escape(text_) + "' is not a regular expression (" + error.what() + ")");
+          "'" + io::EscapeName(text_) + "' is not a regular expression (" + error.what() + ")");
     }
   } else if (const std::string fault = GlobFault(text_); !fault.empty()) {
     throw io::Error(io::ErrorKind::kArguments,
-                    "'" + io::Escape(text_) + "' is not a pattern: " + fault);
+                    "'" + io::EscapeName(text_) + "' is not a pattern: " + fault);
   }
 }
 

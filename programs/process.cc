@@ -5,14 +5,16 @@
 #include "process.h"
 
 #include <csignal>
+#include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <new>
+#include <string>
 #include <string_view>
 #include <typeinfo>
 
 #include <cxxabi.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "commands.h"
@@ -91,10 +93,15 @@ const std::atomic<bool>* CatchInterrupts() {
 
 const std::atomic<bool>* InterruptFlag() { return &interrupted; }
 
+// getrusage's figure survives exec: started from a large process it would be that one's.
 std::uint64_t PeakMemory() {
-  struct rusage usage = {};
-  if (getrusage(RUSAGE_SELF, &usage) != 0) return 0;
-  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;  // Linux counts KiB
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    constexpr std::string_view kKey = "VmHWM:";
+    if (!line.starts_with(kKey)) continue;
+    return std::strtoull(line.c_str() + kKey.size(), nullptr, 10) * 1024;  // in KiB
+  }
+  return 0;
 }
 
 }  // namespace tensorcast::tool

@@ -19,7 +19,6 @@ using std::chrono::milliseconds;
 constexpr milliseconds kBarPeriod{100};
 constexpr milliseconds kLinePeriod{10000};
 constexpr std::size_t kBarColumns = 20;
-constexpr std::size_t kTerminalColumns = 79;
 
 std::string TimeLeft(double seconds) {
   const auto whole = static_cast<unsigned long long>(seconds + 0.5);
@@ -37,7 +36,7 @@ ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet,
                     "--progress: '" + io::Escape(when) + "' is none of auto, always, never");
   }
   always_ = when == "always";
-  if (when != "never" && !quiet) mode_ = IsTerminal(stderr) ? Mode::kBar : Mode::kLines;
+  if (when != "never" && !quiet) mode_ = MovesCursor(stderr) ? Mode::kBar : Mode::kLines;
   next_ = begin_ + (mode_ == Mode::kBar ? kBarPeriod : kLinePeriod);
 }
 
@@ -89,7 +88,8 @@ void ProgressDisplay::Draw(const io::Progress& progress, double seconds) {
   std::string bar;
   for (std::size_t i = 0; i < kBarColumns; ++i) bar += i < filled ? "━" : "┄";
   const std::size_t taken = kBarColumns + 2 + TextWidth(text);
-  const std::size_t room = taken < kTerminalColumns ? kTerminalColumns - taken : 0;
+  const std::size_t columns = Columns(stderr) - 1;  // the last one would wrap
+  const std::size_t room = taken < columns ? columns - taken : 0;
   Say(fmt::format("\r{} {}{}\x1b[K", bar, text, Shorten(name, room)));
   bar_drawn_ = true;
 }

@@ -1,4 +1,4 @@
-// How far a run is: a bar on a terminal, elsewhere a line now and then.
+// How far a run is: a bar on a terminal that moves its cursor, elsewhere a line now and then.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_PROGRESS_DISPLAY_H_

@@ -97,7 +97,7 @@ class Inputs {
     if (argument.find('=') != std::string::npos && !std::filesystem::exists(argument, none)) {
       throw Error(
           ErrorKind::kArguments,
-          fmt::format("--input {}: the model has no input {}; {}", io::Escape(argument),
+          fmt::format("--input {}: the model has no input {}; {}", io::EscapeName(argument),
                       io::Quoted(argument.substr(0, argument.find('='))), InputNames(model_)));
     }
     TakeAll(argument);
@@ -285,7 +285,7 @@ std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
                BytesText(node.bytes_written), MicrosecondsText(node.seconds),
                seconds > 0 ? fmt::format("{:.1f} %", 100 * node.seconds / seconds) : "·"});
   }
-  std::string text = table.Render(kReportColumns, false);
+  std::string text = table.Render(Columns(stdout), false);
   if (nodes.size() > kShown) text += fmt::format("   … {} more\n", nodes.size() - kShown);
   return text + fmt::format("\n {} nodes took {}, read {} and wrote {}\n", CountText(nodes.size()),
                             SecondsText(seconds), BytesText(read), BytesText(written));

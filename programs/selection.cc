@@ -26,7 +26,7 @@ void RequireMatch(const std::vector<TensorInfo>& tensors, const NamePattern& pat
     return;
   }
   throw io::Error(io::ErrorKind::kArguments,
-                  std::string(option) + " '" + io::Escape(pattern.text()) +
+                  std::string(option) + " '" + io::EscapeName(pattern.text()) +
                       "' matches no tensor (patterns match whole names; 'tensorcast inspect' "
                       "lists them)");
 }
@@ -63,7 +63,7 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
 }
 
 std::string RuleText(const Rule& rule) {
-  return "--rule " + io::Escape(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
+  return "--rule " + io::EscapeName(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
 }
 
 // `is_alone`: the file holds no other tensor, so that it need not be named.
@@ -83,7 +83,8 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   if (decision.is_companion && rule == nullptr &&
       std::none_of(request.only.begin(), request.only.end(),
                    [&](const NamePattern& pattern) { return candidate.IsMeantBy(pattern); })) {
-    decision.reason = io::Escape(candidate.companion->Text());
+    decision.reason =
+        std::string(candidate.companion->role) + " of " + io::EscapeName(candidate.companion->of);
     return decision;
   }
   if (rule == nullptr && !request.to) {
@@ -127,7 +128,7 @@ Rule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw io::Error(io::ErrorKind::kArguments,
-                    "--rule '" + io::Escape(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
+                    "--rule '" + io::EscapeName(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
   }
   return {NamePattern(text.substr(0, equals)),
           ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};

@@ -3,23 +3,75 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "terminal.h"
 
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
-#include <vector>
+#include <iterator>
 
+#include <sys/ioctl.h>
 #include <unistd.h>
+
+#include "io/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
 
-bool BeginsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+struct Range {
+  std::uint32_t first;
+  std::uint32_t last;
+};
+
+// Blocks of combining characters and of wide ones: coarser than Unicode's tables, and enough to
+// keep columns straight.
+constexpr Range kCombining[] = {
+    {0x0300, 0x036F}, {0x0483, 0x0489}, {0x0591, 0x05BD}, {0x0610, 0x061A}, {0x064B, 0x065F},
+    {0x0E31, 0x0E31}, {0x0E34, 0x0E3A}, {0x0E47, 0x0E4E}, {0x1AB0, 0x1AFF}, {0x1DC0, 0x1DFF},
+    {0x20D0, 0x20FF}, {0x302A, 0x302F}, {0x3099, 0x309A}, {0xFE00, 0xFE0F}, {0xFE20, 0xFE2F}};
+constexpr Range kWide[] = {
+    {0x1100, 0x115F},   {0x2E80, 0x303E},   {0x3041, 0x4DBF},   {0x4E00, 0xA4CF},  {0xA960, 0xA97F},
+    {0xAC00, 0xD7A3},   {0xF900, 0xFAFF},   {0xFE30, 0xFE6F},   {0xFF00, 0xFF60},  {0xFFE0, 0xFFE6},
+    {0x1F300, 0x1F64F}, {0x1F680, 0x1F6FF}, {0x1F900, 0x1F9FF}, {0x20000, 0x3FFFD}};
+
+template <std::size_t kSize> bool IsIn(const Range (&ranges)[kSize], std::uint32_t point) {
+  return std::any_of(std::begin(ranges), std::end(ranges), [&](const Range& range) {
+    return point >= range.first && point <= range.last;
+  });
+}
+
+std::size_t Width(std::uint32_t point) {
+  if (point < 0x300) return 1;
+  return IsIn(kCombining, point) ? 0 : IsIn(kWide, point) ? 2 : 1;
+}
 
 }  // namespace
 
 bool IsTerminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
 
+bool MovesCursor(std::FILE* stream) {
+  const char* const terminal = std::getenv("TERM");
+  return IsTerminal(stream) && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
 bool UsesColour(std::FILE* stream) {
   const char* no_colour = std::getenv("NO_COLOR");
-  return (no_colour == nullptr || *no_colour == '\0') && IsTerminal(stream);
+  return (no_colour == nullptr || *no_colour == '\0') && MovesCursor(stream);
+}
+
+std::size_t Columns(std::FILE* stream) {
+  constexpr std::size_t kLeast = 40;
+  if (!IsTerminal(stream)) return kUnlimitedColumns;
+  if (const char* const variable = std::getenv("COLUMNS"); variable != nullptr) {
+    const std::string_view text(variable);
+    std::uint16_t columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc() && end == text.data() + text.size() && columns > 0) {
+      return std::max<std::size_t>(kLeast, columns);
+    }
+  }
+  struct winsize size = {};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kReportColumns;
+  return std::max<std::size_t>(kLeast, size.ws_col);
 }
 
 std::string Styled(std::string_view text, Style style, bool colour) {
@@ -38,25 +90,42 @@ std::string Styled(std::string_view text, Style style, bool colour) {
 
 std::size_t TextWidth(std::string_view text) {
   std::size_t columns = 0;
-  for (const char c : text) columns += BeginsCodePoint(c) ? 1 : 0;
+  while (!text.empty()) {
+    const io::Utf8Character c = io::DecodeUtf8(text);
+    columns += c.valid ? Width(c.point) : 1;
+    text.remove_prefix(c.bytes);
+  }
   return columns;
 }
 
-std::string Shorten(std::string_view text, std::size_t columns) {
-  if (text.size() <= columns) return std::string(text);
-  std::vector<std::size_t> starts;  // of code points
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (BeginsCodePoint(text[i])) starts.push_back(i);
+std::size_t EndOfFront(std::string_view text, std::size_t columns) {
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const io::Utf8Character c = io::DecodeUtf8(text.substr(end));
+    const std::size_t width = c.valid ? Width(c.point) : 1;
+    if (width > columns) break;
+    columns -= width;
+    end += c.bytes;
   }
-  if (starts.size() <= columns) return std::string(text);
+  return end;
+}
+
+std::size_t BeginOfBack(std::string_view text, std::size_t columns) {
+  std::size_t begin = 0;
+  for (std::size_t width = TextWidth(text); width > columns;) {
+    const io::Utf8Character c = io::DecodeUtf8(text.substr(begin));
+    width -= c.valid ? Width(c.point) : 1;
+    begin += c.bytes;
+  }
+  return begin;
+}
+
+std::string Shorten(std::string_view text, std::size_t columns) {
+  if (text.size() <= columns || TextWidth(text) <= columns) return std::string(text);
   if (columns == 0) return {};
-  const std::size_t kept = columns - 1;
-  const std::size_t front = kept / 2;
-  const std::size_t back = kept - front;
-  std::string result(text.substr(0, starts[front]));
-  result += "…";
-  if (back > 0) result += text.substr(starts[starts.size() - back]);
-  return result;
+  const std::size_t front = (columns - 1) / 2;
+  return std::string(text.substr(0, EndOfFront(text, front))) + "…" +
+         std::string(text.substr(BeginOfBack(text, columns - 1 - front)));
 }
 
 }  // namespace tensorcast::tool

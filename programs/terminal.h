@@ -1,4 +1,4 @@
-// What a stream shows: is it a terminal, may it have colour, how wide is a text.
+// What a stream shows: is it a terminal, may it have colour, how wide is it and a text on it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_TERMINAL_H_
@@ -11,20 +11,36 @@
 
 namespace tensorcast::tool {
 
+// The width of running text, and of tables that hold nothing of a file.
 inline constexpr std::size_t kReportColumns = 100;
+// What a stream takes that is no terminal: nothing is shortened there.
+inline constexpr std::size_t kUnlimitedColumns = std::size_t{1} << 30;
 
 enum class Style { kPlain, kBold, kDim, kRed, kYellow, kGreen };
 
 bool IsTerminal(std::FILE* stream);
 
-// Whether a stream may be coloured: a terminal, and NO_COLOR is not set (no-color.org).
+// Whether a terminal moves its cursor back: any but TERM=dumb.
+bool MovesCursor(std::FILE* stream);
+
+// Whether a stream may be coloured: a terminal that is not dumb, and NO_COLOR is not set
+// (no-color.org).
 bool UsesColour(std::FILE* stream);
+
+// The columns of a terminal: $COLUMNS, else what the terminal says, else kReportColumns; 40 at
+// least. kUnlimitedColumns of a stream that is none.
+std::size_t Columns(std::FILE* stream);
 
 // `text` in a style, or as it is where `colour` is false.
 std::string Styled(std::string_view text, Style style, bool colour);
 
-// Columns a UTF-8 text takes: its code points.
+// Columns a UTF-8 text takes: two for a wide character (CJK, emoji), none for a combining one.
 std::size_t TextWidth(std::string_view text);
+
+// The end of the longest beginning of `text`, and the begin of its longest end, of at most
+// `columns` columns.
+std::size_t EndOfFront(std::string_view text, std::size_t columns);
+std::size_t BeginOfBack(std::string_view text, std::size_t columns);
 
 // `text` in at most `columns` columns, the middle replaced by "…": names differ at their ends.
 std::string Shorten(std::string_view text, std::size_t columns);

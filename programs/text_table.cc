@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "distinct_names.h"
 #include "streams.h"
 
 namespace tensorcast::tool {
@@ -31,7 +32,8 @@ std::vector<std::size_t> Fit(const std::vector<Column>& columns, std::vector<std
     for (std::size_t c = 0; c < widths.size() && Total(widths) > width; ++c) {
       const std::size_t least = columns[c].shrinks_to;
       if (least == 0 || widths[c] <= least) continue;
-      widths[c] = std::max(least, widths[c] - std::min(widths[c], Total(widths) - width));
+      widths[c] = std::max({least, TextWidth(columns[c].title),
+                            widths[c] - std::min(widths[c], Total(widths) - width)});
     }
   };
   const std::vector<std::size_t> natural = widths;
@@ -58,7 +60,7 @@ std::string Line(const std::vector<Column>& columns, const std::vector<std::size
   for (std::size_t c = 0; c < columns.size() && c < row.cells.size(); ++c) {
     if (widths[c] == 0) continue;
     rendered.append(rendered.empty() ? 1 : kGap, ' ');
-    const std::string cell = Shorten(row.cells[c], widths[c]);
+    const std::string& cell = row.cells[c];
     const bool right = columns[c].right;
     std::string padded = Padded(cell, widths[c], right);
     const std::size_t used = right ? padded.size() : cell.size();
@@ -69,6 +71,25 @@ std::string Line(const std::vector<Column>& columns, const std::vector<std::size
   }
   rendered.resize(last);
   return rendered + "\n";
+}
+
+// The cells of each column that is narrower than its widest, shortened; of the others none. Such a
+// column becomes as wide as its widest cell then is.
+std::vector<std::vector<std::string>> ShortCells(const TableRows& rows,
+                                                 const std::vector<std::size_t>& natural,
+                                                 std::vector<std::size_t>& widths) {
+  std::vector<std::vector<std::string>> columns(widths.size());
+  for (std::size_t c = 0; c < widths.size(); ++c) {
+    if (widths[c] == 0 || widths[c] >= natural[c]) continue;
+    std::vector<std::string>& cells = columns[c];
+    for (std::size_t i = 0; i < rows.count; ++i) {
+      std::vector<std::string> row = rows.row(i).cells;
+      cells.push_back(c < row.size() ? std::move(row[c]) : std::string());
+    }
+    cells = DistinctNames(cells, widths[c]);
+    for (const std::string& cell : cells) widths[c] = std::max(widths[c], TextWidth(cell));
+  }
+  return columns;
 }
 
 template <class Write>
@@ -88,10 +109,16 @@ void WriteTable(const std::vector<Column>& columns, const TableRows& rows, std::
       widths[c] = std::max(widths[c], TextWidth(row.cells[c]));
     }
   }
+  const std::vector<std::size_t> natural = widths;
   widths = Fit(columns, std::move(widths), width);
+  const std::vector<std::vector<std::string>> shortened = ShortCells(rows, natural, widths);
   if (titled) write(Line(columns, widths, titles, colour));
   for (std::size_t i = 0; i < rows.count; ++i) {
-    write(Line(columns, widths, rows.row(i), colour));
+    TableRow row = rows.row(i);
+    for (std::size_t c = 0; c < row.cells.size(); ++c) {
+      if (!shortened[c].empty()) row.cells[c] = shortened[c][i];
+    }
+    write(Line(columns, widths, row, colour));
   }
 }
 

@@ -16,8 +16,9 @@ namespace tensorcast::tool {
 
 struct Column {
   std::string title;
-  bool right = false;          // numbers are aligned at the right
-  std::size_t shrinks_to = 0;  // columns it may be shortened to, in the middle; 0: it may not
+  bool right = false;  // numbers are aligned at the right
+  std::size_t shrinks_to =
+      0;  // columns it may be shortened to (see distinct_names.h); 0: it may not
   // Left out when the table is too wide, the highest number first; 0: never.
   int expendable = 0;
 };
@@ -28,7 +29,7 @@ struct TableRow {
 };
 
 // Rows that are made when they are asked for, because a checkpoint may have many tensors: row i is
-// asked for twice, for the columns' widths and for its line.
+// asked for more than once, for the columns' widths and for its line.
 struct TableRows {
   std::size_t count = 0;
   std::function<TableRow(std::size_t)> row;
@@ -46,6 +47,9 @@ class TextTable {
   void Add(std::vector<std::string> cells, Style style = Style::kPlain) {
     rows_.push_back({std::move(cells), style});
   }
+
+  // The lines, at most `width` columns wide where that can be, each ended by '\n' and indented by
+  // one space.
   std::string Render(std::size_t width, bool colour) const;
 
  private:

@@ -34,7 +34,7 @@ void Check(Status status, const TensorInfo& info) {
   if (status.ok()) return;
   throw Error(
       status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
-      Escape(info.name) + ": " + std::string(status.message()));
+      EscapeName(info.name) + ": " + std::string(status.message()));
 }
 
 // One destination of one tensor: its plan and what its chunks have measured so far.

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/error_text.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "io/tensor_file.h"
@@ -11,13 +12,29 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::size_t kLongestQuote = 120;  // bytes of a name that an error message shows
+// Bytes of a text from a file that an error message shows: of a longer one both ends, where names
+// differ, and how long it is.
+constexpr std::size_t kLongestQuote = 120;
+constexpr std::size_t kLongestPath = 1000;
 
-// Characters that steer a terminal or turn the reading direction of the text around them.
-bool IsControl(std::uint32_t point) {
-  return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0x200E || point == 0x200F ||
-         (point >= 0x2028 && point <= 0x202E) || (point >= 0x2066 && point <= 0x2069) ||
-         point == 0xFEFF;
+// The first place from `at` on where a character can begin; one has at most three bytes more.
+std::size_t NextCharacter(std::string_view text, std::size_t at) {
+  const std::size_t last = std::min(text.size(), at + 3);
+  while (at < last && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  return at;
+}
+
+// Escaped; of more than `longest` bytes the middle is left out.
+std::string Cut(std::string_view text, std::size_t longest) {
+  if (text.size() <= longest) return Escape(text);
+  const std::size_t front = longest / 3 * 2;
+  return Escape(text.substr(0, NextCharacter(text, front))) + "…" +
+         Escape(text.substr(NextCharacter(text, text.size() - (longest - front))));
+}
+
+// What is said behind a text that was cut.
+std::string SizeNote(std::string_view text, std::size_t longest) {
+  return text.size() <= longest ? "" : " (" + CountText(text.size(), "byte") + ")";
 }
 
 }  // namespace
@@ -29,7 +46,7 @@ std::string Escape(std::string_view text) {
   while (!text.empty()) {
     const Utf8Character c = DecodeUtf8(text);
     for (std::size_t i = 0; i < c.bytes; ++i) {
-      if (c.valid && !IsControl(c.point)) {
+      if (c.valid && !IsDeceptive(c.point)) {
         out += text[i];
       } else {
         const auto byte = static_cast<unsigned char>(text[i]);
@@ -41,11 +58,12 @@ std::string Escape(std::string_view text) {
   return out;
 }
 
+std::string EscapeName(std::string_view name) {
+  return Cut(name, kLongestQuote) + SizeNote(name, kLongestQuote);
+}
+
 std::string Quoted(std::string_view text) {
-  if (text.size() <= kLongestQuote) return '"' + Escape(text) + '"';
-  std::size_t shown = 0;
-  while (shown < kLongestQuote) shown += DecodeUtf8(text.substr(shown)).bytes;
-  return '"' + Escape(text.substr(0, shown)) + "\"... (" + std::to_string(text.size()) + " bytes)";
+  return '"' + Cut(text, kLongestQuote) + '"' + SizeNote(text, kLongestQuote);
 }
 
 std::string ShapeText(std::span<const std::uint64_t> shape) {
@@ -62,7 +80,9 @@ std::string ShapeText(std::span<const std::uint64_t> shape) {
   return text + ']';
 }
 
-std::string PathText(std::string_view path) { return path.empty() ? "\"\"" : Escape(path); }
+std::string PathText(std::string_view path) {
+  return path.empty() ? "\"\"" : Cut(path, kLongestPath) + SizeNote(path, kLongestPath);
+}
 
 std::string PythonString(std::string_view text) {
   std::string literal;

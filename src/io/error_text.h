@@ -11,13 +11,15 @@
 
 namespace tensorcast::io {
 
-// `text` in double quotes, escaped, and cut where it is too long for a line.
+// `text` in double quotes, escaped; where it is too long for a line its middle is left out and its
+// size said.
 std::string Quoted(std::string_view text);
 
 // A shape as Python writes it: [2, 3].
 std::string ShapeText(std::span<const std::uint64_t> shape);
 
-// The path of a file or its last part, as messages begin: escaped, not quoted.
+// The path of a file or its last part, as messages begin: escaped, not quoted, cut where it is
+// longer than paths are.
 std::string PathText(std::string_view path);
 
 // A Python string literal.

@@ -97,12 +97,12 @@ void NpyArray::CheckSize(const ByteSource& source, const NpyHeader& header) cons
   const std::uint64_t item = dtype_.item_bytes;
   const std::optional<std::uint64_t> elements = CheckedProduct(header.shape);
   if (!elements || (item != 0 && *elements > UINT64_MAX / item)) {
-    fail("has the shape " + ShapeText(header.shape) + " of " + Escape(header.descr) +
+    fail("has the shape " + ShapeText(header.shape) + " of " + EscapeName(header.descr) +
          ": more than 2^64 - 1 bytes");
   }
   const std::uint64_t expected = *elements * item;
-  const std::string what = CountText(*elements, "element") + " of " + Escape(header.descr) + ", " +
-                           CountText(expected, "byte") + ", from offset " +
+  const std::string what = CountText(*elements, "element") + " of " + EscapeName(header.descr) +
+                           ", " + CountText(expected, "byte") + ", from offset " +
                            std::to_string(header.data_begin);
   if (there < expected) {
     fail("has " + what + ", but only " + std::to_string(there) + " follow; the file is cut short");
@@ -217,7 +217,7 @@ NpyLayout::NpyLayout(std::string where, const TensorInfo& info)
   }
   if (header.descr.empty()) {
     fail("is " +
-         (info_.type == DataType::kUndefined ? Escape(info_.dtype)
+         (info_.type == DataType::kUndefined ? EscapeName(info_.dtype)
                                              : std::string(TypeName(info_.type))) +
          ", which is not written to .npy files");
   }

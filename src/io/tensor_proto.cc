@@ -124,7 +124,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
                 PathText(path) + ": tensor " + Quoted(info.name) + ' ' + why);
   };
   if (info.type == DataType::kUndefined) {
-    fail("is " + Escape(info.dtype) + ", which is not written to .pb files");
+    fail("is " + EscapeName(info.dtype) + ", which is not written to .pb files");
   }
   if (info.fortran_order && info.shape.size() > 1) {
     fail("is in Fortran order, which a TensorProto does not have; write an .npy file");

@@ -98,7 +98,7 @@ class TextJob {
     if (status.ok()) return;
     throw Error(
         status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
-        Escape(info_.name) + ": " + std::string(status.message()));
+        EscapeName(info_.name) + ": " + std::string(status.message()));
   }
 
   // The texts of a chunk: read (as many as the reader gives at once), or printed. Valid until the

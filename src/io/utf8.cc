@@ -42,6 +42,14 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
+bool IsDeceptive(std::uint32_t point) {
+  return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0xAD || point == 0x61C ||
+         point == 0x180E || (point >= 0x200B && point <= 0x200F) ||
+         (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) ||
+         point == 0xFEFF || (point >= 0xFFF9 && point <= 0xFFFB) ||
+         (point >= 0xE0000 && point <= 0xE007F);
+}
+
 char* PutUtf8(std::uint32_t point, char* out) {
   const auto put = [&](std::uint32_t byte) { *out++ = static_cast<char>(byte); };
   if (point < 0x80) {

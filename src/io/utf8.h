@@ -28,6 +28,11 @@ constexpr bool IsUnicode(std::uint32_t point) {
   return point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
 }
 
+// Whether a character steers a terminal, turns the reading direction of the text around it, ends a
+// line, or is not seen at all: C0 and C1 controls, DEL, the soft hyphen, marks and embeddings of
+// direction, zero-width characters, line and paragraph separators.
+bool IsDeceptive(std::uint32_t point);
+
 // Writes the UTF-8 of a point for which IsUnicode holds, at most 4 bytes; returns its end.
 char* PutUtf8(std::uint32_t point, char* out);
 

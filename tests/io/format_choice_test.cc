@@ -85,9 +85,24 @@ TEST(Escape, LeavesTextAndShowsTheRest) {
   EXPECT_EQ(Escape("\n\r\t\x1b\x7f"), "\\x0A\\x0D\\x09\\x1B\\x7F");
   EXPECT_EQ(Escape("\u0085\u009b"), "\\xC2\\x85\\xC2\\x9B");            // C1: ESC [ in one
   EXPECT_EQ(Escape("\u202e\u2066"), "\\xE2\\x80\\xAE\\xE2\\x81\\xA6");  // turns what follows round
+  // The Arabic letter mark, the zero-width space, the soft hyphen, a line separator.
+  EXPECT_EQ(Escape("\u061c\u200b\u00ad\u2028"),
+            "\\xD8\\x9C\\xE2\\x80\\x8B\\xC2\\xAD\\xE2\\x80\\xA8");
   EXPECT_EQ(Escape("\xff\xc0\xaf\xed\xa0\x80"), "\\xFF\\xC0\\xAF\\xED\\xA0\\x80");
   EXPECT_EQ(Escape("\xf4\x90\x80\x80"), "\\xF4\\x90\\x80\\x80");
   EXPECT_EQ(Escape("\xe2\x82"), "\\xE2\\x82");
+}
+
+TEST(Escape, KeepsTheEndsOfALongName) {
+  EXPECT_EQ(EscapeName("layers.0.weight"), "layers.0.weight");
+  EXPECT_EQ(EscapeName(std::string(120, 'a')), std::string(120, 'a'));
+  EXPECT_EQ(EscapeName(std::string(99'999, 'a') + "z"),
+            std::string(80, 'a') + "…" + std::string(39, 'a') + "z (100000 bytes)");
+  // Cut between characters, of whatever is none too.
+  std::string wide;
+  for (int i = 0; i < 1000; ++i) wide += "\u4e2d";
+  EXPECT_EQ(EscapeName(wide).find("\\x"), std::string::npos);
+  EXPECT_LT(EscapeName(std::string(100'000, '\x80')).size(), 600u);
 }
 
 }  // namespace

@@ -1,0 +1,140 @@
+// First the middle of each long name is left out. Those that then look alike agree at both ends,
+// and differ in between: of them that part is shown, shortened in turn where it is long itself.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "distinct_names.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using Views = std::vector<std::string_view>;
+
+// What the parts of names are divided by; a part is shown whole where there is room.
+bool IsDivider(char c) { return c == '.' || c == '/' || c == ':'; }
+
+bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
+
+// How many bytes all names have in common at the front, whole parts of the names; `names` holds two
+// that differ.
+std::size_t CommonFront(const Views& names) {
+  std::size_t common = names.front().size();
+  for (const std::string_view name : names) {
+    const auto [end, other] = std::mismatch(name.begin(), name.end(), names.front().begin(),
+                                            names.front().begin() + static_cast<long>(common));
+    common = static_cast<std::size_t>(end - name.begin());
+  }
+  while (common > 0 && !IsDivider(names.front()[common - 1])) --common;
+  return common;
+}
+
+// The same at the end, where the first `front` bytes do not count.
+std::size_t CommonBack(const Views& names, std::size_t front) {
+  const auto rest = [&](std::string_view name) { return name.substr(front); };
+  std::size_t common = rest(names.front()).size();
+  for (const std::string_view whole : names) {
+    const std::string_view name = rest(whole), first = rest(names.front());
+    std::size_t same = 0;
+    while (same < std::min({common, name.size(), first.size()}) &&
+           name[name.size() - 1 - same] == first[first.size() - 1 - same]) {
+      ++same;
+    }
+    common = same;
+  }
+  const std::string_view first = names.front();
+  while (common > 0 && (!IsDivider(first[first.size() - common]) ||
+                        ContinuesCharacter(first[first.size() - common]))) {
+    --common;
+  }
+  return common;
+}
+
+std::vector<std::string> Display(const Views& names, std::size_t columns);
+
+// Names that look alike when their middles are left out: the part in which they differ between as
+// much of their ends as there is room for.
+std::vector<std::string> DisplayAround(const Views& names, std::size_t columns) {
+  const std::size_t front = CommonFront(names);
+  const std::size_t back = CommonBack(names, front);
+  Views middles;
+  std::size_t widest = 0;
+  for (const std::string_view name : names) {
+    middles.push_back(name.substr(front, name.size() - front - back));
+    widest = std::max(widest, TextWidth(middles.back()));
+  }
+  const std::string_view head = names.front().substr(0, front);
+  const std::string_view tail = names.front().substr(names.front().size() - back);
+  // A third of the room is kept for the ends, where there is something at them.
+  constexpr std::size_t kMarks = 2;
+  const std::size_t room = columns > kMarks ? columns - kMarks : 1;
+  const std::size_t least = std::min(TextWidth(head) + TextWidth(tail), room / 3);
+  const std::size_t for_middle = std::min(widest, std::max<std::size_t>(room - least, 1));
+  const std::size_t for_ends = room - std::min(room, for_middle);
+  // The end says what the tensor is, the front which model: the end has the larger share.
+  const std::size_t for_tail = std::min(
+      TextWidth(tail), std::max(for_ends * 2 / 3, for_ends - std::min(for_ends, TextWidth(head))));
+  const std::size_t for_head = std::min(TextWidth(head), for_ends - for_tail);
+  std::string before(head);
+  if (for_head < TextWidth(head)) {
+    before = std::string(head.substr(0, EndOfFront(head, for_head))) + "…";
+  }
+  std::string behind(tail);
+  if (for_tail < TextWidth(tail)) {
+    behind = "…" + std::string(tail.substr(BeginOfBack(tail, for_tail)));
+  }
+  std::vector<std::string> shown = front + back > 0
+                                       ? Display(middles, for_middle)
+                                       : std::vector<std::string>(names.begin(), names.end());
+  for (std::string& text : shown) text = before + text + behind;
+  return shown;
+}
+
+std::vector<std::string> Display(const Views& names, std::size_t columns) {
+  std::vector<std::string> shown;
+  shown.reserve(names.size());
+  std::map<std::string, std::vector<std::size_t>> alike;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    shown.push_back(Shorten(names[i], columns));
+    alike[shown.back()].push_back(i);
+  }
+  for (const auto& [text, group] : alike) {
+    if (group.size() == 1) continue;
+    Views differing;
+    for (const std::size_t i : group) differing.push_back(names[i]);
+    const std::vector<std::string> told_apart = DisplayAround(differing, columns);
+    for (std::size_t k = 0; k < group.size(); ++k) shown[group[k]] = told_apart[k];
+  }
+  // What still looks like another's is shown whole.
+  std::map<std::string_view, std::size_t> seen;
+  for (const std::string& text : shown) ++seen[text];
+  std::vector<std::size_t> twice;
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    if (seen[shown[i]] > 1) twice.push_back(i);
+  }
+  for (const std::size_t i : twice) shown[i] = names[i];
+  return shown;
+}
+
+}  // namespace
+
+std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns) {
+  const std::set<std::string_view> distinct(names.begin(), names.end());
+  const Views views(distinct.begin(), distinct.end());
+  const std::vector<std::string> shown = Display(views, columns);
+  std::vector<std::string> result;
+  result.reserve(names.size());
+  for (const std::string& name : names) {
+    const auto place = std::lower_bound(views.begin(), views.end(), name);
+    result.push_back(shown[static_cast<std::size_t>(place - views.begin())]);
+  }
+  return result;
+}
+
+}  // namespace tensorcast::tool
