@@ -313,6 +313,7 @@ InputFile::InputFile(const std::string& path, const std::string& owner, bool all
   if (length <= 0) ThrowSystem(path, "cannot be found under /proc, which says where it is", errno);
   resolved.resize(static_cast<std::size_t>(length));
   const std::string directory = Resolved(Split(owner).first);
+  if (directory.empty()) ThrowSystem(path, "its model's directory cannot be found", errno);
   if (!IsBelow(resolved, directory) && !IsBelow(resolved, Split(Resolved(owner)).first)) {
     throw Error(ErrorKind::kContents, PathText(path) + ": leads to " + PathText(resolved) +
                                           ", out of the directory " + PathText(directory));
@@ -590,7 +591,7 @@ bool OutputFile::NameAs(const std::string& path) {
 }
 
 void OutputFile::Unname() noexcept {
-  if (temporary_.empty() && StillNamed(path_, descriptor_)) ::unlink(path_.c_str());
+  if (StillNamed(path_, descriptor_)) ::unlink(path_.c_str());
 }
 
 void OutputFile::SyncDirectory() const {

@@ -123,7 +123,8 @@ class OutputFile {
   bool Name();
   // The same under another name in the directory of path(), which becomes path().
   bool NameAs(const std::string& path);
-  // Takes the name away again, unless the file has been replaced since. For a name that was free.
+  // Takes the name away again, if the file has it: also where giving it failed, which some file
+  // systems say of what they did. For a name that was free.
   void Unname() noexcept;
   // Makes the names given in the directory of path() last.
   void SyncDirectory() const;

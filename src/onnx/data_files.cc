@@ -92,13 +92,17 @@ bool IsDataName(std::string_view name, std::string_view model) {
 
 ReplacedData::ReplacedData(const std::string& path) {
   const fs::path file(path);
-  directory_ = file.has_parent_path() ? file.parent_path().string() : ".";
+  directory_ = file.parent_path().string();
   std::error_code error;
+  const fs::file_type type = fs::symlink_status(file, error).type();
+  if (type == fs::file_type::not_found) return;
   // What a link leads to, or what has another name too, is not gone when this name is.
-  if (!fs::is_regular_file(fs::symlink_status(file, error)) ||
-      fs::hard_link_count(file, error) != 1 || error) {
-    return;
+  const bool goes = type == fs::file_type::regular && fs::hard_link_count(file, error) == 1;
+  if (error) {
+    note_ = "data of the model that was replaced may stay: " + io::PathText(path) +
+            " could not be looked at: " + error.message();
   }
+  if (!goes) return;
   for (const std::string& location : Locations(path).value_or(std::set<std::string>())) {
     if (IsDataName(location, file.filename().string())) names_.push_back(location);
   }
@@ -106,16 +110,22 @@ ReplacedData::ReplacedData(const std::string& path) {
 
 std::vector<std::string> ReplacedData::Remove(const std::vector<std::string>& inputs) const {
   std::vector<std::string> notes;
+  if (!note_.empty()) notes.push_back(note_);
   for (const std::string& name : names_) {
     const fs::path file = fs::path(directory_) / name;
     std::error_code error;
-    if (!fs::is_regular_file(fs::symlink_status(file, error))) continue;
+    const fs::file_type type = fs::symlink_status(file, error).type();
+    if (type == fs::file_type::none) {
+      notes.push_back(io::PathText(file.string()) + ", the data of the model that was replaced, " +
+                      "stays: it cannot be looked at: " + error.message());
+    }
+    if (type != fs::file_type::regular) continue;
     if (std::any_of(inputs.begin(), inputs.end(),
                     [&](const std::string& input) { return LeadsTo({}, input, file); })) {
       continue;
     }
     std::string user;  // a model that names it, or may
-    for (fs::directory_iterator entry(directory_, error), end;
+    for (fs::directory_iterator entry(directory_.empty() ? "." : directory_, error), end;
          !error && entry != end && user.empty(); entry.increment(error)) {
       const fs::path& model = entry->path();
       std::error_code none;

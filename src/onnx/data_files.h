@@ -33,6 +33,7 @@ class ReplacedData {
  private:
   std::string directory_;
   std::vector<std::string> names_;
+  std::string note_;  // why it could not be looked at
 };
 
 }  // namespace tensorcast::onnx

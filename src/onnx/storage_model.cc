@@ -29,6 +29,10 @@ using io::ErrorKind;
 
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
+[[noreturn]] void FailToLook(const std::string& path, const std::error_code& error) {
+  throw Error(ErrorKind::kSystem, io::PathText(path) + ": cannot be looked at: " + error.message());
+}
+
 // The directory of a path, whatever it is called.
 std::filesystem::path DirectoryOf(const std::string& path) {
   const std::filesystem::path directory = std::filesystem::path(path).parent_path();
@@ -36,15 +40,18 @@ std::filesystem::path DirectoryOf(const std::string& path) {
 }
 
 bool InOneDirectory(const std::string& path, const io::OnnxTensorReader& model) {
-  std::error_code ignored;
-  return std::filesystem::equivalent(DirectoryOf(path), DirectoryOf(model.source().path()),
-                                     ignored);
+  std::error_code error;
+  const bool same =
+      std::filesystem::equivalent(DirectoryOf(path), DirectoryOf(model.source().path()), error);
+  if (error && error != std::errc::no_such_file_or_directory) FailToLook(path, error);
+  return same;
 }
 
 bool IsFree(const std::filesystem::path& path) {
-  std::error_code ignored;
-  return std::filesystem::symlink_status(path, ignored).type() ==
-         std::filesystem::file_type::not_found;
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (type == std::filesystem::file_type::none) FailToLook(path.string(), error);
+  return type == std::filesystem::file_type::not_found;
 }
 
 // Where the data goes, decided before anything is written.
@@ -188,7 +195,8 @@ class Writer final : public StorageModelWriter {
       if (!data_.empty()) model_.SyncDirectory();
       if (!model_.Name()) model_.FailTaken();
     } catch (...) {
-      for (std::size_t i = 0; i < named; ++i) {
+      // That which failed, too: its name may have been given.
+      for (std::size_t i = 0; i < data_.size() && i <= named; ++i) {
         if (data_[i] != nullptr) data_[i]->Unname();
       }
       throw;
