@@ -79,19 +79,20 @@ def check(arguments, folder):
         account.add(problems, shown, run, run.faults > 0)
 
     source = random.Random(f"{arguments.seed} {scenario} {variant}")
-    calls = {function: number for function, number in case.clean.calls.items() if number}
+    calls = {function: number for function, number in case.clean.calls.items()
+             if number and function in arguments.functions}
     meet("")
     if arguments.exhaustive:
         faults = [fault for function, number in sorted(calls.items())
                   for fault in single_faults(function, number)]
     else:
         faults = sample(calls, arguments.count, source)
-    faults += [random_faults(calls, source) for _ in range(arguments.combined)]
+    faults += [random_faults(calls, source) for _ in range(arguments.combined if calls else 0)]
     for fault in faults:
         meet(fault)
     # What the process calls before main, above all the memory of the libraries it loads.
     started = injector.run(case.arguments, case.work, from_start=True).calls
-    for function in ("malloc", "mmap", "pthread_create", "open", "read"):
+    for function in sorted({"malloc", "mmap", "open", "read"}.intersection(arguments.functions)):
         before_main = max(0, started[function] - calls.get(function, 0))
         for k in range(1, before_main + 1):
             if arguments.exhaustive or source.random() * before_main < 4:
@@ -106,6 +107,8 @@ def main():
     parser = findings.parser(__doc__)
     parser.add_argument("--count", type=int, default=120, help="single faults of a sample")
     parser.add_argument("--combined", type=int, default=25, help="runs with several faults at once")
+    parser.add_argument("--functions", type=lambda text: text.split(","), default=list(ERRORS),
+                        help="only these: open,pwrite")
     parser.add_argument("scenario", choices=SCENARIOS)
     parser.add_argument("variant", choices=("new", "force"))
     arguments = parser.parse_args()
