@@ -93,6 +93,14 @@ int OpenRetrying(const std::string& path, int flags, mode_t mode = 0) {
   return AboveStandardStreams(descriptor);
 }
 
+int SyncRetrying(int descriptor) {
+  int result = 0;
+  do {
+    result = ::fsync(descriptor);
+  } while (result != 0 && errno == EINTR);
+  return result;
+}
+
 std::string_view KindOfFile(mode_t mode) {
   if (S_ISDIR(mode)) return "a directory";
   if (S_ISFIFO(mode)) return "a pipe";
@@ -118,6 +126,9 @@ std::pair<std::string, std::string> Split(const std::string& path) {
 std::string Resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> text(::realpath(path.c_str(), nullptr),
                                                          &std::free);
+  if (text == nullptr && errno != ENOENT && errno != ENOTDIR) {
+    ThrowSystem(path, "cannot be followed to where it leads", errno);
+  }
   return text ? text.get() : "";
 }
 
@@ -556,7 +567,7 @@ void OutputFile::Commit() {
 void OutputFile::Sync() {
   if (synced_) return;
   if (mode_) ::fchmod(descriptor_, *mode_);
-  if (::fsync(descriptor_) != 0) ThrowWrite(path_, "could not be synced to its disk", errno);
+  if (SyncRetrying(descriptor_) != 0) ThrowWrite(path_, "could not be synced to its disk", errno);
   synced_ = true;
 }
 
@@ -578,8 +589,13 @@ bool OutputFile::Name() {
       error = ::lstat(path_.c_str(), &status) == 0 ? EEXIST : 0;
       if (error == 0 && ::rename(temporary_.c_str(), path_.c_str()) != 0) error = errno;
     }
-    if (error == EEXIST) return false;
   }
+  // A server that was asked twice for what it has done already says that it failed.
+  if (error != 0 && StillNamed(path_, descriptor_)) {
+    ::unlink(temporary_.c_str());
+    error = 0;
+  }
+  if (error == EEXIST && !overwrite_) return false;
   if (error != 0) ThrowWrite(path_, "the finished file could not be given its name", error);
   temporary_.clear();
   return true;
@@ -598,7 +614,7 @@ void OutputFile::SyncDirectory() const {
   const Descriptor descriptor(OpenRetrying(directory_, O_RDONLY | O_DIRECTORY));
   // A directory that may be written but not read cannot be synced, and some file systems refuse.
   if (descriptor.get() < 0) return;
-  if (::fsync(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
+  if (SyncRetrying(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS) {
     ThrowWrite(path_, "was written, but its directory could not be synced", errno);
   }
 }

@@ -34,7 +34,8 @@ def single_faults(function, calls):
     if function != "readdir":  # which gives up at the first error
         step = max(1, calls // 16)
         for k, action in itertools.product(range(1, calls + 1, step), ERRORS[function]):
-            if action not in ("EINTR", "short", "empty"):  # for ever, these are no errors
+            # For ever, these are no errors: there is more, or another one holds the lock.
+            if action not in ("EINTR", "EAGAIN", "short", "empty"):
                 yield f"{function}:{k}+:{action}"
 
 
