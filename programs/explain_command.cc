@@ -57,7 +57,7 @@ std::string ExactText(const ExactValue& value) {
 
 Json CodeJson(DataType type, std::uint64_t code) {
   const TypeInfo& row = *FindType(type);
-  Json json;
+  Json json = Json::object();
   json["code"] = HexText(row, code);
   json["value"] = ShortestText(type, code);
   json["exact"] = ExactText(ValueOf(type, code));
@@ -65,7 +65,7 @@ Json CodeJson(DataType type, std::uint64_t code) {
 }
 
 Json ResultJson(DataType type, const CastResult& result) {
-  Json json;
+  Json json = Json::object();
   if (!result.status.ok()) {
     json["refused"] = result.status.message();
   } else if (type == DataType::kString) {
@@ -78,7 +78,7 @@ Json ResultJson(DataType type, const CastResult& result) {
 
 Json ExplanationJson(const Explanation& type) {
   const TypeInfo& row = *FindType(type.to);
-  Json json;
+  Json json = Json::object();
   json["type"] = row.name;
   json.update(ResultJson(type.to, type.result));
   if (type.result.status.ok() && row.bits != 0) {
@@ -101,7 +101,7 @@ Json ExplanationJson(const Explanation& type) {
   }
   json["with_other_options"] = Json::array();
   for (const OtherResult& other : type.others) {
-    Json entry;
+    Json entry = Json::object();
     entry["option"] = other.option;
     entry["value"] = other.value;
     entry["result"] = ResultJson(type.to, other.result);
@@ -112,7 +112,7 @@ Json ExplanationJson(const Explanation& type) {
 }
 
 Json SourceJson(const ExplainSource& source) {
-  Json json;
+  Json json = Json::object();
   json["value"] = source.is_text() ? source.text : ShortestText(source.type, source.code);
   json["type"] = source.is_text() ? Json() : Json(TypeName(source.type));
   json["code"] = source.is_text() ? Json() : Json(HexText(*FindType(source.type), source.code));
@@ -154,7 +154,7 @@ int Explain(const ExplainFlags& flags) {
     json.Member("command", "explain");
     json.BeginArray("values");
     for (const ExplainSource& source : sources) {
-      Json entry;
+      Json entry = Json::object();
       entry["source"] = SourceJson(source);
       entry["results"] = Json::array();
       for (const Explanation& type : explain(source)) {

@@ -38,7 +38,7 @@ std::string CodeText(DataType type, std::uint64_t code) {
 }
 
 Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example) {
-  Json json;
+  Json json = Json::object();
   json["index"] = io::ElementIndex(info, example.index);
   json["source"] = ElementJson(loss.from, example.source_code);
   json["source_code"] = CodeText(loss.from, example.source_code);
@@ -79,7 +79,7 @@ Json CrossedJson(const CrossedLimit& crossed) {
 
 Json OptionsJson(const CastOptions& options) {
   constexpr std::array kRoundModes = {"up", "down", "nearest"};
-  Json json;
+  Json json = Json::object();
   json["saturate"] = options.saturate == Saturate::kTrue;
   json["round_mode"] = kRoundModes[static_cast<std::size_t>(options.round_mode)];
   json["integer_overflow"] =
@@ -93,8 +93,9 @@ Json OptionsJson(const CastOptions& options) {
 Json SnrJson(const LossReport& loss) { return loss.compared > 0 ? Json(loss.snr_db) : Json(); }
 
 Json FiguresJson(const LossReport& loss) {
-  Json json;
+  Json json = Json::object();
   json["elements"] = loss.elements;
+  json["counts"] = Json::object();
   for (std::size_t i = 0; i < kLossKinds; ++i) {
     json["counts"][std::string(LossName(static_cast<Loss>(i)))] = loss.counts[i];
   }
@@ -127,7 +128,7 @@ Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss) {
 }
 
 Json TensorJson(const io::TensorInfo& info) {
-  Json json;
+  Json json = Json::object();
   json["name"] = info.name;
   json["dtype"] = info.dtype;
   json["type"] = FindType(info.type) ? Json(TypeName(info.type)) : Json();
@@ -154,10 +155,11 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.Member("input_bytes", summary.input_bytes);
   json.Member("output_bytes", summary.output_bytes);
   json.Member("options", OptionsJson(summary.options));
-  Json totals;
+  Json totals = Json::object();
   totals["tensors_cast"] = summary.cast.size() + summary.texts.size();
   totals["tensors_left_alone"] = summary.left_alone.size();
   totals["elements"] = summary.Values();
+  totals["counts"] = Json::object();
   for (std::size_t i = 0; i < kLossKinds; ++i) {
     const auto kind = static_cast<Loss>(i);
     totals["counts"][std::string(LossName(kind))] = summary.Count(kind);

@@ -14,6 +14,8 @@
 
 namespace tensorcast::tool {
 
+// Begin an object with Json::object(): where memory is refused, [] of a null leaves an object that
+// has no value, and its destructor crashes.
 using Json = nlohmann::ordered_json;
 
 // Of every JSON the tool writes; raised when a member changes its meaning or goes away.

@@ -126,7 +126,7 @@ int OnnxTest(const OnnxTestFlags& flags) {
     }
   }
   if (flags.json) {
-    Json json;
+    Json json = Json::object();
     json["schema_version"] = kJsonSchemaVersion;
     json["command"] = "onnx-test";
     json["contradictions"] = flags.contradictions;

@@ -293,7 +293,7 @@ std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
 
 std::string ProfileJson(const RunFlags& flags, const onnx::Model& model,
                         const std::vector<onnx::NodeProfile>& profile) {
-  Json json;
+  Json json = Json::object();
   json["schema_version"] = kJsonSchemaVersion;
   json["command"] = "run";
   json["model"] = flags.model;

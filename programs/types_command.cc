@@ -82,12 +82,12 @@ std::string Text() {
 }
 
 std::string JsonReport() {
-  Json json;
+  Json json = Json::object();
   json["schema_version"] = kJsonSchemaVersion;
   json["command"] = "types";
   json["types"] = Json::array();
   for (const TypeInfo& row : Types()) {
-    Json entry;
+    Json entry = Json::object();
     entry["name"] = row.name;
     entry["onnx_name"] = row.onnx_name;
     entry["onnx_id"] = static_cast<int>(row.type);

@@ -112,8 +112,8 @@ class Meanwhile:
         command = "; ".join(f"cat other/{name} >{name}" for name in self.other)
         run, states = self.run(fault, command)
         allowed = {"new", "other"} if run.code == 0 else {before}
-        # 3: half of one archive and half of another look damaged.
-        found = self.problems(run, states, allowed, (0, 3, 4))
+        # 3, 5: half of one archive and half of another look damaged, or like another kind.
+        found = self.problems(run, states, allowed, (0, 3, 4, 5))
         self._add(found, fault, command, run)
 
         command = "rm -f " + " ".join(self.other)
