@@ -30,9 +30,10 @@
 #include <string_view>
 #include <type_traits>
 
-#include "tensorcast/detail/export.h"          // TENSORCAST_API
-#include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
-#include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
+#include "tensorcast/detail/export.h"            // TENSORCAST_API
+#include "tensorcast/detail/format_algebra.hpp"  // TypeLimits
+#include "tensorcast/detail/scalar_codec.hpp"    // CastOptions, CastBits
+#include "tensorcast/detail/type_table.hpp"      // DataType, TypeInfo
 
 #define TENSORCAST_VERSION "0.1.0"
 
@@ -120,6 +121,22 @@ constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t
   const auto bits = static_cast<std::uint64_t>(info->bits);
   if (n > (UINT64_MAX - 7) / bits) return std::nullopt;
   return (n * bits + 7) / 8;
+}
+
+// Finite limits of a type as doubles: those of 64-bit integers are rounded, all others exact. All
+// zero for string and for a type that is no row.
+constexpr TypeLimits LimitsOf(DataType type) {
+  const TypeInfo* info = FindType(type);
+  return info == nullptr ? TypeLimits{} : detail::LimitsOf(*info);
+}
+
+// Whether every value of `inner` is a value of `outer`: finite numbers, -0, Inf and NaN (whatever
+// its payload). The cast from `inner` to `outer` then loses nothing, and the way back gives the
+// value again. A bool counts as 0 or 1, whatever its byte. False for a type that is no row.
+constexpr bool Contains(DataType outer, DataType inner) {
+  const TypeInfo* out = FindType(outer);
+  const TypeInfo* in = FindType(inner);
+  return out != nullptr && in != nullptr && detail::Contains(*out, *in);
 }
 
 // ------------------------------------------------------------------------------ targets

@@ -16,64 +16,9 @@ __extension__ using Int128 = __int128;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
-double PowerOfTwo(int exponent) {
-  return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
-}
-double Above(double x) { return std::nextafter(x, kInfinity); }
-double Below(double x) { return std::nextafter(x, -kInfinity); }
-
 double ValueOf(std::uint64_t code, const TypeInfo& row) {
   return std::bit_cast<double>(
       detail::CastCode(row, detail::Row(DataType::kFloat64), code, CastOptions{}));
-}
-
-// The first value beyond either end, after rounding as an integer destination does.
-void IntegerRange(const TypeInfo& to, LossParams* params) {
-  const double span = PowerOfTwo(to.has_sign ? to.bits - 1 : to.bits);  // most + 1
-  const double least = to.has_sign ? -span : 0.0;
-  if (to.bits < 8) {
-    // Ties to even: the upper limit is odd, so the tie above it goes up; the lower one is even.
-    params->beyond_high = span - 0.5;
-    params->beyond_low = Below(least - 0.5);
-  } else {
-    params->beyond_high = span;
-    // Truncation: beyond from least - 1 on, or the next double where that is not one.
-    params->beyond_low = least - 1 < least ? least - 1 : Below(least);
-  }
-}
-
-void E8M0Range(const TypeInfo& to, RoundMode mode, LossParams* params) {
-  const double least = PowerOfTwo(-to.bias);
-  const double most = PowerOfTwo(to.bias);
-  switch (mode) {
-    case RoundMode::kUp:
-      params->beyond_high = Above(most);
-      params->beyond_low = least / 2;
-      break;
-    case RoundMode::kDown:
-      params->beyond_high = most * 2;
-      params->beyond_low = Below(least);
-      break;
-    case RoundMode::kNearest:
-      params->beyond_high = most * 1.5;
-      params->beyond_low = Below(least * 0.75);
-      break;
-  }
-}
-
-// Beyond the midpoint between the largest finite value and the next one up, were there one.
-void FloatRange(const TypeInfo& to, LossParams* params) {
-  const std::uint64_t largest = detail::MaxFiniteMagnitude(to);
-  if (to.type == DataType::kFloat64) {
-    params->beyond_high = kNone;  // nothing finite is beyond; Inf stays Inf
-    params->beyond_low = kNone;
-    return;
-  }
-  const double most = ValueOf(largest, to);
-  const double unit = most - ValueOf(largest - 1, to);
-  const double midpoint = most + unit / 2;
-  params->beyond_high = (largest & 1) != 0 ? midpoint : Above(midpoint);
-  params->beyond_low = -params->beyond_high;
 }
 
 // A side of the comparison: an integer of up to 65 bits, or a double.
@@ -177,24 +122,19 @@ double DecibelsOfRatio(double signal, double noise) {
 
 LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
   LossParams params;
-  params.beyond_high = kNone;
-  params.beyond_low = kNone;
+  const detail::RangeEnds ends = detail::EndsOfRange(to, options.round_mode);
+  params.beyond_high = ends.bounded ? detail::FirstBeyond(ends.high, true) : kNone;
+  params.beyond_low = ends.bounded ? detail::FirstBeyond(ends.low, false) : kNone;
   params.wide = (from.bits == 64 && from.is_integer()) || (to.bits == 64 && to.is_integer());
   if (to.is_integer()) {
-    IntegerRange(to, &params);
     params.wraps = !from.is_float() || options.integer_overflow == IntegerOverflow::kWrap;
     params.nan_undefined = from.is_float();
     params.beyond_undefined = from.is_float();
   } else if (to.is_float()) {
     params.to_float = true;
-    if (to.has_zero) {
-      FloatRange(to, &params);
-      params.least_normal = PowerOfTwo(1 - to.bias);
-      params.nan_undefined = to.non_finite == NonFinite::kNone;
-    } else {
-      E8M0Range(to, options.round_mode, &params);
-      params.no_zero_undefined = true;
-    }
+    params.no_zero_undefined = !to.has_zero;
+    params.nan_undefined = !to.has_nan();
+    if (to.has_zero) params.least_normal = detail::LimitsOf(to).least_normal;
   }
   return params;
 }

@@ -39,34 +39,24 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     constexpr std::uint32_t kUnit = 1u << 23;  // float32's leading bit
     const std::uint32_t nan = static_cast<std::uint32_t>(detail::MagnitudeMask(to));
     const bool saturate = options.saturate == Saturate::kTrue;
-    // 2^-127 is 0x400000; code 1 begins above it, above 1.5 times it, or at 2^-126.
-    switch (options.round_mode) {
-      case RoundMode::kUp:
-        args.e8m0_bias = kUnit - 1;
-        args.e8m0_least = kUnit / 2;
-        break;
-      case RoundMode::kDown:
-        args.e8m0_bias = 0;
-        args.e8m0_least = kUnit - 1;
-        break;
-      case RoundMode::kNearest:
-        args.e8m0_bias = kUnit / 2;
-        args.e8m0_least = kUnit / 4 * 3 - 1;
-        break;
-    }
+    const detail::RangeEnd next = detail::NextPowerFrom(options.round_mode);
+    // Added to a float32's bits it carries into the exponent from there on.
+    args.e8m0_bias = static_cast<std::uint32_t>((2 - next.at) * kUnit) - (next.itself ? 0 : 1);
+    // The same of 2^-127, the subnormal of half a unit, which is code 0.
+    args.e8m0_least = static_cast<std::uint32_t>(next.at * (kUnit / 2)) - (next.itself ? 1 : 0);
     args.e8m0_below = saturate ? 0 : nan;
     args.e8m0_above = saturate ? nan - 1 : nan;
   }
   if (to.is_integer()) {
     if (from.is_float() && options.integer_overflow == IntegerOverflow::kSaturate) {
-      const LossParams range = MakeLossParams(from, to, options);
+      const detail::RangeEnds ends = detail::EndsOfRange(to, options.round_mode);
       args.saturates = true;
-      args.high64 = range.beyond_high;
-      args.low64 = range.beyond_low;
-      args.high32 = static_cast<float>(range.beyond_high);  // 2^k or 2^k - 1/2: exact
-      args.low32 = FloorToFloat(range.beyond_low);
-      args.high_code = to.has_sign ? detail::LowMask(to.bits - 1) : detail::LowMask(to.bits);
-      args.low_code = detail::SignBit(to);
+      args.high64 = detail::FirstBeyond(ends.high, true);
+      args.low64 = detail::FirstBeyond(ends.low, false);
+      args.high32 = static_cast<float>(args.high64);  // 2^k or 2^k - 1/2: exact
+      args.low32 = FloorToFloat(args.low64);
+      args.high_code = detail::GreatestInteger(to);
+      args.low_code = detail::LeastInteger(to);
     }
   }
   return args;

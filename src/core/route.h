@@ -21,15 +21,8 @@ enum class Route : std::uint8_t {
   kOddFloat64,  // round to odd into float64, then to float32
 };
 
-// Every value of the type is a float32.
 constexpr bool FitsFloat32(const TypeInfo& row) {
-  const TypeInfo& f32 = detail::Row(DataType::kFloat32);
-  if (row.is_float()) {
-    // e8m0's least value, 2^-127, is a subnormal float32; every other type's least is larger.
-    return row.mantissa_bits <= f32.mantissa_bits && row.bias <= f32.bias;
-  }
-  const int digits = row.type_class == TypeClass::kBool ? 1 : row.bits;
-  return digits <= f32.mantissa_bits + 1;
+  return detail::Contains(detail::Row(DataType::kFloat32), row);
 }
 
 constexpr bool IsInteger(const TypeInfo& row) {

@@ -12,48 +12,12 @@
 #include <cstdint>
 
 #include "tensorcast/detail/cast_options.hpp"
+#include "tensorcast/detail/format_algebra.hpp"
 #include "tensorcast/detail/type_table.hpp"
 
 namespace tensorcast {
 namespace detail {
 
-constexpr std::uint64_t LowMask(int bits) {
-  return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
-}
-
-// ---- codes with a name, computed from the row (magnitudes: without the sign bit)
-
-constexpr std::uint64_t SignBit(const TypeInfo& row) {
-  return row.has_sign ? std::uint64_t{1} << (row.bits - 1) : 0;
-}
-constexpr std::uint64_t MagnitudeMask(const TypeInfo& row) {
-  return LowMask(row.exponent_bits + row.mantissa_bits);
-}
-// The exponent field all ones, mantissa zero: Inf where the format has it.
-constexpr std::uint64_t AllOnesExponent(const TypeInfo& row) {
-  return LowMask(row.exponent_bits) << row.mantissa_bits;
-}
-constexpr std::uint64_t MaxFiniteMagnitude(const TypeInfo& row) {
-  switch (row.non_finite) {
-    case NonFinite::kIeee: return AllOnesExponent(row) - 1;
-    case NonFinite::kNanAllOnes: return MagnitudeMask(row) - 1;
-    case NonFinite::kNanNegativeZero:
-    case NonFinite::kNone: break;
-  }
-  return MagnitudeMask(row);
-}
-// The canonical NaN, sign included where the format fixes it. No meaning for a finite-only format.
-constexpr std::uint64_t CanonicalNan(const TypeInfo& row, bool negative) {
-  switch (row.non_finite) {
-    case NonFinite::kIeee:
-      return (negative ? SignBit(row) : 0) | AllOnesExponent(row) |
-             (std::uint64_t{1} << (row.mantissa_bits - 1));
-    case NonFinite::kNanAllOnes: return (negative ? SignBit(row) : 0) | MagnitudeMask(row);
-    case NonFinite::kNanNegativeZero: return SignBit(row);
-    case NonFinite::kNone: break;
-  }
-  return 0;
-}
 // What NaN becomes in a floating format, without its payload.
 constexpr std::uint64_t NanResult(const TypeInfo& to, bool negative, const CastOptions& options) {
   if (to.non_finite != NonFinite::kNone) return CanonicalNan(to, negative);
@@ -204,8 +168,8 @@ constexpr std::uint64_t EncodeE8M0(const Unpacked& value, const TypeInfo& to,
 
 constexpr std::uint64_t EncodeInteger(const Unpacked& value, bool from_float, const TypeInfo& to,
                                       const CastOptions& options) {
-  const std::uint64_t most = to.has_sign ? LowMask(to.bits - 1) : LowMask(to.bits);
-  const std::uint64_t least = SignBit(to);  // the magnitude of the lower limit
+  const std::uint64_t most = GreatestInteger(to);
+  const std::uint64_t least = LeastInteger(to);  // also the magnitude of that limit
   const bool saturate = from_float && options.integer_overflow == IntegerOverflow::kSaturate;
   if (value.kind == Unpacked::Kind::kNan) return 0;
   if (value.kind == Unpacked::Kind::kInfinity) {
