@@ -51,15 +51,9 @@ HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& 
 }
 
 std::vector<std::uint64_t> Codes(DataType type, std::span<const std::byte> data, std::uint64_t n) {
-  const auto bits = static_cast<std::uint64_t>(FindType(type)->bits);
   std::vector<std::uint64_t> codes(static_cast<std::size_t>(n));
   for (std::uint64_t i = 0; i < n; ++i) {
-    for (std::uint64_t bit = 0; bit < bits; ++bit) {
-      const std::uint64_t at = i * bits + bit;
-      const auto set =
-          std::to_integer<std::uint64_t>(data[static_cast<std::size_t>(at / 8)]) >> (at % 8) & 1;
-      codes[static_cast<std::size_t>(i)] |= set << bit;
-    }
+    codes[static_cast<std::size_t>(i)] = LoadCode(type, data.data(), i);
   }
   return codes;
 }

@@ -378,6 +378,26 @@ TENSORCAST_API int32_t tensorcast_cast(int32_t from, const void* source, uint64_
                                        uint64_t n, const tensorcast_options* options,
                                        const tensorcast_run* run);
 
+/* The code of element `index` of a buffer, right-aligned, and the writing of one, which leaves the
+ * bits beside it as they are; bits of `code` above the type's width are ignored.
+ * TENSORCAST_UNSUPPORTED for strings, TENSORCAST_BUFFER_TOO_SMALL where the element lies beyond. */
+TENSORCAST_API int32_t tensorcast_load_code(int32_t type, const void* buffer, uint64_t bytes,
+                                            uint64_t index, uint64_t* code);
+TENSORCAST_API int32_t tensorcast_store_code(int32_t type, void* buffer, uint64_t bytes,
+                                             uint64_t index, uint64_t code);
+
+/* Between packed elements and one in each byte, the layout of numpy and ml_dtypes: n elements,
+ * those from index `first` of `packed` on. Unpacking writes the bits above the type's width as
+ * zero, packing ignores them and leaves the bits of `packed` outside the range as they were. The
+ * buffers must not overlap. Types of eight bits and more are stored alike on both sides and copied;
+ * TENSORCAST_UNSUPPORTED for strings. */
+TENSORCAST_API int32_t tensorcast_unpack(int32_t type, const void* packed, uint64_t packed_bytes,
+                                         uint64_t first, void* codes, uint64_t codes_bytes,
+                                         uint64_t n);
+TENSORCAST_API int32_t tensorcast_pack(int32_t type, const void* codes, uint64_t codes_bytes,
+                                       void* packed, uint64_t packed_bytes, uint64_t first,
+                                       uint64_t n);
+
 /* Casts one element given as its code, right-aligned; bits above the type's width are ignored.
  * TENSORCAST_UNSUPPORTED for strings. `options` may be null. */
 TENSORCAST_API int32_t tensorcast_cast_code(int32_t from, uint64_t code, int32_t to,

@@ -32,8 +32,10 @@
 
 #include "tensorcast/detail/export.h"            // TENSORCAST_API
 #include "tensorcast/detail/format_algebra.hpp"  // TypeLimits
-#include "tensorcast/detail/scalar_codec.hpp"    // CastOptions, CastBits
-#include "tensorcast/detail/type_table.hpp"      // DataType, TypeInfo
+#include "tensorcast/detail/packing.hpp"
+#include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
+#include "tensorcast/detail/target_table.hpp"  // Target
+#include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
 
 #define TENSORCAST_VERSION "0.1.0"
 
@@ -141,32 +143,40 @@ constexpr bool Contains(DataType outer, DataType inner) {
 
 // ------------------------------------------------------------------------------ targets
 
-// An instruction set. kScalar is the scalar codec itself: slow, and everywhere.
-enum class Target : std::int32_t {
-  kBest = 0,  // the best this machine runs
-  kScalar = 1,
-  kSse4 = 2,
-  kAvx2 = 3,
-  kAvx3 = 4,  // AVX-512 F, BW, CD, DQ, VL
-  kNeon = 5,
-  kAvx3Dl = 6,  // kAvx3 and VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ, VAES, VPCLMULQDQ (Ice Lake on)
-};
-
 // The targets this build has and this machine runs, best first; never empty.
 TENSORCAST_API std::span<const Target> Targets();
+// "avx2"; "unknown" for what is none.
 constexpr std::string_view TargetName(Target target) {
-  switch (target) {
-    case Target::kBest: return "best";
-    case Target::kScalar: return "scalar";
-    case Target::kSse4: return "sse4";
-    case Target::kAvx2: return "avx2";
-    case Target::kAvx3: return "avx3";
-    case Target::kNeon: return "neon";
-    case Target::kAvx3Dl: return "avx3_dl";
+  for (const detail::TargetRow& row : detail::kTargetTable) {
+    if (row.target == target) return row.name;
   }
   return "unknown";
 }
 TENSORCAST_API std::optional<Target> ParseTarget(std::string_view name);
+
+// ------------------------------------------------------------------------------ packing
+
+// The code of element i of a buffer, right-aligned, and the writing of one, which leaves the bits
+// beside it as they are and ignores those of `code` above the type's width. Packed or not; for a
+// fixed-width row of the table; nothing is checked.
+constexpr std::uint64_t LoadCode(DataType type, const std::byte* data, std::uint64_t i) {
+  return detail::LoadCode(data, i, detail::Row(type).bits);
+}
+constexpr void StoreCode(DataType type, std::byte* data, std::uint64_t i, std::uint64_t code) {
+  detail::StoreCode(data, i, detail::Row(type).bits, code);
+}
+
+// Between packed elements and one in each byte, the layout of numpy and ml_dtypes: n elements,
+// those from index `first` of `packed` on. Unpack writes the bits above the type's width as zero,
+// Pack ignores them and leaves the bits of `packed` outside the range as they were. The buffers
+// must not overlap. Types of eight bits and more are stored alike on both sides and copied; strings
+// give kWrongCall. On an error nothing has been written.
+TENSORCAST_API Status Unpack(DataType type, std::span<const std::byte> packed, std::uint64_t first,
+                             std::span<std::byte> codes, std::uint64_t n,
+                             Target target = Target::kBest);
+TENSORCAST_API Status Pack(DataType type, std::span<const std::byte> codes,
+                           std::span<std::byte> packed, std::uint64_t first, std::uint64_t n,
+                           Target target = Target::kBest);
 
 // ----------------------------------------------------------------------------- executor
 

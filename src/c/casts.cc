@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "c/boundary.h"
+#include "core/range.h"
 
 namespace tensorcast::c {
 namespace {
@@ -53,6 +54,15 @@ std::int32_t GiveExecutor(std::unique_ptr<Executor> executor, tensorcast_executo
   given->executor = std::move(executor);
   *handle = given.release();
   return TENSORCAST_OK;
+}
+
+// Whether a buffer holds element `index`.
+StatusCode CheckElement(std::int32_t type, const void* buffer, std::uint64_t bytes,
+                        std::uint64_t index) {
+  const TypeInfo* const row = FindType(static_cast<DataType>(type));
+  if (row == nullptr) return StatusCode::kInvalidType;
+  if (row->bits == 0) return StatusCode::kUnsupported;
+  return core::CheckRange(*row, buffer, Size(bytes), index, 1);
 }
 
 void Copy(const LossExample& example, tensorcast_loss_example* copy) {
@@ -215,6 +225,40 @@ std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::in
   *result = tensorcast::CastBits(static_cast<DataType>(from), static_cast<DataType>(to), code,
                                  cast_options);
   return TENSORCAST_OK;
+}
+
+std::int32_t tensorcast_load_code(std::int32_t type, const void* buffer, std::uint64_t bytes,
+                                  std::uint64_t index, std::uint64_t* code) {
+  const StatusCode status = c::CheckElement(type, buffer, bytes, index);
+  if (status != StatusCode::kOk) return c::Code(status);
+  if (code == nullptr) return TENSORCAST_NULL_POINTER;
+  *code = tensorcast::LoadCode(static_cast<DataType>(type), static_cast<const std::byte*>(buffer),
+                               index);
+  return TENSORCAST_OK;
+}
+
+std::int32_t tensorcast_store_code(std::int32_t type, void* buffer, std::uint64_t bytes,
+                                   std::uint64_t index, std::uint64_t code) {
+  const StatusCode status = c::CheckElement(type, buffer, bytes, index);
+  if (status != StatusCode::kOk) return c::Code(status);
+  tensorcast::StoreCode(static_cast<DataType>(type), static_cast<std::byte*>(buffer), index, code);
+  return TENSORCAST_OK;
+}
+
+std::int32_t tensorcast_unpack(std::int32_t type, const void* packed, std::uint64_t packed_bytes,
+                               std::uint64_t first, void* codes, std::uint64_t codes_bytes,
+                               std::uint64_t n) {
+  if (static_cast<DataType>(type) == DataType::kString) return TENSORCAST_UNSUPPORTED;
+  return c::Code(tensorcast::Unpack(static_cast<DataType>(type), c::Bytes(packed, packed_bytes),
+                                    first, c::Bytes(codes, codes_bytes), n));
+}
+
+std::int32_t tensorcast_pack(std::int32_t type, const void* codes, std::uint64_t codes_bytes,
+                             void* packed, std::uint64_t packed_bytes, std::uint64_t first,
+                             std::uint64_t n) {
+  if (static_cast<DataType>(type) == DataType::kString) return TENSORCAST_UNSUPPORTED;
+  return c::Code(tensorcast::Pack(static_cast<DataType>(type), c::Bytes(codes, codes_bytes),
+                                  c::Bytes(packed, packed_bytes), first, n));
 }
 
 std::int32_t tensorcast_plan_create(std::int32_t from, std::int32_t to,

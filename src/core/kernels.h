@@ -48,10 +48,10 @@ struct EncodeArgs {
 using Stage = void (*)(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args);
 
 // Between packed bits and one code a byte. `first` counts elements from `packed`.
-using Unpack = void (*)(const std::byte* packed, std::uint64_t first, std::size_t n,
-                        std::byte* codes);
-using Pack = void (*)(const std::byte* codes, std::size_t n, std::byte* packed,
-                      std::uint64_t first);
+using UnpackCodesOf = void (*)(const std::byte* packed, std::uint64_t first, std::size_t n,
+                               std::byte* codes);
+using PackCodesOf = void (*)(const std::byte* codes, std::size_t n, std::byte* packed,
+                             std::uint64_t first);
 
 // A run on one thread.
 struct Job {
@@ -70,11 +70,11 @@ struct Bound {
   const Kernels* kernels = nullptr;
   const TypeInfo* from = nullptr;
   const TypeInfo* to = nullptr;
-  Stage first = nullptr;         // both null: a copy of codes
-  Stage second = nullptr;        // null: `first` does it all
-  Unpack unpack = nullptr;       // packed source
-  Pack pack = nullptr;           // packed destination
-  Stage source_value = nullptr;  // to float64, for loss
+  Stage first = nullptr;           // both null: a copy of codes
+  Stage second = nullptr;          // null: `first` does it all
+  UnpackCodesOf unpack = nullptr;  // packed source
+  PackCodesOf pack = nullptr;      // packed destination
+  Stage source_value = nullptr;    // to float64, for loss
   Stage result_value = nullptr;
   bool floating = false;  // the stages need the floating-point environment
   EncodeArgs args;
@@ -96,13 +96,18 @@ struct Kernels {
   Stage fused[kRows][kRows];    // both stages in one, for the pairs on the list; else null
   Stage look_up[kRows];         // by EncodeArgs::table, from types of at most eight bits
   Stage value_f64[kRows];       // to float64 from any type; null for float64 itself
-  Unpack unpack[kRows];
-  Pack pack[kRows];
+  UnpackCodesOf unpack[kRows];
+  PackCodesOf pack[kRows];
 };
+
+// Those compiled for a target of Highway's; one specialization each, by targets.cc.
+template <std::int64_t kHighwayTarget> const Kernels* KernelsOf();
 
 // The targets of this build that run on this machine, best first. The last is the scalar one.
 std::span<const Kernels* const> AllKernels();
 const Kernels* ScalarKernels();
+// Those of a target, or of the best one; null where it is not to be had.
+const Kernels* FindKernels(Target target);
 
 }  // namespace tensorcast::core
 

@@ -153,29 +153,6 @@ Loss Classify(double x, double y, const LossParams& params) {
   return y == 0 ? Loss::kToZero : Loss::kRounded;
 }
 
-std::uint64_t ReadCode(const std::byte* data, std::uint64_t i, int bits) {
-  const std::uint64_t bit = i * static_cast<std::uint64_t>(bits);
-  const std::byte* at = data + bit / 8;
-  const unsigned offset = bit % 8;
-  const unsigned bytes = (offset + static_cast<unsigned>(bits) + 7) / 8;
-  std::uint64_t word = 0;
-  for (unsigned b = 0; b < bytes; ++b) word |= std::to_integer<std::uint64_t>(at[b]) << (8 * b);
-  return word >> offset & detail::LowMask(bits);
-}
-
-void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
-  const std::uint64_t bit = i * static_cast<std::uint64_t>(bits);
-  std::byte* at = data + bit / 8;
-  const unsigned offset = bit % 8;
-  const unsigned bytes = (offset + static_cast<unsigned>(bits) + 7) / 8;
-  const std::uint64_t mask = detail::LowMask(bits) << offset;
-  const std::uint64_t word = (code & detail::LowMask(bits)) << offset;
-  for (unsigned b = 0; b < bytes; ++b) {
-    const auto keep = static_cast<std::byte>(~(mask >> (8 * b)));
-    at[b] = (at[b] & keep) | static_cast<std::byte>(word >> (8 * b));
-  }
-}
-
 }  // namespace core
 
 using core::kLossBlock;
@@ -207,8 +184,8 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
   for (std::size_t k = 0; k < n; ++k) {
     const std::uint64_t at = index + k;
     const LossExample example = {
-        at, core::ReadCode(view.source, view.source_first + i + k, view.from->bits),
-        core::ReadCode(view.result, view.result_first + i + k, view.to->bits)};
+        at, detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
+        detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
     const core::Exact x = core::ExactOf(example.source_code, *view.from);
     const core::Exact y = core::ExactOf(example.result_code, *view.to);
     const auto count = [&](Loss loss) {
@@ -282,8 +259,8 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
                                   std::uint64_t i, std::uint64_t index) {
   const auto example_at = [&](std::size_t k) {
     return LossExample{index + k,
-                       core::ReadCode(view.source, view.source_first + i + k, view.from->bits),
-                       core::ReadCode(view.result, view.result_first + i + k, view.to->bits)};
+                       detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
+                       detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
   };
   // Examples are looked for only where a count or a maximum moves for the first time.
   const auto first_where = [&](auto&& holds) {

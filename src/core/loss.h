@@ -59,10 +59,6 @@ struct LossView {
   std::uint64_t result_first;
 };
 
-// The code of element i of a packed or unpacked buffer.
-std::uint64_t ReadCode(const std::byte* data, std::uint64_t i, int bits);
-void WriteCode(std::byte* data, std::uint64_t i, int bits, std::uint64_t code);
-
 }  // namespace tensorcast::core
 
 namespace tensorcast {

@@ -13,7 +13,6 @@
 #endif
 
 #include "core/lanes-inl.h"
-#include "core/vbmi-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -23,7 +22,7 @@ inline constexpr std::uint64_t kWholeBytes = 4;  // elements
 // One byte of packed elements to a lane of 8/kBits codes: the byte, and copies of it shifted so
 // that each element reaches its own byte.
 template <int kBits>
-HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::byte* codes) {
+std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::byte* codes) {
   std::size_t i = 0;
   if constexpr (kBits == 4) {
     const D16 d;
@@ -48,9 +47,6 @@ HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::
     // Three bytes to a lane of four codes, 16 codes at a time: wider vectors, put together from
     // pieces of twelve bytes, were measured to be slower.
     static_assert(kBits == 6);
-#if HWY_TARGET == HWY_AVX3_DL
-    i = VbmiUnpackSix(packed, n, codes);
-#endif
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
     alignas(16) static constexpr std::uint8_t kSpread[16] = {0, 1, 2, 0x80, 3, 4,  5,  0x80,
@@ -71,7 +67,7 @@ HWY_INLINE std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::
 }
 
 template <int kBits>
-HWY_INLINE std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byte* packed) {
+std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byte* packed) {
   std::size_t i = 0;
   if constexpr (kBits == 4) {
     const D16 d;
@@ -92,9 +88,6 @@ HWY_INLINE std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byt
     }
   } else {
     static_assert(kBits == 6);
-#if HWY_TARGET == HWY_AVX3_DL
-    i = VbmiPackSix(codes, n, packed);
-#endif
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::FixedTag<std::uint32_t, 4> d32;
     alignas(16) static constexpr std::uint8_t kGather[16] = {
@@ -120,27 +113,29 @@ HWY_INLINE std::size_t HeadElements(std::uint64_t first, std::size_t n) {
   return head < n ? head : n;
 }
 
-template <int kBits>
+// Elements [first, first + n): the first and the last ones singly, the rest by `kWhole`, which
+// begins at a byte's beginning and returns how many it did; a target may have its own.
+template <int kBits, auto kWhole = UnpackWhole<kBits>>
 void UnpackCodes(const std::byte* packed, std::uint64_t first, std::size_t n, std::byte* codes) {
   const std::size_t head = HeadElements(first, n);
   const auto one = [&](std::size_t i) {
-    codes[i] = static_cast<std::byte>(ReadCode(packed, first + i, kBits));
+    codes[i] = static_cast<std::byte>(detail::LoadCode(packed, first + i, kBits));
   };
   for (std::size_t i = 0; i < head; ++i) one(i);
   const std::byte* whole = packed + (first + head) * kBits / 8;
-  const std::size_t done = n == head ? n : head + UnpackWhole<kBits>(whole, n - head, codes + head);
+  const std::size_t done = n == head ? n : head + kWhole(whole, n - head, codes + head);
   for (std::size_t i = done; i < n; ++i) one(i);
 }
 
-template <int kBits>
+template <int kBits, auto kWhole = PackWhole<kBits>>
 void PackCodes(const std::byte* codes, std::size_t n, std::byte* packed, std::uint64_t first) {
   const std::size_t head = HeadElements(first, n);
   const auto one = [&](std::size_t i) {
-    WriteCode(packed, first + i, kBits, std::to_integer<std::uint64_t>(codes[i]));
+    detail::StoreCode(packed, first + i, kBits, std::to_integer<std::uint64_t>(codes[i]));
   };
   for (std::size_t i = 0; i < head; ++i) one(i);
   std::byte* whole = packed + (first + head) * kBits / 8;
-  const std::size_t done = n == head ? n : head + PackWhole<kBits>(codes + head, n - head, whole);
+  const std::size_t done = n == head ? n : head + kWhole(codes + head, n - head, whole);
   for (std::size_t i = done; i < n; ++i) one(i);
 }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <new>
 
@@ -13,6 +14,16 @@
 
 namespace tensorcast {
 namespace core {
+
+const Kernels* FindKernels(Target target) {
+  const auto all = AllKernels();
+  if (target == Target::kBest) return all.front();
+  for (const Kernels* kernels : all) {
+    if (kernels->target == target) return kernels;
+  }
+  return nullptr;
+}
+
 namespace {
 
 // The largest float not above x: a bound of the form v <= x keeps its meaning in float32.
@@ -60,15 +71,6 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     }
   }
   return args;
-}
-
-const Kernels* FindKernels(Target target) {
-  const auto all = AllKernels();
-  if (target == Target::kBest) return all.front();
-  for (const Kernels* kernels : all) {
-    if (kernels->target == target) return kernels;
-  }
-  return nullptr;
 }
 
 // A table serves narrow codes best, once it has been filled: that takes as long as some thousand
@@ -170,7 +172,7 @@ Target CastPlan::target() const {
 std::span<const Target> Targets() {
   static const auto targets = [] {
     struct {
-      Target list[8] = {};
+      Target list[std::size(detail::kTargetTable)] = {};
       std::size_t size = 0;
     } found;
     for (const core::Kernels* kernels : core::AllKernels())
@@ -181,9 +183,8 @@ std::span<const Target> Targets() {
 }
 
 std::optional<Target> ParseTarget(std::string_view name) {
-  for (Target target : {Target::kBest, Target::kScalar, Target::kSse4, Target::kAvx2, Target::kAvx3,
-                        Target::kNeon, Target::kAvx3Dl}) {
-    if (name == TargetName(target)) return target;
+  for (const detail::TargetRow& row : detail::kTargetTable) {
+    if (row.name == name) return row.target;
   }
   return std::nullopt;
 }

@@ -14,9 +14,9 @@ void CastElements(const Bound& bound, const CastOptions& options, const Job& job
   const TypeInfo& from = *bound.from;
   const TypeInfo& to = *bound.to;
   for (std::uint64_t i = begin; i < end; ++i) {
-    const std::uint64_t code = ReadCode(job.source, job.source_first + i, from.bits);
-    WriteCode(job.destination, job.destination_first + i, to.bits,
-              detail::CastCode(from, to, code, options));
+    const std::uint64_t code = detail::LoadCode(job.source, job.source_first + i, from.bits);
+    detail::StoreCode(job.destination, job.destination_first + i, to.bits,
+                      detail::CastCode(from, to, code, options));
   }
 }
 
@@ -29,8 +29,9 @@ void CastAndMeasure(const Bound& bound, const CastOptions& options, const Job& j
     const auto n =
         static_cast<std::size_t>(std::min<std::uint64_t>(job.n - done, kBlock - index % kBlock));
     for (std::size_t k = 0; k < n; ++k) {
-      WriteCode(kept, k, bound.from->bits,
-                ReadCode(job.source, job.source_first + done + k, bound.from->bits));
+      detail::StoreCode(
+          kept, k, bound.from->bits,
+          detail::LoadCode(job.source, job.source_first + done + k, bound.from->bits));
     }
     CastElements(bound, options, job, done, done + n);
     const LossView view = {bound.from, bound.to,        kept,

@@ -10,7 +10,6 @@
 #endif
 
 #include "core/lanes-inl.h"
-#include "core/vbmi-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -33,14 +32,6 @@ HWY_INLINE V LookUpRows(const V* rows, V low_bits, const M* bit_set) {
 template <int kBits>
 void LookUpStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   const D8 d;
-#if HWY_TARGET == HWY_AVX3_DL
-  if constexpr (kBits > 4) {
-    const VbmiTable<kBits> table(args.table);
-    const auto look_up = [&](const std::byte* from, std::byte* to)
-                             HWY_ATTR { _mm512_storeu_si512(to, table(_mm512_loadu_si512(from))); };
-    return ForEachVector<1, 1>(in, out, n, hn::Lanes(d), look_up);
-  }
-#endif
   constexpr std::size_t kRows16 = (std::size_t{1} << kBits) / 16;
   hn::VFromD<D8> rows[kRows16];
   for (std::size_t i = 0; i < kRows16; ++i) rows[i] = hn::LoadDup128(d, args.table + 16 * i);

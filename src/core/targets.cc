@@ -8,7 +8,10 @@
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
+#include "core/highway_targets.h"
 #include "core/loss-inl.h"
 #include "core/packing-inl.h"
 #include "core/stages-inl.h"
@@ -18,19 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 namespace {
 
-#if HWY_TARGET == HWY_SSE4
-constexpr Target kThisTarget = Target::kSse4;
-#elif HWY_TARGET == HWY_AVX2
-constexpr Target kThisTarget = Target::kAvx2;
-#elif HWY_TARGET == HWY_AVX3
-constexpr Target kThisTarget = Target::kAvx3;
-#elif HWY_TARGET == HWY_AVX3_DL
-constexpr Target kThisTarget = Target::kAvx3Dl;
-#elif HWY_TARGET == HWY_NEON
-constexpr Target kThisTarget = Target::kNeon;
-#else
-#error "a target without a name: give it one in tensorcast.hpp, or disable it"
-#endif
+constexpr Target kThisTarget = TargetOf(HWY_TARGET);
+static_assert(kThisTarget != Target::kBest, "a target without a row in highway_targets.h");
 
 // Buffers of a block between stages; small enough for the first-level cache.
 struct BlockBuffers {
@@ -160,8 +152,8 @@ bool CopyPacked(const Bound& bound, const Job& job) {
   std::memmove(job.destination + job.destination_first * bits / 8,
                job.source + job.source_first * bits / 8, whole * bits / 8);
   for (std::uint64_t i = whole; i < job.n; ++i) {
-    WriteCode(job.destination, job.destination_first + i, bound.to->bits,
-              ReadCode(job.source, job.source_first + i, bound.from->bits));
+    detail::StoreCode(job.destination, job.destination_first + i, bound.to->bits,
+                      detail::LoadCode(job.source, job.source_first + i, bound.from->bits));
   }
   return true;
 }
@@ -215,6 +207,7 @@ const Kernels* TargetKernels() {
         default: break;
       }
     }
+    OverrideStages(&filled);
     return filled;
   }();
   return &kernels;
@@ -222,36 +215,40 @@ const Kernels* TargetKernels() {
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+
+namespace tensorcast::core {
+template <> const Kernels* KernelsOf<HWY_TARGET>() { return HWY_NAMESPACE::TargetKernels(); }
+}  // namespace tensorcast::core
 #endif  // HWY_TARGET != HWY_SCALAR
 
 #if HWY_ONCE
 namespace tensorcast::core {
 
+namespace {
+
+struct Found {
+  const Kernels* list[std::size(kHighwayTargets) + 1] = {};
+  std::size_t size = 0;
+};
+
+template <std::size_t kRow> void AddWhereItRuns(std::int64_t supported, Found* found) {
+  constexpr std::int64_t kHighway = kHighwayTargets[kRow].highway;
+  if constexpr ((HWY_TARGETS & kHighway) != 0) {
+    if ((supported & kHighway) != 0) found->list[found->size++] = KernelsOf<kHighway>();
+  }
+}
+
+}  // namespace
+
 std::span<const Kernels* const> AllKernels() {
-  static const auto all = [] {
-    struct {
-      const Kernels* list[8] = {};
-      std::size_t size = 0;
-    } found;
-    [[maybe_unused]] const std::int64_t supported = hwy::SupportedTargets();
-#if HWY_TARGETS & HWY_AVX3_DL
-    if (supported & HWY_AVX3_DL) found.list[found.size++] = N_AVX3_DL::TargetKernels();
-#endif
-#if HWY_TARGETS & HWY_AVX3
-    if (supported & HWY_AVX3) found.list[found.size++] = N_AVX3::TargetKernels();
-#endif
-#if HWY_TARGETS & HWY_AVX2
-    if (supported & HWY_AVX2) found.list[found.size++] = N_AVX2::TargetKernels();
-#endif
-#if HWY_TARGETS & HWY_SSE4
-    if (supported & HWY_SSE4) found.list[found.size++] = N_SSE4::TargetKernels();
-#endif
-#if HWY_TARGETS & HWY_NEON
-    if (supported & HWY_NEON) found.list[found.size++] = N_NEON::TargetKernels();
-#endif
+  static const Found all = []<std::size_t... kRow>(std::index_sequence<kRow...>) {
+    Found found;
+    const std::int64_t supported = hwy::SupportedTargets();
+    (AddWhereItRuns<kRow>(supported, &found), ...);
     found.list[found.size++] = ScalarKernels();
     return found;
-  }();
+  }
+  (std::make_index_sequence<std::size(kHighwayTargets)>());
   return {all.list, all.size};
 }
 

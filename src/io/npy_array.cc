@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,37 +26,9 @@ constexpr std::uint64_t kRowBytes = 256 * 1024;
 // Strings without a character take no byte of the file, which then bounds nothing.
 constexpr std::uint64_t kMostEmptyStrings = 1'000'000;
 
-// One code a byte in `codes` (bits above the type's ignored) into the packed `out`.
-void Pack(std::span<const std::byte> codes, int bits, std::byte* out) {
-  const unsigned mask = (1u << bits) - 1;
-  unsigned pending = 0;
-  int pending_bits = 0;
-  for (const std::byte code : codes) {
-    pending |= (std::to_integer<unsigned>(code) & mask) << pending_bits;
-    pending_bits += bits;
-    if (pending_bits >= 8) {
-      *out++ = static_cast<std::byte>(pending & 0xFF);
-      pending >>= 8;
-      pending_bits -= 8;
-    }
-  }
-  if (pending_bits > 0) *out = static_cast<std::byte>(pending & 0xFF);
-}
-
-// The inverse; the bits above the type's are zero.
-void Unpack(const std::byte* in, int bits, std::span<std::byte> codes) {
-  const unsigned mask = (1u << bits) - 1;
-  unsigned pending = 0;
-  int pending_bits = 0;
-  for (std::byte& code : codes) {
-    if (pending_bits < bits) {
-      pending |= std::to_integer<unsigned>(*in++) << pending_bits;
-      pending_bits += 8;
-    }
-    code = static_cast<std::byte>(pending & mask);
-    pending >>= bits;
-    pending_bits -= bits;
-  }
+// The pieces are of the right size.
+void Check(Status status) {
+  if (!status.ok()) throw std::logic_error(std::string(status.message()));
 }
 
 // Calls piece(first element, elements, bytes of the packed form from the start) for each piece of
@@ -131,12 +104,11 @@ void NpyArray::Read(const ByteSource& source, std::uint64_t offset,
 
 void NpyArray::ReadPacked(const ByteSource& source, std::uint64_t offset,
                           std::span<std::byte> out) const {
-  const int bits = FindType(info_.type)->bits;
   std::vector<std::byte> codes(kPiece);
   ForPieces(info_, offset, out.size(), [&](std::uint64_t first, std::uint64_t n, std::uint64_t at) {
     const auto piece = std::span(codes).first(static_cast<std::size_t>(n));
     source.Read(data_begin_ + first, piece);
-    Pack(piece, bits, out.data() + at);
+    Check(Pack(info_.type, piece, out.subspan(static_cast<std::size_t>(at)), 0, n));
   });
 }
 
@@ -247,7 +219,7 @@ void NpyLayout::Write(std::uint64_t offset, std::span<const std::byte> data,
   ForPieces(info_, offset, data.size(),
             [&](std::uint64_t first, std::uint64_t n, std::uint64_t at) {
               const auto piece = std::span(codes).first(static_cast<std::size_t>(n));
-              Unpack(data.data() + at, type.bits, piece);
+              Check(Unpack(info_.type, data.subspan(static_cast<std::size_t>(at)), 0, piece, n));
               sink(header_.size() + first, piece);
             });
 }

@@ -170,7 +170,7 @@ struct PrintJob {
   }
 
  private:
-  std::uint64_t Code(std::uint64_t i) const { return core::ReadCode(source, first + i, type.bits); }
+  std::uint64_t Code(std::uint64_t i) const { return detail::LoadCode(source, first + i, type.bits); }
 };
 
 }  // namespace
@@ -205,7 +205,7 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
       if (text::ParseCode(source[source_first + i], to, options_, &element) != StatusCode::kOk) {
         return lowest.Lower(i);
       }
-      core::WriteCode(destination.data(), destination_first + i, to.bits, element);
+      detail::StoreCode(destination.data(), destination_first + i, to.bits, element);
     }
   });
   if (lowest.index() == UINT64_MAX) return Status();

@@ -73,6 +73,56 @@ static void test_published_vectors(void) {
   }
 }
 
+static void test_packing(void) {
+  for (int32_t type = 1; type <= 28; ++type) {
+    if (type == TENSORCAST_STRING || type == 14 || type == 15) continue;
+    const int bits = bits_of(type), width = bits < 8 ? 1 : bits / 8;
+    unsigned char codes[8 * ELEMENTS];
+    uint64_t stored = 0;
+    CHECK_INT(tensorcast_storage_bytes(type, ELEMENTS, &stored), TENSORCAST_OK);
+    for (uint64_t i = 0; i < stored; ++i) source[i] = (unsigned char)(37 * i + 11);
+    CHECK_INT(tensorcast_unpack(type, source, stored, 2, codes, sizeof codes, ELEMENTS - 2),
+              TENSORCAST_OK);
+    for (int i = 0; i < ELEMENTS - 2; ++i) {
+      const uint64_t expected = get_code(source, bits, i + 2);
+      CHECK_INT(get_code(codes, 8 * width, i), expected);
+      uint64_t one = 0;
+      CHECK_INT(tensorcast_load_code(type, source, stored, (uint64_t)i + 2, &one), TENSORCAST_OK);
+      CHECK_INT(one, expected);
+    }
+    memset(result_bytes, 0xFF, sizeof result_bytes);
+    CHECK_INT(tensorcast_pack(type, codes, sizeof codes, result, stored, 1, ELEMENTS - 2),
+              TENSORCAST_OK);
+    for (int i = 0; i < ELEMENTS - 2; ++i) {
+      CHECK_INT(get_code(result, bits, i + 1), get_code(source, bits, i + 2));
+    }
+    CHECK_INT(get_code(result, bits, 0), bits == 64 ? UINT64_MAX : (1ull << bits) - 1);
+    CHECK_INT(tensorcast_store_code(type, result, stored, 3, 1), TENSORCAST_OK);
+    CHECK_INT(get_code(result, bits, 3), 1);
+    CHECK_INT(get_code(result, bits, 4), get_code(source, bits, 5));
+
+    uint64_t one = 0;
+    CHECK_INT(tensorcast_load_code(type, source, stored, ELEMENTS + 8, &one),
+              TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_load_code(type, NULL, stored, 0, &one), TENSORCAST_NULL_POINTER);
+    CHECK_INT(tensorcast_load_code(type, source, stored, 0, NULL), TENSORCAST_NULL_POINTER);
+    CHECK_INT(tensorcast_store_code(type, result, 0, 0, 1), TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_store_code(type, result, stored, UINT64_MAX, 1), TENSORCAST_SIZE_OVERFLOW);
+    CHECK_INT(tensorcast_unpack(type, source, stored - 1, 0, codes, sizeof codes, ELEMENTS),
+              TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(
+        tensorcast_pack(type, codes, (uint64_t)(width * ELEMENTS - 1), result, stored, 0, ELEMENTS),
+        TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_pack(type, result, stored, result, stored, 0, 1), TENSORCAST_OVERLAP);
+  }
+  uint64_t one = 0;
+  CHECK_INT(tensorcast_load_code(TENSORCAST_STRING, source, 8, 0, &one), TENSORCAST_UNSUPPORTED);
+  CHECK_INT(tensorcast_store_code(TENSORCAST_STRING, source, 8, 0, 1), TENSORCAST_UNSUPPORTED);
+  CHECK_INT(tensorcast_unpack(TENSORCAST_STRING, source, 8, 0, result, 8, 1),
+            TENSORCAST_UNSUPPORTED);
+  CHECK_INT(tensorcast_pack(15, source, 8, result, 8, 0, 1), TENSORCAST_INVALID_TYPE);
+}
+
 static void test_targets(void) {
   int32_t targets[16];
   uint64_t count = 0;
@@ -314,6 +364,7 @@ static void test_run_struct_sizes(void) {
 
 int main(void) {
   test_published_vectors();
+  test_packing();
   test_targets();
   test_options();
   test_options_struct_sizes();

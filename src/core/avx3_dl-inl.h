@@ -1,21 +1,21 @@
-// What AVX-512 VBMI has an instruction for, byte permutations over whole vectors: tables of 64 and
-// 256 entries, and 6-bit packing. Included per target; empty for all but AVX3_DL.
+// AVX3_DL's own lanes: AVX-512 VBMI has byte permutations over whole vectors, for tables of 64 and
+// 256 entries and for 6-bit packing. override_stages.cc puts them into the target's table. Included
+// per target, as its guard wants; empty for all others.
 //
 // SPDX-License-Identifier: Apache-2.0
-#if defined(TENSORCAST_SRC_CORE_VBMI_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef TENSORCAST_SRC_CORE_VBMI_INL_H_
-#undef TENSORCAST_SRC_CORE_VBMI_INL_H_
+#if defined(TENSORCAST_SRC_CORE_AVX3_DL_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_AVX3_DL_INL_H_
+#undef TENSORCAST_SRC_CORE_AVX3_DL_INL_H_
 #else
-#define TENSORCAST_SRC_CORE_VBMI_INL_H_
+#define TENSORCAST_SRC_CORE_AVX3_DL_INL_H_
 #endif
 
 #include "core/lanes-inl.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace tensorcast::core::HWY_NAMESPACE {
+#include "core/packing-inl.h"
 
 #if HWY_TARGET == HWY_AVX3_DL
-inline constexpr bool kHasVbmi = true;
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
 
 // table[code] for 64 codes below 2^kBits, kBits 6 or 8.
 template <int kBits> class VbmiTable {
@@ -39,6 +39,15 @@ template <int kBits> class VbmiTable {
   __m512i rows_[kRows];
 };
 
+// out[i] = table[in[i]] for codes below 2^kBits.
+template <int kBits>
+void VbmiLookUpStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  const VbmiTable<kBits> table(args.table);
+  const auto look_up = [&](const std::byte* from, std::byte* to)
+                           HWY_ATTR { _mm512_storeu_si512(to, table(_mm512_loadu_si512(from))); };
+  ForEachVector<1, 1>(in, out, n, hn::Lanes(D8()), look_up);
+}
+
 inline constexpr std::size_t kVbmiCodes = 64;       // packed or unpacked at once
 inline constexpr std::uint64_t kVbmiSixBytes = 48;  // of 64 6-bit codes
 inline constexpr __mmask64 kVbmiSixMask = 0xFFFFFFFFFFFF;
@@ -51,7 +60,7 @@ template <class At> HWY_INLINE __m512i VbmiBytes(const At& at) {
 }
 
 // Six packed bytes to a lane of eight codes: six bytes moved to each, then eight shifted windows.
-HWY_INLINE std::size_t VbmiUnpackSix(const std::byte* packed, std::size_t n, std::byte* codes) {
+inline std::size_t VbmiUnpackSix(const std::byte* packed, std::size_t n, std::byte* codes) {
   const __m512i spread = VbmiBytes([](unsigned i) { return i % 8 < 6 ? i / 8 * 6 + i % 8 : 63; });
   const __m512i shifts = VbmiBytes([](unsigned i) { return i % 8 * 6; });
   const __m512i mask = _mm512_set1_epi8(0x3F);
@@ -62,11 +71,11 @@ HWY_INLINE std::size_t VbmiUnpackSix(const std::byte* packed, std::size_t n, std
         _mm512_multishift_epi64_epi8(shifts, _mm512_permutexvar_epi8(spread, bytes));
     _mm512_storeu_si512(codes + i, _mm512_and_si512(windows, mask));
   }
-  return i;
+  return i + UnpackWhole<6>(packed + i / 4 * 3, n - i, codes + i);
 }
 
 // Two codes to 12 bits, two of those to 24 by multiply and add; then three bytes of each four.
-HWY_INLINE std::size_t VbmiPackSix(const std::byte* codes, std::size_t n, std::byte* packed) {
+inline std::size_t VbmiPackSix(const std::byte* codes, std::size_t n, std::byte* packed) {
   const __m512i gather = VbmiBytes([](unsigned i) { return i < 48 ? i / 3 * 4 + i % 3 : 0; });
   const __m512i mask = _mm512_set1_epi8(0x3F);
   const __m512i pairs = _mm512_set1_epi16(64 << 8 | 1);
@@ -78,13 +87,11 @@ HWY_INLINE std::size_t VbmiPackSix(const std::byte* codes, std::size_t n, std::b
     _mm512_mask_storeu_epi8(packed + i / 4 * 3, kVbmiSixMask,
                             _mm512_permutexvar_epi8(gather, four));
   }
-  return i;
+  return i + PackWhole<6>(codes + i, n - i, packed + i / 4 * 3);
 }
-#else
-inline constexpr bool kHasVbmi = false;
-#endif
 
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET == HWY_AVX3_DL
 
-#endif  // TENSORCAST_SRC_CORE_VBMI_INL_H_
+#endif  // TENSORCAST_SRC_CORE_AVX3_DL_INL_H_
