@@ -474,8 +474,7 @@ void OutputFile::CreateTemporary(const std::string& prefix) {
   constexpr int kMostTries = 16;
   int error = EEXIST;
   for (int i = 0; i < kMostTries; ++i) {
-    const std::string path =
-        directory_ + '/' + prefix + RandomDigits() + std::string(kTemporaryEnding);
+    std::string path = directory_ + '/' + prefix + RandomDigits() + std::string(kTemporaryEnding);
     // 0666: the permissions are those that the umask leaves.
     Descriptor descriptor(OpenRetrying(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666));
     if (descriptor.get() < 0) {
@@ -487,7 +486,7 @@ void OutputFile::CreateTemporary(const std::string& prefix) {
     const bool lockable = locked == 0 || (errno != EWOULDBLOCK && errno != EINTR);
     // Another run may have taken the file for a stale one before it was locked.
     if (lockable && StillNamed(path, descriptor.get())) {
-      temporary_ = path;
+      temporary_ = std::move(path);  // a copy might find no memory, and leave the file
       descriptor_ = descriptor.Release();
       return;
     }
