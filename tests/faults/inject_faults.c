@@ -45,13 +45,13 @@
 #include <unistd.h>
 
 /* Functions that differ in their spelling alone (open64, openat ...) are one. */
-#define FUNCTIONS(F)                                                                               \
-  F(open)                                                                                          \
-  F(close)                                                                                         \
-  F(read)                                                                                          \
-  F(pread) F(write) F(pwrite) F(fsync) F(rename) F(renameat2) F(link) F(unlink) F(ftruncate)       \
-      F(fallocate) F(stat) F(lstat) F(fstat) F(statvfs) F(access) F(realpath) F(readlink) F(flock) \
-          F(opendir) F(readdir) F(mkdir) F(chmod) F(getrandom) F(mmap) F(malloc) F(pthread_create)
+/* clang-format off */
+#define FUNCTIONS(F) \
+  F(open) F(close) F(read) F(pread) F(write) F(pwrite) F(fsync) F(rename) F(renameat2) F(link) \
+  F(unlink) F(ftruncate) F(fallocate) F(stat) F(lstat) F(fstat) F(statvfs) F(access) \
+  F(realpath) F(readlink) F(flock) F(opendir) F(readdir) F(mkdir) F(chmod) F(getrandom) \
+  F(mmap) F(malloc) F(pthread_create)
+/* clang-format on */
 
 #define ENUMERATOR(name) k_##name,
 enum Function { FUNCTIONS(ENUMERATOR) kFunctionCount };
