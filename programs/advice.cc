@@ -115,12 +115,12 @@ std::string Description(Problem problem, const CastTensor& worst, bool plural) {
   const std::string_view type = TypeName(worst.to);
   switch (problem) {
     case Problem::kNotPositive:
-      return fmt::format("{} zeros or negatives, which {} has not (it is for scales)",
+      return fmt::format("{} zeros or negatives, which {} does not have (it is for scales)",
                          plural ? "hold" : "holds", type);
     case Problem::kNan:
-      return fmt::format("{} NaN, which {} has not", plural ? "hold" : "holds", type);
+      return fmt::format("{} NaN, which {} does not have", plural ? "hold" : "holds", type);
     case Problem::kInfinity:
-      return fmt::format("{} Inf, which {} has not", plural ? "hold" : "holds", type);
+      return fmt::format("{} Inf, which {} does not have", plural ? "hold" : "holds", type);
     case Problem::kBeyond:
       return fmt::format("{} {}, beyond {}'s {}", plural ? "reach" : "reaches",
                          MagnitudeText(worst.loss.amax), type,

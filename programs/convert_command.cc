@@ -121,7 +121,7 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
   const io::FileContents& input = reader.contents();
   Plan plan;
   plan.model = ModelToStore(reader, flags.output);
-  plan.scales = io::FindScaleCompanions(input, flags.input);
+  plan.scales = io::FindScaleCompanions(reader, flags.input);
   plan.decisions = Select(input.tensors, plan.scales.companions, request);
   if (plan.model != nullptr) LeaveUnstorable(*plan.model, options, plan.decisions);
   if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
@@ -135,7 +135,9 @@ Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
     plan.output.metadata = input.metadata;
     for (std::size_t i = 0; i < input.tensors.size(); ++i) plan.taken.push_back(i);
   }
-  if (!flags.cast.raw_scaled) RefuseScaled(reader, flags.input, plan.scales, plan.decisions);
+  // A model that is stored anew scales what its Casts give back.
+  if (!flags.cast.raw_scaled && plan.model == nullptr)
+    RefuseScaled(reader, flags.input, plan.scales, plan.decisions);
   plan.output.tensors.reserve(plan.taken.size());
   plan.jobs.reserve(plan.taken.size());
   for (const std::size_t i : plan.taken) {
@@ -377,8 +379,13 @@ int Convert(const ConvertFlags& flags) {
     FlushPrinted();  // before the line below, where both go to one terminal
   }
   if (!flags.cast.quiet) {
-    if (flags.no_report && !summary.reading_hint.empty()) {
-      Say(fmt::format(" read it with: {}\n", summary.reading_hint));
+    if (flags.no_report) {
+      if (!summary.reading_hint.empty()) {
+        Say(fmt::format(" read it with: {}\n", summary.reading_hint));
+      }
+      for (const CrossedLimit& limit : summary.crossed) {
+        Say(" limit crossed: " + CrossedText(limit) + "\n");
+      }
     }
     Say(fmt::format(
         " wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),

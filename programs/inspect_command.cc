@@ -76,9 +76,9 @@ struct Scales {
 
 Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
   try {
-    return {io::FindScaleCompanions(reader.contents(), flags.input), {}};
+    return {io::FindScaleCompanions(reader, flags.input), {}};
   } catch (const io::Error& error) {  // of another file: this one can be shown all the same
-    return {io::FindScaleCompanions(reader.contents(), {}), error.what()};
+    return {io::FindScaleCompanions(reader, {}), error.what()};
   }
 }
 

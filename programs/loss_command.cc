@@ -354,7 +354,7 @@ int MeasureLoss(const LossFlags& flags) {
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
-  const io::ScaleCompanions scales = io::FindScaleCompanions(reader->contents(), flags.input);
+  const io::ScaleCompanions scales = io::FindScaleCompanions(*reader, flags.input);
   std::vector<Decision> decisions;
   std::string unscaled;
   Plan plan;

@@ -74,6 +74,8 @@ void EscapeDeceptive(std::string& text) {
 Json CrossedJson(const CrossedLimit& crossed) {
   Json json = {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}};
   if (crossed.is_percent) json["unit"] = "%";
+  if (!crossed.tensor.empty()) json["tensor"] = crossed.tensor;
+  if (!crossed.reason.empty()) json["reason"] = crossed.reason;
   return json;
 }
 

@@ -47,9 +47,15 @@ std::string IndexPath(const std::string& path) {
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
   name.remove_suffix(kEnding.size());
-  for (const std::string_view stem : {WithoutNumber(name), std::string_view("model")}) {
-    std::string index = directory + std::string(stem) + ".safetensors.index.json";
-    if (IsFile(index)) return index;
+  const std::string stem(WithoutNumber(name));
+  // Of "model.fp8", a variant, transformers has "model.safetensors.index.fp8.json".
+  const std::size_t dot = std::min(stem.rfind('.'), stem.size());
+  const std::string variant = dot < stem.size() ? stem.substr(0, dot) + std::string(kEnding) +
+                                                      ".index" + stem.substr(dot) + ".json"
+                                                : std::string();
+  for (std::string index :
+       {stem + ".safetensors.index.json", variant, std::string("model.safetensors.index.json")}) {
+    if (!index.empty() && IsFile(directory + index)) return directory + index;
   }
   return {};
 }

@@ -60,8 +60,8 @@ struct ConversionResult {
 
 // Runs the jobs, those of strings after the others; `writer` is null where only the loss is wanted.
 // Neither what is written nor any report depends on the executor. What was read is of one content:
-// a file that was rewritten meanwhile is an Error. Throws Error (of several, that of the first chunk
-// in that order), Interrupted, std::bad_alloc. The caller commits the writer.
+// a file that was rewritten meanwhile is an Error. Throws Error (of several, that of the first
+// chunk in that order), Interrupted, std::bad_alloc. The caller commits the writer.
 ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
                                TensorWriter* writer, const ConversionOptions& options);
 

@@ -105,6 +105,7 @@ void NpyArray::Read(const ByteSource& source, std::uint64_t offset,
 void NpyArray::ReadPacked(const ByteSource& source, std::uint64_t offset,
                           std::span<std::byte> out) const {
   std::vector<std::byte> codes(kPiece);
+  if (!out.empty()) out.back() = std::byte{0};  // pad bits, which packing leaves alone
   ForPieces(info_, offset, out.size(), [&](std::uint64_t first, std::uint64_t n, std::uint64_t at) {
     const auto piece = std::span(codes).first(static_cast<std::size_t>(n));
     source.Read(data_begin_ + first, piece);

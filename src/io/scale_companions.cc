@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint.h"
+#include "io/graph_companions.h"
+#include "io/onnx_tensors.h"
 #include "io/scale_names.h"
 
 namespace tensorcast::io {
@@ -191,9 +193,11 @@ class Finder {
     return *place;
   }
 
+  // Whether something beside a name says that there are quantised tensors: a configuration, or a
+  // weight of this file whose scale has been found.
   bool IsSure() {
     if (!is_sure_) is_sure_ = !path_.empty() && ConfigSaysQuantised(path_);
-    return *is_sure_;
+    return *is_sure_ || has_scaled_;
   }
 
   // Whether the two can be what a row says.
@@ -219,6 +223,7 @@ class Finder {
           (place.scale_row == nullptr || &row < place.scale_row)) {
         place.scale_row = &row;
         place.scale = i;
+        has_scaled_ = has_scaled_ || IsNarrowFloat(tensors_[*served]);
       }
       return;
     }
@@ -355,7 +360,8 @@ class Finder {
   std::vector<std::uint32_t> by_name_;
   std::vector<Place> places_;
   std::vector<Name> names_;
-  std::optional<bool> is_sure_;
+  std::optional<bool> is_sure_;  // by the configuration
+  bool has_scaled_ = false;      // a float8 or narrower weight has its scale in this file
 };
 
 }  // namespace
@@ -366,6 +372,14 @@ ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::str
   };
   if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};
   return Finder(contents, path).Find();
+}
+
+ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path) {
+  ScaleCompanions found = FindScaleCompanions(reader.contents(), path);
+  if (const auto* const model = dynamic_cast<const OnnxTensorReader*>(&reader)) {
+    AddGraphCompanions(*model, found);
+  }
+  return found;
 }
 
 }  // namespace tensorcast::io

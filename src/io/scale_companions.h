@@ -49,6 +49,10 @@ struct ScaleCompanions {
 // Error where the index beside it cannot be read.
 ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path);
 
+// The same of a reader's contents. A model's graph says more than names: what its operators take
+// as scales and zero points is found, whatever it is called.
+ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path);
+
 }  // namespace tensorcast::io
 
 #endif  // TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_

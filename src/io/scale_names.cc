@@ -36,11 +36,20 @@ constexpr CompanionName kNames[] = {
     {"_Q8", "_scales", kScale},
     {".weight", ".scale", kScale, kNarrow, false},  // DeepSeek V4
     {"", ".scale", kScale, kNarrow, false},
+    {".weight", ".qscale_weight", kScale},      // Mistral
+    {"_qdata", "_scale", kScale},               // torchao
+    {"._data", "._scale", kScale},              // quanto
+    {".W_q", ".scale", kScale, kWords},         // HQQ
+    {".qweight", ".wscales", kScale, kWords},   // SVDQuant
+    {".codes", ".scales", kScale, kWords},      // AQLM
+    {".q_weight", ".q_scale", kScale, kWords},  // ExLlamaV2
+    {".B", ".s", kScale, kWords},               // Marlin
 
     {"", "_scale_2", kSecondScale},  // ModelOpt's NVFP4
     {"_packed", "_global_scale", kSecondScale, kWords},
     {"", "_global_scale", kSecondScale},
     {"", ".nested_absmax", kSecondScale, kAny},
+    {".q_weight", ".q_scale_max", kSecondScale, kWords},
 
     {"", "_zero_point", kZeroPoint},
     {"_packed", "_zero_point", kZeroPoint, kWords},
@@ -49,6 +58,7 @@ constexpr CompanionName kNames[] = {
     {"_quantized", "_zero_point", kZeroPoint},
     {"_Q4", "_zero_points", kZeroPoint},
     {"_Q8", "_zero_points", kZeroPoint},
+    {".W_q", ".zero", kZeroPoint, kWords},
 
     {".weight", ".input_scale", kActivationScale},
     {".weight_packed", ".input_scale", kActivationScale, kWords},
@@ -59,6 +69,10 @@ constexpr CompanionName kNames[] = {
     {"", "_input_scale", kActivationScale},
     {".weight", ".pre_quant_scale", kActivationScale},  // ModelOpt's AWQ
     {".weight_packed", ".pre_quant_scale", kActivationScale, kWords},
+    {".weight", ".qscale_act", kActivationScale},
+    {".weight", ".input_scale_ub", kActivationScale},
+    {".qweight", ".smooth_factor", kActivationScale, kWords},
+    {".qweight", ".smooth_factor_orig", kActivationScale, kWords},
     {".weight", ".q_scale", kActivationScale},  // of the attention's cache, beside a projection
     {".weight", ".k_scale", kActivationScale},
     {".weight", ".v_scale", kActivationScale},
@@ -73,6 +87,7 @@ constexpr CompanionName kNames[] = {
     {"_packed", "_g_idx", kOrder, kWords},
     {"_packed", "_shape", kShape, kWords},
     {"", ".quant_map", kCodeMap, kAny},
+    {".codes", ".codebooks", kCodeMap, kWords},
     {"", ".nested_quant_map", kCodeMap, kAny},
     {"", ".quant_state.bitsandbytes__nf4", kState, kAny},
     {"", ".quant_state.bitsandbytes__fp4", kState, kAny},

@@ -316,7 +316,7 @@ InputFile::InputFile(const std::string& path, const std::string& owner, bool all
   if (status.st_nlink > 1 && !allow_hard_links) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": has " + CountText(status.st_nlink, "hard link") +
-                    ", so that it may be a file from elsewhere: " + std::string(kHardLinkRemedy));
+                    ", so it may be a file from elsewhere: " + std::string(kHardLinkRemedy));
   }
   const std::string link = "/proc/self/fd/" + std::to_string(named.get());
   std::string resolved(PATH_MAX, '\0');

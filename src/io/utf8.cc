@@ -44,10 +44,11 @@ bool IsUtf8(std::string_view text) {
 
 bool IsDeceptive(std::uint32_t point) {
   return point < 0x20 || (point >= 0x7F && point < 0xA0) || point == 0xAD || point == 0x61C ||
-         point == 0x180E || (point >= 0x200B && point <= 0x200F) ||
-         (point >= 0x2028 && point <= 0x202E) || (point >= 0x2060 && point <= 0x206F) ||
-         point == 0xFEFF || (point >= 0xFFF9 && point <= 0xFFFB) ||
-         (point >= 0xE0000 && point <= 0xE007F);
+         point == 0x115F || point == 0x1160 || point == 0x180E || point == 0x3164 ||
+         point == 0xFFA0 || (point >= 0x1D173 && point <= 0x1D17A) ||
+         (point >= 0x200B && point <= 0x200F) || (point >= 0x2028 && point <= 0x202E) ||
+         (point >= 0x2060 && point <= 0x206F) || point == 0xFEFF ||
+         (point >= 0xFFF9 && point <= 0xFFFB) || (point >= 0xE0000 && point <= 0xE007F);
 }
 
 char* PutUtf8(std::uint32_t point, char* out) {

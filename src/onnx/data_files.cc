@@ -108,7 +108,7 @@ ReplacedData::ReplacedData(const std::string& path) {
   }
 }
 
-std::vector<std::string> ReplacedData::Remove(const std::vector<std::string>& inputs) const {
+std::vector<std::string> ReplacedData::Remove(const std::vector<std::string>& kept) const {
   std::vector<std::string> notes;
   if (!note_.empty()) notes.push_back(note_);
   for (const std::string& name : names_) {
@@ -120,8 +120,8 @@ std::vector<std::string> ReplacedData::Remove(const std::vector<std::string>& in
                       "stays: it cannot be looked at: " + error.message());
     }
     if (type != fs::file_type::regular) continue;
-    if (std::any_of(inputs.begin(), inputs.end(),
-                    [&](const std::string& input) { return LeadsTo({}, input, file); })) {
+    if (std::any_of(kept.begin(), kept.end(),
+                    [&](const std::string& path) { return LeadsTo({}, path, file); })) {
       continue;
     }
     std::string user;  // a model that names it, or may

@@ -27,8 +27,8 @@ class ReplacedData {
   explicit ReplacedData(const std::string& path);
 
   // Called when the model is replaced. Removes each that no model of its directory names any more,
-  // and that is none of `inputs`. Returns what to say of those that stay.
-  std::vector<std::string> Remove(const std::vector<std::string>& inputs) const;
+  // and that is none of `kept`. Returns what to say of those that stay.
+  std::vector<std::string> Remove(const std::vector<std::string>& kept) const;
 
  private:
   std::string directory_;

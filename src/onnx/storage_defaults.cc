@@ -8,12 +8,13 @@
 namespace tensorcast::onnx {
 namespace {
 
-// Whether a finite value of `from` can become Inf in `to`; told from the types where that is easy.
+// Whether a finite value of `from` can become Inf or NaN in `to`; told from the types where that is
+// easy.
 bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
-  if (!to.has_infinity()) return false;
+  if (!to.is_float() || !to.has_nan()) return false;
   if (to.bits == 8 && options.saturate == Saturate::kTrue) return false;  // to the limit
   return !from.is_float() || from.exponent_bits > to.exponent_bits ||
-         from.mantissa_bits > to.mantissa_bits;
+         from.mantissa_bits > to.mantissa_bits || !to.has_infinity();
 }
 
 }  // namespace
@@ -35,9 +36,12 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
   if (jobs.empty()) return reasons;
   options.measure = true;
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
-    const std::uint64_t lost = reports.front().count(Loss::kToInfinity);
+    // Of what is finite all but these stays finite, and can be compared.
+    const std::uint64_t lost = reports.front().finite - reports.front().compared;
     if (lost == 0) return;
-    reasons[jobs[j].tensor] = io::CountText(lost, "finite value") + " would become infinite";
+    const bool infinite = FindType(reports.front().to)->has_infinity();
+    reasons[jobs[j].tensor] =
+        io::CountText(lost, "finite value") + " would become " + (infinite ? "infinite" : "NaN");
   };
   io::RunConversion(model, jobs, nullptr, options);
   return reasons;

@@ -220,7 +220,10 @@ class Writer final : public StorageModelWriter {
   }
 
   void RemoveReplaced(const ReplacedData& replaced) {
-    for (std::string& note : replaced.Remove(options_.inputs)) {
+    // Data of the same content has the same name: it may be the new model's own.
+    std::vector<std::string> kept = options_.inputs;
+    kept.insert(kept.end(), data_paths_.begin(), data_paths_.end());
+    for (std::string& note : replaced.Remove(kept)) {
       late_notes_.push_back(std::move(note));
     }
   }

@@ -108,7 +108,7 @@ TEST_F(InputTest, DataWithHardLinks) {
   std::filesystem::create_hard_link(Path("x.data"), Path("another"));
   EXPECT_EQ(ErrorOf([&] { Open(Path("x.onnx")); }),
             "3 " + Path("x.onnx") + ": tensor \"a\" has its data in " + Path("x.data") +
-                ": has 2 hard links, so that it may be a file from elsewhere: copy it, or allow "
+                ": has 2 hard links, so it may be a file from elsewhere: copy it, or allow "
                 "hard links");
   OpenOptions options;
   options.allow_hard_links = true;

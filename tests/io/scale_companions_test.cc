@@ -229,6 +229,26 @@ TEST(ScaleCompanions, KnowsEveryCompanionOfALayout) {
   EXPECT_EQ(Companions(Shaped({Tensor("e.weight", DataType::kInt8, {64, 64}),
                                Tensor("e.scale", DataType::kFloat8E8M0, {64, 4})})),
             "e.scale: scale of e.weight");
+  // Mistral, torchao, quanto, HQQ, SVDQuant; a cache's scales beside weights that have theirs.
+  EXPECT_EQ(
+      Companions(Shaped({Tensor("q.weight", kFp8, {64, 32}), Tensor("q.qscale_weight", kBf16, {}),
+                         Tensor("q.qscale_act", kBf16, {}), Tensor("attn.k_scale", kF32, {}),
+                         Tensor("attn.v_scale", kF32, {})})),
+      "q.qscale_weight: scale of q.weight; q.qscale_act: activation scale of q.weight; "
+      "attn.k_scale: activation scale of attn; attn.v_scale: activation scale of attn");
+  EXPECT_EQ(Companions(Shaped({Tensor("q.weight_qdata", kFp8, {64, 32}),
+                               Tensor("q.weight_scale", kF32, {64, 1})})),
+            "q.weight_scale: scale of q.weight_qdata");
+  EXPECT_EQ(Companions(Shaped({Tensor("q.weight._data", DataType::kInt8, {64, 32}),
+                               Tensor("q.weight._scale", kF32, {64, 1})})),
+            "q.weight._scale: scale of q.weight._data");
+  EXPECT_EQ(Companions(Shaped({Tensor("q.W_q", kU8, {64, 32}), Tensor("q.scale", kBf16, {64, 1}),
+                               Tensor("q.zero", kBf16, {64, 1})})),
+            "q.scale: scale of q.W_q; q.zero: zero point of q.W_q");
+  EXPECT_EQ(
+      Companions(Shaped({Tensor("q.qweight", kI32, {64, 32}), Tensor("q.wscales", kBf16, {4, 64}),
+                         Tensor("q.smooth_factor", kBf16, {64})})),
+      "q.wscales: scale of q.qweight; q.smooth_factor: activation scale of q.qweight");
   // ONNX Runtime: of weights, and of what is quantised as it runs.
   EXPECT_EQ(
       Companions(Shaped({Tensor("w_quantized", DataType::kInt8, {64, 32}),

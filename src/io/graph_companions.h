@@ -1,0 +1,18 @@
+// The scales and zero points of an ONNX model, whatever they are called: its graph says which input
+// of which operator is one.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_GRAPH_COMPANIONS_H_
+#define TENSORCAST_SRC_IO_GRAPH_COMPANIONS_H_
+
+#include "io/onnx_tensors.h"
+#include "io/scale_companions.h"
+
+namespace tensorcast::io {
+
+// Adds them to what the names told.
+void AddGraphCompanions(const OnnxTensorReader& model, ScaleCompanions& found);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_GRAPH_COMPANIONS_H_
