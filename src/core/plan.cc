@@ -54,7 +54,7 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     // Added to a float32's bits it carries into the exponent from there on.
     args.e8m0_bias = static_cast<std::uint32_t>((2 - next.at) * kUnit) - (next.itself ? 0 : 1);
     // The same of 2^-127, the subnormal of half a unit, which is code 0.
-    args.e8m0_least = static_cast<std::uint32_t>(next.at * (kUnit / 2)) - (next.itself ? 1 : 0);
+    args.e8m0_least = static_cast<std::uint32_t>(next.at * kUnit / 2) - (next.itself ? 1 : 0);
     args.e8m0_below = saturate ? 0 : nan;
     args.e8m0_above = saturate ? nan - 1 : nan;
   }

@@ -53,7 +53,7 @@ std::string IndexPath(const std::string& path) {
   const std::string variant = dot < stem.size() ? stem.substr(0, dot) + std::string(kEnding) +
                                                       ".index" + stem.substr(dot) + ".json"
                                                 : std::string();
-  for (std::string index :
+  for (const std::string& index :
        {stem + ".safetensors.index.json", variant, std::string("model.safetensors.index.json")}) {
     if (!index.empty() && IsFile(directory + index)) return directory + index;
   }

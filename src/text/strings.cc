@@ -170,7 +170,9 @@ struct PrintJob {
   }
 
  private:
-  std::uint64_t Code(std::uint64_t i) const { return detail::LoadCode(source, first + i, type.bits); }
+  std::uint64_t Code(std::uint64_t i) const {
+    return detail::LoadCode(source, first + i, type.bits);
+  }
 };
 
 }  // namespace
