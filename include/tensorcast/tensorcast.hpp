@@ -93,15 +93,15 @@ class [[nodiscard]] Status {
 // The 26 rows, in the order of ONNX's numbers.
 constexpr std::span<const TypeInfo> Types() { return detail::kTypeTable; }
 
-// The row of a type, or nullptr where there is none (kUndefined, complex, an unknown number).
+// The row of a type, or nullptr where there is none (kUndefined, complex, an unknown number). (The
+// constexpr functions below ask RowIndex: g++'s -fsanitize=undefined compares no constant address.)
 constexpr const TypeInfo* FindType(DataType type) {
   return detail::RowIndex(type) < 0 ? nullptr : &detail::Row(type);
 }
 
 // The canonical name, or "undefined".
 constexpr std::string_view TypeName(DataType type) {
-  const TypeInfo* info = FindType(type);
-  return info == nullptr ? std::string_view("undefined") : info->name;
+  return detail::RowIndex(type) < 0 ? std::string_view("undefined") : detail::Row(type).name;
 }
 
 // The type a name stands for, in every spelling users know and without regard to case, '_', '-',
@@ -118,9 +118,8 @@ TENSORCAST_API std::span<const std::string_view> TypeSpellings(DataType type);
 // Bytes that n elements of a fixed-width type take, packed: ceil(n * bits / 8). Nothing for
 // string, for a type that is no row and where the product does not fit 64 bits.
 constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t n) {
-  const TypeInfo* info = FindType(type);
-  if (info == nullptr || info->bits == 0) return std::nullopt;
-  const auto bits = static_cast<std::uint64_t>(info->bits);
+  if (detail::RowIndex(type) < 0 || detail::Row(type).bits == 0) return std::nullopt;
+  const auto bits = static_cast<std::uint64_t>(detail::Row(type).bits);
   if (n > (UINT64_MAX - 7) / bits) return std::nullopt;
   return (n * bits + 7) / 8;
 }
@@ -128,17 +127,15 @@ constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t
 // Finite limits of a type as doubles: those of 64-bit integers are rounded, all others exact. All
 // zero for string and for a type that is no row.
 constexpr TypeLimits LimitsOf(DataType type) {
-  const TypeInfo* info = FindType(type);
-  return info == nullptr ? TypeLimits{} : detail::LimitsOf(*info);
+  return detail::RowIndex(type) < 0 ? TypeLimits{} : detail::LimitsOf(detail::Row(type));
 }
 
 // Whether every value of `inner` is a value of `outer`: finite numbers, -0, Inf and NaN (whatever
 // its payload). The cast from `inner` to `outer` then loses nothing, and the way back gives the
 // value again. A bool counts as 0 or 1, whatever its byte. False for a type that is no row.
 constexpr bool Contains(DataType outer, DataType inner) {
-  const TypeInfo* out = FindType(outer);
-  const TypeInfo* in = FindType(inner);
-  return out != nullptr && in != nullptr && detail::Contains(*out, *in);
+  return detail::RowIndex(outer) >= 0 && detail::RowIndex(inner) >= 0 &&
+         detail::Contains(detail::Row(outer), detail::Row(inner));
 }
 
 // ------------------------------------------------------------------------------ targets
