@@ -50,12 +50,12 @@ Job MakeJob(std::uint8_t type_byte, std::uint8_t bits) {
   expected.fnuz_infinity_nan = (bits & 4) != 0;
   expected.finite_only_max = (bits & 8) != 0;
   const int mode = (bits >> 4) & 3;
-  expected.round_mode = static_cast<oracle::RoundMode>(mode % 3);
-  options.saturate = static_cast<tensorcast::Saturate>(bits & 1);
+  expected.round_mode = static_cast<oracle::RoundingMode>(mode % 3);
+  options.saturate = (bits & 1) == 0;
   options.integer_overflow = static_cast<tensorcast::IntegerOverflow>((bits >> 1) & 1);
   options.fnuz_infinity = static_cast<tensorcast::FnuzInfinity>((bits >> 2) & 1);
   options.finite_only_nan = static_cast<tensorcast::FiniteOnlyNan>((bits >> 3) & 1);
-  options.round_mode = static_cast<tensorcast::RoundMode>(mode % 3);
+  options.round_mode = static_cast<tensorcast::RoundingMode>(mode % 3);
   options.string_style = static_cast<tensorcast::StringStyle>(mode % 2);
   return {type, options, expected, oracle::RowOf(static_cast<int>(type.type))};
 }
@@ -90,8 +90,8 @@ void CheckComesBack(const Job& job, std::uint64_t code) {
   std::string_view text;
   CastOptions options;
   Demand(tensorcast::PrintValue(job.type.type, code, buffer, &text, options).ok(), "not printed");
-  options.round_mode = tensorcast::RoundMode::kNearest;
-  options.saturate = tensorcast::Saturate::kFalse;
+  options.round_mode = tensorcast::RoundingMode::kNearest;
+  options.saturate = false;
   // A largest value may be printed as one beyond it: 448 as 450.0. That rounds back.
   std::uint64_t back = 0;
   const Status status = tensorcast::ParseValue(text, job.type.type, &back, options);

@@ -103,11 +103,12 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
 
 CastOptions ParseCastOptions(const CastFlags& flags) {
   CastOptions options;
-  options.saturate = ParseChoice<Saturate>(
-      "--saturate", flags.saturate, {{"true", Saturate::kTrue}, {"false", Saturate::kFalse}});
-  options.round_mode = ParseChoice<RoundMode>(
-      "--round-mode", flags.round_mode,
-      {{"up", RoundMode::kUp}, {"down", RoundMode::kDown}, {"nearest", RoundMode::kNearest}});
+  options.saturate =
+      ParseChoice<bool>("--saturate", flags.saturate, {{"true", true}, {"false", false}});
+  options.round_mode = ParseChoice<RoundingMode>("--round-mode", flags.round_mode,
+                                                 {{"up", RoundingMode::kUp},
+                                                  {"down", RoundingMode::kDown},
+                                                  {"nearest", RoundingMode::kNearest}});
   options.integer_overflow = ParseChoice<IntegerOverflow>(
       "--integer-overflow", flags.integer_overflow,
       {{"wrap", IntegerOverflow::kWrap}, {"saturate", IntegerOverflow::kSaturate}});

@@ -142,15 +142,15 @@ RangeEnds IntegerEnds(const TypeInfo& row) {
           {least.Minus(ExactDecimal::FromDouble(0.5), &exact), false}};
 }
 
-RangeEnds PowerOfTwoEnds(const TypeRange& range, RoundMode mode) {
+RangeEnds PowerOfTwoEnds(const TypeRange& range, RoundingMode mode) {
   const auto ends = [&](double high, bool high_beyond, double low, bool low_beyond) {
     return RangeEnds{{ExactDecimal::FromDouble(range.max * high), high_beyond},
                      {ExactDecimal::FromDouble(range.lowest * low), low_beyond}};
   };
   switch (mode) {
-    case RoundMode::kUp: return ends(1, false, 0.5, true);
-    case RoundMode::kDown: return ends(2, true, 1, false);
-    case RoundMode::kNearest: break;
+    case RoundingMode::kUp: return ends(1, false, 0.5, true);
+    case RoundingMode::kDown: return ends(2, true, 1, false);
+    case RoundingMode::kNearest: break;
   }
   return ends(1.5, true, 0.75, false);
 }
@@ -228,7 +228,7 @@ std::optional<std::uint64_t> Neighbour(const TypeInfo& row, std::uint64_t code, 
   }
   // Codes of floats ascend with the magnitude.
   CastOptions to_the_end;
-  if (row.has_infinity()) to_the_end.saturate = Saturate::kFalse;
+  if (row.has_infinity()) to_the_end.saturate = false;
   const std::uint64_t end =
       CastBits(DataType::kFloat64, row.type,
                std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity()), to_the_end);
@@ -273,11 +273,11 @@ std::vector<std::pair<OtherResult, CastOptions>> OtherOptions(const CastOptions&
     changed.*member = choice;
     others.push_back({{option, value, {}, {}}, changed});
   };
-  add("saturate", "true", &CastOptions::saturate, Saturate::kTrue);
-  add("saturate", "false", &CastOptions::saturate, Saturate::kFalse);
-  add("round-mode", "up", &CastOptions::round_mode, RoundMode::kUp);
-  add("round-mode", "down", &CastOptions::round_mode, RoundMode::kDown);
-  add("round-mode", "nearest", &CastOptions::round_mode, RoundMode::kNearest);
+  add("saturate", "true", &CastOptions::saturate, true);
+  add("saturate", "false", &CastOptions::saturate, false);
+  add("round-mode", "up", &CastOptions::round_mode, RoundingMode::kUp);
+  add("round-mode", "down", &CastOptions::round_mode, RoundingMode::kDown);
+  add("round-mode", "nearest", &CastOptions::round_mode, RoundingMode::kNearest);
   add("integer-overflow", "wrap", &CastOptions::integer_overflow, IntegerOverflow::kWrap);
   add("integer-overflow", "saturate", &CastOptions::integer_overflow, IntegerOverflow::kSaturate);
   add("fnuz-infinity", "max", &CastOptions::fnuz_infinity, FnuzInfinity::kMax);

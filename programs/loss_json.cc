@@ -82,7 +82,7 @@ Json CrossedJson(const CrossedLimit& crossed) {
 Json OptionsJson(const CastOptions& options) {
   constexpr std::array kRoundModes = {"up", "down", "nearest"};
   Json json = Json::object();
-  json["saturate"] = options.saturate == Saturate::kTrue;
+  json["saturate"] = options.saturate;
   json["round_mode"] = kRoundModes[static_cast<std::size_t>(options.round_mode)];
   json["integer_overflow"] =
       options.integer_overflow == IntegerOverflow::kWrap ? "wrap" : "saturate";

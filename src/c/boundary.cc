@@ -37,12 +37,14 @@ StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options) {
        sizeof(tensorcast_options)},
       &current);
   if (code != StatusCode::kOk) return code;
-  const bool valid = Set(current.no_saturate, 1, &options->saturate) &&
+  bool no_saturate = false;
+  const bool valid = Set(current.no_saturate, 1, &no_saturate) &&
                      Set(current.round_mode, 2, &options->round_mode) &&
                      Set(current.integer_overflow, 1, &options->integer_overflow) &&
                      Set(current.fnuz_infinity, 1, &options->fnuz_infinity) &&
                      Set(current.finite_only_nan, 1, &options->finite_only_nan) &&
                      Set(current.string_style, 1, &options->string_style);
+  options->saturate = !no_saturate;
   return valid ? StatusCode::kOk : StatusCode::kInvalidOption;
 }
 
@@ -61,10 +63,9 @@ StatusCode ReadRun(const tensorcast_run* given, RunOptions* run) {
   return StatusCode::kOk;
 }
 
-static_assert(static_cast<int>(Saturate::kFalse) == 1);  // the sense of no_saturate
-static_assert(TENSORCAST_ROUND_UP == static_cast<int>(RoundMode::kUp));
-static_assert(TENSORCAST_ROUND_DOWN == static_cast<int>(RoundMode::kDown));
-static_assert(TENSORCAST_ROUND_NEAREST == static_cast<int>(RoundMode::kNearest));
+static_assert(TENSORCAST_ROUND_UP == static_cast<int>(RoundingMode::kUp));
+static_assert(TENSORCAST_ROUND_DOWN == static_cast<int>(RoundingMode::kDown));
+static_assert(TENSORCAST_ROUND_NEAREST == static_cast<int>(RoundingMode::kNearest));
 static_assert(TENSORCAST_OVERFLOW_WRAP == static_cast<int>(IntegerOverflow::kWrap));
 static_assert(TENSORCAST_OVERFLOW_SATURATE == static_cast<int>(IntegerOverflow::kSaturate));
 static_assert(TENSORCAST_FNUZ_INFINITY_MAX == static_cast<int>(FnuzInfinity::kMax));

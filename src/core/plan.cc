@@ -49,7 +49,7 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
   if (to.is_float() && !to.has_zero) {
     constexpr std::uint32_t kUnit = 1u << 23;  // float32's leading bit
     const std::uint32_t nan = static_cast<std::uint32_t>(detail::MagnitudeMask(to));
-    const bool saturate = options.saturate == Saturate::kTrue;
+    const bool saturate = options.saturate;
     const detail::RangeEnd next = detail::NextPowerFrom(options.round_mode);
     // Added to a float32's bits it carries into the exponent from there on.
     args.e8m0_bias = static_cast<std::uint32_t>((2 - next.at) * kUnit) - (next.itself ? 0 : 1);

@@ -91,7 +91,7 @@ class CastNode {
         Fail("has the attribute \"saturate\"" + ValueText(*saturate) + ", " +
              AttributeTypeText(saturate->type) + "; it is an INT, 0 or 1");
       }
-      options.saturate = saturate->i != 0 ? Saturate::kTrue : Saturate::kFalse;
+      options.saturate = saturate->i != 0 ? true : false;
     }
     if (const OnnxAttribute* const mode = Find("round_mode")) {
       if (mode->type != OnnxAttributeType::kString) {
@@ -100,11 +100,11 @@ class CastNode {
       }
       const std::string text = io::AttributeString(place_.source, *mode);
       if (text == "up") {
-        options.round_mode = RoundMode::kUp;
+        options.round_mode = RoundingMode::kUp;
       } else if (text == "down") {
-        options.round_mode = RoundMode::kDown;
+        options.round_mode = RoundingMode::kDown;
       } else if (text == "nearest") {
-        options.round_mode = RoundMode::kNearest;
+        options.round_mode = RoundingMode::kNearest;
       } else {
         Fail("has the attribute \"round_mode\" = " + Quoted(text) +
              "; expected up, down or nearest, in lower case");

@@ -629,7 +629,7 @@ class ProgramMaker {
   std::vector<Value> values_;
   std::vector<PendingConstant> pending_;  // beside Program::constants
   std::unordered_map<const OnnxAttribute*, std::uint32_t> constants_;
-  std::map<std::tuple<DataType, DataType, Saturate, RoundMode, IntegerOverflow, FnuzInfinity,
+  std::map<std::tuple<DataType, DataType, bool, RoundingMode, IntegerOverflow, FnuzInfinity,
                       FiniteOnlyNan>,
            std::uint32_t>
       plans_;

@@ -12,7 +12,7 @@ namespace {
 // easy.
 bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
   if (!to.is_float() || !to.has_nan()) return false;
-  if (to.bits == 8 && options.saturate == Saturate::kTrue) return false;  // to the limit
+  if (to.bits == 8 && options.saturate) return false;  // to the limit
   return !from.is_float() || from.exponent_bits > to.exponent_bits ||
          from.mantissa_bits > to.mantissa_bits || !to.has_infinity();
 }

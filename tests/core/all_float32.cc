@@ -127,7 +127,7 @@ class SliceChecker {
       const auto code = static_cast<std::uint32_t>(first + i);
       std::memcpy(source_.data() + i * sizeof code, &code, sizeof code);
     }
-    std::optional<oracle::RoundMode> rounded;  // the mode that codes_ holds the roundings of
+    std::optional<oracle::RoundingMode> rounded;  // the mode that codes_ holds the roundings of
     for (std::size_t set = 0; set < sets_.size(); ++set) {
       const oracle::Options options = ToOracle(sets_[set]);
       if (rounded != options.round_mode) {
@@ -147,7 +147,7 @@ class SliceChecker {
 
  private:
   // All that no option but round_mode has a say in; the places of the rest in outside_.
-  void Round(std::uint64_t first, oracle::RoundMode mode) {
+  void Round(std::uint64_t first, oracle::RoundingMode mode) {
     outside_.clear();
     for (std::uint32_t i = 0; i < kSlice; ++i) {
       const oracle::Value value = oracle::Decode(from_row_, first + i);

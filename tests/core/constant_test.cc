@@ -15,7 +15,7 @@ namespace tensorcast::testing {
 namespace {
 
 constexpr CastOptions kSaturateIntegers = {.integer_overflow = IntegerOverflow::kSaturate};
-constexpr CastOptions kNoSaturate = {.saturate = Saturate::kFalse};
+constexpr CastOptions kNoSaturate = {.saturate = false};
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 static_assert(CastValue<float16>(1.5f).bits == 0x3E00);

@@ -22,10 +22,10 @@ const oracle::Row& OracleRow(const TypeInfo& row) {
   return oracle::RowOf(static_cast<int>(row.type));
 }
 
-oracle::RoundMode OracleMode(RoundMode mode) {
-  return mode == RoundMode::kUp     ? oracle::RoundMode::kUp
-         : mode == RoundMode::kDown ? oracle::RoundMode::kDown
-                                    : oracle::RoundMode::kNearest;
+oracle::RoundingMode OracleMode(RoundingMode mode) {
+  return mode == RoundingMode::kUp     ? oracle::RoundingMode::kUp
+         : mode == RoundingMode::kDown ? oracle::RoundingMode::kDown
+                                       : oracle::RoundingMode::kNearest;
 }
 
 bool SameValue(const oracle::Value& x, const oracle::Value& y) {
@@ -126,7 +126,8 @@ TEST(FormatAlgebra, EndsOfTheRangeAreWhereTheOracleLeavesIt) {
   const oracle::Row& f64 = oracle::RowOf(11);
   for (const TypeInfo& row : Types()) {
     if (row.bits == 0) continue;
-    for (const RoundMode mode : {RoundMode::kUp, RoundMode::kDown, RoundMode::kNearest}) {
+    for (const RoundingMode mode :
+         {RoundingMode::kUp, RoundingMode::kDown, RoundingMode::kNearest}) {
       SCOPED_TRACE(testing::Message() << row.name << " " << static_cast<int>(mode));
       const detail::RangeEnds ends = detail::EndsOfRange(row, mode);
       ASSERT_EQ(ends.bounded, row.type != DataType::kFloat64 && row.type_class != TypeClass::kBool);
@@ -159,7 +160,8 @@ TEST(FormatAlgebra, EndsOfTheRangeAreWhereTheOracleLeavesIt) {
 
 // The ends of 64-bit integers, which no double tells apart, as sums of two.
 TEST(FormatAlgebra, EndsOfWideIntegersAreExact) {
-  const detail::RangeEnds ends = detail::EndsOfRange(*FindType(DataType::kInt64), RoundMode::kUp);
+  const detail::RangeEnds ends =
+      detail::EndsOfRange(*FindType(DataType::kInt64), RoundingMode::kUp);
   EXPECT_EQ(ends.low.at, -0x1p63);
   EXPECT_EQ(ends.low.further, -1);
   EXPECT_TRUE(ends.low.itself);

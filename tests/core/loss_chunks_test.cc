@@ -269,8 +269,7 @@ TEST(Merge, OtherTensors) {
   EXPECT_TRUE(ab.Merge(other_from).ok());
   LossMeter other_to(DataType::kFloat32, DataType::kFloat8E5M2);
   EXPECT_EQ(ab.Merge(other_to).code(), StatusCode::kLossMismatch);
-  LossMeter other_options(DataType::kFloat32, DataType::kFloat8E4M3FN,
-                          {.saturate = Saturate::kFalse});
+  LossMeter other_options(DataType::kFloat32, DataType::kFloat8E4M3FN, {.saturate = false});
   EXPECT_EQ(ab.Merge(other_options).code(), StatusCode::kLossMismatch);
 }
 

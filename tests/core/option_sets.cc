@@ -39,7 +39,7 @@ std::vector<CastOptions> MeaningfulOptions(const TypeInfo& from, const TypeInfo&
     }
   };
   vary(applies.round_mode, 3,
-       [](CastOptions& o, int v) { o.round_mode = static_cast<RoundMode>(v); });
+       [](CastOptions& o, int v) { o.round_mode = static_cast<RoundingMode>(v); });
   vary(applies.integer_overflow, 2,
        [](CastOptions& o, int v) { o.integer_overflow = static_cast<IntegerOverflow>(v); });
   vary(applies.finite_only_nan, 2,
@@ -51,7 +51,7 @@ std::vector<CastOptions> MeaningfulOptions(const TypeInfo& from, const TypeInfo&
     const std::vector<CastOptions> saturated = sets;
     for (CastOptions options : saturated) {
       if (options.fnuz_infinity != FnuzInfinity::kMax) continue;
-      options.saturate = Saturate::kFalse;
+      options.saturate = false;
       sets.push_back(options);
     }
   }
@@ -62,8 +62,8 @@ std::vector<CastOptions> OptionSets(const TypeInfo& from, const TypeInfo& to) {
   std::vector<CastOptions> sets = MeaningfulOptions(from, to);
   const Applies applies = WhatApplies(from, to);
   CastOptions others;
-  if (!applies.saturate) others.saturate = Saturate::kFalse;
-  if (!applies.round_mode) others.round_mode = RoundMode::kNearest;
+  if (!applies.saturate) others.saturate = false;
+  if (!applies.round_mode) others.round_mode = RoundingMode::kNearest;
   if (!applies.integer_overflow) others.integer_overflow = IntegerOverflow::kSaturate;
   if (!applies.fnuz_infinity) others.fnuz_infinity = FnuzInfinity::kNan;
   if (!applies.finite_only_nan) others.finite_only_nan = FiniteOnlyNan::kMax;
@@ -74,11 +74,11 @@ std::vector<CastOptions> OptionSets(const TypeInfo& from, const TypeInfo& to) {
 
 oracle::Options ToOracle(const CastOptions& options) {
   oracle::Options result;
-  result.saturate = options.saturate == Saturate::kTrue;
+  result.saturate = options.saturate;
   switch (options.round_mode) {
-    case RoundMode::kUp: result.round_mode = oracle::RoundMode::kUp; break;
-    case RoundMode::kDown: result.round_mode = oracle::RoundMode::kDown; break;
-    case RoundMode::kNearest: result.round_mode = oracle::RoundMode::kNearest; break;
+    case RoundingMode::kUp: result.round_mode = oracle::RoundingMode::kUp; break;
+    case RoundingMode::kDown: result.round_mode = oracle::RoundingMode::kDown; break;
+    case RoundingMode::kNearest: result.round_mode = oracle::RoundingMode::kNearest; break;
   }
   result.integer_saturate = options.integer_overflow == IntegerOverflow::kSaturate;
   result.fnuz_infinity_nan = options.fnuz_infinity == FnuzInfinity::kNan;
@@ -93,9 +93,9 @@ std::string Describe(const CastOptions& options) {
     if (!text.empty()) text += ' ';
     text += words;
   };
-  add(options.saturate == Saturate::kFalse, "saturate=false");
-  add(options.round_mode == RoundMode::kDown, "round_mode=down");
-  add(options.round_mode == RoundMode::kNearest, "round_mode=nearest");
+  add(!options.saturate, "saturate=false");
+  add(options.round_mode == RoundingMode::kDown, "round_mode=down");
+  add(options.round_mode == RoundingMode::kNearest, "round_mode=nearest");
   add(options.integer_overflow == IntegerOverflow::kSaturate, "integer_overflow=saturate");
   add(options.fnuz_infinity == FnuzInfinity::kNan, "fnuz_infinity=nan");
   add(options.finite_only_nan == FiniteOnlyNan::kMax, "finite_only_nan=max");

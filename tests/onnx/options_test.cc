@@ -150,10 +150,10 @@ TEST(Options, SaturateIsTrueWhereItIsNotZero) {
 }
 
 TEST(Options, RoundModeIsHonouredInBothOperators) {
-  const std::pair<const char*, oracle::RoundMode> modes[] = {
-      {"up", oracle::RoundMode::kUp},
-      {"down", oracle::RoundMode::kDown},
-      {"nearest", oracle::RoundMode::kNearest}};
+  const std::pair<const char*, oracle::RoundingMode> modes[] = {
+      {"up", oracle::RoundingMode::kUp},
+      {"down", oracle::RoundingMode::kDown},
+      {"nearest", oracle::RoundingMode::kNearest}};
   for (int opset = 24; opset <= 28; ++opset) {
     for (const auto& [name, mode] : modes) {
       for (const int from : {1, 10, 11, 16, 13, 7}) {

@@ -439,7 +439,7 @@ TEST_F(StoredFiles, DataWithHardLinksWantsLeave) {
   WriteModel();
   std::filesystem::create_hard_link(Path("in.data"), Path("elsewhere"));
   EXPECT_EQ(Convert("in.onnx", "out.onnx"),
-            "21 in.onnx: tensor \"a\" has its data in in.data: has 2 hard links, so that it may be "
+            "21 in.onnx: tensor \"a\" has its data in in.data: has 2 hard links, so it may be "
             "a file from elsewhere: copy it, or allow hard links");
   allow_hard_links_ = true;
   EXPECT_EQ(Convert("in.onnx", "out.onnx"), "done");

@@ -70,16 +70,16 @@ Rounded RoundToFloating(const Row& to, const Value& value) {
   return {true, code};
 }
 
-Rounded RoundToPowerOfTwo(const Row& to, const Value& value, RoundMode mode) {
+Rounded RoundToPowerOfTwo(const Row& to, const Value& value, RoundingMode mode) {
   if (value.digits == 0 || value.negative) return {false, 0};
   if (CompareWithCode(to, value, 0) < 0) return {false, 0};
   if (CompareWithCode(to, value, to.largest) > 0) return {false, 0};
   const std::uint64_t code = Floor(to, value);
   if (CompareWithCode(to, value, code) == 0) return {true, code};
   switch (mode) {
-    case RoundMode::kDown: return {true, code};
-    case RoundMode::kUp: return {true, code + 1};
-    case RoundMode::kNearest: break;
+    case RoundingMode::kDown: return {true, code};
+    case RoundingMode::kUp: return {true, code + 1};
+    case RoundingMode::kNearest: break;
   }
   return {true, CompareWithMidpoint(to, value, code) >= 0 ? code + 1 : code};
 }
@@ -231,7 +231,7 @@ bool Fits(const Row& to, bool negative, const Whole& whole) {
   return whole.low <= LimitCode(to, false);
 }
 
-Rounded RoundFinite(const Row& to, bool from_floating, const Value& value, RoundMode mode) {
+Rounded RoundFinite(const Row& to, bool from_floating, const Value& value, RoundingMode mode) {
   if (to.kind == Kind::kBoolean) return {true, value.digits != 0};
   if (to.integer()) {
     const Whole whole = ToWhole(to, value);

@@ -16,11 +16,11 @@
 
 namespace oracle {
 
-enum class RoundMode { kUp, kDown, kNearest };
+enum class RoundingMode { kUp, kDown, kNearest };
 
 struct Options {
   bool saturate = true;
-  RoundMode round_mode = RoundMode::kUp;
+  RoundingMode round_mode = RoundingMode::kUp;
   bool integer_saturate = false;
   bool fnuz_infinity_nan = false;
   bool finite_only_max = false;
@@ -49,7 +49,7 @@ struct Rounded {
   bool inside;         // within the type's range: no option but round_mode has a say
   std::uint64_t code;  // where inside
 };
-Rounded RoundFinite(const Row& to, bool from_floating, const Value& value, RoundMode mode);
+Rounded RoundFinite(const Row& to, bool from_floating, const Value& value, RoundingMode mode);
 
 // The result for a NaN, an infinity or a finite value that rounds beyond the range.
 std::uint64_t Outside(const Row& from, const Row& to, const Value& value, const Options& options);

@@ -71,9 +71,9 @@ bool LossOracle::BeyondRange(const Value& x) const {
   int power = x.exponent + std::bit_width(x.digits) - 1;
   const bool exact = std::has_single_bit(x.digits);
   const bool upper_half = Compare(x.digits, x.exponent, 3, power - 1) >= 0;
-  if (options_.round_mode == RoundMode::kUp
+  if (options_.round_mode == RoundingMode::kUp
           ? !exact
-          : options_.round_mode == RoundMode::kNearest && upper_half) {
+          : options_.round_mode == RoundingMode::kNearest && upper_half) {
     ++power;
   }
   return power < -127 || power > 127;

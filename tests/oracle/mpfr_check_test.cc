@@ -163,7 +163,7 @@ class Checker {
 
   void CheckPowerOfTwo(std::uint64_t code) {
     for (const auto mode :
-         {oracle::RoundMode::kUp, oracle::RoundMode::kDown, oracle::RoundMode::kNearest}) {
+         {oracle::RoundingMode::kUp, oracle::RoundingMode::kDown, oracle::RoundingMode::kNearest}) {
       std::uint64_t saturated = 0;
       bool inside = false;
       if (mpfr_sgn(x_.get()) > 0) {
@@ -179,9 +179,10 @@ class Checker {
           const mpfr_exp_t floor = mpfr_get_exp(x_.get()) - 1;
           mpfr_set_ui_2exp(limit.get(), 1, floor, MPFR_RNDN);
           mpfr_exp_t power = floor;
-          if (mode == oracle::RoundMode::kUp && !mpfr_equal_p(x_.get(), limit.get())) ++power;
+          if (mode == oracle::RoundingMode::kUp && !mpfr_equal_p(x_.get(), limit.get())) ++power;
           mpfr_set_ui_2exp(limit.get(), 3, floor - 1, MPFR_RNDN);
-          if (mode == oracle::RoundMode::kNearest && mpfr_greaterequal_p(x_.get(), limit.get())) {
+          if (mode == oracle::RoundingMode::kNearest &&
+              mpfr_greaterequal_p(x_.get(), limit.get())) {
             ++power;
           }
           saturated = static_cast<std::uint64_t>(power + 127);
@@ -291,7 +292,7 @@ TEST(Search, AgreesWithTheGuess) {
                                         a.exponent - 2, 0};
       EXPECT_EQ(oracle::SearchFloor(row, above_half), below) << row.name;
       const oracle::Rounded rounded =
-          oracle::RoundFinite(row, true, above_half, oracle::RoundMode::kUp);
+          oracle::RoundFinite(row, true, above_half, oracle::RoundingMode::kUp);
       EXPECT_EQ(rounded.code, below + below % 2) << row.name;
     }
   }

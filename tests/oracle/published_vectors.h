@@ -31,12 +31,12 @@ template <int kBits> constexpr std::uint64_t Two(std::int64_t value) {
 }
 
 inline constexpr Options kNoSaturate = {.saturate = false};
-inline constexpr Options kDown = {.round_mode = RoundMode::kDown};
-inline constexpr Options kNearest = {.round_mode = RoundMode::kNearest};
+inline constexpr Options kDown = {.round_mode = RoundingMode::kDown};
+inline constexpr Options kNearest = {.round_mode = RoundingMode::kNearest};
 inline constexpr Options kIntegerSaturate = {.integer_saturate = true};
 inline constexpr Options kFnuzNan = {.fnuz_infinity_nan = true};
 inline constexpr Options kFiniteMax = {.finite_only_max = true};
-inline constexpr Options kNoSaturateDown = {.saturate = false, .round_mode = RoundMode::kDown};
+inline constexpr Options kNoSaturateDown = {.saturate = false, .round_mode = RoundingMode::kDown};
 
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 inline constexpr std::uint64_t kNanF32 = 0x7FC00000;

@@ -73,7 +73,8 @@ TEST(Rounding, NearestOfAllCodes) {
       value.exponent = row.least - 3;
       const int length = 1 + static_cast<int>(random() % (top_exponent - value.exponent - 1));
       value.digits = (random() >> (64 - length)) & (trial % 2 != 0 ? ~0ull : ~0ull << (length / 2));
-      const oracle::Rounded rounded = oracle::RoundFinite(row, true, value, oracle::RoundMode::kUp);
+      const oracle::Rounded rounded =
+          oracle::RoundFinite(row, true, value, oracle::RoundingMode::kUp);
       // |value - code| on the same grid, all exact in 128 bits.
       const auto distance = [&](std::uint64_t code) {
         const oracle::Value v = oracle::Decode(row, code);

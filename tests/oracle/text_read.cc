@@ -137,9 +137,9 @@ std::uint64_t ToPowerOfTwo(const Text& text, const Row& to, const Options& optio
   const std::uint64_t code = Floor(text, to);
   if (CompareWithCode(text, to, code) == 0) return code;
   switch (options.round_mode) {
-    case RoundMode::kDown: return code;
-    case RoundMode::kUp: return code + 1;
-    case RoundMode::kNearest: break;
+    case RoundingMode::kDown: return code;
+    case RoundingMode::kUp: return code + 1;
+    case RoundingMode::kNearest: break;
   }
   return CompareWithMidpoint(text, to, code) >= 0 ? code + 1 : code;
 }

@@ -132,7 +132,8 @@ def user(target, find, cpp=True):
 
 
 # What somebody without Highway's and oneTBB's development files has.
-WITHOUT = ("-DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON")
+WITHOUT = ("-DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_TBB=ON",
+           "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON")
 
 
 @case
@@ -181,7 +182,7 @@ def find_package_refuses(setting):
     prefix = setting.install()
     for find, arguments, message in (
         ("find_package(tensorcast CONFIG REQUIRED COMPONENTS static)", WITHOUT,
-         "tensorcast::static needs: Highway (libhwy-dev) oneTBB (libtbb-dev)"),
+         "tensorcast::static needs: Highway (libhwy-dev) oneTBB (libtbb-dev) zlib (zlib1g-dev)"),
         ("find_package(tensorcast CONFIG REQUIRED COMPONENTS statick)", (),
          "there is no component 'statick' here: shared, static"),
         ("find_package(tensorcast 99.0 CONFIG REQUIRED)", (), "99.0"),

@@ -75,7 +75,7 @@ TEST_P(Print, IsTheOracles) {
   for (const StringStyle style : {StringStyle::kNumpy, StringStyle::kOrt}) {
     CastOptions options;
     options.string_style = style;
-    options.saturate = Saturate::kFalse;  // has no say
+    options.saturate = false;  // has no say
     const std::vector<std::string> texts = Printed(from.type, source, codes.size(), options);
     for (std::size_t i = 0; i < codes.size(); ++i) {
       const std::string expected = oracle::PrintText(
@@ -131,7 +131,7 @@ TEST_P(Print, IsReadBack) {
   const TextBatch batch(Printed(type.type, source, codes.size(), {}));
   std::vector<std::byte> back(source.size());
   CastOptions options;
-  options.round_mode = RoundMode::kNearest;
+  options.round_mode = RoundingMode::kNearest;
   ASSERT_TRUE(ParseStrings(batch.view(), type.type, back, options).ok());
   if (type.type == DataType::kBool) {  // any byte but 0 prints as True, and that reads as 1
     for (std::uint64_t& code : codes) code = code != 0 ? 1 : 0;

@@ -12,9 +12,10 @@ namespace {
 
 CastOptions FromOracle(const oracle::Options& options) {
   CastOptions result;
-  if (!options.saturate) result.saturate = Saturate::kFalse;
-  if (options.round_mode == oracle::RoundMode::kDown) result.round_mode = RoundMode::kDown;
-  if (options.round_mode == oracle::RoundMode::kNearest) result.round_mode = RoundMode::kNearest;
+  if (!options.saturate) result.saturate = false;
+  if (options.round_mode == oracle::RoundingMode::kDown) result.round_mode = RoundingMode::kDown;
+  if (options.round_mode == oracle::RoundingMode::kNearest)
+    result.round_mode = RoundingMode::kNearest;
   if (options.integer_saturate) result.integer_overflow = IntegerOverflow::kSaturate;
   if (options.fnuz_infinity_nan) result.fnuz_infinity = FnuzInfinity::kNan;
   if (options.finite_only_max) result.finite_only_nan = FiniteOnlyNan::kMax;

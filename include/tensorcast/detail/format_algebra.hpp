@@ -170,16 +170,16 @@ struct RangeEnds {
 };
 
 // To powers of two: a value of 2^k * at and more (itself) or of more than that becomes 2^(k+1).
-constexpr RangeEnd NextPowerFrom(RoundMode mode) {
+constexpr RangeEnd NextPowerFrom(RoundingMode mode) {
   switch (mode) {
-    case RoundMode::kUp: return {1, 0, false};
-    case RoundMode::kDown: return {2, 0, true};
-    case RoundMode::kNearest: break;
+    case RoundingMode::kUp: return {1, 0, false};
+    case RoundingMode::kDown: return {2, 0, true};
+    case RoundingMode::kNearest: break;
   }
   return {1.5, 0, true};
 }
 
-constexpr RangeEnds EndsOfRange(const TypeInfo& to, RoundMode mode) {
+constexpr RangeEnds EndsOfRange(const TypeInfo& to, RoundingMode mode) {
   if (to.is_integer()) {
     const double span = PowerOfTwo(to.has_sign ? to.bits - 1 : to.bits);  // the greatest plus 1
     const double least = to.has_sign ? -span : 0;

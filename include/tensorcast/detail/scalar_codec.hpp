@@ -28,8 +28,7 @@ constexpr std::uint64_t NanResult(const TypeInfo& to, bool negative, const CastO
 constexpr std::uint64_t OverflowResult(const TypeInfo& to, bool negative, bool infinite,
                                        const CastOptions& options) {
   const std::uint64_t sign = negative ? SignBit(to) : 0;
-  const bool saturate =
-      to.non_finite == NonFinite::kNone || (to.bits == 8 && options.saturate == Saturate::kTrue);
+  const bool saturate = to.non_finite == NonFinite::kNone || (to.bits == 8 && options.saturate);
   if (!saturate) {
     return to.non_finite == NonFinite::kIeee ? sign | AllOnesExponent(to)
                                              : CanonicalNan(to, negative);
@@ -144,7 +143,7 @@ constexpr std::uint64_t EncodeFloat(const Unpacked& value, const TypeInfo& to,
 constexpr std::uint64_t EncodeE8M0(const Unpacked& value, const TypeInfo& to,
                                    const CastOptions& options) {
   const std::uint64_t nan = MagnitudeMask(to);
-  const bool saturate = options.saturate == Saturate::kTrue;
+  const bool saturate = options.saturate;
   if (value.kind == Unpacked::Kind::kNan) return nan;
   if (value.negative || (value.kind == Unpacked::Kind::kFinite && value.significand == 0)) {
     return saturate ? 0 : nan;
@@ -159,8 +158,8 @@ constexpr std::uint64_t EncodeE8M0(const Unpacked& value, const TypeInfo& to,
   if (code > static_cast<int>(largest) || (code == static_cast<int>(largest) && below_top != 0)) {
     return saturate ? largest : nan;
   }
-  const bool up = options.round_mode == RoundMode::kUp ? below_top != 0
-                  : options.round_mode == RoundMode::kDown
+  const bool up = options.round_mode == RoundingMode::kUp ? below_top != 0
+                  : options.round_mode == RoundingMode::kDown
                       ? false
                       : top > 0 && (below_top >> (top - 1)) != 0;
   return static_cast<std::uint64_t>(code) + (up ? 1 : 0);
