@@ -1,6 +1,6 @@
 """Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
 
-With Python alone, through ctypes; the argument is the library, libtensorcast.so.0 unless given.
+With Python alone, through ctypes; the argument is the library, libtensorcast.so.0.1 unless given.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -38,7 +38,7 @@ class ParseFailure(ctypes.Structure):
                 ("text", c_char * 65)]
 
 
-library = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libtensorcast.so.0")
+library = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libtensorcast.so.0.1")
 # ctypes passes plain integers as 32 bits unless it is told the types.
 library.tensorcast_status_text.restype = c_char_p
 library.tensorcast_loss_meter_create.argtypes = [c_int32, c_int32, c_void_p, POINTER(c_void_p)]

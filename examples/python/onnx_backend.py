@@ -6,7 +6,7 @@
 
 Arrays are numpy's, with ml_dtypes' types where numpy has none. Those of less than a byte, which
 ml_dtypes keeps one to a byte, are packed on the way in and unpacked on the way out. The shared
-library is found by TENSORCAST_LIBRARY, or as libtensorcast.so.0 where the system looks.
+library is found by TENSORCAST_LIBRARY, or as libtensorcast.so.0.1 where the system looks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -54,7 +54,7 @@ class ValueInfo(ctypes.Structure):
                 ("has_default", c_int32), ("rank", c_uint64)]
 
 
-LIBRARY = ctypes.CDLL(os.environ.get("TENSORCAST_LIBRARY", "libtensorcast.so.0"))
+LIBRARY = ctypes.CDLL(os.environ.get("TENSORCAST_LIBRARY", "libtensorcast.so.0.1"))
 LIBRARY.tensorcast_status_text.restype = c_char_p
 LIBRARY.tensorcast_model_destroy.argtypes = [c_void_p]
 LIBRARY.tensorcast_model_outputs_destroy.argtypes = [c_void_p]

@@ -28,6 +28,10 @@
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {
+struct OutputsState;  // what Outputs holds; internal
+}  // namespace tensorcast::onnx
+
+namespace tensorcast::onnx::inline TENSORCAST_ABI {
 
 // Where an operator's text and the stored official tests of the same opset contradict each other:
 // Inf to the float8 FNUZ types at opsets 19 to 23 (docs/semantics.md).
@@ -87,8 +91,9 @@ class TENSORCAST_API Outputs {
   std::size_t size() const;
   const TensorView& operator[](std::size_t index) const;
 
-  struct State;  // internal
-  std::unique_ptr<State> state;
+ private:
+  friend class Model;
+  std::unique_ptr<OutputsState> state_;
 };
 
 // A loaded model. Loading checks every node: a model that loads fails in Run only for its inputs, a
@@ -124,9 +129,8 @@ class TENSORCAST_API Model {
   Status Run(std::span<const TensorView> inputs, const ModelRun& run, Outputs* outputs,
              std::string* error = nullptr) const;
 
-  struct State;  // internal
-
  private:
+  struct State;
   std::unique_ptr<State> state_;
 };
 
@@ -166,6 +170,6 @@ TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string
                                      std::vector<StoredTensor>* tensors,
                                      std::string* error = nullptr);
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::onnx::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_ONNX_HPP_

@@ -47,6 +47,7 @@
 #include <stdint.h>
 
 #include "tensorcast/detail/export.h"
+#include "tensorcast/version.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -60,8 +61,10 @@ extern "C" {
 #define TENSORCAST_ABI_VERSION 1
 
 TENSORCAST_API int32_t tensorcast_abi_version(void);
-/* "0.1.0": semantic versioning. */
+/* The library's own version, "0.1.0" and 1000; TENSORCAST_VERSION and TENSORCAST_VERSION_NUMBER
+ * (version.h) are those of the headers. */
 TENSORCAST_API const char* tensorcast_version(void);
+TENSORCAST_API int32_t tensorcast_version_number(void);
 
 /* -------------------------------------------------------------------------------- status */
 

@@ -36,10 +36,21 @@
 #include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
 #include "tensorcast/detail/target_table.hpp"  // Target
 #include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
+#include "tensorcast/version.h"                // TENSORCAST_VERSION, TENSORCAST_ABI
 
-#define TENSORCAST_VERSION "0.1.0"
+namespace tensorcast::core {  // what the classes below hold; internal
+struct Bound;
+struct LossState;
+}  // namespace tensorcast::core
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
+
+// ------------------------------------------------------------------------------ version
+
+// The library's own version at run time; TENSORCAST_VERSION and TENSORCAST_VERSION_NUMBER
+// (version.h) are those of the headers.
+TENSORCAST_API std::string_view Version();    // "0.1.0"
+TENSORCAST_API std::int32_t VersionNumber();  // 1000
 
 // ------------------------------------------------------------------------------- errors
 
@@ -278,11 +289,9 @@ class TENSORCAST_API LossMeter {
   Status Merge(const LossMeter& other);
   LossReport Report() const;
 
-  struct State;  // internal
-  State* state() { return state_.get(); }
-
  private:
-  std::unique_ptr<State> state_;
+  friend class CastPlan;
+  std::unique_ptr<core::LossState> state_;
 };
 
 // ------------------------------------------------------------------------------ strings
@@ -365,8 +374,6 @@ class CastPlan {
   const CastOptions& options() const { return options_; }
   TENSORCAST_API Target target() const;  // the target the plan is bound to
 
-  struct Bound;  // internal
-
  private:
   friend Status Cast(DataType, std::span<const std::byte>, DataType, std::span<std::byte>,
                      std::uint64_t, const CastOptions&, const RunOptions&);
@@ -376,8 +383,8 @@ class CastPlan {
   DataType to_ = DataType::kUndefined;
   CastOptions options_;
   alignas(std::uint64_t) std::byte bound_[512] = {};
-  Bound* bound();
-  const Bound* bound() const;
+  core::Bound* bound();
+  const core::Bound* bound() const;
 };
 
 // Casts a whole tensor of n elements between raw buffers: StorageBytes(type, n) bytes are read and
@@ -490,6 +497,6 @@ constexpr To CastValue(From value, const CastOptions& options = {}) {
       CastBits(kDataTypeOf<From>, kDataTypeOf<To>, std::bit_cast<FromCode>(value), options)));
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_TENSORCAST_HPP_

@@ -120,6 +120,7 @@ namespace c = tensorcast::c;
 
 std::int32_t tensorcast_abi_version() { return TENSORCAST_ABI_VERSION; }
 const char* tensorcast_version() { return TENSORCAST_VERSION; }
+std::int32_t tensorcast_version_number() { return TENSORCAST_VERSION_NUMBER; }
 
 const char* tensorcast_status_text(std::int32_t status) {
   return c::Literal(tensorcast::Status(static_cast<tensorcast::StatusCode>(status)).message());

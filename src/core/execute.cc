@@ -1,4 +1,4 @@
-// Running a bound plan: the checks, the slices for the executor, and the loss meter's public face.
+// Running a bound plan: the checks and the slices for the executor.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -12,8 +12,7 @@
 #include "core/range.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
-namespace core {
+namespace tensorcast::core {
 namespace {
 
 // Below this many bytes in and out, waking a second thread costs more than it saves; with loss
@@ -59,7 +58,7 @@ struct SlicedRun {
   std::uint64_t head;          // elements before the first multiple of the block
   std::uint64_t slice_blocks;  // blocks in a slice
   std::size_t slices;
-  std::vector<LossMeter>* meters;  // of slices 1 ..., where measured
+  std::vector<LossState>* meters;  // of slices 1 ..., where measured
   std::atomic<Target>* ran;
 
   std::uint64_t SliceBegin(std::size_t slice) const {
@@ -76,7 +75,7 @@ struct SlicedRun {
     part.destination_first += begin;
     part.n = end - begin;
     part.loss_index += begin;
-    if (job.loss != nullptr && slice != 0) part.loss = (*meters)[slice - 1].state();
+    if (job.loss != nullptr && slice != 0) part.loss = &(*meters)[slice - 1];
     return RunGuarded(bound, options, part);
   }
 
@@ -120,10 +119,10 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Ex
     if (ran != nullptr) *ran = target;
     return Status();
   }
-  std::vector<LossMeter> meters;
+  std::vector<LossState> meters;
   if (job.loss != nullptr) {
     try {
-      meters.assign(slices - 1, LossMeter(bound.from->type, bound.to->type, options));
+      meters.assign(slices - 1, LossState(bound.from->type, bound.to->type, options));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::kOutOfMemory);
     }
@@ -136,8 +135,8 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Ex
   executor->ParallelFor(slices, &SlicedRun::Task, &run);
   if (job.loss != nullptr) {
     const FpEnvironment environment;
-    for (LossMeter& meter : meters) {
-      if (meter.state()->elements != 0) job.loss->Append(*meter.state());
+    for (const LossState& meter : meters) {
+      if (meter.elements != 0) job.loss->Append(meter);
     }
   }
   if (ran != nullptr) *ran = slices_ran.load(std::memory_order_relaxed);
@@ -145,7 +144,9 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Ex
 }
 
 }  // namespace
-}  // namespace core
+}  // namespace tensorcast::core
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_first,
                      std::span<std::byte> destination, std::uint64_t destination_first,
@@ -163,9 +164,9 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
                                        destination.data(), destination_first, n)) {
     return Status(StatusCode::kOverlap);
   }
-  LossMeter::State* loss = nullptr;
+  core::LossState* loss = nullptr;
   if (run.loss != nullptr) {
-    loss = run.loss->state();
+    loss = run.loss->state_.get();
     if (loss->from != from_ || loss->to != to_ || !(loss->options == options_)) {
       return Status(StatusCode::kLossMismatch);
     }
@@ -193,44 +194,6 @@ Status Cast(DataType from, std::span<const std::byte> source, DataType to,
   return status;
 }
 
-// ------------------------------------------------------------------- LossMeter, Executor
-
 Executor::~Executor() = default;
 
-LossMeter::LossMeter(DataType from, DataType to, const CastOptions& options)
-    : state_(std::make_unique<State>()) {
-  state_->from = from;
-  state_->elements_from = from;
-  state_->to = to;
-  state_->options = options;
-  const TypeInfo* from_row = FindType(from);
-  const TypeInfo* to_row = FindType(to);
-  if (from_row != nullptr && to_row != nullptr && from_row->bits != 0 && to_row->bits != 0) {
-    const core::FpEnvironment environment;
-    state_->params = core::MakeLossParams(*from_row, *to_row, options);
-  }
-}
-LossMeter::LossMeter(const LossMeter& other) : state_(std::make_unique<State>(*other.state_)) {}
-LossMeter& LossMeter::operator=(const LossMeter& other) {
-  if (this != &other) *state_ = *other.state_;
-  return *this;
-}
-LossMeter::LossMeter(LossMeter&&) noexcept = default;
-LossMeter& LossMeter::operator=(LossMeter&&) noexcept = default;
-LossMeter::~LossMeter() = default;
-
-Status LossMeter::Merge(const LossMeter& other) {
-  if (state_->to != other.state_->to || !(state_->options == other.state_->options)) {
-    return Status(StatusCode::kLossMismatch);
-  }
-  const core::FpEnvironment environment;
-  state_->Merge(*other.state_);
-  return Status();
-}
-
-LossReport LossMeter::Report() const {
-  const core::FpEnvironment environment;
-  return state_->Report();
-}
-
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

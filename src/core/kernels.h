@@ -60,7 +60,7 @@ struct Job {
   std::byte* destination;
   std::uint64_t destination_first;
   std::uint64_t n;
-  LossMeter::State* loss;  // or null
+  LossState* loss;  // or null
   std::uint64_t loss_index;
 };
 
@@ -110,9 +110,5 @@ const Kernels* ScalarKernels();
 const Kernels* FindKernels(Target target);
 
 }  // namespace tensorcast::core
-
-namespace tensorcast {
-struct CastPlan::Bound : core::Bound {};
-}  // namespace tensorcast
 
 #endif  // TENSORCAST_SRC_CORE_KERNELS_H_

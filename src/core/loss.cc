@@ -7,8 +7,9 @@
 #include <cmath>
 #include <limits>
 
-namespace tensorcast {
-namespace core {
+#include "core/fp_environment.h"
+
+namespace tensorcast::core {
 namespace {
 
 __extension__ using Int128 = __int128;
@@ -153,18 +154,23 @@ Loss Classify(double x, double y, const LossParams& params) {
   return y == 0 ? Loss::kToZero : Loss::kRounded;
 }
 
-}  // namespace core
+LossState::LossState(DataType from_type, DataType to_type, const CastOptions& cast_options)
+    : from(from_type), to(to_type), options(cast_options), elements_from(from_type) {
+  const TypeInfo* from_row = FindType(from);
+  const TypeInfo* to_row = FindType(to);
+  if (from_row != nullptr && to_row != nullptr && from_row->bits != 0 && to_row->bits != 0) {
+    const FpEnvironment environment;
+    params = MakeLossParams(*from_row, *to_row, options);
+  }
+}
 
-using core::kLossBlock;
-using core::kLossSums;
-
-void LossMeter::State::Begin(std::uint64_t index) {
+void LossState::Begin(std::uint64_t index) {
   if (index % kLossBlock == 0) CloseBlock();
   if (elements_from != from) elements_from = DataType::kUndefined;
 }
 
-void LossMeter::State::CloseBlock() {
-  const auto close = [](double* s, core::ExactSum* sum) {
+void LossState::CloseBlock() {
+  const auto close = [](double* s, ExactSum* sum) {
     const double pair[4] = {s[0] + s[4], s[1] + s[5], s[2] + s[6], s[3] + s[7]};
     sum->Add((pair[0] + pair[1]) + (pair[2] + pair[3]));
     for (std::size_t i = 0; i < kLossSums; ++i) s[i] = 0;
@@ -173,35 +179,35 @@ void LossMeter::State::CloseBlock() {
   close(open_errors, &errors);
 }
 
-void LossMeter::State::Advance(std::size_t n, std::uint64_t index) {
+void LossState::Advance(std::size_t n, std::uint64_t index) {
   elements += n;
   next_index = index + n;
   if (next_index % kLossBlock == 0) CloseBlock();
 }
 
-void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, std::size_t n,
-                                  std::uint64_t index) {
+void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
+                           std::uint64_t index) {
   for (std::size_t k = 0; k < n; ++k) {
     const std::uint64_t at = index + k;
     const LossExample example = {
         at, detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
         detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
-    const core::Exact x = core::ExactOf(example.source_code, *view.from);
-    const core::Exact y = core::ExactOf(example.result_code, *view.to);
+    const Exact x = ExactOf(example.source_code, *view.from);
+    const Exact y = ExactOf(example.result_code, *view.to);
     const auto count = [&](Loss loss) {
       const auto kind = static_cast<std::size_t>(loss);
       if (counts[kind]++ == 0 || at < first[kind].index) first[kind] = example;
     };
-    Loss loss = core::Classify(x.value, y.value, params);
+    Loss loss = Classify(x.value, y.value, params);
     if (params.wide && x.value == x.value && y.value == y.value) {
       // Doubles may have rounded: equality is asked of the exact values.
-      if (core::Equal(x, y)) {
+      if (Equal(x, y)) {
         loss = Loss::kExact;
       } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
                  loss == Loss::kRounded) {
         bool beyond = x.value >= params.beyond_high || x.value <= params.beyond_low;
         if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
-          beyond = view.to->has_sign ? x.whole > core::Int128{INT64_MAX} : x.whole < 0;
+          beyond = view.to->has_sign ? x.whole > Int128{INT64_MAX} : x.whole < 0;
         }
         loss = !beyond ? Loss::kRounded : params.wraps ? Loss::kWrapped : Loss::kToLimit;
       }
@@ -209,8 +215,8 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
     count(loss);
     const bool x_nan = x.value != x.value;
     const double magnitude = std::fabs(x.value);
-    const bool x_finite = magnitude < core::kInfinity;
-    const bool y_finite = std::fabs(y.value) < core::kInfinity;
+    const bool x_finite = magnitude < kInfinity;
+    const bool y_finite = std::fabs(y.value) < kInfinity;
     if (y.value != 0 && std::fabs(y.value) < params.least_normal) count(Loss::kToSubnormal);
     if (params.to_float && x.value == 0 && std::signbit(x.value) && y.value == 0 &&
         !std::signbit(y.value)) {
@@ -229,7 +235,7 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
       }
     }
     if (x_finite && y_finite) {
-      const double difference = core::Difference(x, y);
+      const double difference = Difference(x, y);
       const double error = std::fabs(difference);
       open_squares[at % kLossSums] += x.value * x.value;
       open_errors[at % kLossSums] += difference * difference;
@@ -254,9 +260,9 @@ void LossMeter::State::AddExactly(const core::LossView& view, std::uint64_t i, s
   Advance(n, index);
 }
 
-void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double* x,
-                                  const double* y, std::size_t n, const core::LossView& view,
-                                  std::uint64_t i, std::uint64_t index) {
+void LossState::AddStretch(const LossStretch& stretch, const double* x, const double* y,
+                           std::size_t n, const LossView& view, std::uint64_t i,
+                           std::uint64_t index) {
   const auto example_at = [&](std::size_t k) {
     return LossExample{index + k,
                        detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
@@ -278,7 +284,7 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
                (params.beyond_undefined &&
                 (x[k] >= params.beyond_high || x[k] <= params.beyond_low)) ||
                (params.no_zero_undefined && x[k] <= 0);
-      default: return core::Classify(x[k], y[k], params) == loss;
+      default: return Classify(x[k], y[k], params) == loss;
     }
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
@@ -289,7 +295,7 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
     counts[kind] += stretch.counts[kind];
   }
   const auto finite_pair = [&](std::size_t k) {
-    return std::fabs(x[k]) < core::kInfinity && std::fabs(y[k]) < core::kInfinity;
+    return std::fabs(x[k]) < kInfinity && std::fabs(y[k]) < kInfinity;
   };
   const auto exceeds = [&](double found, double known, const LossExample& known_example) {
     return found > known || (found == known && index < known_example.index);
@@ -322,9 +328,9 @@ void LossMeter::State::AddStretch(const core::LossStretch& stretch, const double
   Advance(n, index);
 }
 
-void LossMeter::State::Merge(const State& other) {
+void LossState::Merge(const LossState& other) {
   if (other.elements == 0) return;
-  State closed = other;
+  LossState closed = other;
   closed.CloseBlock();
   const auto earlier = [](const LossExample& a, const LossExample& b) { return a.index < b.index; };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
@@ -359,8 +365,8 @@ void LossMeter::State::Merge(const State& other) {
   errors.Add(closed.errors);
 }
 
-void LossMeter::State::Append(const State& next) {
-  State closed = next;
+void LossState::Append(const LossState& next) {
+  LossState closed = next;
   for (double* open : {closed.open_squares, closed.open_errors}) {
     for (std::size_t i = 0; i < kLossSums; ++i) open[i] = 0;
   }
@@ -372,8 +378,8 @@ void LossMeter::State::Append(const State& next) {
   next_index = next.next_index;
 }
 
-LossReport LossMeter::State::Report() const {
-  State closed = *this;
+LossReport LossState::Report() const {
+  LossState closed = *this;
   closed.CloseBlock();
   LossReport report;
   report.from = elements_from;
@@ -394,11 +400,11 @@ LossReport LossMeter::State::Report() const {
   if (compared != 0) {
     report.rmse = std::sqrt(report.sum_squared_error / static_cast<double>(compared));
   }
-  report.snr_db = core::DecibelsOfRatio(report.sum_squares, report.sum_squared_error);
+  report.snr_db = DecibelsOfRatio(report.sum_squares, report.sum_squared_error);
   report.finite = finite;
   report.amax = amax;
   report.smallest_nonzero = smallest_nonzero;
   return report;
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::core

@@ -59,15 +59,14 @@ struct LossView {
   std::uint64_t result_first;
 };
 
-}  // namespace tensorcast::core
+// What a LossMeter holds.
+struct LossState {
+  LossState(DataType from, DataType to, const CastOptions& options);
 
-namespace tensorcast {
-
-struct TENSORCAST_INTERNAL LossMeter::State {
   DataType from = DataType::kUndefined;  // of the runs it is given to
   DataType to = DataType::kUndefined;
   CastOptions options;
-  core::LossParams params;
+  LossParams params;
 
   DataType elements_from = DataType::kUndefined;  // of all gathered; kUndefined: several
   std::uint64_t elements = 0;
@@ -83,16 +82,16 @@ struct TENSORCAST_INTERNAL LossMeter::State {
   double amax = 0;
   double smallest_nonzero = 0;
 
-  core::ExactSum squares;
-  core::ExactSum errors;
+  ExactSum squares;
+  ExactSum errors;
   // The block that the last run left incomplete: the sums so far.
-  double open_squares[core::kLossSums] = {};
-  double open_errors[core::kLossSums] = {};
+  double open_squares[kLossSums] = {};
+  double open_errors[kLossSums] = {};
   std::uint64_t next_index = 0;  // where the last run stopped
 
   // Whether a run may begin at `index`.
   bool Continues(std::uint64_t index) const {
-    return index % core::kLossBlock == 0 || (elements != 0 && index == next_index);
+    return index % kLossBlock == 0 || (elements != 0 && index == next_index);
   }
   // Begins a run at `index`: closes the open block where it does not go on.
   void Begin(std::uint64_t index);
@@ -106,21 +105,21 @@ struct TENSORCAST_INTERNAL LossMeter::State {
   }
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
-  void AddExactly(const core::LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
+  void AddExactly(const LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
   // Adds what lanes found in the same elements; x and y are their values.
-  void AddStretch(const core::LossStretch& stretch, const double* x, const double* y, std::size_t n,
-                  const core::LossView& view, std::uint64_t i, std::uint64_t index);
+  void AddStretch(const LossStretch& stretch, const double* x, const double* y, std::size_t n,
+                  const LossView& view, std::uint64_t i, std::uint64_t index);
   void CloseBlock();
-  void Merge(const State& other);
+  void Merge(const LossState& other);
   // Merges what the meter of the following stretch of the same tensor found; this one, whose run
   // ended at a block's end, then goes on where that one stopped.
-  void Append(const State& next);
+  void Append(const LossState& next);
   LossReport Report() const;
 
  private:
   void Advance(std::size_t n, std::uint64_t index);
 };
 
-}  // namespace tensorcast
+}  // namespace tensorcast::core
 
 #endif  // TENSORCAST_SRC_CORE_LOSS_H_

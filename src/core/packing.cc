@@ -7,8 +7,7 @@
 #include "core/kernels.h"
 #include "core/range.h"
 
-namespace tensorcast {
-namespace core {
+namespace tensorcast::core {
 namespace {
 
 struct Storage {
@@ -48,7 +47,9 @@ std::size_t WholeBytes(const TypeInfo& row, std::uint64_t n) {
 }
 
 }  // namespace
-}  // namespace core
+}  // namespace tensorcast::core
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 Status Unpack(DataType type, std::span<const std::byte> packed, std::uint64_t first,
               std::span<std::byte> codes, std::uint64_t n, Target target) {
@@ -99,4 +100,4 @@ Status Pack(DataType type, std::span<const std::byte> codes, std::span<std::byte
   return Status();
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

@@ -12,8 +12,7 @@
 #include "core/route.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
-namespace core {
+namespace tensorcast::core {
 
 const Kernels* FindKernels(Target target) {
   const auto all = AllKernels();
@@ -121,11 +120,13 @@ void BindStages(Bound* bound) {
 }
 
 }  // namespace
-}  // namespace core
+}  // namespace tensorcast::core
 
-CastPlan::Bound* CastPlan::bound() { return std::launder(reinterpret_cast<Bound*>(bound_)); }
-const CastPlan::Bound* CastPlan::bound() const {
-  return std::launder(reinterpret_cast<const Bound*>(bound_));
+namespace tensorcast::inline TENSORCAST_ABI {
+
+core::Bound* CastPlan::bound() { return std::launder(reinterpret_cast<core::Bound*>(bound_)); }
+const core::Bound* CastPlan::bound() const {
+  return std::launder(reinterpret_cast<const core::Bound*>(bound_));
 }
 
 Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, CastPlan* plan,
@@ -136,8 +137,8 @@ Status CastPlan::Bind(DataType from, DataType to, const CastOptions& options, Ca
 // n: about how many elements the plan will cast.
 Status CastPlan::BindFor(std::uint64_t n, DataType from, DataType to, const CastOptions& options,
                          CastPlan* plan, Target target) {
-  static_assert(sizeof(Bound) <= sizeof(CastPlan::bound_));
-  static_assert(std::is_trivially_copyable_v<Bound>);
+  static_assert(sizeof(core::Bound) <= sizeof(CastPlan::bound_));
+  static_assert(std::is_trivially_copyable_v<core::Bound>);
   if (plan == nullptr) return Status(StatusCode::kNullPointer);
   const TypeInfo* from_row = FindType(from);
   const TypeInfo* to_row = FindType(to);
@@ -149,7 +150,7 @@ Status CastPlan::BindFor(std::uint64_t n, DataType from, DataType to, const Cast
   plan->from_ = from;
   plan->to_ = to;
   plan->options_ = options;
-  Bound* bound = new (plan->bound_) Bound;
+  auto* bound = new (plan->bound_) core::Bound;
   bound->kernels = kernels;
   bound->from = from_row;
   bound->to = to_row;
@@ -189,4 +190,4 @@ std::optional<Target> ParseTarget(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

@@ -1,9 +1,12 @@
-// The sentences of the status codes.
+// The version and the sentences of the status codes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
+
+std::string_view Version() { return TENSORCAST_VERSION; }
+std::int32_t VersionNumber() { return TENSORCAST_VERSION_NUMBER; }
 
 std::string_view Status::message() const {
   switch (code_) {
@@ -47,4 +50,4 @@ std::string_view Status::message() const {
   return "unknown status";
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

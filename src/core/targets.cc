@@ -96,7 +96,7 @@ LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size
 }
 
 void MeasureBlock(const Bound& bound, const LossView& view, const double* x, const double* y,
-                  std::size_t n, std::uint64_t index, LossMeter::State* loss) {
+                  std::size_t n, std::uint64_t index, LossState* loss) {
   const LossParams& params = loss->params;
   if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
     loss->AddExactly(view, 0, n, index);

@@ -9,7 +9,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 namespace {
 
 using Alias = std::pair<std::string_view, DataType>;
@@ -151,4 +151,4 @@ std::optional<DataType> ParseType(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

@@ -11,7 +11,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 namespace {
 
 constexpr std::size_t kMostSpellings = 6;
@@ -109,4 +109,4 @@ std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
           Types()[found[2].second].name};
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

@@ -59,9 +59,9 @@ Outputs::Outputs(Outputs&&) noexcept = default;
 Outputs& Outputs::operator=(Outputs&&) noexcept = default;
 Outputs::~Outputs() = default;
 
-std::size_t Outputs::size() const { return state == nullptr ? 0 : state->views.size(); }
+std::size_t Outputs::size() const { return state_ == nullptr ? 0 : state_->views.size(); }
 
-const TensorView& Outputs::operator[](std::size_t index) const { return state->views[index]; }
+const TensorView& Outputs::operator[](std::size_t index) const { return state_->views[index]; }
 
 Model::Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -119,11 +119,11 @@ Status Model::Run(std::span<const TensorView> inputs, const ModelRun& run, Outpu
     std::string text;
     if (state_ == nullptr) throw io::Error(io::ErrorKind::kArguments, "no model is loaded");
     // The inputs may be views of what `outputs` holds, so that lives to the end.
-    const std::unique_ptr<Outputs::State> old = std::move(outputs->state);
-    auto results = std::make_unique<Outputs::State>();
+    const std::unique_ptr<OutputsState> old = std::move(outputs->state_);
+    auto results = std::make_unique<OutputsState>();
     const Status status = RunProgram(state_->program, inputs, run, old.get(), *results, text);
     if (status.ok()) {
-      outputs->state = std::move(results);
+      outputs->state_ = std::move(results);
     } else if (error != nullptr) {
       *error = std::move(text);
     }

@@ -68,7 +68,7 @@ Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> mem
 // Runs it; `error` is set where the status is not kOk. Memory of `old`, the outputs of another run
 // or nothing, is used again. Throws std::bad_alloc, and what an executor throws.
 Status RunProgram(const Program& program, std::span<const TensorView> inputs, const ModelRun& run,
-                  Outputs::State* old, Outputs::State& outputs, std::string& error);
+                  OutputsState* old, OutputsState& outputs, std::string& error);
 
 // Memory of a value, shared by its views.
 struct Buffer {
@@ -78,13 +78,13 @@ struct Buffer {
   std::size_t offset_count = 0;
 };
 
-}  // namespace tensorcast::onnx
-
 // What Outputs owns.
-struct tensorcast::onnx::Outputs::State {
+struct OutputsState {
   std::vector<TensorView> views;
   std::vector<std::vector<std::uint64_t>> shapes;
   std::vector<std::shared_ptr<Buffer>> buffers;  // none: a view of an input or a constant
 };
+
+}  // namespace tensorcast::onnx
 
 #endif  // TENSORCAST_SRC_ONNX_PROGRAM_H_

@@ -33,7 +33,7 @@ struct Slot {
 // long as to cast into them: each page is cleared first.
 class SpareBuffers {
  public:
-  explicit SpareBuffers(Outputs::State* old) {
+  explicit SpareBuffers(OutputsState* old) {
     if (old == nullptr) return;
     for (std::shared_ptr<Buffer>& buffer : old->buffers) {
       if (buffer == nullptr) continue;
@@ -98,12 +98,12 @@ std::uint64_t BytesOf(const TensorView& view) {
 
 class Runner {
  public:
-  Runner(const Program& program, const ModelRun& run, Outputs::State* old)
+  Runner(const Program& program, const ModelRun& run, OutputsState* old)
       : program_(program), run_(run), spare_(old) {
     run_options_.executor = run.executor;
   }
 
-  void Run(std::span<const TensorView> inputs, Outputs::State& outputs) {
+  void Run(std::span<const TensorView> inputs, OutputsState& outputs) {
     TakeInputs(inputs);
     for (const Constant& constant : program_.constants) {
       slots_.push_back({constant.view(), constant.elements, nullptr});
@@ -348,7 +348,7 @@ class Runner {
 }  // namespace
 
 Status RunProgram(const Program& program, std::span<const TensorView> inputs, const ModelRun& run,
-                  Outputs::State* old, Outputs::State& outputs, std::string& error) {
+                  OutputsState* old, OutputsState& outputs, std::string& error) {
   try {
     Runner(program, run, old).Run(inputs, outputs);
     return {};

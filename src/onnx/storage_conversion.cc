@@ -91,6 +91,9 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
 }
 
 }  // namespace
+}  // namespace tensorcast::onnx
+
+namespace tensorcast::onnx::inline TENSORCAST_ABI {
 
 Status ConvertStorage(const std::string& input, const std::string& output,
                       const ChooseStorage& choose, const StorageOptions& options,
@@ -107,4 +110,4 @@ Status ConvertStorage(const std::string& input, const std::string& output,
   });
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::onnx::inline TENSORCAST_ABI

@@ -6,8 +6,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 
 std::unique_ptr<Executor> MakeTbbExecutor(std::size_t) { return nullptr; }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

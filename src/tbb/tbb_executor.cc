@@ -17,7 +17,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 namespace {
 
 // How many of `wanted` threads the system gives at once. oneTBB starts its workers from one
@@ -92,4 +92,4 @@ std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads) {
   return std::make_unique<TbbExecutor>(1 + ThreadsToBeHad(static_cast<int>(wanted) - 1));
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

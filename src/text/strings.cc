@@ -16,8 +16,7 @@
 #include "text/print.h"
 #include "text/slices.h"
 
-namespace tensorcast {
-namespace text {
+namespace tensorcast::text {
 namespace {
 
 bool IsAligned(const void* offsets) {
@@ -176,7 +175,9 @@ struct PrintJob {
 };
 
 }  // namespace
-}  // namespace text
+}  // namespace tensorcast::text
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
                        std::span<std::byte> destination, std::uint64_t destination_first,
@@ -367,4 +368,4 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   return Status();
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI

@@ -107,8 +107,24 @@ def main():
         if not re.match(r"tensorcast_|_Z(N|NK|T[ISV]N)10tensorcast", symbol):
             print(f"{symbol}: is in nobody's namespace", file=sys.stderr)
             failures += 1
-    if "[libtensorcast.so.0]" not in output(arguments.readelf, "-d", arguments.library):
-        print("the soname is not libtensorcast.so.0", file=sys.stderr)
+    # The ABI is that of the minor version before 1.0: in the soname, in the version of the symbols,
+    # and in the inline namespace of the C++ names.
+    header = (arguments.include / "tensorcast" / "version.h").read_text()
+    major, minor = re.findall(r"#define TENSORCAST_VERSION_(?:MAJOR|MINOR) (\d+)$", header, re.M)
+    abi = f"0.{minor}" if major == "0" else major
+    space = f"v{major}_{minor}"
+    for symbol in symbols:
+        name, version = symbol.split("@")
+        if version != f"TENSORCAST_{abi}":
+            print(f"{symbol}: its version is not TENSORCAST_{abi}", file=sys.stderr)
+            failures += 1
+        if name.startswith("_Z") and not re.match(
+            rf"_Z(N|NK|T[ISV]N)10tensorcast(\d+[a-z]+)?{len(space)}{space}", name
+        ):
+            print(f"{symbol}: is not in the inline namespace {space}", file=sys.stderr)
+            failures += 1
+    if f"[libtensorcast.so.{abi}]" not in output(arguments.readelf, "-d", arguments.library):
+        print(f"the soname is not libtensorcast.so.{abi}", file=sys.stderr)
         failures += 1
     return 1 if failures else 0
 

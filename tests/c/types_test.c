@@ -54,6 +54,8 @@ enum { NO_TYPES = sizeof no_types / sizeof no_types[0] };
 static void test_versions(void) {
   CHECK_INT(tensorcast_abi_version(), TENSORCAST_ABI_VERSION);
   CHECK_TEXT(tensorcast_version(), EXPECTED_VERSION);
+  CHECK_TEXT(TENSORCAST_VERSION, EXPECTED_VERSION);
+  CHECK_INT(tensorcast_version_number(), TENSORCAST_VERSION_NUMBER);
 }
 
 static void test_status_texts(void) {

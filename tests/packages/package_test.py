@@ -149,7 +149,7 @@ def find_package_shared(setting):
         run("cmake", "--build", build)
         executables = [build / "cast_c"] + ([build / "cast_cpp"] if name == "examples" else [])
         for executable in executables:
-            require("libtensorcast.so.0" in needed(executable), f"{executable} is not shared")
+            require("libtensorcast.so.0.1" in needed(executable), f"{executable} is not shared")
             setting.expect(executable)
         if name == "examples":
             setting.expect_model(build / "run_model")
@@ -165,7 +165,7 @@ def find_package_static(setting):
     build, _ = configure(project, f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
     for name in "cast_c", "cast_cpp":
-        require("libtensorcast.so.0" not in needed(build / name), f"{name} is not static")
+        require("libtensorcast.so.0.1" not in needed(build / name), f"{name} is not static")
         setting.expect(build / name)
     # Without the shared library tensorcast::tensorcast is the static one.
     for shared in [*prefix.rglob("libtensorcast.so*"), *prefix.rglob("tensorcastShared*.cmake")]:
@@ -216,16 +216,16 @@ def pkg_config(setting):
     directory = library_directory(prefix)
     version = run("pkg-config", "--modversion", "tensorcast",
                   PKG_CONFIG_PATH=directory / "pkgconfig").strip()
-    require(re.search(rf'VERSION "{re.escape(version)}"',
-                      (setting.source / "include/tensorcast/tensorcast.hpp").read_text()),
-            f"pkg-config says version {version}, the header another")
+    header = (setting.source / "include/tensorcast/version.h").read_text()
+    numbers = re.findall(r"#define TENSORCAST_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", header, re.M)
+    require(version == ".".join(numbers), f"pkg-config says version {version}, the header {numbers}")
     for executable in compile_by_pkg_config(setting, prefix, "shared"):
-        require("libtensorcast.so.0" in needed(executable), f"{executable} is not shared")
+        require("libtensorcast.so.0.1" in needed(executable), f"{executable} is not shared")
         setting.expect(executable, LD_LIBRARY_PATH=directory)
     for shared in prefix.rglob("libtensorcast.so*"):
         shared.unlink()
     for executable in compile_by_pkg_config(setting, prefix, "static", "--static"):
-        require("libtensorcast.so.0" not in needed(executable), f"{executable} is not static")
+        require("libtensorcast.so.0.1" not in needed(executable), f"{executable} is not static")
         setting.expect(executable)
 
 
@@ -255,7 +255,7 @@ def as_part_of_a_project(setting, include, shared):
         require(word not in targets, f"a project that includes tensorcast gets {word}")
     run("cmake", "--build", build, "--target", "all")
     for name in "cast_c", "cast_cpp":
-        is_shared = "libtensorcast.so.0" in needed(build / name)
+        is_shared = "libtensorcast.so.0.1" in needed(build / name)
         require(is_shared == (shared == "ON"), f"{name}: BUILD_SHARED_LIBS={shared} has no say")
         setting.expect(build / name)
     other = "libtensorcast.a" if shared == "ON" else "libtensorcast.so"
@@ -327,7 +327,7 @@ def deb(setting):
     run(*dpkg, "--install", packages[0], PATH=path)
     require((stubs / "called").exists(), "installing it does not call ldconfig")
     files = run("dpkg-deb", "-c", packages[0]).splitlines()
-    for name in ("usr/bin/tensorcast", "usr/include/tensorcast/tensorcast.h", "libtensorcast.so.0",
+    for name in ("usr/bin/tensorcast", "usr/include/tensorcast/tensorcast.h", "libtensorcast.so.0.1",
                  "tensorcastConfig.cmake", "tensorcast.pc", "man1/tensorcast.1", "copyright",
                  "bash-completion/completions/tensorcast"):
         require(any(name in line for line in files), f"no {name} in the package")

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 
-namespace tensorcast {
+#include "tensorcast/version.h"
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 // Each enum's zero is its default; a default CastOptions is ONNX's Cast-25 and later.
 
@@ -49,6 +51,6 @@ constexpr bool IsValid(const CastOptions& options) {
          static_cast<int>(options.string_style) <= 1;
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_CAST_OPTIONS_HPP_

@@ -13,7 +13,7 @@
 #include "tensorcast/detail/cast_options.hpp"
 #include "tensorcast/detail/type_table.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 
 // The ends of a type's range as doubles: finite values, those of 64-bit integers rounded to double,
 // all others exact.
@@ -217,6 +217,6 @@ constexpr double FirstBeyond(const RangeEnd& end, bool high) {
 }
 
 }  // namespace detail
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_FORMAT_ALGEBRA_HPP_

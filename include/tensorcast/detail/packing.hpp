@@ -11,7 +11,8 @@
 
 #include "tensorcast/detail/format_algebra.hpp"  // LowMask
 
-namespace tensorcast::detail {
+namespace tensorcast::inline TENSORCAST_ABI {
+namespace detail {
 
 // No more than a byte's end lies inside an element of fewer than eight bits, none inside others.
 constexpr std::uint64_t LoadCode(const std::byte* data, std::uint64_t i, int bits) {
@@ -38,6 +39,7 @@ constexpr void StoreCode(std::byte* data, std::uint64_t i, int bits, std::uint64
   }
 }
 
-}  // namespace tensorcast::detail
+}  // namespace detail
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_PACKING_HPP_

@@ -15,7 +15,7 @@
 #include "tensorcast/detail/format_algebra.hpp"
 #include "tensorcast/detail/type_table.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 namespace detail {
 
 // What NaN becomes in a floating format, without its payload.
@@ -222,6 +222,6 @@ constexpr std::uint64_t CastBits(DataType from, DataType to, std::uint64_t code,
   return detail::CastCode(detail::Row(from), detail::Row(to), code, options);
 }
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_SCALAR_CODEC_HPP_

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tensorcast {
+#include "tensorcast/version.h"
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 // An instruction set. kScalar is the scalar codec itself: slow, and everywhere.
 enum class Target : std::int32_t {
@@ -35,6 +37,6 @@ inline constexpr TargetRow kTargetTable[] = {
 };
 
 }  // namespace detail
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_TARGET_TABLE_HPP_

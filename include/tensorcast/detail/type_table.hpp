@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace tensorcast {
+#include "tensorcast/version.h"
+
+namespace tensorcast::inline TENSORCAST_ABI {
 
 // An element type; the values are those of ONNX's TensorProto.DataType.
 enum class DataType : std::int32_t {
@@ -155,6 +157,6 @@ constexpr bool TypeTableIsConsistent() {
 static_assert(TypeTableIsConsistent());
 
 }  // namespace detail
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_DETAIL_TYPE_TABLE_HPP_
