@@ -92,18 +92,10 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
                       "has an entry of external_data with " + CountText(field.size(), "byte") +
                           "; at most " + std::to_string(kMostEntryBytes) + " are read");
     }
-    std::string texts[2];
-    WireReader entry(source, field.begin, field.end);
-    for (WireField part; entry.Next(&part);) {
-      if (part.number > 2) continue;
-      if (part.type != WireType::kBytes) {
-        FailTensorProto(source, message, ErrorKind::kContents,
-                        "has an entry of external_data whose " +
-                            std::string(part.number == 1 ? "key" : "value") + " is no string");
-      }
-      texts[part.number - 1] = entry.ReadText(part);
-    }
-    const std::string& key = texts[0];
+    const auto [key, value] = ReadStringEntry(source, field, [&](std::string_view part) {
+      FailTensorProto(source, message, ErrorKind::kContents,
+                      "has an entry of external_data whose " + std::string(part) + " is no string");
+    });
     const bool is_known =
         key == "location" || key == "offset" || key == "length" || key == "checksum";
     if (!is_known) continue;
@@ -112,10 +104,10 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
       FailTensorProto(source, message, ErrorKind::kContents,
                       "has external data with the " + key + " for the second time");
     }
-    if (key == "location") data.location = texts[1];
-    if (key == "offset") data.offset = Number(source, message, key, texts[1]);
-    if (key == "length") data.length = Number(source, message, key, texts[1]);
-    if (key == "checksum") data.checksum = texts[1];
+    if (key == "location") data.location = value;
+    if (key == "offset") data.offset = Number(source, message, key, value);
+    if (key == "length") data.length = Number(source, message, key, value);
+    if (key == "checksum") data.checksum = value;
   }
   if (keys.count("location") == 0) {
     FailTensorProto(source, message, ErrorKind::kContents,

@@ -1,4 +1,4 @@
-// Walks a ModelProto, field by field. Field numbers are those of onnx.proto.
+// Walks a ModelProto, field by field. Field numbers: onnx_fields.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/onnx_model.h"
@@ -48,7 +48,6 @@ constexpr std::uint64_t kNodeBytes = 128;
 constexpr std::uint64_t kAttributeBytes = 64;
 constexpr std::uint64_t kTensorBytes = 768;  // with what its reader keeps of it
 constexpr std::uint64_t kValueBytes = 64;
-constexpr std::uint32_t kLastKindOfType = 9;  // of the fields of a TypeProto
 
 class ModelReader {
  public:
@@ -59,18 +58,22 @@ class ModelReader {
     WireReader fields(windowed_, 0, source_.size());
     for (WireField field; fields.Next(&field);) {
       switch (field.number) {
-        case 1: model_.ir_version = Int(field, "ir_version"); break;
-        case 2: model_.producer = Text(fields, field, "producer_name"); break;
-        case 7: {
+        case FieldNumber("ModelProto.ir_version"):
+          model_.ir_version = Int(field, "ir_version");
+          break;
+        case FieldNumber("ModelProto.producer_name"):
+          model_.producer = Text(fields, field, "producer_name");
+          break;
+        case FieldNumber("ModelProto.graph"): {
           Expect(field, WireType::kBytes, "graph");
           if (std::exchange(has_graph, true)) Fail(field, "graph", "stands twice in the model");
           ReadGraph(field, {}, "", 0, 0);
           break;
         }
-        case 8: ReadOpset(field, model_.opset_imports); break;
-        case 14: ReadMetadata(field); break;
-        case 20: model_.has_training_info = true; break;
-        case 25: ReadFunction(field); break;
+        case FieldNumber("ModelProto.opset_import"): ReadOpset(field, model_.opset_imports); break;
+        case FieldNumber("ModelProto.metadata_props"): ReadMetadata(field); break;
+        case FieldNumber("ModelProto.training_info"): model_.has_training_info = true; break;
+        case FieldNumber("ModelProto.functions"): ReadFunction(field); break;
         default: break;
       }
     }
@@ -129,8 +132,8 @@ class ModelReader {
     std::int64_t version = 0;
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
-      if (part.number == 1) domain = Domain(fields, part);
-      if (part.number == 2) version = Int(part, "version");
+      if (part.number == FieldNumber("OperatorSetIdProto.domain")) domain = Domain(fields, part);
+      if (part.number == FieldNumber("OperatorSetIdProto.version")) version = Int(part, "version");
     }
     Count(field, kValueBytes);
     if (!imports.emplace(domain, version).second) {
@@ -146,8 +149,9 @@ class ModelReader {
     std::string value;
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
-      if (part.number == 1) key = Text(fields, part, "key");
-      if (part.number == 2) value = Text(fields, part, "value");
+      if (part.number == FieldNumber("StringStringEntryProto.key")) key = Text(fields, part, "key");
+      if (part.number == FieldNumber("StringStringEntryProto.value"))
+        value = Text(fields, part, "value");
     }
     model_.metadata[key] = value;  // protobuf forbids no second one; onnx takes the last
   }
@@ -173,15 +177,23 @@ class ModelReader {
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       switch (part.number) {
-        case 1:
+        case FieldNumber("GraphProto.node"):
           graph.nodes.push_back(ReadNode(part, "node", graph.path, inner, scope, depth));
           break;
-        case 2: graph.name = Text(fields, part, "name"); break;
-        case 5: graph.initializers.push_back(ReadTensor(part, "initializer")); break;
-        case 11: graph.inputs.push_back(ReadValue(part, "input")); break;
-        case 12: graph.outputs.push_back(ReadValue(part, "output")); break;
-        case 13: graph.value_infos.push_back(ReadValue(part, "value_info")); break;
-        case 15: ++graph.sparse_initializers; break;
+        case FieldNumber("GraphProto.name"): graph.name = Text(fields, part, "name"); break;
+        case FieldNumber("GraphProto.initializer"):
+          graph.initializers.push_back(ReadTensor(part, "initializer"));
+          break;
+        case FieldNumber("GraphProto.input"):
+          graph.inputs.push_back(ReadValue(part, "input"));
+          break;
+        case FieldNumber("GraphProto.output"):
+          graph.outputs.push_back(ReadValue(part, "output"));
+          break;
+        case FieldNumber("GraphProto.value_info"):
+          graph.value_infos.push_back(ReadValue(part, "value_info"));
+          break;
+        case FieldNumber("GraphProto.sparse_initializer"): ++graph.sparse_initializers; break;
         default: break;
       }
     }
@@ -212,13 +224,19 @@ class ModelReader {
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       switch (part.number) {
-        case 1: node.inputs.push_back(Text(fields, part, "input")); break;
-        case 2: node.outputs.push_back(Text(fields, part, "output")); break;
-        case 3: node.name = Text(fields, part, "name"); break;
-        case 4: node.op_type = Text(fields, part, "op_type"); break;
-        case 5: attributes.push_back(part); break;
-        case 7: node.domain = Domain(fields, part); break;
-        case 8: node.overload = Text(fields, part, "overload"); break;
+        case FieldNumber("NodeProto.input"):
+          node.inputs.push_back(Text(fields, part, "input"));
+          break;
+        case FieldNumber("NodeProto.output"):
+          node.outputs.push_back(Text(fields, part, "output"));
+          break;
+        case FieldNumber("NodeProto.name"): node.name = Text(fields, part, "name"); break;
+        case FieldNumber("NodeProto.op_type"): node.op_type = Text(fields, part, "op_type"); break;
+        case FieldNumber("NodeProto.attribute"): attributes.push_back(part); break;
+        case FieldNumber("NodeProto.domain"): node.domain = Domain(fields, part); break;
+        case FieldNumber("NodeProto.overload"):
+          node.overload = Text(fields, part, "overload");
+          break;
         default: break;
       }
       Count(part, sizeof(std::string));
@@ -245,49 +263,53 @@ class ModelReader {
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       switch (part.number) {
-        case 1: attribute.name = Text(fields, part, "name"); break;
-        case 2:
+        case FieldNumber("AttributeProto.name"): attribute.name = Text(fields, part, "name"); break;
+        case FieldNumber("AttributeProto.f"):
           Expect(part, WireType::kFixed32, "f");
           attribute.f = std::bit_cast<float>(static_cast<std::uint32_t>(part.value));
           has_f = true;
           break;
-        case 3:
+        case FieldNumber("AttributeProto.i"):
           attribute.i = Int(part, "i");
           has_i = true;
           break;
-        case 4:
+        case FieldNumber("AttributeProto.s"):
           Expect(part, WireType::kBytes, "s");
           attribute.s = part;
           has_s = true;
           break;
         // Of these two there is one: protobuf would put the contents of several together.
-        case 5:
+        case FieldNumber("AttributeProto.t"):
           if (std::exchange(has_t, true)) Fail(part, "tensor", "stands twice in its attribute");
           attribute.tensors.push_back(ReadTensor(part, "tensor"));
           break;
-        case 6:
+        case FieldNumber("AttributeProto.g"):
           if (std::exchange(has_g, true)) Fail(part, "graph", "stands twice in its attribute");
           Expect(part, WireType::kBytes, "graph");
           graphs.push_back(part);
           break;
-        case 10: attribute.tensors.push_back(ReadTensor(part, "tensor")); break;
-        case 11:
+        case FieldNumber("AttributeProto.tensors"):
+          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          break;
+        case FieldNumber("AttributeProto.graphs"):
           Expect(part, WireType::kBytes, "graph");
           graphs.push_back(part);
           break;
-        case 7: ReadFloats(part, attribute); break;
-        case 8: ReadInts(fields, part, attribute); break;
-        case 9:
+        case FieldNumber("AttributeProto.floats"): ReadFloats(part, attribute); break;
+        case FieldNumber("AttributeProto.ints"): ReadInts(fields, part, attribute); break;
+        case FieldNumber("AttributeProto.strings"):
           Expect(part, WireType::kBytes, "strings");
           ++attribute.listed;
           if (attribute.strings.size() < kMostListed) attribute.strings.push_back(part);
           Count(part, sizeof(WireField));
           break;
-        case 20:
+        case FieldNumber("AttributeProto.type"):
           attribute.type = static_cast<OnnxAttributeType>(Int(part, "type"));
           is_declared = true;
           break;
-        case 21: attribute.ref = Text(fields, part, "ref_attr_name"); break;
+        case FieldNumber("AttributeProto.ref_attr_name"):
+          attribute.ref = Text(fields, part, "ref_attr_name");
+          break;
         default: break;
       }
     }
@@ -351,17 +373,18 @@ class ModelReader {
     value.field = field;
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
-      if (part.number == 1) value.name = Text(fields, part, "name");
-      if (part.number != 2) continue;
+      if (part.number == FieldNumber("ValueInfoProto.name"))
+        value.name = Text(fields, part, "name");
+      if (part.number != FieldNumber("ValueInfoProto.type")) continue;
       Expect(part, WireType::kBytes, "type");
       value.has_type = true;
       WireReader types(windowed_, part.begin, part.end);
       // A message that stands in several fields is one, put together of their contents; of the
       // kinds of type the last counts, and is put together only of what follows another kind.
       for (WireField type; types.Next(&type);) {
-        constexpr std::uint32_t kTensor = 1, kDenotation = 6;
-        if (type.number == kDenotation || type.number > kLastKindOfType) continue;
-        if (type.number == kTensor) {
+        if (type.number == FieldNumber("TypeProto.denotation")) continue;
+        if (type.number > FieldNumber("TypeProto.optional_type")) continue;  // the last kind
+        if (type.number == FieldNumber("TypeProto.tensor_type")) {
           Expect(type, WireType::kBytes, "tensor_type");
           value.is_tensor = true;
           ReadTensorType({part, type}, value);
@@ -382,17 +405,18 @@ class ModelReader {
   void ReadTensorType(const std::vector<WireField>& path, OnnxValue& value) {
     WireReader fields(windowed_, path.back().begin, path.back().end);
     for (WireField part; fields.Next(&part);) {
-      if (part.number == 1) {
+      if (part.number == FieldNumber("TypeProto.Tensor.elem_type")) {
         value.elem_type = static_cast<std::uint64_t>(Int(part, "elem_type"));
         value.elem_type_field = part;
         value.parents = path;
       }
-      if (part.number != 2) continue;
+      if (part.number != FieldNumber("TypeProto.Tensor.shape")) continue;
       Expect(part, WireType::kBytes, "shape");
       value.has_shape = true;
       WireReader dims(windowed_, part.begin, part.end);
       for (WireField dim; dims.Next(&dim);) {
-        if (dim.number == 1) value.shape.push_back(ReadDimension(dim));
+        if (dim.number == FieldNumber("TensorShapeProto.dim"))
+          value.shape.push_back(ReadDimension(dim));
       }
     }
   }
@@ -404,11 +428,11 @@ class ModelReader {
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       // Some exporters write -1 for a size that they do not know.
-      if (part.number == 1) {
+      if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_value")) {
         const std::int64_t value = Int(part, "dim_value");
         size = value < 0 ? std::nullopt
                          : std::optional<std::uint64_t>(static_cast<std::uint64_t>(value));
-      } else if (part.number == 2) {
+      } else if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_param")) {
         size.reset();
       }
     }
@@ -428,15 +452,25 @@ class ModelReader {
     for (WireField part; fields.Next(&part);) {
       Count(part, sizeof(std::string));
       switch (part.number) {
-        case 1: function.name = Text(fields, part, "name"); break;
-        case 4: function.inputs.push_back(Text(fields, part, "input")); break;
-        case 5: function.outputs.push_back(Text(fields, part, "output")); break;
-        case 6: function.attributes.push_back(Text(fields, part, "attribute")); break;
-        case 7: nodes.push_back(part); break;
-        case 9: ReadOpset(part, function.opset_imports); break;
-        case 10: function.domain = Domain(fields, part); break;
-        case 11: defaults.push_back(part); break;
-        case 13: function.overload = Text(fields, part, "overload"); break;
+        case FieldNumber("FunctionProto.name"): function.name = Text(fields, part, "name"); break;
+        case FieldNumber("FunctionProto.input"):
+          function.inputs.push_back(Text(fields, part, "input"));
+          break;
+        case FieldNumber("FunctionProto.output"):
+          function.outputs.push_back(Text(fields, part, "output"));
+          break;
+        case FieldNumber("FunctionProto.attribute"):
+          function.attributes.push_back(Text(fields, part, "attribute"));
+          break;
+        case FieldNumber("FunctionProto.node"): nodes.push_back(part); break;
+        case FieldNumber("FunctionProto.opset_import"):
+          ReadOpset(part, function.opset_imports);
+          break;
+        case FieldNumber("FunctionProto.domain"): function.domain = Domain(fields, part); break;
+        case FieldNumber("FunctionProto.attribute_proto"): defaults.push_back(part); break;
+        case FieldNumber("FunctionProto.overload"):
+          function.overload = Text(fields, part, "overload");
+          break;
         default: break;
       }
     }

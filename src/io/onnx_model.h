@@ -14,29 +14,11 @@
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/onnx_fields.h"
 #include "io/protobuf_wire.h"
 #include "io/tensor_proto_message.h"
 
 namespace tensorcast::io {
-
-// AttributeProto.AttributeType.
-enum class OnnxAttributeType : std::uint32_t {
-  kUndefined = 0,
-  kFloat = 1,
-  kInt = 2,
-  kString = 3,
-  kTensor = 4,
-  kGraph = 5,
-  kFloats = 6,
-  kInts = 7,
-  kStrings = 8,
-  kTensors = 9,
-  kGraphs = 10,
-  kSparseTensor = 11,
-  kSparseTensors = 12,
-  kTypeProto = 13,
-  kTypeProtos = 14,
-};
 
 // A TensorProto of the model: `message` says its name, type, shape and where the values stand.
 struct OnnxTensor {

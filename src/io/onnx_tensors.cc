@@ -21,7 +21,6 @@ struct OnnxTensorReader::Values {
 namespace {
 
 std::string TypeText(std::uint64_t number) {
-  constexpr std::uint64_t kComplex64 = 14, kComplex128 = 15;
   if (number == kComplex64) return "COMPLEX64";
   if (number == kComplex128) return "COMPLEX128";
   return "type " + std::to_string(number);

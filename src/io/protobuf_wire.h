@@ -12,11 +12,9 @@
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/onnx_fields.h"
 
 namespace tensorcast::io {
-
-// How a field is laid out; the values are protobuf's. Groups (3 and 4) are refused by the reader.
-enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 struct WireField {
   std::uint32_t number = 0;

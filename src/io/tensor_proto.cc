@@ -82,7 +82,6 @@ class TensorProtoReader final : public TensorReader {
       FailTensorProto(*source_, message, ErrorKind::kContents,
                       "has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes");
     }
-    constexpr std::uint64_t kComplex64 = 14, kComplex128 = 15;
     FailTensorProto(*source_, message, ErrorKind::kUnsupported,
                     "has the data_type " + std::to_string(id) +
                         (id == kComplex64 || id == kComplex128
@@ -108,7 +107,7 @@ struct Layout {
 };
 
 void AppendTag(TensorProtoField field, std::string& text) {
-  constexpr std::uint32_t kBytes = 2;
+  constexpr auto kBytes = static_cast<std::uint32_t>(WireType::kBytes);
   protozero::add_varint_to_buffer(&text, std::uint32_t{field} << 3 | kBytes);
 }
 
@@ -154,8 +153,8 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
     check_text(key);
     check_text(value);
     std::string entry;
-    protozero::pbf_writer(entry).add_string(1, key);
-    protozero::pbf_writer(entry).add_string(2, value);
+    protozero::pbf_writer(entry).add_string(FieldNumber("StringStringEntryProto.key"), key);
+    protozero::pbf_writer(entry).add_string(FieldNumber("StringStringEntryProto.value"), value);
     tail.add_message(kMetadataProps, entry);
   }
 

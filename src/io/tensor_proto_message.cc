@@ -18,36 +18,12 @@ namespace {
 // Bytes of a name, and of the metadata together, that are kept in memory.
 constexpr std::uint64_t kMostTextBytes = 1'000'000;
 
-struct FieldRow {
-  TensorProtoField number;
-  std::string_view name;
-  WireType type;   // of one value
-  bool is_packed;  // or many in one payload
-};
-
-constexpr FieldRow kFields[] = {
-    {kDims, "dims", WireType::kVarint, true},
-    {kDataType, "data_type", WireType::kVarint, false},
-    {kSegment, "segment", WireType::kBytes, false},
-    {kFloatData, "float_data", WireType::kFixed32, true},
-    {kInt32Data, "int32_data", WireType::kVarint, true},
-    {kStringData, "string_data", WireType::kBytes, false},
-    {kInt64Data, "int64_data", WireType::kVarint, true},
-    {kName, "name", WireType::kBytes, false},
-    {kRawData, "raw_data", WireType::kBytes, false},
-    {kDoubleData, "double_data", WireType::kFixed64, true},
-    {kUint64Data, "uint64_data", WireType::kVarint, true},
-    {kDocString, "doc_string", WireType::kBytes, false},
-    {kExternalData, "external_data", WireType::kBytes, false},
-    {kDataLocation, "data_location", WireType::kVarint, false},
-    {kMetadataProps, "metadata_props", WireType::kBytes, false},
-};
-
-const FieldRow* FindField(std::uint32_t number) {
+const OnnxField* FindField(std::uint32_t number) {
   const auto* const row =
-      std::find_if(std::begin(kFields), std::end(kFields),
-                   [&](const FieldRow& field) { return field.number == number; });
-  return row == std::end(kFields) ? nullptr : row;
+      std::find_if(std::begin(kOnnxFields), std::end(kOnnxFields), [&](const OnnxField& field) {
+        return field.number == number && field.message == "TensorProto";
+      });
+  return row == std::end(kOnnxFields) ? nullptr : row;
 }
 
 class MessageReader {
@@ -60,9 +36,9 @@ class MessageReader {
 
   TensorProtoMessage Read() {
     while (fields_.Next(&field_)) {
-      const FieldRow* const row = FindField(field_.number);
+      const OnnxField* const row = FindField(field_.number);
       if (row == nullptr) continue;
-      const bool is_packed = row->is_packed && field_.type == WireType::kBytes;
+      const bool is_packed = row->is_repeated && field_.type == WireType::kBytes;
       if (field_.type != row->type && !is_packed) {
         Fail(ErrorKind::kContents, "has " + Described() + " with the wire type " +
                                        TypeText(field_.type) + "; expected " + TypeText(row->type) +
@@ -106,11 +82,12 @@ class MessageReader {
       case kDocString: message_.has_doc_string = field_.size() != 0; break;
       case kExternalData: break;  // counts only where data_location says so
       case kDataLocation:
-        if (field_.value > 1) {
+        if (field_.value > static_cast<std::uint64_t>(OnnxDataLocation::kExternal)) {
           Fail(ErrorKind::kContents, "has " + Described() + " of " + std::to_string(field_.value) +
                                          "; expected 0 (in the message) or 1 (external)");
         }
-        message_.is_external = field_.value == 1;
+        message_.is_external =
+            field_.value == static_cast<std::uint64_t>(OnnxDataLocation::kExternal);
         break;
       case kMetadataProps: TakeMetadata(); break;
       case kFloatData: TakeValues(4); break;
@@ -174,22 +151,15 @@ class MessageReader {
     values.bytes += field_.size();
   }
 
-  // An entry is a message of two strings: key and value.
   void TakeMetadata() {
     LimitText(field_.size());
-    std::string texts[2];
-    WireReader entry(source_, field_.begin, field_.end);
-    for (WireField field; entry.Next(&field);) {
-      if (field.number > 2) continue;
-      if (field.type != WireType::kBytes) {
-        Fail(ErrorKind::kContents, "has " + Described() + " whose " +
-                                       (field.number == 1 ? "key" : "value") + " is no string");
-      }
-      texts[field.number - 1] = entry.ReadText(field);
-    }
-    if (!message_.metadata.emplace(texts[0], texts[1]).second) {
+    const StringEntry entry = ReadStringEntry(source_, field_, [&](std::string_view part) {
       Fail(ErrorKind::kContents,
-           "has " + Described() + " with the key " + Quoted(texts[0]) + " for the second time");
+           "has " + Described() + " whose " + std::string(part) + " is no string");
+    });
+    if (!message_.metadata.emplace(entry.key, entry.value).second) {
+      Fail(ErrorKind::kContents,
+           "has " + Described() + " with the key " + Quoted(entry.key) + " for the second time");
     }
   }
 
@@ -213,13 +183,26 @@ class MessageReader {
 
 }  // namespace
 
+StringEntry ReadStringEntry(const ByteSource& source, const WireField& field,
+                            const std::function<void(std::string_view)>& not_a_string) {
+  StringEntry entry;
+  WireReader fields(source, field.begin, field.end);
+  for (WireField part; fields.Next(&part);) {
+    const bool is_key = part.number == FieldNumber("StringStringEntryProto.key");
+    if (!is_key && part.number != FieldNumber("StringStringEntryProto.value")) continue;
+    if (part.type != WireType::kBytes) not_a_string(is_key ? "key" : "value");
+    (is_key ? entry.key : entry.value) = fields.ReadText(part);
+  }
+  return entry;
+}
+
 DataType TypeOfNumber(std::uint64_t number) {
   const auto type = static_cast<DataType>(number);
   return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
 }
 
 std::string_view TensorProtoFieldName(std::uint32_t number) {
-  const FieldRow* const row = FindField(number);
+  const OnnxField* const row = FindField(number);
   return row == nullptr ? std::string_view("an unknown field") : row->name;
 }
 

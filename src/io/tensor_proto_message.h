@@ -5,39 +5,34 @@
 #define TENSORCAST_SRC_IO_TENSOR_PROTO_MESSAGE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/onnx_fields.h"
+#include "io/protobuf_wire.h"
 #include "io/tensor_file.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::io {
 
-// The numbers of TensorProto's fields (onnx.proto).
-enum TensorProtoField : std::uint32_t {
-  kDims = 1,
-  kDataType = 2,
-  kSegment = 3,
-  kFloatData = 4,
-  kInt32Data = 5,
-  kStringData = 6,
-  kInt64Data = 7,
-  kName = 8,
-  kRawData = 9,
-  kDoubleData = 10,
-  kUint64Data = 11,
-  kDocString = 12,
-  kExternalData = 13,
-  kDataLocation = 14,
-  kMetadataProps = 16,
-};
-
 // The type that a TensorProto's data_type or a ValueInfoProto's elem_type names; kUndefined for
 // one that is none of ours.
 DataType TypeOfNumber(std::uint64_t number);
+
+// A StringStringEntryProto: of metadata and of external data.
+struct StringEntry {
+  std::string key;
+  std::string value;
+};
+
+// Reads the one that a field holds; the caller has limited its size. `not_a_string` throws: its
+// "key" or "value" is something else.
+StringEntry ReadStringEntry(const ByteSource& source, const WireField& field,
+                            const std::function<void(std::string_view)>& not_a_string);
 
 // onnx.proto's name of a field.
 std::string_view TensorProtoFieldName(std::uint32_t number);

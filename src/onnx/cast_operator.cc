@@ -8,8 +8,8 @@
 #include <cstddef>
 #include <optional>
 
+#include "graph/operator_versions.h"
 #include "io/error_text.h"
-#include "onnx/cast_versions.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -29,26 +29,31 @@ bool EqualWithoutCase(std::string_view a, std::string_view b) {
 class CastNode {
  public:
   CastNode(const NodePlace& place, std::span<const NodeAttribute> attributes, std::int64_t opset,
-           const CastVersion* version, std::int64_t first_opset)
-      : place_(place), attributes_(attributes), opset_(opset) {
-    if (version == nullptr) {
+           graph::CastOperator op)
+      : place_(place), attributes_(attributes), opset_(opset), op_(op) {
+    const graph::VersionInForce version = graph::FindVersion(op, opset);
+    if (version.row == nullptr) {
       Fail("does not exist at opset " + std::to_string(opset) + "; it came with opset " +
-           std::to_string(first_opset) + ": upgrade the model with onnx.version_converter");
+           std::to_string(graph::FirstOpset(op)) +
+           ": upgrade the model with onnx.version_converter");
     }
-    version_ = version;
+    since_ = version.since;
+    version_ = version.row;
+  }
+
+  CastOptions Options(DataType to, Contradictions contradictions) const {
+    return graph::OptionsOf(*version_, to, contradictions == Contradictions::kTests);
   }
 
   // "Cast-13".
-  std::string Operator() const {
-    return place_.node.op_type + '-' + std::to_string(version_->since);
-  }
+  std::string Operator() const { return place_.node.op_type + '-' + std::to_string(since_); }
 
   [[noreturn]] void Fail(const std::string& why) const {
     FailNode(place_, ErrorKind::kContents, why);
   }
 
   void CheckInputType(std::string_view what, DataType type) const {
-    if (AllowsType(*version_, type)) return;
+    if (graph::AllowsType(*version_, type)) return;
     Fail("has the " + std::string(what) + " of type " + std::string(TypeName(type)) +
          ", which its opset does not cast; " + Legal(type));
   }
@@ -81,7 +86,7 @@ class CastNode {
     }
     const auto type =
         to->i >= 0 && to->i <= INT32_MAX ? static_cast<DataType>(to->i) : DataType::kUndefined;
-    if (!AllowsType(*version_, type)) RefuseTo(std::to_string(to->i), to->i, type);
+    if (!graph::AllowsType(*version_, type)) RefuseTo(std::to_string(to->i), to->i, type);
     return type;
   }
 
@@ -122,7 +127,7 @@ class CastNode {
   DataType ToOfText(const std::string& text) const {
     for (const TypeInfo& info : Types()) {
       if (!EqualWithoutCase(text, info.onnx_name)) continue;
-      if (AllowsType(*version_, info.type)) return info.type;
+      if (graph::AllowsType(*version_, info.type)) return info.type;
       RefuseTo(Quoted(text), static_cast<std::int64_t>(info.type), info.type);
     }
     RefuseTo(Quoted(text), -1, DataType::kUndefined);
@@ -135,27 +140,31 @@ class CastNode {
       what = " (" + std::string(info->onnx_name) + ")";
     } else if (number == 0) {
       what = " (UNDEFINED)";
-    } else if (number == 14 || number == 15) {
-      what = number == 14 ? " (COMPLEX64)" : " (COMPLEX128)";
+    } else if (number == io::kComplex64 || number == io::kComplex128) {
+      what = number == io::kComplex64 ? " (COMPLEX64)" : " (COMPLEX128)";
     }
     Fail("has the attribute \"to\" = " + value + what + "; " + Legal(type));
   }
 
   // What is legal, and for a type that a later version has, what to do.
   std::string Legal(DataType type) const {
-    std::string text =
-        Operator() + " at opset " + std::to_string(opset_) + " casts " + TypesText(*version_);
-    const std::int64_t first = FirstOpsetOf(type);
-    if (first > opset_ && (place_.node.op_type == "Cast" || first <= 25)) {
+    std::string text = Operator() + " at opset " + std::to_string(opset_) + " casts " +
+                       graph::TypesText(*version_);
+    const std::int64_t first = graph::FirstOpsetOf(op_, type);
+    if (first > opset_) {
       text += "; " + std::string(TypeName(type)) + " needs opset " + std::to_string(first) +
               ": upgrade the model with onnx.version_converter";
     }
     return text;
   }
 
+  static std::string CameWith(std::string_view attribute) {
+    return "it came with opset " + std::to_string(graph::FirstOpsetOf(attribute));
+  }
+
   std::string Whose(std::string_view name, bool has_to) const {
-    if (name == "saturate") return "it came with opset 19";
-    if (name == "round_mode") return "it came with opset 24";
+    if (name == "saturate") return CameWith(name);
+    if (name == "round_mode") return CameWith(name);
     if (!has_to && !version_->has_saturate) return "it has no attributes";
     std::string text = "it has ";
     if (has_to) text += "\"to\"";
@@ -178,7 +187,9 @@ class CastNode {
   const NodePlace& place_;
   std::span<const NodeAttribute> attributes_;
   std::int64_t opset_;
-  const CastVersion* version_ = nullptr;
+  graph::CastOperator op_;
+  std::int64_t since_ = 0;
+  const graph::CastVersion* version_ = nullptr;
 };
 
 }  // namespace
@@ -203,12 +214,12 @@ std::string AttributeTypeText(OnnxAttributeType type) {
 
 CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attributes,
                      std::int64_t opset, DataType from, Contradictions contradictions) {
-  const CastNode node(place, attributes, opset, FindCastVersion(opset), 1);
+  const CastNode node(place, attributes, opset, graph::CastOperator::kCast);
   node.CheckAttributes(true);
   CastRequest request;
   request.to = node.To();
   node.CheckInputType("input", from);
-  request.options = OptionsOfOpset(opset, request.to, contradictions);
+  request.options = node.Options(request.to, contradictions);
   node.ReadOptions(request.options);
   return request;
 }
@@ -216,11 +227,11 @@ CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attr
 CastRequest ReadCastLike(const NodePlace& place, std::span<const NodeAttribute> attributes,
                          std::int64_t opset, DataType from, DataType like,
                          Contradictions contradictions) {
-  const CastNode node(place, attributes, opset, FindCastLikeVersion(opset), 15);
+  const CastNode node(place, attributes, opset, graph::CastOperator::kCastLike);
   node.CheckAttributes(false);
   node.CheckInputType("first input", from);
   node.CheckInputType("second input", like);
-  CastRequest request{like, OptionsOfOpset(opset, like, contradictions)};
+  CastRequest request{like, node.Options(like, contradictions)};
   node.ReadOptions(request.options);
   return request;
 }

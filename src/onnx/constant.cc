@@ -4,7 +4,6 @@
 #include "onnx/constant.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string>
 
 #include "io/error_text.h"
@@ -37,25 +36,23 @@ template <class Element> void TakeNumbers(std::span<const Element> values, Const
   std::copy(bytes.begin(), bytes.end(), Allocate(bytes.size(), constant).begin());
 }
 
-struct PlainRow {
-  std::string_view name;
-  OnnxAttributeType type;
-  bool is_list;
-};
+OnnxAttributeType TypeOf(graph::ConstantKind kind) {
+  switch (kind) {
+    case graph::ConstantKind::kTensor: return OnnxAttributeType::kTensor;
+    case graph::ConstantKind::kSparseTensor: return OnnxAttributeType::kSparseTensor;
+    case graph::ConstantKind::kFloat: return OnnxAttributeType::kFloat;
+    case graph::ConstantKind::kFloats: return OnnxAttributeType::kFloats;
+    case graph::ConstantKind::kInt: return OnnxAttributeType::kInt;
+    case graph::ConstantKind::kInts: return OnnxAttributeType::kInts;
+    case graph::ConstantKind::kString: return OnnxAttributeType::kString;
+    case graph::ConstantKind::kStrings: return OnnxAttributeType::kStrings;
+  }
+  return OnnxAttributeType::kUndefined;
+}
 
-constexpr PlainRow kPlain[] = {
-    {"value_float", OnnxAttributeType::kFloat, false},
-    {"value_floats", OnnxAttributeType::kFloats, true},
-    {"value_int", OnnxAttributeType::kInt, false},
-    {"value_ints", OnnxAttributeType::kInts, true},
-    {"value_string", OnnxAttributeType::kString, false},
-    {"value_strings", OnnxAttributeType::kStrings, true},
-};
-
-const PlainRow* FindPlain(std::string_view name) {
-  const auto* const row = std::find_if(std::begin(kPlain), std::end(kPlain),
-                                       [&](const PlainRow& r) { return r.name == name; });
-  return row == std::end(kPlain) ? nullptr : row;
+bool IsList(graph::ConstantKind kind) {
+  return kind == graph::ConstantKind::kFloats || kind == graph::ConstantKind::kInts ||
+         kind == graph::ConstantKind::kStrings;
 }
 
 void AppendText(const io::ByteSource& source, const io::WireField& field, io::StringPiece& texts) {
@@ -147,20 +144,17 @@ const std::byte* ConstantReader::InMemory(const io::TensorProtoMessage& message,
   return is_aligned ? begin : nullptr;
 }
 
-bool IsPlainConstant(std::string_view attribute) { return FindPlain(attribute) != nullptr; }
-
-bool ReadPlainConstant(const io::ByteSource& source, std::string_view name,
+bool ReadPlainConstant(const io::ByteSource& source, graph::ConstantKind kind,
                        const io::OnnxAttribute& attribute, Constant* constant) {
-  const PlainRow* const row = FindPlain(name);
-  if (row == nullptr || attribute.type != row->type) return false;
-  switch (row->type) {
+  if (attribute.type != TypeOf(kind)) return false;
+  switch (attribute.type) {
     case OnnxAttributeType::kFloat: TakeNumbers(std::span(&attribute.f, 1), *constant); break;
     case OnnxAttributeType::kInt: TakeNumbers(std::span(&attribute.i, 1), *constant); break;
     case OnnxAttributeType::kFloats: TakeNumbers(std::span(attribute.floats), *constant); break;
     case OnnxAttributeType::kInts: TakeNumbers(std::span(attribute.ints), *constant); break;
     default:
       constant->type = DataType::kString;
-      if (row->is_list) {
+      if (IsList(kind)) {
         for (const io::WireField& text : attribute.strings) {
           AppendText(source, text, constant->texts);
         }
@@ -169,7 +163,7 @@ bool ReadPlainConstant(const io::ByteSource& source, std::string_view name,
       }
       constant->elements = constant->texts.view().size();
   }
-  if (row->is_list) constant->shape = {constant->elements};
+  if (IsList(kind)) constant->shape = {constant->elements};
   return true;
 }
 

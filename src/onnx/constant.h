@@ -9,9 +9,9 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
+#include "graph/operator_versions.h"
 #include "io/byte_source.h"
 #include "io/external_data.h"
 #include "io/onnx_model.h"
@@ -54,11 +54,9 @@ class ConstantReader {
   std::optional<io::ExternalFiles> files_;  // none: the model is in memory
 };
 
-// The attributes of a Constant node other than `value`: numbers and texts that make a tensor.
-bool IsPlainConstant(std::string_view attribute);
-
-// The tensor that such an attribute makes; false where its kind is not what its name says.
-bool ReadPlainConstant(const io::ByteSource& source, std::string_view name,
+// The tensor that an attribute of a Constant node makes of numbers or texts of that kind; false
+// where the attribute is of another.
+bool ReadPlainConstant(const io::ByteSource& source, graph::ConstantKind kind,
                        const io::OnnxAttribute& attribute, Constant* constant);
 
 }  // namespace tensorcast::onnx

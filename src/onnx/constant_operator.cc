@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "graph/operator_versions.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
 
@@ -33,20 +34,20 @@ const io::OnnxTensor& ReadConstantTensor(const NodePlace& place, const NodeAttri
 
 Constant ReadConstantValues(const NodePlace& place, const NodeAttribute& attribute,
                             std::optional<std::int64_t> opset) {
-  constexpr std::int64_t kPlainOpset = 12;
-  if (attribute.name == "sparse_value") {
+  const graph::ConstantAttribute* const row = graph::FindConstantAttribute(attribute.name);
+  if (row != nullptr && row->kind == graph::ConstantKind::kSparseTensor) {
     FailNode(place, ErrorKind::kUnsupported, "is a sparse tensor; only dense ones are cast");
   }
-  if (!IsPlainConstant(attribute.name)) {
+  if (row == nullptr) {
     FailNode(place, ErrorKind::kContents,
              "has the attribute " + Quoted(attribute.name) +
                  "; a Constant has value, value_float, value_floats, value_int, value_ints, "
                  "value_string or value_strings");
   }
-  if (opset && *opset < kPlainOpset) {
+  if (opset && *opset < row->since) {
     FailNode(place, ErrorKind::kContents,
              "has the attribute " + Quoted(attribute.name) + " at opset " + std::to_string(*opset) +
-                 "; it came with opset " + std::to_string(kPlainOpset));
+                 "; it came with opset " + std::to_string(row->since));
   }
   if (attribute.value->listed > io::kMostListed) {
     FailNode(place, ErrorKind::kUnsupported,
@@ -55,7 +56,7 @@ Constant ReadConstantValues(const NodePlace& place, const NodeAttribute& attribu
                  " are read: put more in a tensor, its value");
   }
   Constant constant;
-  if (!ReadPlainConstant(place.source, attribute.name, *attribute.value, &constant)) {
+  if (!ReadPlainConstant(place.source, row->kind, *attribute.value, &constant)) {
     FailKind(place, attribute, "the kind that its name says");
   }
   return constant;

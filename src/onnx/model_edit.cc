@@ -24,7 +24,7 @@ std::string VarintFieldBytes(std::uint32_t number, std::uint64_t value) {
 }
 
 std::string BytesFieldHead(std::uint32_t number, std::uint64_t size) {
-  constexpr std::uint64_t kBytes = 2;
+  constexpr auto kBytes = static_cast<std::uint64_t>(io::WireType::kBytes);
   return WireVarint(std::uint64_t{number} << 3 | kBytes) + WireVarint(size);
 }
 

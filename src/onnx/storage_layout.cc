@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "graph/operator_versions.h"
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
-#include "onnx/cast_versions.h"
 #include "onnx/storage_defaults.h"
 
 namespace tensorcast::onnx {
@@ -29,50 +29,55 @@ constexpr std::uint64_t kDataAlignment = 4096;        // what mmap needs
 constexpr std::size_t kMostChanges = 65536;
 
 enum NodeField : std::uint32_t {
-  kNodeInput = 1,
-  kNodeOutput = 2,
-  kNodeName = 3,
-  kNodeOpType = 4,
-  kNodeAttribute = 5,
+  kNodeInput = io::FieldNumber("NodeProto.input"),
+  kNodeOutput = io::FieldNumber("NodeProto.output"),
+  kNodeName = io::FieldNumber("NodeProto.name"),
+  kNodeOpType = io::FieldNumber("NodeProto.op_type"),
+  kNodeAttribute = io::FieldNumber("NodeProto.attribute"),
 };
 enum AttributeField : std::uint32_t {
-  kAttributeName = 1,
-  kAttributeInt = 3,
-  kAttributeString = 4,
-  kAttributeType = 20,
+  kAttributeName = io::FieldNumber("AttributeProto.name"),
+  kAttributeInt = io::FieldNumber("AttributeProto.i"),
+  kAttributeString = io::FieldNumber("AttributeProto.s"),
+  kAttributeType = io::FieldNumber("AttributeProto.type"),
 };
-constexpr std::uint32_t kValueName = 1;
-constexpr std::uint32_t kElemType = 1;
+constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
+constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
+
+std::string AttributeTypeBytes(io::OnnxAttributeType type) {
+  return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
+}
 
 std::string TextAttribute(std::string_view name, std::string_view value) {
-  return BytesFieldBytes(kNodeAttribute,
-                         BytesFieldBytes(kAttributeName, name) +
-                             BytesFieldBytes(kAttributeString, value) +
-                             VarintFieldBytes(kAttributeType, std::uint64_t{3} /* STRING */));
+  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
+                                             BytesFieldBytes(kAttributeString, value) +
+                                             AttributeTypeBytes(io::OnnxAttributeType::kString));
 }
 
 std::string IntAttribute(std::string_view name, std::uint64_t value) {
-  return BytesFieldBytes(kNodeAttribute,
-                         BytesFieldBytes(kAttributeName, name) +
-                             VarintFieldBytes(kAttributeInt, value) +
-                             VarintFieldBytes(kAttributeType, std::uint64_t{2} /* INT */));
+  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
+                                             VarintFieldBytes(kAttributeInt, value) +
+                                             AttributeTypeBytes(io::OnnxAttributeType::kInt));
 }
 
 // The node as a field of its graph or function; StorageRules has let its opset pass.
 std::string CastNode(std::uint32_t field, std::string_view input, std::string_view output,
                      DataType to, std::int64_t opset) {
-  std::string node =
-      BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
-      BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
-      (FindCastVersion(opset)->to_is_int ? IntAttribute("to", static_cast<std::uint64_t>(to))
-                                         : TextAttribute("to", FindType(to)->onnx_name));
+  std::string node = BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
+                     BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
+                     (graph::FindVersion(graph::CastOperator::kCast, opset).row->to_is_int
+                          ? IntAttribute("to", static_cast<std::uint64_t>(to))
+                          : TextAttribute("to", FindType(to)->onnx_name));
   // The one type whose infinities a saturating cast would not give back.
   if (to == DataType::kFloat8E5M2) node += IntAttribute("saturate", 0);
   return BytesFieldBytes(field, node);
 }
 
 std::string ExternalEntry(std::string_view key, std::string_view value) {
-  return BytesFieldBytes(io::kExternalData, BytesFieldBytes(1, key) + BytesFieldBytes(2, value));
+  return BytesFieldBytes(
+      io::kExternalData,
+      BytesFieldBytes(io::FieldNumber("StringStringEntryProto.key"), key) +
+          BytesFieldBytes(io::FieldNumber("StringStringEntryProto.value"), value));
 }
 
 bool IsValueField(std::uint32_t number) {
@@ -172,7 +177,7 @@ class LayoutMaker {
     const std::string& name = reader_.tensor(tensor).message.name;
     const DataType to = contents_.tensors[tensor].type;
     std::string stored = NewName(name, to);
-    constexpr std::uint32_t kGraphNode = 1;
+    constexpr std::uint32_t kGraphNode = io::FieldNumber("GraphProto.node");
     casts_[*place.graph] +=
         CastNode(kGraphNode, stored, name, reader_.contents().tensors[tensor].type, OpsetOf(place));
     const io::OnnxGraph& graph = reader_.model().graphs[*place.graph];
@@ -256,7 +261,8 @@ class LayoutMaker {
       value_bytes = ExternalEntry("location", location_) +
                     ExternalEntry("offset", std::to_string(value.offset)) +
                     ExternalEntry("length", std::to_string(info.bytes)) +
-                    VarintFieldBytes(io::kDataLocation, 1);
+                    VarintFieldBytes(io::kDataLocation,
+                                     static_cast<std::uint64_t>(io::OnnxDataLocation::kExternal));
     }
     const bool is_cast = IsCast(tensor);
     bool has_values = false;

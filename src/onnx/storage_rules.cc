@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "graph/operator_versions.h"
 #include "io/error_text.h"
-#include "onnx/cast_versions.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::onnx {
@@ -85,18 +85,19 @@ void StorageRules::CheckType(std::size_t tensor, DataType to) const {
          " imports none; add one to opset_import");
   }
   const std::int64_t opset = import->second;
-  const CastVersion* const version = FindCastVersion(opset);
+  const graph::CastVersion* const version =
+      graph::FindVersion(graph::CastOperator::kCast, opset).row;
   if (version == nullptr) {
     fail("the model's opset " + std::to_string(opset) + " has no Cast; opsets begin at 1");
   }
   for (const DataType type : {to, info.type}) {
-    if (AllowsType(*version, type)) continue;
-    const std::int64_t first = FirstOpsetOf(type);
+    if (graph::AllowsType(*version, type)) continue;
+    const std::int64_t first = graph::FirstOpsetOf(graph::CastOperator::kCast, type);
     fail("Cast has " + std::string(TypeName(type)) +
          (first == 0 ? " at no opset"
                      : " from opset " + std::to_string(first) + " on, and the model's is " +
                            std::to_string(opset)) +
-         ", whose types are " + TypesText(*version) +
+         ", whose types are " + graph::TypesText(*version) +
          (first == 0 ? ""
                      : "; choose one of these, or upgrade the model with "
                        "onnx.version_converter.convert_version(model, " +
