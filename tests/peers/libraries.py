@@ -15,7 +15,10 @@ from element_types import FLOAT8, TYPES
 
 # The newest opset that each library takes; 28 adds the float6 types.
 _OPSETS = {"onnx": 28, "onnxruntime": 25}
-_IR_VERSIONS = {25: 13, 28: 14}
+_IR_VERSIONS = {21: 10, 25: 13, 28: 14}
+# At opsets 21 to 23 the official data of casts to int4 and uint4 saturate.
+_SATURATING = 21
+_FLOATS_OF_21 = ("float64", "float32", "float16", "bfloat16", *FLOAT8)
 
 
 class Refused(Exception):
@@ -46,7 +49,9 @@ class NumpyCast:
         return TYPES[target].codes(result)
 
 
-def _onnx_option_sets(_, target):
+def _onnx_option_sets(source, target):
+    if target in ("int4", "uint4") and source in _FLOATS_OF_21:
+        return [{}, {"integer-overflow": "saturate"}]
     if target in FLOAT8:
         return [{}, {"saturate": "false"}]
     if target == "float8e8m0":
@@ -56,7 +61,8 @@ def _onnx_option_sets(_, target):
 
 
 def _cast_model(source, codes, target, options, opset):
-    """A model that is one Cast of a constant."""
+    """A model that is one Cast of a constant; saturating integers are those of opset 21."""
+    opset = _SATURATING if "integer-overflow" in options else opset
     attributes = {"to": TYPES[target].onnx_type}
     if "saturate" in options:
         attributes["saturate"] = int(options["saturate"] == "true")

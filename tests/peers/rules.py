@@ -108,6 +108,19 @@ def _half_away(d):
     return inside & (np.abs(x) % 1 == 0.5) & (d.theirs == _low_bits(d.target, away))
 
 
+def _wrapped_where_ours_saturates(d):
+    low, high = d.target.low, d.target.high
+    nearest = np.rint(d.x)
+    beyond = np.isfinite(d.x) & ((nearest < low) | (nearest > high))
+    limit = _low_bits(d.target, np.where(d.x < 0, low, high))
+    inside = _fits_int32(d)
+    x = np.where(inside, d.x, 0)
+    away = np.copysign(np.floor(np.abs(x) + np.longdouble(0.5)), x)
+    theirs = ((d.theirs == _low_bits(d.target, np.trunc(x)))
+              | (d.theirs == _low_bits(d.target, away)))
+    return beyond & (d.ours == limit) & np.where(inside, theirs, d.theirs == 0)
+
+
 def _to(*names):
     return lambda source, target, options: target.name in names
 
@@ -130,7 +143,7 @@ RULES = (
          "float64 and (u)int32, (u)int64 → bfloat16, float8, float6, float4, float8e8m0; "
          "ONNX Runtime: float64 → float16 too",
          _wider_than_float32,
-         "the source is no float32, and theirs is what the source rounded to float32 gives",
+         "the source is not a float32 value, and theirs is what the source rounded to float32 gives",
          lambda d: (d.float32.astype(np.longdouble) != d.x) & ~d.nan
          & (d.theirs == d.by_way_of_float32()),
          "they cast by way of float32 and round twice; here every cast rounds once"),
@@ -150,6 +163,13 @@ RULES = (
          "NaN: theirs is the canonical NaN of the same sign",
          _canonical,
          "they give one NaN for each sign; here the payload is kept as far as it fits"),
+    Rule("int4-opset-21-wraps", ("onnx", "onnxruntime"),
+         "floating types → int4, uint4 at opsets 21 to 23",
+         lambda s, t, o: _narrow_integer(s, t, o) and o.get("integer-overflow") == "saturate",
+         "x beyond the type's range: theirs is low bits (8.0 → int4: −8), ours the limit (7)",
+         _wrapped_where_ours_saturates,
+         "they wrap at every opset; the official data of opsets 21 to 23 saturate, those of 24 and "
+         "later wrap"),
     Rule("int4-int2-truncated", ("numpy", "onnx"),
          "floating types → int4, uint4, int2, uint2",
          _narrow_integer,
