@@ -1,49 +1,100 @@
-"""The code in docs/use_from_*.md is that of examples/, which the other tests compile and run.
+"""The code on README.md and the pages of docs/ is that of examples/, which the other tests run.
 
-A line `<!-- examples/c/cast.c -->` announces that the fenced block below it is that file. Every
-example must be quoted somewhere, and --update writes the blocks anew.
+    quoted_examples.py ROOT [--tool TENSORCAST] [--update]
+
+A line `<!-- examples/c/cast.c -->` announces that the fenced block below it is that file, and
+`<!-- excerpt of examples/c/cast.c -->` that its lines stand there, one after the other, whatever
+their indentation. `<!-- tensorcast ARGUMENTS -->` announces what the tool prints; it is run where
+it is given. A block of a programming language must be announced, every example be linked or quoted
+somewhere, and --update writes whole files and outputs anew.
 SPDX-License-Identifier: Apache-2.0
 """
 
+import argparse
 import pathlib
 import re
+import shlex
+import subprocess
 import sys
+import textwrap
 
-QUOTE = re.compile(r"(<!-- (examples/\S+) -->\n```\w*\n)(.*?)(```\n)", re.S)
+BLOCK = re.compile(r"(?:^<!-- (?P<announced>[^\n]*) -->\n)?^```(?P<language>\w*)\n(?P<code>.*?)^```$",
+                   re.S | re.M)
+LANGUAGES = ("c", "cpp", "python", "rust", "go")
+
+
+class Pages:
+    def __init__(self, root, tool):
+        self.root, self.tool = root, tool
+        self.mentioned = set()
+        self.failures = 0
+
+    def fail(self, text):
+        print(text, file=sys.stderr)
+        self.failures += 1
+
+    def expected(self, page, announced, code):
+        """What the block ought to say; None where an excerpt is not one."""
+        if announced.startswith("tensorcast "):
+            if self.tool is None:
+                return code
+            done = subprocess.run([self.tool, *shlex.split(announced)[1:]], capture_output=True,
+                                  text=True, check=False)
+            command = code.splitlines()[0] if code.startswith("$ ") else None
+            return f"{command}\n{done.stdout}" if command else done.stdout
+        name = announced.removeprefix("excerpt of ")
+        if not (self.root / name).is_file():
+            self.fail(f"{page}: quotes {name}, which is not there")
+            return code
+        text = (self.root / name).read_text()
+        if name == announced:
+            return text
+        lines = [line.strip() for line in text.splitlines()]
+        wanted = [line.strip() for line in textwrap.dedent(code).splitlines()]
+        places = range(len(lines) - len(wanted) + 1)
+        return code if any(lines[i:i + len(wanted)] == wanted for i in places) else None
+
+    def check(self, page, update):
+        text = page.read_text()
+        self.mentioned.update(re.findall(r"examples/[\w./]+\.\w+", text))
+
+        def block(match):
+            announced, code = match["announced"], match["code"]
+            if announced is None or not announced.startswith(("examples/", "excerpt of ",
+                                                              "tensorcast ")):
+                if match["language"] in LANGUAGES:
+                    self.fail(f"{page}: this block says of no file that it is quoted:\n{code}")
+                return match[0]
+            expected = self.expected(page, announced, code)
+            if expected is None:
+                self.fail(f"{page}: these lines do not stand together in {announced}:\n{code}")
+            elif expected != code and update:
+                return match[0].replace(code, expected)
+            elif expected != code:
+                self.fail(f"{page}: the block of {announced} is not what it says; run "
+                          f"{sys.argv[0]} {self.root} --update")
+            return match[0]
+
+        written = BLOCK.sub(block, text)
+        if update and written != text:
+            page.write_text(written)
 
 
 def main():
-    root = pathlib.Path(sys.argv[1])
-    update = "--update" in sys.argv[2:]
-    failures = 0
-    quoted = set()
-    pages = sorted((root / "docs").glob("use_from_*.md"))
-    for page in pages:
-        text = page.read_text()
-        announced = len(re.findall(r"<!-- examples/\S+ -->", text))
-        found = QUOTE.findall(text)
-        if announced != len(found):
-            print(f"{page}: {announced} quotes announced, {len(found)} found", file=sys.stderr)
-            failures += 1
-        for _, name, code, _ in found:
-            quoted.add(name)
-            if not (root / name).is_file():
-                print(f"{page}: quotes {name}, which is not there", file=sys.stderr)
-                failures += 1
-            elif code != (root / name).read_text() and not update:
-                print(f"{page}: its {name} is not the file's; run {sys.argv[0]} {root} --update",
-                      file=sys.stderr)
-                failures += 1
-        if update:
-            page.write_text(
-                QUOTE.sub(lambda m: m[1] + (root / m[2]).read_text() + m[4], text)
-            )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("root", type=pathlib.Path)
+    parser.add_argument("--tool", help="the tensorcast executable, for blocks that show its output")
+    parser.add_argument("--update", action="store_true")
+    arguments = parser.parse_args()
+    root = arguments.root
+    pages = Pages(root, arguments.tool)
+    for page in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]:
+        pages.check(page, arguments.update)
     for example in sorted((root / "examples").rglob("*.*")):
         name = example.relative_to(root).as_posix()
-        if name not in quoted and "__pycache__" not in name:
-            print(f"{name} is quoted in none of {[page.name for page in pages]}", file=sys.stderr)
-            failures += 1
-    return 1 if failures else 0
+        if name not in pages.mentioned and "__pycache__" not in name:
+            pages.fail(f"{name} is on none of the pages")
+    return 1 if pages.failures else 0
 
 
 if __name__ == "__main__":
