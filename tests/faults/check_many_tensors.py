@@ -3,7 +3,7 @@
 
     check_many_tensors.py --tool TOOL --library inject_faults.so [--tensors N]
 
-No more than README promises, 256 MiB and four times the header, whatever the command reports; the
+No more than docs/command_line.md promises, 256 MiB and four times the header, whatever the command reports; the
 output is what Python reads too. Time is not judged, only that there is an end.
 
 SPDX-License-Identifier: Apache-2.0
