@@ -24,6 +24,7 @@
 #include "loss_json.h"
 #include "model_storage.h"
 #include "onnx/storage_model.h"
+#include "open_options.h"
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
@@ -305,8 +306,11 @@ int Convert(const ConvertFlags& flags) {
   options.input = flags.input;
 
   const auto begin = std::chrono::steady_clock::now();
-  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(
-      flags.input, {ParseAssumedType(flags.cast), InterruptFlag(), flags.cast.allow_hard_links});
+  io::OpenOptions open = ToolOpenOptions();
+  open.assume_type = ParseAssumedType(flags.cast);
+  open.interrupted = InterruptFlag();
+  open.allow_hard_links = flags.cast.allow_hard_links;
+  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
   options.progress = [&](const io::Progress& now) { progress.Show(now); };
   Plan plan = MakePlan(*reader, flags, request, options);

@@ -13,6 +13,7 @@
 #include "io/conversion.h"
 #include "io/error_text.h"
 #include "io/text_conversion.h"
+#include "open_options.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -46,12 +47,14 @@ onnx::TensorView HeldTensor::view() const {
 }
 
 std::unique_ptr<io::TensorReader> OpenAs(const std::string& path, DataType wanted) {
+  io::OpenOptions open = ToolOpenOptions();
   try {
-    return io::OpenTensorFile(path, {});
+    return io::OpenTensorFile(path, open);
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kArguments || wanted == DataType::kString) throw;
   }
-  return io::OpenTensorFile(path, {wanted});  // it asked for --assume-type: the model knows
+  open.assume_type = wanted;  // it asked for --assume-type: the model knows
+  return io::OpenTensorFile(path, open);
 }
 
 HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType wanted,

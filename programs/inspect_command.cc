@@ -15,6 +15,7 @@
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
+#include "open_options.h"
 #include "quantities.h"
 #include "scaled_tensors.h"
 #include "streams.h"
@@ -174,7 +175,7 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
 }
 
 int Inspect(const InspectFlags& flags) {
-  io::OpenOptions open;
+  io::OpenOptions open = ToolOpenOptions();
   open.allow_hard_links = flags.allow_hard_links;
   if (!flags.assume_type.empty()) {
     open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,

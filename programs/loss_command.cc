@@ -23,6 +23,7 @@
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
+#include "open_options.h"
 #include "packed_reports.h"
 #include "process.h"
 #include "progress_display.h"
@@ -349,8 +350,11 @@ int MeasureLoss(const LossFlags& flags) {
   options.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
-  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(
-      flags.input, {ParseAssumedType(flags.cast), InterruptFlag(), flags.cast.allow_hard_links});
+  io::OpenOptions open = ToolOpenOptions();
+  open.assume_type = ParseAssumedType(flags.cast);
+  open.interrupted = InterruptFlag();
+  open.allow_hard_links = flags.cast.allow_hard_links;
+  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 

@@ -20,6 +20,7 @@
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "model_arguments.h"
+#include "open_options.h"
 #include "process.h"
 #include "quantities.h"
 #include "streams.h"
@@ -147,7 +148,7 @@ class Inputs {
   }
 
   void TakeAll(const std::string& path) {
-    const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(path, {});
+    const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(path, ToolOpenOptions());
     bool is_any = false;
     const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -77,11 +77,11 @@ class DeflatedHead final : public ByteSource {
 };
 
 // The inflated members that were read last. Jobs read tensors one after the other, so few are
-// needed at a time, and a checkpoint's worth of them would fill the disk.
+// needed at a time, and a checkpoint's worth of them would fill the disk or the memory.
 class InflatedMembers {
  public:
-  InflatedMembers(const ByteSource& archive, const std::atomic<bool>* interrupted)
-      : archive_(archive), interrupted_(interrupted) {}
+  InflatedMembers(const ByteSource& archive, const OpenOptions& options)
+      : archive_(archive), spool_(options.spool), interrupted_(options.interrupted) {}
 
   std::shared_ptr<const ByteSource> Get(const ZipMember& member) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -107,7 +107,7 @@ class InflatedMembers {
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
   std::shared_ptr<const ByteSource> Inflate(const ZipMember& member) const {
-    auto spool = std::make_shared<SpoolFile>(Label(archive_, member));
+    auto spool = std::make_shared<SpoolFile>(Label(archive_, member), spool_);
     spool->CheckRoomFor(member.bytes);
     Inflater inflater(archive_, member);
     std::vector<std::byte> piece(std::size_t{256} << 10);
@@ -131,6 +131,7 @@ class InflatedMembers {
   }
 
   const ByteSource& archive_;
+  const SpoolOptions spool_;
   const std::atomic<bool>* const interrupted_;
   std::mutex mutex_;
   std::list<Entry> entries_;  // the last read first
@@ -193,7 +194,7 @@ class NpzReader final : public TensorReader {
   NpzReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
       : source_(std::move(source)),
         members_(ReadZipDirectory(*source_)),
-        inflated_(*source_, options.interrupted),
+        inflated_(*source_, options),
         checks_(members_.size(), options.interrupted) {
     RefuseStrangers(*source_, members_);
     arrays_.reserve(members_.size());

@@ -165,7 +165,7 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
     values->outside = FindExternalValues(files_, *source_, message, bytes);
     info.bytes = values->outside.bytes;
   } else if (info.type != DataType::kUndefined) {
-    values->inside.emplace(*source_, message, info.type, info.elements, spool_);
+    values->inside.emplace(*source_, message, info.type, info.elements);
     info.bytes = values->inside->bytes();
   } else if (message.values.number == kRawData) {
     values->outside = {source_.get(), message.values.begin, message.values.bytes};

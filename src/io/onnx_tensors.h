@@ -16,7 +16,6 @@
 
 #include "io/external_data.h"
 #include "io/onnx_model.h"
-#include "io/system.h"
 #include "io/tensor_file.h"
 #include "io/tensor_proto_values.h"
 
@@ -77,7 +76,6 @@ class OnnxTensorReader final : public TensorReader {
   ExternalFiles files_;
   FileContents contents_;
   std::vector<OnnxTensorPlace> places_;
-  std::unique_ptr<SpoolFile> spool_;
   std::vector<std::unique_ptr<Values>> values_;
 };
 

@@ -23,12 +23,16 @@ constexpr std::size_t kLargestWindow = 64 * 1024;
 }  // namespace
 
 WireReader::WireReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end)
+    : WireReader(source, begin, begin, end) {}
+
+WireReader::WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
+                       std::uint64_t end)
     : source_(source),
       end_(end),
-      at_(begin),
-      payload_end_(begin),
-      window_begin_(begin),
-      window_end_(begin),
+      at_(at),
+      payload_end_(payload_end),
+      window_begin_(at),
+      window_end_(at),
       next_window_(kWindowAfterJump / 4) {}
 
 void WireReader::Fail(const std::string& why) const {

@@ -34,6 +34,11 @@ class WireReader {
  public:
   WireReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end);
 
+  // Goes on where another reader of the same message stood: at `at`, which is a field's tag or, up
+  // to `payload_end`, a varint of a packed payload.
+  WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
+             std::uint64_t end);
+
   // The next field, or false at the message's end. Throws Error where the bytes are no field, or
   // one that reaches beyond the message.
   bool Next(WireField* field);

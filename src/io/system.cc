@@ -356,15 +356,16 @@ void InputFile::CheckUnchanged() const {
 
 // -------------------------------------------------------------------------------- SpoolFile
 
-SpoolFile::SpoolFile(std::string label) : label_(std::move(label)) {
-  const char* const named = std::getenv("TMPDIR");
-  directory_ = named != nullptr && *named != '\0' ? named : "/tmp";
-  descriptor_ = OpenRetrying(directory_, O_RDWR | O_TMPFILE | O_EXCL, 0600);
+SpoolFile::SpoolFile(std::string label, const SpoolOptions& options)
+    : label_(std::move(label)), options_(options) {
+  const std::string& directory = options_.directory;
+  if (directory.empty()) return;
+  descriptor_ = OpenRetrying(directory, O_RDWR | O_TMPFILE | O_EXCL, 0600);
   if (descriptor_ >= 0) return;
   int error = errno;
   // EISDIR: a kernel, and EOPNOTSUPP: a file system, without such files.
   if (error == EISDIR || error == EOPNOTSUPP) {
-    std::string name = directory_ + "/tensorcast-XXXXXX";
+    std::string name = directory + "/tensorcast-XXXXXX";
     const int created = ::mkostemp(name.data(), O_CLOEXEC);
     error = errno;
     if (created >= 0) {
@@ -375,8 +376,8 @@ SpoolFile::SpoolFile(std::string label) : label_(std::move(label)) {
     if (descriptor_ >= 0) return;
   }
   throw Error(ErrorKind::kSystem, PathText(label_) + ": needs a temporary file, which cannot be " +
-                                      "created in " + PathText(directory_) + ": " + Reason(error) +
-                                      "; TMPDIR names another directory");
+                                      "created in " + PathText(directory) + ": " + Reason(error) +
+                                      options_.advice);
 }
 
 SpoolFile::~SpoolFile() {
@@ -384,20 +385,27 @@ SpoolFile::~SpoolFile() {
 }
 
 void SpoolFile::CheckRoomFor(std::uint64_t bytes) const {
-  CheckFreeSpace(label_, directory_, "its temporary file in " + PathText(directory_), size_ + bytes,
-                 "free some room, or name another directory with TMPDIR");
+  if (options_.directory.empty()) return;
+  CheckFreeSpace(label_, options_.directory,
+                 "its temporary file in " + PathText(options_.directory), size_ + bytes,
+                 "free some room" + options_.advice);
 }
 
 void SpoolFile::Append(std::span<const std::byte> data) {
+  if (options_.directory.empty()) {
+    memory_.insert(memory_.end(), data.begin(), data.end());
+    size_ += data.size();
+    return;
+  }
   while (!data.empty()) {
     const ssize_t put = ::pwrite(descriptor_, data.data(), std::min(data.size(), kLargestTransfer),
                                  static_cast<off_t>(size_));
     if (put < 0) {
       if (errno == EINTR) continue;
       throw Error(ErrorKind::kSystem, PathText(label_) + ": its temporary file in " +
-                                          PathText(directory_) + " cannot be written after " +
-                                          CountText(size_, "byte") + ": " + Reason(errno) +
-                                          "; TMPDIR names another directory");
+                                          PathText(options_.directory) +
+                                          " cannot be written after " + CountText(size_, "byte") +
+                                          ": " + Reason(errno) + options_.advice);
     }
     size_ += static_cast<std::uint64_t>(put);
     data = data.subspan(static_cast<std::size_t>(put));
@@ -405,7 +413,11 @@ void SpoolFile::Append(std::span<const std::byte> data) {
 }
 
 void SpoolFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
-  ReadFully(descriptor_, label_, size_, offset, out);
+  if (!options_.directory.empty()) return ReadFully(descriptor_, label_, size_, offset, out);
+  if (offset > size_ || out.size() > size_ - offset) {
+    throw std::out_of_range("bytes beyond the last that were made");
+  }
+  std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
 }
 
 // ------------------------------------------------------------------------------- OutputFile

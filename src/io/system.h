@@ -55,12 +55,13 @@ class InputFile final : public ByteSource {
   std::int64_t written_at_ = 0;
 };
 
-// Bytes that are made once, from front to end, and then read at random: in an unnamed temporary
-// file under $TMPDIR (or /tmp), which is gone with its last descriptor, however the process ends.
+// Bytes that are made once, from front to end, and then read at random: in memory, or where a
+// directory is given in an unnamed temporary file, which is gone with its last descriptor, however
+// the process ends.
 class SpoolFile final : public ByteSource {
  public:
   // `label` is what path() gives, for messages; no file of that name is touched.
-  explicit SpoolFile(std::string label);
+  SpoolFile(std::string label, const SpoolOptions& options);
   SpoolFile(const SpoolFile&) = delete;
   SpoolFile& operator=(const SpoolFile&) = delete;
   ~SpoolFile() override;
@@ -77,7 +78,8 @@ class SpoolFile final : public ByteSource {
 
  private:
   std::string label_;
-  std::string directory_;
+  SpoolOptions options_;
+  std::vector<std::byte> memory_;  // where there is no directory
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

@@ -158,6 +158,13 @@ class TensorWriter {
   bool synced_ = false;
 };
 
+// Where bytes that must be made before they can be read are kept (a deflated member). Without a
+// directory in memory; with one in a temporary file there, so that memory stays bounded.
+struct SpoolOptions {
+  std::string directory;
+  std::string advice;  // ends a message about the directory: "; name another with ..."
+};
+
 struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
@@ -165,6 +172,7 @@ struct OpenOptions {
   const std::atomic<bool>* interrupted = nullptr;
   // onnx: take data from a file that has other names (hard links) too.
   bool allow_hard_links = false;
+  SpoolOptions spool = {};
 };
 
 struct CreateOptions {

@@ -49,7 +49,7 @@ class TensorProtoReader final : public TensorReader {
                                      ": more than 2^64 - 1 bits");
     }
     info.elements = *elements;
-    values_.emplace(*source_, message, info.type, info.elements, spool_);
+    values_.emplace(*source_, message, info.type, info.elements);
     info.bytes = values_->bytes();
     info.shape = std::move(message.dims);
     info.name = message.name.empty() ? std::filesystem::path(source_->path()).stem().string()
@@ -90,7 +90,6 @@ class TensorProtoReader final : public TensorReader {
   }
 
   std::unique_ptr<ByteSource> source_;
-  std::unique_ptr<SpoolFile> spool_;
   std::optional<TensorProtoValues> values_;
   FileContents contents_;
   bool has_doc_string_ = false;

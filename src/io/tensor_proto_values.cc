@@ -4,7 +4,9 @@
 #include "io/tensor_proto_values.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
+#include <utility>
 
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
@@ -14,113 +16,75 @@ namespace {
 
 // Strings between two entries of the index: reading begins at most so many before the wanted one.
 constexpr std::uint64_t kStringStep = 1024;
-// Pieces in which values are decoded and copied.
-constexpr std::size_t kPieceBytes = 64 * 1024;
+// Varints between two entries of the index, and bytes between two of repeated pieces at least.
+constexpr std::uint64_t kVarintStep = 32 * 1024;  // a multiple of 4, for codes of 6 bits
+constexpr std::uint64_t kPieceStep = 256 * 1024;
 
 std::string TypeText(DataType type) { return std::string(FindType(type)->onnx_name); }
 
 bool IsFixed(TensorProtoField field) { return field == kFloatData || field == kDoubleData; }
 
-// The dense form, appended to a spool file piece by piece.
-class DenseWriter {
+// The values of a field of varints, one after the other.
+class VarintWalk {
  public:
-  explicit DenseWriter(SpoolFile& spool) : spool_(spool) { piece_.reserve(kPieceBytes + 8); }
+  VarintWalk(const WireReader& at, std::uint32_t field, bool is_in_payload)
+      : fields_(at), field_(field), is_in_payload_(is_in_payload) {}
 
-  void Append(std::uint64_t value, int bytes) {
-    for (int i = 0; i < bytes; ++i) piece_.push_back(static_cast<std::byte>(value >> (8 * i)));
-    if (piece_.size() >= kPieceBytes) Flush();
-  }
-  // The low bits of a code, behind those of the one before.
-  void AppendBits(std::uint64_t code, int bits) {
-    pending_ |= (code & ((1u << bits) - 1)) << pending_bits_;
-    pending_bits_ += bits;
-    if (pending_bits_ < 8) return;
-    Append(pending_ & 0xFF, 1);
-    pending_ >>= 8;
-    pending_bits_ -= 8;
-  }
-  void End() {
-    if (pending_bits_ > 0) Append(pending_, 1);
-    Flush();
+  struct Varint {
+    std::uint64_t value = 0;
+    std::uint64_t at = 0;           // where it stands, for messages and
+    std::uint64_t resume_at = 0;    // for another walk to begin with it
+    std::uint64_t payload_end = 0;  // of the packed field that it is in; else resume_at
+  };
+  bool Next(Varint* varint) {
+    for (;;) {
+      if (is_in_payload_) {
+        const std::uint64_t at = fields_.offset();
+        if (fields_.NextVarint(&varint->value)) {
+          varint->at = varint->resume_at = at;
+          varint->payload_end = current_.end;
+          return true;
+        }
+        is_in_payload_ = false;
+      }
+      if (!fields_.Next(&current_)) return false;
+      if (current_.number != field_) continue;
+      if (current_.type == WireType::kVarint) {
+        *varint = {current_.value, current_.begin, current_.offset, current_.offset};
+        return true;
+      }
+      is_in_payload_ = true;
+    }
   }
 
  private:
-  void Flush() {
-    spool_.Append(piece_);
-    piece_.clear();
-  }
-
-  SpoolFile& spool_;
-  std::vector<std::byte> piece_;
-  std::uint64_t pending_ = 0;
-  int pending_bits_ = 0;
+  WireReader fields_;
+  const std::uint32_t field_;
+  bool is_in_payload_;
+  WireField current_;
 };
 
-// Decodes a field of varints, value by value.
-class VarintDecoder {
- public:
-  VarintDecoder(const ByteSource& source, const TensorProtoMessage& message, DataType type,
-                SpoolFile& spool)
-      : source_(source),
-        message_(message),
-        bits_(FindType(type)->bits),
-        is_unsigned_(message.values.number == kUint64Data),
-        dense_(spool) {}
+// How a type's values stand in varints: a value of 2 and 4 bits is a packed byte.
+int VarintWidth(DataType type) { return std::max(8, FindType(type)->bits); }
 
-  // Appends `expected` values to the spool file; returns how many there are.
-  std::uint64_t Decode(std::uint64_t expected) {
-    const TensorProtoValueField& values = message_.values;
-    WireReader fields(source_, values.offset, message_.end);
-    for (WireField field; fields.Next(&field);) {
-      if (field.number != values.number) continue;
-      if (field.type == WireType::kVarint) {
-        Take(field.value, field.begin, expected);
-        continue;
-      }
-      std::uint64_t at = fields.offset();
-      for (std::uint64_t value = 0; fields.NextVarint(&value); at = fields.offset()) {
-        Take(value, at, expected);
-      }
-    }
-    dense_.End();
-    return taken_;
+// int32_data carries bits: a value may be filled up with zeros or, being an int32, with its sign.
+struct VarintRange {
+  std::int64_t least;
+  std::int64_t most;
+  bool is_all;  // of 64 bits
+
+  VarintRange(DataType type, std::uint32_t field) {
+    const int bits = FindType(type)->bits;
+    // A code of 6 bits for each value; the bits above it do not count.
+    const int width = bits == 6 ? 32 : VarintWidth(type);
+    is_all = width == 64;
+    most = is_all ? 0 : (std::int64_t{1} << width) - 1;
+    least = is_all || field == kUint64Data ? 0 : -(std::int64_t{1} << (width - 1));
   }
-
- private:
-  // What is beyond the expected number is counted, for the message.
-  void Take(std::uint64_t value, std::uint64_t offset, std::uint64_t expected) {
-    if (taken_++ >= expected) return;
-    if (bits_ == 6) {  // a code for each value; the bits above it do not count
-      CheckFits(value, 32, offset);
-      dense_.AppendBits(value, 6);
-    } else {  // whole bytes: of types of 2 and 4 bits each value is a packed byte
-      const int width = std::max(8, bits_);
-      CheckFits(value, width, offset);
-      dense_.Append(value, width / 8);
-    }
-  }
-
-  // int32_data carries bits: a value may be filled up with zeros or, being an int32, with its sign.
-  void CheckFits(std::uint64_t value, int width, std::uint64_t offset) const {
-    if (width == 64) return;
-    const std::int64_t most = (std::int64_t{1} << width) - 1;
-    const std::int64_t least = is_unsigned_ ? 0 : -(std::int64_t{1} << (width - 1));
+  bool Holds(std::uint64_t value) const {
     const auto number = static_cast<std::int64_t>(value);
-    if (number >= least && number <= most) return;
-    FailTensorProto(source_, message_, ErrorKind::kContents,
-                    "has " + (is_unsigned_ ? std::to_string(value) : std::to_string(number)) +
-                        " as value " + std::to_string(taken_ - 1) + " of " +
-                        std::string(TensorProtoFieldName(message_.values.number)) + " at offset " +
-                        std::to_string(offset) + "; expected " + std::to_string(least) + " to " +
-                        std::to_string(most));
+    return is_all || (number >= least && number <= most);
   }
-
-  const ByteSource& source_;
-  const TensorProtoMessage& message_;
-  const int bits_;
-  const bool is_unsigned_;
-  DenseWriter dense_;
-  std::uint64_t taken_ = 0;
 };
 
 // The message was checked once; a file that is changed meanwhile may say otherwise the second time.
@@ -130,38 +94,15 @@ class VarintDecoder {
                                       "being read");
 }
 
-// Appends the payloads of a field of fixed-width values, `bytes` in all, to the spool file.
-void CopyPayloads(const ByteSource& source, const TensorProtoMessage& message, std::uint64_t bytes,
-                  SpoolFile& spool) {
-  std::vector<std::byte> piece;
-  std::uint64_t left = bytes;
-  WireReader fields(source, message.values.offset, message.end);
-  for (WireField field; fields.Next(&field);) {
-    if (field.number != message.values.number) continue;
-    if (field.size() > left) FailChanged(source);
-    left -= field.size();
-    for (std::uint64_t at = field.begin; at < field.end;) {
-      const auto there = static_cast<std::size_t>(
-          std::min<std::uint64_t>(kPieceBytes - piece.size(), field.end - at));
-      piece.resize(piece.size() + there);
-      fields.ReadPayload(at, std::span(piece).last(there));
-      at += there;
-      if (piece.size() == kPieceBytes) {
-        spool.Append(piece);
-        piece.clear();
-      }
-    }
-  }
-  if (left > 0) FailChanged(source);
-  spool.Append(piece);
-}
-
 }  // namespace
 
 TensorProtoValues::TensorProtoValues(const ByteSource& source, const TensorProtoMessage& message,
-                                     DataType type, std::uint64_t elements,
-                                     std::unique_ptr<SpoolFile>& spool)
-    : source_(&source), type_(type), elements_(elements), data_(&source), end_(message.end) {
+                                     DataType type, std::uint64_t elements)
+    : source_(&source),
+      type_(type),
+      elements_(elements),
+      field_(message.values.number),
+      end_(message.end) {
   const TensorProtoValueField& values = message.values;
   const TensorProtoField field = ValueFieldOf(type);
   if (values.number != 0 && values.number != field &&
@@ -182,22 +123,129 @@ TensorProtoValues::TensorProtoValues(const ByteSource& source, const TensorProto
     begin_ = values.begin;
     if (values.occurrences <= 1) return;
   }
-  if (spool == nullptr) spool = std::make_unique<SpoolFile>(source.path());
-  data_ = spool.get();
-  begin_ = spool->size();
   if (IsFixed(field)) {
-    CopyPayloads(source, message, bytes_, *spool);
+    form_ = Form::kPieces;
+    IndexPieces(message);
   } else {
+    form_ = Form::kVarints;
     const int bits = FindType(type)->bits;
     const std::uint64_t expected = bits == 2 || bits == 4 ? bytes_ : elements;
-    CheckCount(message, VarintDecoder(source, message, type, *spool).Decode(expected), expected,
-               "value");
+    CheckCount(message, IndexVarints(message, expected), expected, "value");
   }
 }
 
 void TensorProtoValues::Read(std::uint64_t offset, std::span<std::byte> out) const {
   if (type_ == DataType::kString) throw std::logic_error("strings have no dense form");
-  data_->Read(begin_ + offset, out);
+  if (offset > bytes_ || out.size() > bytes_ - offset) {
+    throw std::out_of_range("bytes beyond the tensor's last");
+  }
+  switch (form_) {
+    case Form::kInPlace: return source_->Read(begin_ + offset, out);
+    case Form::kPieces: return ReadPieces(offset, out);
+    case Form::kVarints: return ReadVarints(offset, out);
+  }
+}
+
+void TensorProtoValues::IndexPieces(const TensorProtoMessage& message) {
+  std::uint64_t dense = 0;
+  WireReader fields(*source_, message.values.offset, end_);
+  for (WireField field; fields.Next(&field);) {
+    if (field.number != field_) continue;
+    if (places_.empty() || dense - places_.back().dense >= kPieceStep) {
+      places_.push_back({field.offset, field.offset, dense});
+    }
+    dense += field.size();
+  }
+  if (dense != bytes_) FailChanged(*source_);
+}
+
+void TensorProtoValues::ReadPieces(std::uint64_t offset, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  const auto after = std::upper_bound(
+      places_.begin(), places_.end(), offset,
+      [](std::uint64_t wanted, const Place& place) { return wanted < place.dense; });
+  const Place& place = *std::prev(after);
+  std::uint64_t dense = place.dense;
+  WireReader fields(*source_, place.at, place.payload_end, end_);
+  for (WireField field; !out.empty() && fields.Next(&field);) {
+    if (field.number != field_) continue;
+    const std::uint64_t size = field.size();
+    if (offset < dense + size) {
+      const std::uint64_t skipped = offset - dense;
+      const auto there =
+          static_cast<std::size_t>(std::min<std::uint64_t>(size - skipped, out.size()));
+      fields.ReadPayload(field.begin + skipped, out.first(there));
+      out = out.subspan(there);
+      offset += there;
+    }
+    dense += size;
+  }
+  if (!out.empty()) FailChanged(*source_);
+}
+
+std::uint64_t TensorProtoValues::IndexVarints(const TensorProtoMessage& message,
+                                              std::uint64_t expected) {
+  const VarintRange range(type_, field_);
+  std::uint64_t taken = 0;
+  VarintWalk walk(WireReader(*source_, message.values.offset, end_), field_, false);
+  for (VarintWalk::Varint varint; walk.Next(&varint); ++taken) {
+    if (taken >= expected) continue;  // counted, for the message
+    if (taken % kVarintStep == 0) places_.push_back({varint.resume_at, varint.payload_end, 0});
+    if (range.Holds(varint.value)) continue;
+    const bool is_unsigned = field_ == kUint64Data;
+    Fail(message, "has " +
+                      (is_unsigned ? std::to_string(varint.value)
+                                   : std::to_string(static_cast<std::int64_t>(varint.value))) +
+                      " as value " + std::to_string(taken) + " of " +
+                      std::string(TensorProtoFieldName(field_)) + " at offset " +
+                      std::to_string(varint.at) + "; expected " + std::to_string(range.least) +
+                      " to " + std::to_string(range.most));
+  }
+  return taken;
+}
+
+void TensorProtoValues::ReadVarints(std::uint64_t offset, std::span<std::byte> out) const {
+  if (out.empty()) return;
+  // Whole values of whole bytes: four codes of 6 bits are three.
+  const bool is_code = FindType(type_)->bits == 6;
+  const std::uint64_t unit_values = is_code ? 4 : 1;
+  const std::uint64_t unit_bytes = is_code ? 3 : static_cast<std::uint64_t>(VarintWidth(type_)) / 8;
+  const std::uint64_t first = offset / unit_bytes * unit_values;
+  std::uint64_t to_drop = offset % unit_bytes;  // bytes before the wanted
+  const Place& place = places_[static_cast<std::size_t>(first / kVarintStep)];
+  VarintWalk walk(WireReader(*source_, place.at, place.payload_end, end_), field_,
+                  place.payload_end != place.at);
+  std::size_t done = 0;
+  const auto put = [&](std::uint64_t bits, std::uint64_t bytes) {
+    for (std::uint64_t i = 0; i < bytes && done < out.size(); ++i, bits >>= 8) {
+      if (to_drop > 0) {
+        --to_drop;
+      } else {
+        out[done++] = static_cast<std::byte>(bits);
+      }
+    }
+  };
+  const VarintRange range(type_, field_);
+  std::uint64_t to_skip = first % kVarintStep;
+  std::uint64_t codes = 0;  // of 6 bits: up to four
+  std::uint64_t held = 0;
+  for (VarintWalk::Varint varint; done < out.size() && walk.Next(&varint);) {
+    if (to_skip > 0) {
+      --to_skip;
+      continue;
+    }
+    if (!range.Holds(varint.value)) FailChanged(*source_);
+    if (!is_code) {
+      put(varint.value, unit_bytes);
+      continue;
+    }
+    codes |= (varint.value & 0x3F) << (6 * held);
+    if (++held < unit_values) continue;
+    put(std::exchange(codes, 0), unit_bytes);
+    held = 0;
+  }
+  put(codes, (held * 6 + 7) / 8);  // the tensor's last codes
+  if (done < out.size()) FailChanged(*source_);
 }
 
 StringPiece TensorProtoValues::ReadStrings(std::uint64_t first, std::uint64_t n) const {

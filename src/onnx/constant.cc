@@ -110,7 +110,7 @@ Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType ty
     CleanPadBits(type, *elements, data);
     return constant;
   }
-  const io::TensorProtoValues values(source_, message, type, *elements, spool_);
+  const io::TensorProtoValues values(source_, message, type, *elements);
   if (type == DataType::kString) {
     for (std::uint64_t done = 0; done < *elements;) {
       const io::StringPiece piece = values.ReadStrings(done, *elements - done);

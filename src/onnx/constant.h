@@ -15,7 +15,6 @@
 #include "io/byte_source.h"
 #include "io/external_data.h"
 #include "io/onnx_model.h"
-#include "io/system.h"
 #include "io/tensor_file.h"
 #include "io/tensor_proto_message.h"
 #include "tensorcast/onnx.hpp"
@@ -50,7 +49,6 @@ class ConstantReader {
 
   const io::ByteSource& source_;
   std::span<const std::byte> memory_;
-  std::unique_ptr<io::SpoolFile> spool_;
   std::optional<io::ExternalFiles> files_;  // none: the model is in memory
 };
 

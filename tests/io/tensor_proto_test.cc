@@ -408,17 +408,16 @@ TEST_F(TensorProtoFile, ATensorProtoWithinAnotherMessage) {
   const std::string texts = Head(DataType::kString, 2) + BytesField(kStringData, "ab") +
                             BytesField(kStringData, "cd") + BytesField(kName, "t");
   const MemorySource source("before" + small + large + texts + BytesField(kStringData, "not mine"));
-  std::unique_ptr<SpoolFile> spool;  // one for all
   std::uint64_t end = 6;
   const auto next = [&](const std::string& bytes) {
     const std::uint64_t begin = end;
     end += bytes.size();
     return ReadTensorProtoMessage(source, begin, end);
   };
-  const TensorProtoValues five_six(source, next(small), DataType::kInt64, 2, spool);
-  const TensorProtoValues seven_eight(source, next(large), DataType::kInt64, 2, spool);
+  const TensorProtoValues five_six(source, next(small), DataType::kInt64, 2);
+  const TensorProtoValues seven_eight(source, next(large), DataType::kInt64, 2);
   const TensorProtoMessage message = next(texts);
-  const TensorProtoValues strings(source, message, DataType::kString, 2, spool);
+  const TensorProtoValues strings(source, message, DataType::kString, 2);
   std::string bytes(16, '?');
   five_six.Read(0, std::as_writable_bytes(std::span(bytes)));
   EXPECT_EQ(bytes, LittleEndian(5, 8) + LittleEndian(6, 8));
@@ -426,7 +425,7 @@ TEST_F(TensorProtoFile, ATensorProtoWithinAnotherMessage) {
   EXPECT_EQ(bytes, LittleEndian(8, 8) + LittleEndian(6, 8));
   EXPECT_EQ(strings.ReadStrings(1, 1).view()[0], "cd");
   // Errors name the tensor, as there are others.
-  EXPECT_EQ(ErrorOf([&] { TensorProtoValues(source, message, DataType::kString, 3, spool); }),
+  EXPECT_EQ(ErrorOf([&] { TensorProtoValues(source, message, DataType::kString, 3); }),
             "3 MEMORY: tensor \"t\" has 2 strings in string_data; STRING of the shape [2] takes 3 "
             "strings");
 }

@@ -1,0 +1,16 @@
+// How the tool opens tensor files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_OPEN_OPTIONS_H_
+#define TENSORCAST_PROGRAMS_OPEN_OPTIONS_H_
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::tool {
+
+// What bounds the tool's memory: deflated members go to a file under $TMPDIR, or /tmp.
+io::OpenOptions ToolOpenOptions();
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_OPEN_OPTIONS_H_
