@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
-#include "name_pattern.h"
+#include "convert/name_pattern.h"
 #include "quantities.h"
 #include "terminal.h"
 #include "type_range.h"
@@ -175,15 +175,15 @@ std::string WayOut(const Group& group, const CastTensors& cast) {
                ? fmt::format("try a --rule that gives it {}", group.better->name)
                : "try an --exclude that names it";
   }
-  const std::string layers = LayerGlob(name);
-  const NamePattern in_layers(layers);
+  const std::string layers = convert::LayerGlob(name);
+  const convert::NamePattern in_layers(layers);
   const auto ill = std::count_if(group.tensors.begin(), group.tensors.end(), [&](std::uint32_t i) {
     return in_layers.Matches(cast.info(i).name);
   });
   std::ptrdiff_t all = 0;
   for (std::size_t i = 0; i < cast.size(); ++i) all += in_layers.Matches(cast.info(i).name) ? 1 : 0;
   // One rule for the same place in every layer, unless it would take many that are well.
-  const std::string glob = Pastable(ill > 1 && 2 * ill > all ? layers : GlobLiteral(name));
+  const std::string glob = Pastable(ill > 1 && 2 * ill > all ? layers : convert::GlobLiteral(name));
   return group.better != nullptr
              ? fmt::format("try --rule {}",
                            ShellQuoted(fmt::format("{}={}", glob, group.better->name)))

@@ -148,8 +148,18 @@ Target ParseTargetFlag(const std::string& name) {
   return *target;
 }
 
-SelectionRequest ParseSelection(const CastFlags& flags) {
-  SelectionRequest request;
+convert::Rule ParseRule(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw Error(ErrorKind::kArguments,
+                "--rule '" + io::EscapeName(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
+  }
+  return {convert::NamePattern(text.substr(0, equals)),
+          ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};
+}
+
+convert::SelectionRequest ParseSelection(const CastFlags& flags) {
+  convert::SelectionRequest request;
   for (const std::string& text : flags.only) request.only.emplace_back(text);
   for (const std::string& text : flags.excluded) request.excluded.emplace_back(text);
   request.all_types = flags.all_types;
@@ -174,7 +184,7 @@ std::unique_ptr<Executor> ParseThreads(const std::string& threads) {
 }
 
 void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<Decision>& decisions) {
+                        std::span<const convert::Decision> decisions) {
   std::set<std::string_view> types;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TypeInfo* from = FindType(tensors[i].type);

@@ -6,13 +6,14 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <CLI/CLI.hpp>
 
+#include "convert/selection.h"
 #include "io/tensor_file.h"
-#include "selection.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -51,13 +52,15 @@ CastOptions ParseCastOptions(const CastFlags& flags);
 std::optional<DataType> ParseAssumedType(const CastFlags& flags);
 Target ParseTargetFlag(const std::string& name);
 // `only`, `excluded` and `all_types` of a request.
-SelectionRequest ParseSelection(const CastFlags& flags);
+convert::SelectionRequest ParseSelection(const CastFlags& flags);
+// Splits "GLOB=T" at the last '='.
+convert::Rule ParseRule(const std::string& text);
 // nullptr for one thread.
 std::unique_ptr<Executor> ParseThreads(const std::string& threads);
 
 // Warns on stderr of casts from floating to integer types, which users mistake for quantisation.
 void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<Decision>& decisions);
+                        std::span<const convert::Decision> decisions);
 
 }  // namespace tensorcast::tool
 

@@ -50,7 +50,7 @@ void LossSum::Add(const io::TensorInfo& info, const LossReport& loss) {
   worst_loss = loss;
 }
 
-void CastTensors::Add(const io::TensorInfo& info, const Decision& decision,
+void CastTensors::Add(const io::TensorInfo& info, const convert::Decision& decision,
                       const LossReport& loss) {
   tensors_.push_back({&info, &decision, ComparableDecibel(loss), Judge(loss)});
   reports_.Add(loss);
@@ -59,7 +59,7 @@ void CastTensors::Add(const io::TensorInfo& info, const Decision& decision,
 
 CastTensor CastTensors::operator[](std::size_t i) const {
   const Entry& entry = tensors_[i];
-  return {entry.info, entry.decision->to, entry.decision->reason, reports_[i],
+  return {entry.info, entry.decision->to, entry.decision->text, reports_[i],
           entry.decision->is_companion};
 }
 

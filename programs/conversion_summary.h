@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#include "convert/selection.h"
 #include "io/tensor_file.h"
 #include "packed_reports.h"
-#include "selection.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -85,7 +85,7 @@ class CastTensors {
   };
 
   // The tensor and its decision outlive this.
-  void Add(const io::TensorInfo& info, const Decision& decision, const LossReport& loss);
+  void Add(const io::TensorInfo& info, const convert::Decision& decision, const LossReport& loss);
 
   bool empty() const { return tensors_.empty(); }
   std::size_t size() const { return tensors_.size(); }
@@ -104,7 +104,7 @@ class CastTensors {
  private:
   struct Entry {
     const io::TensorInfo* info;
-    const Decision* decision;
+    const convert::Decision* decision;
     double decibel;  // to compare by
     Verdict verdict;
   };

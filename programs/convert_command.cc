@@ -16,19 +16,18 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "conversion_summary.h"
+#include "convert/plan.h"
+#include "convert/scaled_tensors.h"
+#include "convert/text_jobs.h"
 #include "fail_limits.h"
-#include "io/conversion.h"
 #include "io/tensor_file.h"
-#include "io/text_conversion.h"
 #include "json_printer.h"
 #include "loss_json.h"
-#include "model_storage.h"
-#include "onnx/storage_model.h"
 #include "open_options.h"
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
-#include "scaled_tensors.h"
+#include "refusals.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -37,6 +36,8 @@
 namespace tensorcast::tool {
 namespace {
 
+using convert::Decision;
+using convert::FilePlan;
 using io::Error;
 using io::ErrorKind;
 
@@ -79,138 +80,30 @@ Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
-// Everything decided before the first byte is read.
-struct Plan {
-  const io::OnnxTensorReader* model = nullptr;  // the input, where the output is a model too
-  io::ScaleCompanions scales;
-  std::vector<Decision> decisions;
-  std::vector<std::size_t> taken;  // the input's tensors that the output holds
-  std::vector<io::TensorJob> jobs;
-  io::FileContents output;
-};
-
-// What a file of that name is called where it holds one tensor; empty where it holds many.
-std::string_view OneTensorFile(const std::string& path) {
-  if (io::HasEnding(path, ".npy")) return "an .npy";
-  if (io::HasEnding(path, ".pb")) return "a .pb";
-  return {};
-}
-
-// The one that --tensor and --exclude leave for `file`, which holds no more.
-std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const SelectionRequest& request,
-                       std::string_view file) {
-  constexpr std::size_t kListed = 10;
-  std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (IsChosen(tensors[i].name, request)) chosen.push_back(i);
-  }
-  if (chosen.size() == 1) return chosen.front();
-  std::string names;
-  for (std::size_t i = 0; i < chosen.size() && i < kListed; ++i) {
-    names += (i == 0 ? "" : ", ") + io::EscapeName(tensors[chosen[i]].name);
-  }
-  if (chosen.size() > kListed) names += fmt::format(" and {} more", chosen.size() - kListed);
-  throw Error(ErrorKind::kArguments,
-              chosen.empty() ? fmt::format("{} holds one tensor, and none is chosen", file)
-                             : fmt::format("{} holds one tensor; choose with --tensor one "
-                                           "of these {}: {}",
-                                           file, chosen.size(), names));
-}
-
-Plan MakePlan(const io::TensorReader& reader, const ConvertFlags& flags,
-              const SelectionRequest& request, const io::ConversionOptions& options) {
-  const io::FileContents& input = reader.contents();
-  Plan plan;
-  plan.model = ModelToStore(reader, flags.output);
-  plan.scales = io::FindScaleCompanions(reader, flags.input);
-  plan.decisions = Select(input.tensors, plan.scales.companions, request);
-  if (plan.model != nullptr) LeaveUnstorable(*plan.model, options, plan.decisions);
-  if (const std::string_view file = OneTensorFile(flags.output); !file.empty()) {
-    plan.taken = {OnlyTensor(input.tensors, request, file)};
-    // A checkpoint's metadata is not of one of its tensors.
-    if (input.tensors.size() == 1) plan.output.metadata = input.metadata;
-    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
-      if (i != plan.taken.front()) plan.decisions[i] = {};
-    }
-  } else {
-    plan.output.metadata = input.metadata;
-    for (std::size_t i = 0; i < input.tensors.size(); ++i) plan.taken.push_back(i);
-  }
-  // A model that is stored anew scales what its Casts give back.
-  if (!flags.cast.raw_scaled && plan.model == nullptr)
-    RefuseScaled(reader, flags.input, plan.scales, plan.decisions);
-  plan.output.tensors.reserve(plan.taken.size());
-  plan.jobs.reserve(plan.taken.size());
-  for (const std::size_t i : plan.taken) {
-    io::TensorInfo info = input.tensors[i];
-    io::TensorJob job;
-    job.tensor = i;
-    job.output = plan.output.tensors.size();
-    if (const DataType to = plan.decisions[i].to; to != DataType::kUndefined) {
-      job.to = {to};
-      info.type = to;
-      info.dtype.clear();  // the format's own word for it
-      if (to == DataType::kString) {
-        info.bytes = 0;
-        plan.jobs.push_back(std::move(job));
-        plan.output.tensors.push_back(std::move(info));
-        continue;
-      }
-      const std::optional<std::uint64_t> bytes = StorageBytes(to, info.elements);
-      if (!bytes) {
-        throw Error(ErrorKind::kContents,
-                    fmt::format("{}: {} has more {} elements than 64 bits "
-                                "can count the bytes of",
-                                io::Escape(flags.input), io::EscapeName(info.name), TypeName(to)));
-      }
-      info.bytes = *bytes;
-    }
-    plan.jobs.push_back(std::move(job));
-    plan.output.tensors.push_back(std::move(info));
-  }
-  return plan;
-}
-
-// A writer has to know what its texts take before the first is written.
-void MeasureTexts(const io::TensorReader& reader, const ConvertFlags& flags,
-                  const io::ConversionOptions& options, const io::CreateOptions& create,
-                  Plan& plan) {
-  const auto& outputs = plan.output.tensors;
-  const bool has_texts =
-      std::any_of(outputs.begin(), outputs.end(),
-                  [](const io::TensorInfo& info) { return info.type == DataType::kString; });
-  if (!has_texts || plan.model != nullptr) return;         // a model's are copied as they stand
-  io::CheckTensorFile(flags.output, plan.output, create);  // refuse before reading a long file
-  for (const io::TensorJob& job : plan.jobs) {
-    io::TensorInfo& info = plan.output.tensors[job.output];
-    if (info.type == DataType::kString) info.text = io::MeasureTexts(reader, job, options);
-  }
-}
-
-void PrintDryRunTable(const io::TensorReader& reader, const Plan& plan, std::uint64_t bytes,
+void PrintDryRunTable(const io::TensorReader& reader, const FilePlan& plan, std::uint64_t bytes,
                       const std::vector<CrossedLimit>& crossed) {
   const auto row = [&](std::size_t place) -> TableRow {
-    const io::TensorInfo& info = reader.contents().tensors[plan.taken[place]];
-    const Decision& decision = plan.decisions[plan.taken[place]];
+    const io::TensorInfo& info = reader.contents().tensors[plan.jobs[place].tensor];
+    const Decision& decision = plan.decisions[plan.jobs[place].tensor];
     const bool is_cast = decision.to != DataType::kUndefined;
     return {{io::Escape(info.name), ShapeText(info.shape),
              FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
              is_cast ? std::string(TypeName(decision.to)) : "·",
-             is_cast ? decision.reason : "left alone: " + decision.reason}};
+             is_cast ? decision.text : "left alone: " + decision.text}};
   };
   PrintTable(
       {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 24}},
-      {plan.taken.size(), row}, Columns(stdout), false);
-  const auto cast = std::count_if(plan.taken.begin(), plan.taken.end(), [&](std::size_t i) {
-    return plan.decisions[i].to != DataType::kUndefined;
-  });
+      {plan.jobs.size(), row}, Columns(stdout), false);
+  const auto cast = std::count_if(plan.jobs.begin(), plan.jobs.end(),
+                                  [](const convert::TensorJob& job) { return !job.to.empty(); });
   Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
-                    plan.taken.size(), BytesText(bytes)));
+                    plan.jobs.size(), BytesText(bytes)));
   for (const CrossedLimit& limit : crossed) Print(" limit crossed: " + CrossedText(limit) + "\n");
 }
 
-void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, const Plan& plan,
-                     std::uint64_t bytes, const std::vector<CrossedLimit>& crossed) {
+void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags,
+                     const FilePlan& plan, std::uint64_t bytes,
+                     const std::vector<CrossedLimit>& crossed) {
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "convert");
@@ -219,12 +112,12 @@ void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, 
   json.Member("output", flags.output);
   json.Member("output_bytes", bytes);
   json.BeginArray("tensors");
-  for (const std::size_t i : plan.taken) {
-    const Decision& decision = plan.decisions[i];
+  for (const convert::TensorJob& job : plan.jobs) {
+    const Decision& decision = plan.decisions[job.tensor];
     const bool is_cast = decision.to != DataType::kUndefined;
-    Json entry = TensorJson(reader.contents().tensors[i]);
+    Json entry = TensorJson(reader.contents().tensors[job.tensor]);
     entry["to"] = is_cast ? Json(TypeName(decision.to)) : Json();
-    entry[is_cast ? "taken_by" : "reason"] = decision.reason;
+    entry[is_cast ? "taken_by" : "reason"] = decision.text;
     json.Element(entry);
   }
   json.EndArray();
@@ -236,68 +129,73 @@ void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags, 
 
 // All but what the run measures and writes.
 ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& flags,
-                            const Plan& plan, const CastOptions& options) {
+                            const convert::Sink& sink, const FilePlan& plan,
+                            const CastOptions& options) {
   ConversionSummary summary;
   summary.input = flags.input;
   summary.output = flags.output;
   summary.input_bytes = reader.file_bytes();
   summary.options = options;
-  if (plan.model != nullptr) summary.can_hold = StorableTypes(*plan.model);
-  for (const io::TensorJob& job : plan.jobs) {
+  const io::TensorInfo* const first = reader.contents().tensors.data();
+  summary.can_hold = [&sink, first](const io::TensorInfo& info, DataType to) {
+    return sink.CanHold(static_cast<std::size_t>(&info - first), to);
+  };
+  for (const convert::TensorJob& job : plan.jobs) {
     const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
     const Decision& decision = plan.decisions[job.tensor];
     if (job.to.empty()) {
-      summary.left_alone.push_back({info, decision.reason, decision.is_companion});
-    } else if (io::IsTextJob(reader, job)) {
-      summary.texts.push_back({info, decision.to, decision.reason});
+      summary.left_alone.push_back({info, decision.text, decision.is_companion});
+    } else if (convert::IsTextJob(reader, job)) {
+      summary.texts.push_back({info, decision.to, decision.text});
     }
   }
   return summary;
 }
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
-std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const Plan& plan,
+std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const FilePlan& plan,
                                         const std::vector<FailLimit>& limits,
-                                        io::ConversionOptions options) {
+                                        convert::JobOptions options) {
   if (limits.empty()) return {};
-  std::vector<io::TensorJob> jobs;
-  for (const io::TensorJob& job : plan.jobs) {
-    if (!job.to.empty() && !io::IsTextJob(reader, job)) jobs.push_back(job);
+  std::vector<convert::TensorJob> jobs;
+  for (const convert::TensorJob& job : plan.jobs) {
+    if (!job.to.empty() && !convert::IsTextJob(reader, job)) jobs.push_back(job);
   }
   LossSum sum;
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
     sum.Add(reader.contents().tensors[jobs[j].tensor], reports.front());
   };
-  io::RunConversion(reader, jobs, nullptr, options);
+  convert::RunJobs(reader, jobs, nullptr, options);
   return CrossedLimits(limits, sum);
 }
 
 // What the user should know before the work begins.
 void SayBefore(const io::TensorReader& reader, const ConvertFlags& flags,
-               const SelectionRequest& request, const Plan& plan) {
+               const convert::SelectionRequest& request, const FilePlan& plan) {
   if (flags.cast.quiet) return;
   for (const std::string& note : reader.notes()) {
     SayNote(note);
   }
-  if (const std::string text = UnscaledText(reader, plan.scales, &plan.decisions); !text.empty()) {
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  if (const std::string text = convert::UnscaledText(tensors, plan.scales, &plan.decisions);
+      !text.empty()) {
     SayNote(io::Escape(flags.input) + ": " + text);
   }
-  for (const std::string& rule :
-       ShadowedRules(reader.contents().tensors, plan.scales.companions, request)) {
-    SayWarning(rule + " takes no tensor: rules before it do");
+  for (const std::size_t rule : convert::ShadowedRules(tensors, plan.scales.companions, request)) {
+    SayWarning(RuleFlag(request.rules[rule]) + " takes no tensor: rules before it do");
   }
-  WarnOfIntegerCasts(reader.contents().tensors, plan.decisions);
+  WarnOfIntegerCasts(tensors, plan.decisions);
 }
 
 int Convert(const ConvertFlags& flags) {
   if (flags.to.empty() && flags.rules.empty()) {
     throw Error(ErrorKind::kArguments, "convert needs --to TYPE or --rule 'GLOB=TYPE'");
   }
-  SelectionRequest request = ParseSelection(flags.cast);
+  convert::SelectionRequest request = ParseSelection(flags.cast);
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
-  io::ConversionOptions options;
+  convert::JobOptions options;
   options.cast = ParseCastOptions(flags.cast);
   options.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -312,19 +210,19 @@ int Convert(const ConvertFlags& flags) {
   open.allow_hard_links = flags.cast.allow_hard_links;
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
-  options.progress = [&](const io::Progress& now) { progress.Show(now); };
-  Plan plan = MakePlan(*reader, flags, request, options);
+  options.progress = [&](const convert::Progress& now) { progress.Show(now); };
+  const std::unique_ptr<convert::Sink> sink = convert::OpenSink(flags.output, *reader);
+  FilePlan plan =
+      convert::PlanFile(*reader, flags.input, *sink, request, flags.cast.raw_scaled, options);
+  NameFlags(request, plan.decisions);
   progress.Clear();
-  const io::CreateOptions create{flags.force, InputFiles(*reader, flags.input)};
+  const io::CreateOptions create{flags.force, convert::InputPaths(*reader, flags.input)};
   SayBefore(*reader, flags, request, plan);
   if (!flags.dry_run) options.interrupted = CatchInterrupts();
-  MeasureTexts(*reader, flags, options, create, plan);
+  convert::MeasureTexts(*reader, *sink, create, options, plan);
   progress.Clear();
   if (flags.dry_run) {
-    const std::uint64_t bytes =
-        plan.model != nullptr
-            ? onnx::CheckStorageModel(flags.output, *plan.model, plan.output, create)
-            : io::CheckTensorFile(flags.output, plan.output, create);
+    const std::uint64_t bytes = sink->Check(plan.output, create);
     plan.output = {};  // checked: of many tensors it takes as much as the input's
     const std::vector<CrossedLimit> crossed = MeasureLimits(*reader, plan, limits, options);
     progress.Clear();
@@ -336,18 +234,8 @@ int Convert(const ConvertFlags& flags) {
     return crossed.empty() ? kExitDone : kExitLimitCrossed;
   }
 
-  std::unique_ptr<io::TensorWriter> writer;
-  std::vector<io::TensorJob> jobs;  // those that the writer wants
-  if (plan.model != nullptr) {
-    auto model = onnx::CreateStorageModel(flags.output, *plan.model, plan.output, create,
-                                          options.interrupted);
-    for (const io::TensorJob& job : plan.jobs) {
-      if (model->Wants(job.output)) jobs.push_back(job);
-    }
-    writer = std::move(model);
-  } else {
-    writer = io::CreateTensorFile(flags.output, std::move(plan.output), create);
-  }
+  const std::unique_ptr<io::TensorWriter> writer =
+      sink->Create(std::move(plan.output), create, options.interrupted);
   std::size_t notes_said = 0;
   const auto say_notes = [&] {
     if (flags.cast.quiet) return;
@@ -357,13 +245,12 @@ int Convert(const ConvertFlags& flags) {
     }
   };
   say_notes();
-  ConversionSummary summary = Summarise(*reader, flags, plan, options.cast);
-  if (plan.model == nullptr) jobs = std::move(plan.jobs);
+  ConversionSummary summary = Summarise(*reader, flags, *sink, plan, options.cast);
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
-    const std::size_t tensor = jobs[j].tensor;
+    const std::size_t tensor = plan.jobs[j].tensor;
     summary.cast.Add(reader->contents().tensors[tensor], plan.decisions[tensor], reports.front());
   };
-  const io::ConversionResult result = io::RunConversion(*reader, jobs, writer.get(), options);
+  const convert::JobTotals result = convert::RunJobs(*reader, plan.jobs, writer.get(), options);
   writer->Commit();
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();

@@ -10,9 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "io/conversion.h"
 #include "io/error_text.h"
-#include "io/text_conversion.h"
 #include "open_options.h"
 
 namespace tensorcast::tool {

@@ -11,13 +11,13 @@
 
 #include "cast_flags.h"
 #include "commands.h"
+#include "convert/scaled_tensors.h"
 #include "io/scale_companions.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
 #include "open_options.h"
 #include "quantities.h"
-#include "scaled_tensors.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -121,9 +121,10 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   }
   if (!found.scales.companions.empty()) {
     text += fmt::format(" left alone by a cast unless named: {}\n",
-                        CompanionsText(reader, found.scales.companions));
+                        convert::CompanionsText(contents.tensors, found.scales.companions));
   }
-  if (const std::string unscaled = UnscaledText(reader, found.scales, nullptr); !unscaled.empty()) {
+  if (const std::string unscaled = convert::UnscaledText(contents.tensors, found.scales, nullptr);
+      !unscaled.empty()) {
     text += "\n " + unscaled + "\n";
   }
   if (!found.problem.empty()) text += " note: " + found.problem + "\n";

@@ -18,8 +18,9 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "conversion_summary.h"
+#include "convert/runner.h"
+#include "convert/scaled_tensors.h"
 #include "fail_limits.h"
-#include "io/conversion.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
@@ -28,7 +29,6 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
-#include "scaled_tensors.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -206,13 +206,13 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& pl
 // Measures the tensors that are cast to one of `types`, in one pass over the file; `keep` gets
 // each report, in the order of the file.
 void MeasurePass(
-    const io::TensorReader& reader, Plan& plan, TypeSet types, io::ConversionOptions options,
+    const io::TensorReader& reader, Plan& plan, TypeSet types, convert::JobOptions options,
     const std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>& keep) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  std::vector<io::TensorJob> jobs;
+  std::vector<convert::TensorJob> jobs;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if ((plan.cast_to[i] & types) == 0) continue;
-    io::TensorJob& job = jobs.emplace_back();
+    convert::TensorJob& job = jobs.emplace_back();
     job.tensor = i;
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
       if ((plan.cast_to[i] & types & Bit(t)) != 0) job.to.push_back(plan.candidates[t].to);
@@ -228,7 +228,7 @@ void MeasurePass(
       keep(t, i, loss);
     }
   };
-  const io::ConversionResult result = io::RunConversion(reader, jobs, nullptr, options);
+  const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);
   for (const LossReport& total : result.totals) {
     for (Candidate& candidate : plan.candidates) {
       if (candidate.to == total.to) candidate.total = total;
@@ -246,7 +246,7 @@ void PrintCrossed(const Plan& plan, const std::vector<FailLimit>& limits) {
 }
 
 void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
-                      const std::vector<FailLimit>& limits, const io::ConversionOptions& options) {
+                      const std::vector<FailLimit>& limits, const convert::JobOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const bool aside = plan.candidates.size() <= kTypesAside;
@@ -274,7 +274,7 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
 // Type by type, as the report is ordered: where the reports of all types would take much memory,
 // the file is read more than once.
 void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
-                        const std::vector<FailLimit>& limits, io::ConversionOptions options) {
+                        const std::vector<FailLimit>& limits, convert::JobOptions options) {
   constexpr std::size_t kMostBytes = std::size_t{96} << 20;
   constexpr std::size_t kReportBytes = 384;  // packed, at most
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
@@ -329,7 +329,7 @@ bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString;
 
 // Strings that were asked for are named; where there is nothing else they are refused.
 void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors,
-              const std::vector<Decision>& decisions, bool nothing_else) {
+              const std::vector<convert::Decision>& decisions, bool nothing_else) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!IsText(tensors[i]) || decisions[i].to == DataType::kUndefined) continue;
     const std::string text = fmt::format(
@@ -344,8 +344,8 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
   const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
-  SelectionRequest request = ParseSelection(flags.cast);
-  io::ConversionOptions options;
+  convert::SelectionRequest request = ParseSelection(flags.cast);
+  convert::JobOptions options;
   options.cast = ParseCastOptions(flags.cast);
   options.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -359,7 +359,7 @@ int MeasureLoss(const LossFlags& flags) {
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
   const io::ScaleCompanions scales = io::FindScaleCompanions(*reader, flags.input);
-  std::vector<Decision> decisions;
+  std::vector<convert::Decision> decisions;
   std::string unscaled;
   Plan plan;
   plan.candidates.resize(types.size());
@@ -368,9 +368,9 @@ int MeasureLoss(const LossFlags& flags) {
     request.to = types[t];
     Candidate& candidate = plan.candidates[t];
     candidate.to = types[t];
-    decisions = Select(tensors, scales.companions, request);
-    if (!flags.cast.raw_scaled) RefuseScaled(*reader, flags.input, scales, decisions);
-    if (unscaled.empty()) unscaled = UnscaledText(*reader, scales, &decisions);
+    decisions = convert::Select(tensors, scales.companions, request);
+    if (!flags.cast.raw_scaled) convert::RefuseScaled(tensors, flags.input, scales, decisions);
+    if (unscaled.empty()) unscaled = convert::UnscaledText(tensors, scales, &decisions);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);
       candidate.bytes +=
@@ -387,12 +387,13 @@ int MeasureLoss(const LossFlags& flags) {
       SayNote(note);
     }
     if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
-    if (const std::string text = CompanionsText(*reader, scales.companions); !text.empty()) {
+    if (const std::string text = convert::CompanionsText(tensors, scales.companions);
+        !text.empty()) {
       SayNote(io::Escape(flags.input) + ": left alone unless named: " + text);
     }
   }
   options.interrupted = CatchInterrupts();
-  options.progress = [&](const io::Progress& now) { progress.Show(now); };
+  options.progress = [&](const convert::Progress& now) { progress.Show(now); };
   if (flags.cast.json) {
     MeasureForPrograms(flags, *reader, plan, limits, options);
   } else {

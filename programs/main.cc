@@ -19,10 +19,9 @@
 
 #include "build_info.h"
 #include "commands.h"
-#include "io/conversion.h"
-#include "io/error_text.h"
 #include "io/tensor_file.h"
 #include "process.h"
+#include "refusals.h"
 #include "streams.h"
 #include "suggestions.h"
 #include "tensorcast/tensorcast.hpp"
@@ -109,8 +108,7 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
   }
   std::string command = "tensorcast";
   for (const CLI::App* sub : app.get_subcommands()) command += " " + sub->get_name();
-  return Fail(static_cast<int>(io::ErrorKind::kArguments),
-              fmt::format("{} (see '{} --help')", io::Escape(what), command));
+  return Fail(kExitArguments, fmt::format("{} (see '{} --help')", io::Escape(what), command));
 }
 
 // CLI11 takes -1.5 for a number, but -inf, -nan and -.5 for options: a blank in front, which the
@@ -121,12 +119,6 @@ std::string Argument(const char* argument) {
   std::uint64_t code = 0;
   const bool is_number = ParseValue(text, DataType::kFloat64, &code).ok();
   return is_number && (text[1] < '0' || text[1] > '9') ? " " + text : text;
-}
-
-// The library names no flag; where one lifts what it refuses, the tool does.
-std::string WithFlag(std::string text) {
-  if (text.ends_with(io::kHardLinkRemedy)) text += " with --allow-hard-links";
-  return text;
 }
 
 int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
@@ -149,7 +141,6 @@ int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
 }
 
 int Run(int argc, char** argv) {
-  constexpr int kSystem = static_cast<int>(io::ErrorKind::kSystem);
   try {
     CLI::App app(kDescription, "tensorcast");
     CommandRun run;
@@ -171,17 +162,17 @@ int Run(int argc, char** argv) {
     int code = Parse(app, argc, argv, &is_done);
     if (!is_done) code = run();
     // What could not be printed was not said: a full disk behind stdout is an error.
-    return FinishPrinting() == Printed::kWhole ? code : kSystem;
+    return FinishPrinting() == Printed::kWhole ? code : kExitSystem;
   } catch (const io::Error& error) {
-    return Fail(static_cast<int>(error.kind()), WithFlag(error.what()));
+    return Fail(ExitCodeOf(error.kind()), RefusalText(error));
   } catch (const io::Interrupted&) {
     return Fail(kExitInterrupted, "interrupted; nothing was written");
   } catch (const std::bad_alloc&) {
-    return Fail(kSystem, "out of memory");
+    return Fail(kExitSystem, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
-    return Fail(kSystem, io::Escape(error.what()));
+    return Fail(kExitSystem, io::Escape(error.what()));
   } catch (const std::exception& error) {
-    return Fail(kSystem, fmt::format("internal error: {}", io::Escape(error.what())));
+    return Fail(kExitSystem, fmt::format("internal error: {}", io::Escape(error.what())));
   }
 }
 

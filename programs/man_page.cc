@@ -12,7 +12,7 @@
 
 #include "build_info.h"
 #include "commands.h"
-#include "io/tensor_file.h"
+#include "refusals.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -159,13 +159,11 @@ std::string ExitStatus() {
   const std::pair<int, const char*> codes[] = {
       {kExitDone, "Done"},
       {kExitLimitCrossed, "Done, but a --fail-on limit was crossed"},
-      {static_cast<int>(io::ErrorKind::kArguments),
+      {kExitArguments,
        "The arguments: an unknown type, a rule that matches nothing, the output exists"},
-      {static_cast<int>(io::ErrorKind::kContents), "The contents of an input file"},
-      {static_cast<int>(io::ErrorKind::kSystem),
-       "The system said no: missing, permission, full, shrank while read"},
-      {static_cast<int>(io::ErrorKind::kUnsupported),
-       "Legal, but not supported: an unknown format, object arrays"},
+      {kExitContents, "The contents of an input file"},
+      {kExitSystem, "The system said no: missing, permission, full, shrank while read"},
+      {kExitUnsupported, "Legal, but not supported: an unknown format, object arrays"},
       {kExitInterrupted, "Interrupted"},
   };
   std::string text = ".SH EXIT STATUS\n";

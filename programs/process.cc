@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "io/tensor_file.h"
+#include "refusals.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -75,7 +75,7 @@ void ExitWhereMemoryEnds() {
     // Without an exception: there was no memory for it.
     const std::type_info* const type = abi::__cxa_current_exception_type();
     if (type != nullptr && *type != typeid(std::bad_alloc)) otherwise();
-    Exit("tensorcast: out of memory\n", static_cast<int>(io::ErrorKind::kSystem));
+    Exit("tensorcast: out of memory\n", kExitSystem);
   });
 }
 

@@ -47,7 +47,7 @@ void ProgressDisplay::Clear() {
   bar_drawn_ = false;
 }
 
-std::string ProgressDisplay::Text(const io::Progress& progress, double seconds) const {
+std::string ProgressDisplay::Text(const convert::Progress& progress, double seconds) const {
   const double done = static_cast<double>(progress.bytes_done);
   const double total = static_cast<double>(progress.bytes_total);
   const double speed = seconds > 0 ? done / seconds : 0;
@@ -60,7 +60,7 @@ std::string ProgressDisplay::Text(const io::Progress& progress, double seconds) 
   return text + "  ";
 }
 
-void ProgressDisplay::Show(const io::Progress& progress) noexcept {
+void ProgressDisplay::Show(const convert::Progress& progress) noexcept {
   if (mode_ == Mode::kNone) return;
   const Clock::time_point now = Clock::now();
   const bool ended = progress.bytes_done == progress.bytes_total;
@@ -72,7 +72,7 @@ void ProgressDisplay::Show(const io::Progress& progress) noexcept {
   }
 }
 
-void ProgressDisplay::Draw(const io::Progress& progress, double seconds) {
+void ProgressDisplay::Draw(const convert::Progress& progress, double seconds) {
   const std::string text = Text(progress, seconds);
   const std::string name = io::Escape(tensors_[progress.tensor].name);
   if (mode_ == Mode::kLines) {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/conversion.h"
+#include "convert/runner.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::tool {
@@ -23,15 +23,15 @@ class ProgressDisplay {
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
   // For ConversionOptions::progress. What cannot be shown is left out.
-  void Show(const io::Progress& progress) noexcept;
+  void Show(const convert::Progress& progress) noexcept;
   // Removes the bar, before other output.
   void Clear();
 
  private:
   using Clock = std::chrono::steady_clock;
   enum class Mode { kNone, kBar, kLines };
-  std::string Text(const io::Progress& progress, double seconds) const;
-  void Draw(const io::Progress& progress, double seconds);
+  std::string Text(const convert::Progress& progress, double seconds) const;
+  void Draw(const convert::Progress& progress, double seconds);
 
   const std::vector<io::TensorInfo>& tensors_;
   Mode mode_ = Mode::kNone;

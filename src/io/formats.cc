@@ -21,6 +21,7 @@ namespace {
 // One row per format; docs/adding_a_format.md says what each function owes.
 struct Format {
   std::string_view ending;
+  std::string_view one_tensor;  // how a file is called that holds one; empty where it holds many
   bool (*looks_like)(std::span<const std::byte> head);
   std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
                                         const OpenOptions& options);
@@ -31,12 +32,13 @@ struct Format {
 };
 
 constexpr Format kFormats[] = {
-    {".safetensors", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors, CheckSafetensors},
-    {".npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
-    {".npz", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
-    {".pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
+    {".safetensors", "", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors,
+     CheckSafetensors},
+    {".npy", "an .npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
+    {".npz", "", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
+    {".pb", "a .pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
     // Models are written by src/onnx, from models.
-    {".onnx", LooksLikeOnnxModel, OpenOnnxModel, nullptr, nullptr},
+    {".onnx", "", LooksLikeOnnxModel, OpenOnnxModel, nullptr, nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -123,6 +125,13 @@ std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> sourc
   throw Error(ErrorKind::kUnsupported,
               PathText(path) + ": is of no known format; " + Endings() + " files are read");
 }
+
+std::string_view OneTensorFile(std::string_view path) {
+  const Format* const format = FindByEnding(path);
+  return format != nullptr ? format->one_tensor : std::string_view();
+}
+
+void CheckOutputFormat(const std::string& path) { OutputFormat(path); }
 
 std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
                                                const CreateOptions& options) {

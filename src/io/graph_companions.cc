@@ -128,9 +128,7 @@ class GraphSearch {
     for (auto& [tensor, one] : scaled_) found_.scaled.push_back(std::move(one));
     std::sort(found_.companions.begin(), found_.companions.end(), by_tensor);
     std::sort(found_.scaled.begin(), found_.scaled.end(), by_tensor);
-    std::erase_if(found_.unscaled, [&](std::size_t tensor) {
-      return companions_.contains(tensor) || scaled_.contains(tensor);
-    });
+    found_.unscaled.clear();
   }
 
   const OnnxTensorReader& model_;

@@ -10,7 +10,8 @@
 
 namespace tensorcast::io {
 
-// Adds them to what the names told.
+// Adds them to what the names told. None is left unscaled: what the graph does not scale has no
+// scale.
 void AddGraphCompanions(const OnnxTensorReader& model, ScaleCompanions& found);
 
 }  // namespace tensorcast::io

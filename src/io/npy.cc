@@ -65,9 +65,10 @@ class NpyReader final : public TensorReader {
 
 NpyLayout MakeLayout(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": an .npy file holds one tensor, not " +
-                                           std::to_string(contents.tensors.size()) +
-                                           "; choose one with --tensor");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": an .npy file holds one tensor, not " +
+                    std::to_string(contents.tensors.size()),
+                Remedy::kChooseOneTensor);
   }
   return NpyLayout(PathText(path), contents.tensors[0]);
 }

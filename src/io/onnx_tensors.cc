@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "io/error_text.h"
+#include "io/graph_companions.h"
 #include "io/shape.h"
 
 namespace tensorcast::io {
@@ -199,6 +200,16 @@ StringPiece OnnxTensorReader::ReadStrings(std::size_t tensor, std::uint64_t firs
 void OnnxTensorReader::CheckUnchanged() const {
   source_->CheckUnchanged();
   for (const auto& [location, file] : external_files()) file->CheckUnchanged();
+}
+
+std::vector<std::string> OnnxTensorReader::external_paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [location, file] : external_files()) paths.push_back(file->path());
+  return paths;
+}
+
+void OnnxTensorReader::AddScaleCompanions(ScaleCompanions& found) const {
+  AddGraphCompanions(*this, found);
 }
 
 std::vector<std::string> OnnxTensorReader::notes() const {

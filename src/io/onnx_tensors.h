@@ -53,6 +53,10 @@ class OnnxTensorReader final : public TensorReader {
   StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override;
   std::uint64_t file_bytes() const override { return source_->size() + files_.bytes(); }
   void CheckUnchanged() const override;
+  std::vector<std::string> external_paths() const override;
+  const OnnxTensorReader* onnx_model() const override { return this; }
+  // What the graph's operators take as scales and zero points, whatever it is called.
+  void AddScaleCompanions(ScaleCompanions& found) const override;
   std::vector<std::string> notes() const override;
 
   const ByteSource& source() const { return *source_; }

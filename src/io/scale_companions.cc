@@ -15,8 +15,6 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint.h"
-#include "io/graph_companions.h"
-#include "io/onnx_tensors.h"
 #include "io/scale_names.h"
 
 namespace tensorcast::io {
@@ -376,9 +374,7 @@ ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::str
 
 ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path) {
   ScaleCompanions found = FindScaleCompanions(reader.contents(), path);
-  if (const auto* const model = dynamic_cast<const OnnxTensorReader*>(&reader)) {
-    AddGraphCompanions(*model, found);
-  }
+  reader.AddScaleCompanions(found);
   return found;
 }
 

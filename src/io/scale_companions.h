@@ -49,8 +49,8 @@ struct ScaleCompanions {
 // Error where the index beside it cannot be read.
 ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path);
 
-// The same of a reader's contents. A model's graph says more than names: what its operators take
-// as scales and zero points is found, whatever it is called.
+// The same of a reader's contents, and what its file itself says of them: a model's graph says more
+// than names.
 ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path);
 
 }  // namespace tensorcast::io

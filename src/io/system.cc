@@ -178,9 +178,11 @@ void CheckName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   if (!options.overwrite) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": the output exists" +
-                                           (has_target ? "" : " (a symbolic link to nothing)") +
-                                           "; name another file, or replace it with --force");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": the output exists" +
+                    (has_target ? "" : " (a symbolic link to nothing)") +
+                    "; name another file, or replace it",
+                Remedy::kAllowOverwriting);
   }
 }
 
@@ -633,7 +635,8 @@ void OutputFile::SyncDirectory() const {
 void OutputFile::FailTaken() const {
   throw Error(ErrorKind::kArguments,
               PathText(path_) + ": the output appeared while it was written; name another " +
-                  "file, or replace it with --force");
+                  "file, or replace it",
+              Remedy::kAllowOverwriting);
 }
 
 // ---------------------------------------------------------------------------- DirectoryLock

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "io/utf8.h"
+
 namespace tensorcast::io {
 
 bool HasEnding(std::string_view path, std::string_view ending) {
@@ -15,6 +17,20 @@ bool HasEnding(std::string_view path, std::string_view ending) {
   return std::equal(path.begin(), path.end(), ending.begin(), [](char a, char b) {
     return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
   });
+}
+
+void AddTextSize(const Strings& texts, TextSize& size) {
+  for (std::uint64_t i = 0; i < texts.size(); ++i) {
+    const std::string_view text = texts[i];
+    size.total_bytes += text.size();
+    size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
+    if (text.size() <= size.most_code_points) continue;
+    std::uint64_t points = 0;
+    for (std::string_view rest = text; !rest.empty(); ++points) {
+      rest.remove_prefix(DecodeUtf8(rest).bytes);
+    }
+    size.most_code_points = std::max(size.most_code_points, points);
+  }
 }
 
 StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {

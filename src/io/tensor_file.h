@@ -23,23 +23,41 @@
 
 namespace tensorcast::io {
 
-// Who has to act on an error; the values are the tool's exit codes.
+// Who has to act on an error.
 enum class ErrorKind {
-  kArguments = 2,    // what was asked cannot be (output exists, output = input ...)
-  kContents = 3,     // the contents of an input file
-  kSystem = 4,       // the system said no (missing, permission, full, shrank while read)
-  kUnsupported = 5,  // legal, but not ours (unknown format, object arrays)
+  kArguments,    // what was asked cannot be (output exists, output = input ...)
+  kContents,     // the contents of an input file
+  kSystem,       // the system said no (missing, permission, full, shrank while read)
+  kUnsupported,  // legal, but not ours (unknown format, object arrays)
+};
+
+// What else could have been asked for, where that lifts a refusal. A program that can ask for it
+// says how in its own words; a message ends so that they can follow.
+enum class Remedy {
+  kNone,
+  kAllowHardLinks,    // OpenOptions::allow_hard_links
+  kAllowOverwriting,  // CreateOptions::overwrite
+  kChooseOneTensor,   // the output holds one
+  kLeaveOut,          // do not cast the tensor
+  kIgnoreScales,      // do not, or cast bare codes
+  // The message begins with a quoted pattern that matches no tensor.
+  kMatchRule,
+  kMatchChosen,
+  kMatchExcluded,
 };
 
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone)
+      : std::runtime_error(message), kind_(kind), remedy_(remedy) {}
   ErrorKind kind() const { return kind_; }
+  Remedy remedy() const { return remedy_; }
 
  private:
   ErrorKind kind_;
+  Remedy remedy_;
 };
 
 // Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
@@ -65,6 +83,9 @@ struct TextSize {
   std::uint64_t most_bytes = 0;        // of one string
   std::uint64_t total_bytes = 0;
 };
+
+// Adds what some texts take.
+void AddTextSize(const Strings& texts, TextSize& size);
 
 // What bounds the memory that strings take: a longer one is refused by the readers, and a piece
 // ends with the string that makes it longer.
@@ -104,6 +125,9 @@ struct FileContents {
   std::map<std::string, std::string> metadata;
 };
 
+class OnnxTensorReader;  // io/onnx_tensors.h
+struct ScaleCompanions;  // io/scale_companions.h
+
 // Reads one file. Opening checks all that the header and the file's size decide.
 class TensorReader {
  public:
@@ -124,6 +148,12 @@ class TensorReader {
   // Throws Error where the file, or one that it names, was rewritten since it was opened. To be
   // asked when all is read, before anything made of it gets a name.
   virtual void CheckUnchanged() const = 0;
+  // Files that it reads beside its own: those that hold a model's data.
+  virtual std::vector<std::string> external_paths() const { return {}; }
+  // The model whose tensors these are; null where they are tensors alone.
+  virtual const OnnxTensorReader* onnx_model() const { return nullptr; }
+  // Adds to what the tensors' names tell of scales what the file itself does.
+  virtual void AddScaleCompanions(ScaleCompanions& /*found*/) const {}
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };
@@ -144,6 +174,9 @@ class TensorWriter {
   // Syncs, where that is still to do, and gives the file its final name. Call once.
   void Commit();
   virtual std::uint64_t file_bytes() const = 0;
+  // Whether a tensor's values are to be written. Those that are not stand in the file already, as
+  // they were.
+  virtual bool Wants(std::size_t /*tensor*/) const { return true; }
   // How another program reads what this format cannot say by itself, e.g. npy's
   // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
   virtual std::string reading_hint() const { return {}; }
@@ -176,7 +209,7 @@ struct OpenOptions {
 };
 
 struct CreateOptions {
-  bool overwrite = false;  // replace an existing file (the tool's --force)
+  bool overwrite = false;  // replace an existing file
   // Files the output must not be, by any name (symbolic and hard links included).
   std::vector<std::string> inputs;
 };
@@ -186,6 +219,13 @@ bool HasEnding(std::string_view path, std::string_view ending);
 
 // The endings of the formats, each with its dot.
 std::vector<std::string_view> FormatEndings();
+
+// What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds
+// many, or is of no known format.
+std::string_view OneTensorFile(std::string_view path);
+
+// Throws Error (unsupported) where tensors cannot be written to a file of that ending.
+void CheckOutputFormat(const std::string& path);
 
 // The format is recognised by the file's first bytes, then by its name's ending.
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);

@@ -112,9 +112,10 @@ void AppendTag(TensorProtoField field, std::string& text) {
 
 Layout MakeLayout(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": a .pb file holds one tensor, not " +
-                                           std::to_string(contents.tensors.size()) +
-                                           "; choose one with --tensor");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": a .pb file holds one tensor, not " +
+                    std::to_string(contents.tensors.size()),
+                Remedy::kChooseOneTensor);
   }
   const TensorInfo& info = contents.tensors[0];
   const auto fail = [&](const std::string& why) {

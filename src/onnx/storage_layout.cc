@@ -14,7 +14,7 @@
 #include "graph/operator_versions.h"
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
-#include "onnx/storage_defaults.h"
+#include "onnx/storage_model.h"
 
 namespace tensorcast::onnx {
 namespace {

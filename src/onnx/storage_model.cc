@@ -13,7 +13,6 @@
 #include <system_error>
 #include <utility>
 
-#include "io/conversion.h"
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/utf8.h"
@@ -130,17 +129,16 @@ io::CreateOptions OfData(io::CreateOptions options) {
   return options;
 }
 
-class Writer final : public StorageModelWriter {
+class Writer final : public io::TensorWriter {
  public:
-  Writer(const std::string& path, const io::OnnxTensorReader& model,
-         const io::FileContents& contents, const io::CreateOptions& options,
-         const std::atomic<bool>* interrupted)
+  Writer(const std::string& path, const io::OnnxTensorReader& model, io::FileContents contents,
+         const io::CreateOptions& options, const std::atomic<bool>* interrupted)
       : source_(model),
-        contents_(contents),
+        contents_(std::move(contents)),
         options_(options),
         interrupted_(interrupted),
         placement_(Place(path, model)),
-        layout_(LayOut(path, model, contents, placement_)),
+        layout_(LayOut(path, model, contents_, placement_)),
         model_(path, layout_.model_bytes, options) {
     file_bytes_ = layout_.model_bytes;
     for (const DataFile& file : DataFilesOf(path, model, layout_, placement_)) {
@@ -301,7 +299,7 @@ class Writer final : public StorageModelWriter {
   }
 
   const io::OnnxTensorReader& source_;
-  const io::FileContents& contents_;
+  const io::FileContents contents_;
   const io::CreateOptions options_;
   const std::atomic<bool>* const interrupted_;
   Placement placement_;
@@ -316,12 +314,13 @@ class Writer final : public StorageModelWriter {
 
 }  // namespace
 
-std::unique_ptr<StorageModelWriter> CreateStorageModel(const std::string& path,
-                                                       const io::OnnxTensorReader& model,
-                                                       const io::FileContents& contents,
-                                                       const io::CreateOptions& options,
-                                                       const std::atomic<bool>* interrupted) {
-  return std::make_unique<Writer>(path, model, contents, WithInputs(options, model), interrupted);
+std::unique_ptr<io::TensorWriter> CreateStorageModel(const std::string& path,
+                                                     const io::OnnxTensorReader& model,
+                                                     io::FileContents contents,
+                                                     const io::CreateOptions& options,
+                                                     const std::atomic<bool>* interrupted) {
+  return std::make_unique<Writer>(path, model, std::move(contents), WithInputs(options, model),
+                                  interrupted);
 }
 
 std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,

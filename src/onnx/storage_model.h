@@ -19,6 +19,10 @@
 
 namespace tensorcast::onnx {
 
+// Shape inference reads the values of tensors of at most this size, and only those in the model
+// itself.
+inline constexpr std::uint64_t kSmallTensorBytes = 1024;
+
 // What can be stored in another type. Made once for a model, which must outlive it.
 class StorageRules {
  public:
@@ -43,22 +47,15 @@ class StorageRules {
   std::vector<Names> graphs_;
 };
 
-// Takes the values of those tensors that it wants; all others are copied with the model.
-class StorageModelWriter : public io::TensorWriter {
- public:
-  virtual bool Wants(std::size_t tensor) const = 0;
-  // Of the model and its data file.
-  std::uint64_t file_bytes() const override = 0;
-};
-
 // A writer of `contents`: the tensors of `model`, one for one, of which those that have another
 // type than there are stored in that type. They must be legal by StorageRules. A model with data in
 // other files is written with its data in one, named by data_files.h, which never replaces a file.
 // The model gets its name last: until then what stood there stands, with its data, and that data is
-// removed after. `model` and `contents` must outlive
-// the writer. Throws io::Error, io::Interrupted.
-std::unique_ptr<StorageModelWriter> CreateStorageModel(
-    const std::string& path, const io::OnnxTensorReader& model, const io::FileContents& contents,
+// removed after. It wants the values of some tensors; all others are copied with the model. Its
+// bytes are those of the model and its data. `model` must outlive the writer. Throws io::Error,
+// io::Interrupted.
+std::unique_ptr<io::TensorWriter> CreateStorageModel(
+    const std::string& path, const io::OnnxTensorReader& model, io::FileContents contents,
     const io::CreateOptions& options, const std::atomic<bool>* interrupted = nullptr);
 
 // The checks of CreateStorageModel that need no writing; returns the bytes of all its files.

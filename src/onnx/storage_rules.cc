@@ -72,10 +72,11 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
 void StorageRules::CheckType(std::size_t tensor, DataType to) const {
   const io::OnnxTensorPlace& place = model_.place(tensor);
   const io::TensorInfo& info = model_.contents().tensors.at(tensor);
-  const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kArguments, io::PathText(model_.source().path()) + ": tensor " +
-                                           io::Quoted(info.name) + " cannot be stored as " +
-                                           std::string(TypeName(to)) + ": " + why);
+  const auto fail = [&](const std::string& why, io::Remedy remedy = io::Remedy::kNone) {
+    throw Error(ErrorKind::kArguments,
+                io::PathText(model_.source().path()) + ": tensor " + io::Quoted(info.name) +
+                    " cannot be stored as " + std::string(TypeName(to)) + ": " + why,
+                remedy);
   };
   const auto& imports = io::ImportsOf(model_.model(), place);
   const auto import = imports.find("");
@@ -107,8 +108,9 @@ void StorageRules::CheckType(std::size_t tensor, DataType to) const {
       to != DataType::kFloat32 && to != DataType::kFloat64) {
     fail(
         "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
-        "choose one of these, leave it with --exclude, or upgrade the model with "
-        "onnx.version_converter.convert_version(model, 9)");
+        "choose one of these, or upgrade the model with "
+        "onnx.version_converter.convert_version(model, 9)",
+        io::Remedy::kLeaveOut);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "io/conversion.h"
+#include "convert/runner.h"
 #include "wire_bytes.h"
 
 namespace tensorcast::io {
@@ -38,8 +38,8 @@ class InputTest : public FileTest {
   }
 
   static std::string Measure(const TensorReader& reader) {
-    const TensorJob job{0, 0, {DataType::kInt8}};
-    return ErrorOf([&] { RunConversion(reader, std::span(&job, 1), nullptr, {}); });
+    const convert::TensorJob job{0, 0, {DataType::kInt8}};
+    return ErrorOf([&] { convert::RunJobs(reader, std::span(&job, 1), nullptr, {}); });
   }
 
   // The same number of bytes, at another time: whatever the clock's resolution.

@@ -95,7 +95,7 @@ TEST_F(OutputTest, DoesNotReplaceUnlessAsked) {
   const std::string path = Path("x.npy");
   WriteBytes(path, "precious");
   EXPECT_EQ(Refusal(path),
-            "2 DIR/x.npy: the output exists; name another file, or replace it with --force");
+            "2 DIR/x.npy: the output exists; name another file, or replace it");
   EXPECT_EQ(ReadBytes(path), "precious");
   WriteWhole(path, "1234", {.overwrite = true, .inputs = {}});
   EXPECT_EQ(ReadTensor(*Open(path), 0), "1234");
@@ -109,7 +109,7 @@ TEST_F(OutputTest, DoesNotReplaceWhatAppearsMeanwhile) {
   EXPECT_EQ(ErrorOf([&] { writer->Commit(); }),
             "2 " + path +
                 ": the output appeared while it was written; name another file, or "
-                "replace it with --force");
+                "replace it");
   EXPECT_EQ(ReadBytes(path), "another run's");
 }
 
@@ -164,7 +164,7 @@ TEST_F(OutputTest, SymbolicLinksAreReplacedNotFollowed) {
   std::filesystem::create_symlink("nowhere", Path("dangling.npy"));
   EXPECT_EQ(Refusal(Path("dangling.npy")),
             "2 DIR/dangling.npy: the output exists (a symbolic link to nothing); name another "
-            "file, or replace it with --force");
+            "file, or replace it");
   WriteWhole(Path("dangling.npy"), "1234", {.overwrite = true, .inputs = {}});
   EXPECT_EQ(Names(), std::vector<std::string>{"dangling.npy"});
   EXPECT_FALSE(std::filesystem::is_symlink(Path("dangling.npy")));

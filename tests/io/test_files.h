@@ -106,7 +106,7 @@ template <class Function> std::string ErrorOf(Function call) {
     call();
   } catch (const Error& error) {
     EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos) << error.what();
-    return std::to_string(static_cast<int>(error.kind())) + ' ' + error.what();
+    return std::to_string(static_cast<int>(error.kind()) + 2) + ' ' + error.what();
   }
   return "no error";
 }

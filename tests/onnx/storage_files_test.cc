@@ -11,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 
-#include "io/conversion.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
 #include "model_bytes.h"

@@ -1,15 +1,13 @@
 // Ordered rules over tensor names, and the types that are cast without being asked for.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "selection.h"
+#include "convert/selection.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
-#include "type_argument.h"
-
-namespace tensorcast::tool {
+namespace tensorcast::convert {
 namespace {
 
 using io::TensorInfo;
@@ -20,15 +18,13 @@ bool AnyMatches(const std::vector<NamePattern>& patterns, std::string_view name)
 }
 
 void RequireMatch(const std::vector<TensorInfo>& tensors, const NamePattern& pattern,
-                  std::string_view option) {
+                  io::Remedy remedy) {
   if (std::any_of(tensors.begin(), tensors.end(),
                   [&](const TensorInfo& tensor) { return pattern.Matches(tensor.name); })) {
     return;
   }
   throw io::Error(io::ErrorKind::kArguments,
-                  std::string(option) + " '" + io::EscapeName(pattern.text()) +
-                      "' matches no tensor (patterns match whole names; 'tensorcast inspect' "
-                      "lists them)");
+                  "'" + io::EscapeName(pattern.text()) + "' matches no tensor", remedy);
 }
 
 // A tensor and, where it is one, what it is a companion of.
@@ -62,84 +58,66 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
   return nullptr;
 }
 
-std::string RuleText(const Rule& rule) {
-  return "--rule " + io::EscapeName(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
-}
-
 // `is_alone`: the file holds no other tensor, so that it need not be named.
 Decision Decide(const Candidate& candidate, const SelectionRequest& request, bool is_alone) {
   const TensorInfo& tensor = candidate.tensor;
   Decision decision;
   decision.is_companion = candidate.companion != nullptr;
+  const auto leave = [&](Reason reason, std::string text) {
+    decision.reason = reason;
+    decision.text = std::move(text);
+    return std::move(decision);
+  };
   if (!request.only.empty() && !AnyMatches(request.only, tensor.name)) {
-    decision.reason = "not named by --tensor";
-    return decision;
+    return leave(Reason::kNotNamed, "not among those named");
   }
-  if (AnyMatches(request.excluded, tensor.name)) {
-    decision.reason = "excluded";
-    return decision;
-  }
+  if (AnyMatches(request.excluded, tensor.name)) return leave(Reason::kExcluded, "excluded");
   const Rule* rule = FirstRule(request, candidate);
   if (decision.is_companion && rule == nullptr &&
       std::none_of(request.only.begin(), request.only.end(),
                    [&](const NamePattern& pattern) { return candidate.IsMeantBy(pattern); })) {
-    decision.reason =
-        std::string(candidate.companion->role) + " of " + io::EscapeName(candidate.companion->of);
-    return decision;
+    return leave(Reason::kCompanion, std::string(candidate.companion->role) + " of " +
+                                         io::EscapeName(candidate.companion->of));
   }
-  if (rule == nullptr && !request.to) {
-    decision.reason = "no rule takes it";
-    return decision;
-  }
+  if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
-  if (from == nullptr) {
-    decision.reason = "no type of ours";
-    return decision;
-  }
+  if (from == nullptr) return leave(Reason::kUnknownType, "no type of ours");
   if (tensor.type == DataType::kString) {
     if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {
-      decision.reason = "not named by --tensor or --rule";
-      return decision;
+      return leave(Reason::kTextNotNamed, "strings that are not named");
     }
   } else if (!request.all_types) {
-    if (!from->is_float()) {
-      decision.reason = "not floating";
-      return decision;
-    }
-    if (tensor.type == DataType::kFloat8E8M0) {
-      decision.reason = "holds scales";
-      return decision;
-    }
+    if (!from->is_float()) return leave(Reason::kNotFloating, "not floating");
+    if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   const DataType to = rule != nullptr ? rule->to : *request.to;
   if (to == tensor.type) {
-    decision.reason = "already " + std::string(TypeName(to));
-    return decision;
+    return leave(Reason::kAlready, "already " + std::string(TypeName(to)));
   }
   decision.to = to;
   decision.by_name = rule != nullptr || !request.only.empty();
-  decision.reason = rule != nullptr ? RuleText(*rule) : "--to";
-  return decision;
+  if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
+  decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
+  return leave(Reason::kRule, "rule '" + RuleText(*rule) + "'");
 }
 
 }  // namespace
 
-Rule ParseRule(const std::string& text) {
-  const std::size_t equals = text.rfind('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw io::Error(io::ErrorKind::kArguments,
-                    "--rule '" + io::EscapeName(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
-  }
-  return {NamePattern(text.substr(0, equals)),
-          ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};
+std::string RuleText(const Rule& rule) {
+  return io::EscapeName(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
 }
 
 std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
                              const std::vector<io::Companion>& companions,
                              const SelectionRequest& request) {
-  for (const Rule& rule : request.rules) RequireMatch(tensors, rule.pattern, "--rule");
-  for (const NamePattern& pattern : request.only) RequireMatch(tensors, pattern, "--tensor");
-  for (const NamePattern& pattern : request.excluded) RequireMatch(tensors, pattern, "--exclude");
+  for (const Rule& rule : request.rules)
+    RequireMatch(tensors, rule.pattern, io::Remedy::kMatchRule);
+  for (const NamePattern& pattern : request.only) {
+    RequireMatch(tensors, pattern, io::Remedy::kMatchChosen);
+  }
+  for (const NamePattern& pattern : request.excluded) {
+    RequireMatch(tensors, pattern, io::Remedy::kMatchExcluded);
+  }
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
   for (const Candidate& candidate : Candidates(tensors, companions)) {
@@ -148,16 +126,16 @@ std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
   return decisions;
 }
 
-std::vector<std::string> ShadowedRules(const std::vector<TensorInfo>& tensors,
+std::vector<std::size_t> ShadowedRules(const std::vector<TensorInfo>& tensors,
                                        const std::vector<io::Companion>& companions,
                                        const SelectionRequest& request) {
   std::set<const Rule*> takers;
   for (const Candidate& candidate : Candidates(tensors, companions)) {
     takers.insert(FirstRule(request, candidate));
   }
-  std::vector<std::string> shadowed;
-  for (const Rule& rule : request.rules) {
-    if (!takers.contains(&rule)) shadowed.push_back(RuleText(rule));
+  std::vector<std::size_t> shadowed;
+  for (std::size_t i = 0; i < request.rules.size(); ++i) {
+    if (!takers.contains(&request.rules[i])) shadowed.push_back(i);
   }
   return shadowed;
 }
@@ -167,4 +145,4 @@ bool IsChosen(std::string_view name, const SelectionRequest& request) {
          !AnyMatches(request.excluded, name);
 }
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast::convert

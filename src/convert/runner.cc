@@ -2,7 +2,7 @@
 // threads, each with its own reused buffers.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/conversion.h"
+#include "convert/runner.h"
 
 #include <algorithm>
 #include <map>
@@ -12,10 +12,18 @@
 #include <string>
 #include <utility>
 
-#include "io/text_conversion.h"
+#include "convert/text_jobs.h"
 
-namespace tensorcast::io {
+namespace tensorcast::convert {
 namespace {
+
+using io::Error;
+using io::ErrorKind;
+using io::EscapeName;
+using io::Interrupted;
+using io::TensorInfo;
+using io::TensorReader;
+using io::TensorWriter;
 
 constexpr std::uint64_t kBlock = 1024;  // the loss grid: chunks begin at its multiples
 // 1024 elements of any width, and a whole number of elements of every width: 6 bits need the 3.
@@ -61,22 +69,24 @@ constexpr std::size_t kBatchJobs = 512;
 class Run {
  public:
   Run(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
-      const ConversionOptions& options)
+      const JobOptions& options)
       : reader_(reader), requests_(jobs), writer_(writer), options_(options) {
     const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
     const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
     workers_ =
         static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
     chunk_bytes_ = std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / workers_);
-    for (const TensorJob& job : jobs)
-      total_bytes_ += reader.contents().tensors.at(job.tensor).bytes;
+    for (const TensorJob& job : jobs) {
+      if (IsWanted(job)) total_bytes_ += reader.contents().tensors.at(job.tensor).bytes;
+    }
   }
 
-  ConversionResult Execute() {
+  JobTotals Execute() {
     std::vector<std::size_t> texts;
     for (std::size_t i = 0; i < requests_.size();) {
       BeginBatch();
       for (; i < requests_.size() && jobs_.size() < kBatchJobs; ++i) {
+        if (!IsWanted(requests_[i])) continue;
         if (IsTextJob(reader_, requests_[i])) {
           if (writer_ == nullptr) throw std::logic_error("strings have no loss to measure");
           texts.push_back(i);
@@ -95,6 +105,10 @@ class Run {
   }
 
  private:
+  bool IsWanted(const TensorJob& job) const {
+    return writer_ == nullptr || writer_->Wants(job.output);
+  }
+
   void BeginBatch() {
     jobs_.clear();
     chunks_ = 0;
@@ -287,7 +301,7 @@ class Run {
   const TensorReader& reader_;
   const std::span<const TensorJob> requests_;
   TensorWriter* const writer_;
-  const ConversionOptions& options_;
+  const JobOptions& options_;
   std::size_t workers_ = 1;
   std::uint64_t chunk_bytes_ = 0;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
@@ -301,14 +315,14 @@ class Run {
   std::uint64_t error_chunk_ = 0;
   std::vector<DataType> total_types_;
   std::vector<std::unique_ptr<LossMeter>> totals_;
-  ConversionResult result_;
+  JobTotals result_;
 };
 
 }  // namespace
 
-ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
-                               TensorWriter* writer, const ConversionOptions& options) {
+JobTotals RunJobs(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
+                  const JobOptions& options) {
   return Run(reader, jobs, writer, options).Execute();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::convert

@@ -3,12 +3,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "io/conversion.h"
-#include "io/text_conversion.h"
+#include "convert/runner.h"
+#include "convert/text_jobs.h"
 #include "test_files.h"
 
-namespace tensorcast::io {
+namespace tensorcast::convert {
 namespace {
+
+using io::ErrorOf;
+using io::FileContents;
+using io::Interrupted;
+using io::LittleEndian;
+using io::StringPiece;
+using io::Tensor;
+using io::TensorInfo;
+using io::TensorReader;
+using io::TensorWriter;
+using io::TextSize;
 
 // A file of strings in memory: text i of each tensor is a function of i.
 class TextSource final : public TensorReader {
@@ -83,7 +94,7 @@ TEST(TextConversion, ParsesInChunks) {
   for (const std::size_t threads : {1, 3}) {
     const std::unique_ptr<Executor> executor = MakeTbbExecutor(threads);
     Sink sink;
-    ConversionOptions options;
+    JobOptions options;
     options.executor = executor.get();
     std::uint64_t last = 0;
     options.progress = [&](const Progress& now) {
@@ -92,7 +103,7 @@ TEST(TextConversion, ParsesInChunks) {
       EXPECT_EQ(now.bytes_total, source.contents().tensors[0].bytes);
     };
     const TensorJob job{0, 0, {DataType::kInt32}};
-    const ConversionResult result = RunConversion(source, std::span(&job, 1), &sink, options);
+    const JobTotals result = RunJobs(source, std::span(&job, 1), &sink, options);
     EXPECT_TRUE(result.totals.empty());
     EXPECT_EQ(result.bytes_read, source.contents().tensors[0].bytes);
     EXPECT_EQ(last, result.bytes_read);
@@ -109,7 +120,7 @@ TEST(TextConversion, ParsesToPackedTypes) {
   const TextSource source({kMany}, [](std::uint64_t i) { return std::to_string(i % 16); });
   Sink sink;
   const TensorJob job{0, 0, {DataType::kUint4}};
-  RunConversion(source, std::span(&job, 1), &sink, {});
+  RunJobs(source, std::span(&job, 1), &sink, {});
   ASSERT_EQ(sink.bytes.size(), (kMany + 1) / 2);
   for (std::uint64_t i = 0; i < kMany; ++i) {
     const auto byte = static_cast<unsigned char>(sink.bytes[i / 2]);
@@ -125,12 +136,12 @@ TEST(TextConversion, NamesTheFirstThatIsNoNumber) {
   const std::uint64_t first = 200'011 / 7 * 7;
   for (const std::size_t threads : {1, 4}) {
     const std::unique_ptr<Executor> executor = MakeTbbExecutor(threads);
-    ConversionOptions options;
+    JobOptions options;
     options.executor = executor.get();
     options.input = "in\n.npy";
     Sink sink;
     const TensorJob job{0, 0, {DataType::kFloat32}};
-    EXPECT_EQ(ErrorOf([&] { RunConversion(source, std::span(&job, 1), &sink, options); }),
+    EXPECT_EQ(ErrorOf([&] { RunJobs(source, std::span(&job, 1), &sink, options); }),
               "3 in\\x0A.npy: tensor \"t\" holds at [" + std::to_string(first / 100'003) + "," +
                   std::to_string(first % 100'003) + "] the text \"\\x1B[2J\", which is no number");
   }
@@ -138,11 +149,11 @@ TEST(TextConversion, NamesTheFirstThatIsNoNumber) {
 
 TEST(TextConversion, NamesWhatIsNoInteger) {
   const TextSource source({}, [](std::uint64_t) { return std::string("1e30"); });
-  ConversionOptions options;
+  JobOptions options;
   options.input = "x.npy";
   Sink sink;
   const TensorJob job{0, 0, {DataType::kInt64}};
-  EXPECT_EQ(ErrorOf([&] { RunConversion(source, std::span(&job, 1), &sink, options); }),
+  EXPECT_EQ(ErrorOf([&] { RunJobs(source, std::span(&job, 1), &sink, options); }),
             "3 x.npy: tensor \"t\" holds the text \"1e30\", which is no integer from -2^63 to "
             "2^64 - 1; a floating type holds it");
 }
@@ -151,7 +162,7 @@ TEST(TextConversion, PrintsInChunksAndKnowsTheSizeBefore) {
   const NumberSource source({kMany});
   for (const std::size_t threads : {1, 3}) {
     const std::unique_ptr<Executor> executor = MakeTbbExecutor(threads);
-    ConversionOptions options;
+    JobOptions options;
     options.executor = executor.get();
     const TensorJob job{0, 0, {DataType::kString}};
     ASSERT_TRUE(IsTextJob(source, job));
@@ -161,7 +172,7 @@ TEST(TextConversion, PrintsInChunksAndKnowsTheSizeBefore) {
     // 10 of one digit, 90 of two ... and 200,001 of six.
     EXPECT_EQ(size.total_bytes, 10u + 180 + 2'700 + 36'000 + 450'000 + 6 * 200'001);
     Sink sink;
-    const ConversionResult result = RunConversion(source, std::span(&job, 1), &sink, options);
+    const JobTotals result = RunJobs(source, std::span(&job, 1), &sink, options);
     EXPECT_EQ(result.bytes_read, 4 * kMany);
     EXPECT_EQ(result.bytes_written, size.total_bytes);
     ASSERT_EQ(sink.texts.size(), kMany);
@@ -180,23 +191,23 @@ TEST(TextConversion, CopiesTexts) {
   EXPECT_EQ(size.most_bytes, 6u);
   EXPECT_EQ(size.total_bytes, 12u);
   Sink sink;
-  RunConversion(source, std::span(&job, 1), &sink, {});
+  RunJobs(source, std::span(&job, 1), &sink, {});
   EXPECT_EQ(sink.texts, (std::vector<std::string>{"", "\u00e9\U0001F600", "\xff\xfe", "abc", "a"}));
 }
 
 TEST(TextConversion, CanBeInterrupted) {
   const NumberSource source({kMany});
   std::atomic<bool> interrupted{false};
-  ConversionOptions options;
+  JobOptions options;
   options.interrupted = &interrupted;
   options.progress = [&](const Progress&) { interrupted = true; };
   const TensorJob job{0, 0, {DataType::kString}};
   EXPECT_THROW(MeasureTexts(source, job, options), Interrupted);
   interrupted = false;
   Sink sink;
-  EXPECT_THROW(RunConversion(source, std::span(&job, 1), &sink, options), Interrupted);
+  EXPECT_THROW(RunJobs(source, std::span(&job, 1), &sink, options), Interrupted);
   EXPECT_LT(sink.texts.size(), kMany);
 }
 
 }  // namespace
-}  // namespace tensorcast::io
+}  // namespace tensorcast::convert

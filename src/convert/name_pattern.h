@@ -1,15 +1,15 @@
 // Patterns over whole tensor names: globs, and regular expressions behind "re:".
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_PROGRAMS_NAME_PATTERN_H_
-#define TENSORCAST_PROGRAMS_NAME_PATTERN_H_
+#ifndef TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
+#define TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
 
 #include <optional>
 #include <regex>
 #include <string>
 #include <string_view>
 
-namespace tensorcast::tool {
+namespace tensorcast::convert {
 
 // A pattern matches a whole dotted name or not at all: "wo" must not hit "word_embedding".
 // Globs: * any run of characters (dots too), ? one character, [a-z] [!a-z] one of a set, \x the
@@ -33,6 +33,6 @@ std::string GlobLiteral(std::string_view name);
 // `name` as a glob in which every run of digits between dots is a *: the same place in every layer.
 std::string LayerGlob(std::string_view name);
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast::convert
 
-#endif  // TENSORCAST_PROGRAMS_NAME_PATTERN_H_
+#endif  // TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_

@@ -1,36 +1,33 @@
 // The streaming job's other half: tensors of strings, parsed, printed and copied in bounded memory.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_IO_TEXT_CONVERSION_H_
-#define TENSORCAST_SRC_IO_TEXT_CONVERSION_H_
+#ifndef TENSORCAST_SRC_CONVERT_TEXT_JOBS_H_
+#define TENSORCAST_SRC_CONVERT_TEXT_JOBS_H_
 
 #include <cstdint>
 #include <functional>
 
-#include "io/conversion.h"
+#include "convert/runner.h"
 #include "io/tensor_file.h"
 
-namespace tensorcast::io {
+namespace tensorcast::convert {
 
 // Whether a job reads strings or makes them.
-bool IsTextJob(const TensorReader& reader, const TensorJob& job);
-
-// Adds what some texts take.
-void AddTextSize(const Strings& texts, TextSize& size);
+bool IsTextJob(const io::TensorReader& reader, const TensorJob& job);
 
 // What the texts take that a job will write: the tensor is read, and where it holds numbers it is
 // printed. A writer needs it before it begins (TensorInfo::text). Of `options` the progress counts
-// this tensor alone. Throws as RunConversion does.
-TextSize MeasureTexts(const TensorReader& reader, const TensorJob& job,
-                      const ConversionOptions& options);
+// this tensor alone. Throws as RunJobs does.
+io::TextSize MeasureTexts(const io::TensorReader& reader, const TensorJob& job,
+                          const JobOptions& options);
 
 // Runs one job, chunk after chunk, with the executor inside each. Calls `done` after a chunk with
 // the bytes of the input's tensor that it took and the bytes that it wrote. Throws Error (the text
 // with the lowest index that is no number), Interrupted, std::bad_alloc.
 using TextProgress = std::function<void(std::uint64_t read, std::uint64_t written)>;
-void RunTextJob(const TensorReader& reader, const TensorJob& job, TensorWriter& writer,
-                const ConversionOptions& options, const TextProgress& done);
+void RunTextJob(const io::TensorReader& reader, const TensorJob& job, io::TensorWriter& writer,
+                const JobOptions& options, const TextProgress& done);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::convert
 
-#endif  // TENSORCAST_SRC_IO_TEXT_CONVERSION_H_
+#endif  // TENSORCAST_SRC_CONVERT_TEXT_JOBS_H_

@@ -1,7 +1,7 @@
 // Glob matching in time proportional to pattern × name, and std::regex behind a length limit.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "name_pattern.h"
+#include "convert/name_pattern.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 
 #include "io/tensor_file.h"
 
-namespace tensorcast::tool {
+namespace tensorcast::convert {
 namespace {
 
 // libstdc++'s matcher recurses once per character; a hostile name must not exhaust the stack.
@@ -156,4 +156,4 @@ std::string LayerGlob(std::string_view name) {
   return glob;
 }
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast::convert

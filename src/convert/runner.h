@@ -1,8 +1,8 @@
 // The streaming job: read → cast and measure → write, chunk by chunk, in bounded memory.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_IO_CONVERSION_H_
-#define TENSORCAST_SRC_IO_CONVERSION_H_
+#ifndef TENSORCAST_SRC_CONVERT_RUNNER_H_
+#define TENSORCAST_SRC_CONVERT_RUNNER_H_
 
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@
 #include "io/tensor_file.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::io {
+namespace tensorcast::convert {
 
 // One tensor of a run.
 struct TensorJob {
@@ -32,7 +32,7 @@ struct Progress {
   std::size_t tensor = 0;  // index in the reader's contents of a tensor in work
 };
 
-struct ConversionOptions {
+struct JobOptions {
   CastOptions cast;
   Target target = Target::kBest;
   bool measure = true;           // gather a LossReport for every cast of numbers
@@ -50,7 +50,7 @@ struct ConversionOptions {
   std::function<void(const Progress&)> progress;
 };
 
-struct ConversionResult {
+struct JobTotals {
   // One report per destination type over all tensors cast to it, in the order in which the types
   // first appear. The examples' indices are of different tensors: `measured` has those of each.
   std::vector<LossReport> totals;
@@ -58,13 +58,14 @@ struct ConversionResult {
   std::uint64_t bytes_written = 0;
 };
 
-// Runs the jobs, those of strings after the others; `writer` is null where only the loss is wanted.
-// Neither what is written nor any report depends on the executor. What was read is of one content:
-// a file that was rewritten meanwhile is an Error. Throws Error (of several, that of the first
-// chunk in that order), Interrupted, std::bad_alloc. The caller commits the writer.
-ConversionResult RunConversion(const TensorReader& reader, std::span<const TensorJob> jobs,
-                               TensorWriter* writer, const ConversionOptions& options);
+// Runs the jobs that the writer wants, those of strings after the others; `writer` is null where
+// only the loss is wanted. Neither what is written nor any report depends on the executor. What was
+// read is of one content: a file that was rewritten meanwhile is an Error. Throws Error (of
+// several, that of the first chunk in that order), Interrupted, std::bad_alloc. The caller commits
+// the writer.
+JobTotals RunJobs(const io::TensorReader& reader, std::span<const TensorJob> jobs,
+                  io::TensorWriter* writer, const JobOptions& options);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::convert
 
-#endif  // TENSORCAST_SRC_IO_CONVERSION_H_
+#endif  // TENSORCAST_SRC_CONVERT_RUNNER_H_

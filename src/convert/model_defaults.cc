@@ -1,11 +1,12 @@
 // Measures what a cast would make infinite, before a model is laid out without it.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/storage_defaults.h"
+#include "convert/model_defaults.h"
 
 #include "io/error_text.h"
+#include "onnx/storage_model.h"
 
-namespace tensorcast::onnx {
+namespace tensorcast::convert {
 namespace {
 
 // Whether a finite value of `from` can become Inf or NaN in `to`; told from the types where that is
@@ -20,15 +21,14 @@ bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& op
 }  // namespace
 
 std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
-                                          std::span<const DataType> to,
-                                          io::ConversionOptions options) {
+                                          std::span<const DataType> to, JobOptions options) {
   std::vector<std::string> reasons(to.size());
-  std::vector<io::TensorJob> jobs;
+  std::vector<TensorJob> jobs;
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] == DataType::kUndefined) continue;
     const io::TensorInfo& info = model.contents().tensors[i];
-    if (info.bytes <= kSmallTensorBytes) {
-      reasons[i] = "of at most " + std::to_string(kSmallTensorBytes) + " bytes";
+    if (info.bytes <= onnx::kSmallTensorBytes) {
+      reasons[i] = "of at most " + std::to_string(onnx::kSmallTensorBytes) + " bytes";
     } else if (MayOverflow(*FindType(info.type), *FindType(to[i]), options.cast)) {
       jobs.push_back({i, 0, {to[i]}});
     }
@@ -43,8 +43,8 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
     reasons[jobs[j].tensor] =
         io::CountText(lost, "finite value") + " would become " + (infinite ? "infinite" : "NaN");
   };
-  io::RunConversion(model, jobs, nullptr, options);
+  RunJobs(model, jobs, nullptr, options);
   return reasons;
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::convert

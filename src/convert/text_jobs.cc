@@ -2,7 +2,7 @@
 // what takes the time, parsing and printing, uses all threads within a chunk.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/text_conversion.h"
+#include "convert/text_jobs.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,10 +13,18 @@
 
 #include "io/element_index.h"
 #include "io/error_text.h"
-#include "io/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::convert {
 namespace {
+
+using io::Error;
+using io::ErrorKind;
+using io::EscapeName;
+using io::StringPiece;
+using io::TensorInfo;
+using io::TensorReader;
+using io::TensorWriter;
+using io::TextSize;
 
 // Bytes of a chunk's strings in the file. Large enough to give every thread a share.
 constexpr std::uint64_t kTextBytes = std::uint64_t{4} << 20;
@@ -35,7 +43,7 @@ std::uint64_t StringsAtOnce(const TensorInfo& info) {
 
 class TextJob {
  public:
-  TextJob(const TensorReader& reader, const TensorJob& job, const ConversionOptions& options)
+  TextJob(const TensorReader& reader, const TensorJob& job, const JobOptions& options)
       : reader_(reader),
         job_(job),
         options_(options),
@@ -50,7 +58,7 @@ class TextJob {
     TextSize size;
     ForChunks([&](std::uint64_t first, std::uint64_t n) {
       const Strings texts = Texts(first, n);
-      AddTextSize(texts, size);
+      io::AddTextSize(texts, size);
       if (options_.progress) {
         options_.progress({BytesBefore(first + texts.size()), info_.bytes, job_.tensor});
       }
@@ -82,7 +90,7 @@ class TextJob {
     const std::uint64_t at_once =
         info_.type == DataType::kString ? StringsAtOnce(info_) : kChunkElements;
     for (std::uint64_t first = 0; first < info_.elements;) {
-      StopIfInterrupted(options_.interrupted);
+      io::StopIfInterrupted(options_.interrupted);
       first += use(first, std::min(at_once, info_.elements - first));
     }
   }
@@ -132,9 +140,9 @@ class TextJob {
   }
 
   [[noreturn]] void RefuseText(std::uint64_t index, std::string_view text, StatusCode code) const {
-    const std::string place = IndexText(info_, index);
+    const std::string place = io::IndexText(info_, index);
     throw Error(ErrorKind::kContents,
-                PathText(options_.input) + ": tensor " + Quoted(info_.name) + " holds " +
+                io::PathText(options_.input) + ": tensor " + io::Quoted(info_.name) + " holds " +
                     (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
                     "\", which is " +
                     (code == StatusCode::kNotANumber
@@ -144,7 +152,7 @@ class TextJob {
 
   const TensorReader& reader_;
   const TensorJob& job_;
-  const ConversionOptions& options_;
+  const JobOptions& options_;
   const TensorInfo& info_;
   const DataType to_;
   CastPlan plan_;
@@ -155,33 +163,18 @@ class TextJob {
 
 }  // namespace
 
-void AddTextSize(const Strings& texts, TextSize& size) {
-  for (std::uint64_t i = 0; i < texts.size(); ++i) {
-    const std::string_view text = texts[i];
-    size.total_bytes += text.size();
-    size.most_bytes = std::max<std::uint64_t>(size.most_bytes, text.size());
-    if (text.size() <= size.most_code_points) continue;
-    std::uint64_t points = 0;
-    for (std::string_view rest = text; !rest.empty(); ++points) {
-      rest.remove_prefix(DecodeUtf8(rest).bytes);
-    }
-    size.most_code_points = std::max(size.most_code_points, points);
-  }
-}
-
 bool IsTextJob(const TensorReader& reader, const TensorJob& job) {
   return reader.contents().tensors.at(job.tensor).type == DataType::kString ||
          (!job.to.empty() && job.to.front() == DataType::kString);
 }
 
-TextSize MeasureTexts(const TensorReader& reader, const TensorJob& job,
-                      const ConversionOptions& options) {
+TextSize MeasureTexts(const TensorReader& reader, const TensorJob& job, const JobOptions& options) {
   return TextJob(reader, job, options).Measure();
 }
 
 void RunTextJob(const TensorReader& reader, const TensorJob& job, TensorWriter& writer,
-                const ConversionOptions& options, const TextProgress& done) {
+                const JobOptions& options, const TextProgress& done) {
   TextJob(reader, job, options).Run(writer, done);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::convert

@@ -1,0 +1,76 @@
+// One row for each remedy and each reason that has a flag.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "refusals.h"
+
+#include <string_view>
+
+#include "io/error_text.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Remedy;
+
+// What stands around a message.
+struct Words {
+  Remedy remedy;
+  std::string_view before;
+  std::string_view after;
+};
+
+constexpr std::string_view kPatterns =
+    " (patterns match whole names; 'tensorcast inspect' lists them)";
+
+constexpr Words kWords[] = {
+    {Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
+    {Remedy::kAllowOverwriting, "", " with --force"},
+    {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
+    {Remedy::kLeaveOut, "", "; or leave it with --exclude"},
+    {Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
+    {Remedy::kMatchRule, "--rule ", kPatterns},
+    {Remedy::kMatchChosen, "--tensor ", kPatterns},
+    {Remedy::kMatchExcluded, "--exclude ", kPatterns},
+};
+
+}  // namespace
+
+int ExitCodeOf(io::ErrorKind kind) {
+  switch (kind) {
+    case io::ErrorKind::kArguments: return kExitArguments;
+    case io::ErrorKind::kContents: return kExitContents;
+    case io::ErrorKind::kSystem: return kExitSystem;
+    case io::ErrorKind::kUnsupported: return kExitUnsupported;
+  }
+  return kExitSystem;
+}
+
+std::string RefusalText(const io::Error& error) {
+  const std::string text = error.what();
+  // What comes by a status of onnx.hpp has only its text.
+  const Remedy remedy =
+      text.ends_with(io::kHardLinkRemedy) ? Remedy::kAllowHardLinks : error.remedy();
+  for (const Words& words : kWords) {
+    if (words.remedy != remedy) continue;
+    return std::string(words.before) + text + std::string(words.after);
+  }
+  return text;
+}
+
+std::string RuleFlag(const convert::Rule& rule) { return "--rule " + convert::RuleText(rule); }
+
+void NameFlags(const convert::SelectionRequest& request,
+               std::vector<convert::Decision>& decisions) {
+  using convert::Reason;
+  for (convert::Decision& decision : decisions) {
+    switch (decision.reason) {
+      case Reason::kAsked: decision.text = "--to"; break;
+      case Reason::kRule: decision.text = RuleFlag(request.rules[decision.rule]); break;
+      case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
+      case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
+      default: break;  // the library's words name what the file holds
+    }
+  }
+}
+
+}  // namespace tensorcast::tool

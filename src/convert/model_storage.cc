@@ -1,0 +1,87 @@
+// ConvertStorage: a model's weights in another type, from a program.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "convert/plan.h"
+#include "convert/runner.h"
+#include "convert/sink.h"
+#include "io/error_text.h"
+#include "io/onnx_tensors.h"
+#include "io/system.h"
+#include "onnx/status_of_error.h"
+#include "tensorcast/onnx.hpp"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+void Convert(const std::string& input, const std::string& output, const ChooseStorage& choose,
+             const StorageOptions& options, std::vector<StoredTensor>& tensors) {
+  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(input),
+                                   options.allow_hard_links);
+  const std::unique_ptr<convert::Sink> sink = convert::OpenModelSink(output, model);
+  convert::JobOptions job_options;
+  job_options.cast = options.cast;
+  job_options.executor = options.executor;
+  job_options.interrupted = options.interrupted;
+  job_options.input = input;
+  convert::FilePlan plan;
+  for (const io::TensorInfo& info : model.contents().tensors) {
+    StoredTensor& stored = tensors.emplace_back();
+    stored.name = info.name;
+    stored.from = info.type;
+    convert::Decision& decision = plan.decisions.emplace_back();
+    decision.to = choose(info.name, info.type, info.shape);
+    decision.by_name = options.all_chosen;
+    if (decision.to != DataType::kUndefined && FindType(decision.to) == nullptr) {
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(input) + ": tensor " + io::Quoted(info.name) +
+                      " is to be stored as type " +
+                      std::to_string(static_cast<std::int32_t>(decision.to)) +
+                      ", which is none; DataType lists them");
+    }
+  }
+  sink->Restrict(plan.decisions, job_options);
+  convert::LayOut(model, input, nullptr, plan);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].to = plan.decisions[i].to;
+    tensors[i].reason = std::move(plan.decisions[i].text);
+  }
+  const std::unique_ptr<io::TensorWriter> writer =
+      sink->Create(std::move(plan.output), {options.overwrite, {}}, options.interrupted);
+  job_options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+    tensors[plan.jobs[j].tensor].loss = reports.front();
+  };
+  convert::RunJobs(model, plan.jobs, writer.get(), job_options);
+  writer->Commit();
+}
+
+}  // namespace
+}  // namespace tensorcast::onnx
+
+namespace tensorcast::onnx::inline TENSORCAST_ABI {
+
+Status ConvertStorage(const std::string& input, const std::string& output,
+                      const ChooseStorage& choose, const StorageOptions& options,
+                      std::vector<StoredTensor>* tensors, std::string* error) {
+  return Guarded(error, [&] {
+    try {
+      std::vector<StoredTensor> stored;
+      Convert(input, output, choose, options, stored);
+      if (tensors != nullptr) *tensors = std::move(stored);
+    } catch (const io::Interrupted&) {
+      return Status(StatusCode::kInterrupted);
+    }
+    return Status();
+  });
+}
+
+}  // namespace tensorcast::onnx::inline TENSORCAST_ABI

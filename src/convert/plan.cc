@@ -1,0 +1,82 @@
+// Decides, in this order: the request's rules, the output's, the scales'.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/plan.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "convert/scaled_tensors.h"
+#include "convert/text_jobs.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+// The one tensor that the request leaves for `file`, which holds no more.
+std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const SelectionRequest& request,
+                       std::string_view file) {
+  constexpr std::size_t kListed = 10;
+  std::vector<std::size_t> chosen;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (IsChosen(tensors[i].name, request)) chosen.push_back(i);
+  }
+  if (chosen.size() == 1) return chosen.front();
+  const std::string holds = std::string(file) + " holds one tensor";
+  if (chosen.empty()) throw Error(ErrorKind::kArguments, holds + ", and none is chosen");
+  std::string names;
+  for (std::size_t i = 0; i < chosen.size() && i < kListed; ++i) {
+    names += (i == 0 ? "" : ", ") + io::EscapeName(tensors[chosen[i]].name);
+  }
+  if (chosen.size() > kListed) {
+    names += " and " + std::to_string(chosen.size() - kListed) + " more";
+  }
+  throw Error(ErrorKind::kArguments,
+              holds + ", not " + std::to_string(chosen.size()) + " (" + names + ")",
+              io::Remedy::kChooseOneTensor);
+}
+
+}  // namespace
+
+FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
+                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  FilePlan plan;
+  plan.scales = io::FindScaleCompanions(reader, path);
+  plan.decisions = Select(tensors, plan.scales.companions, request);
+  sink.Restrict(plan.decisions, options);
+  std::vector<std::size_t> one;
+  if (const std::string_view file = sink.one_tensor_file(); !file.empty()) {
+    one = {OnlyTensor(tensors, request, file)};
+    for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
+      if (i != one.front()) plan.decisions[i] = {};
+    }
+  }
+  if (!ignore_scales && !sink.gives_types_back()) {
+    RefuseScaled(tensors, path, plan.scales, plan.decisions);
+  }
+  LayOut(reader, path, one.empty() ? nullptr : &one, plan);
+  return plan;
+}
+
+void MeasureTexts(const io::TensorReader& reader, const Sink& sink, const io::CreateOptions& create,
+                  const JobOptions& options, FilePlan& plan) {
+  std::vector<io::TensorInfo>& outputs = plan.output.tensors;
+  const auto is_text = [](const io::TensorInfo& info) { return info.type == DataType::kString; };
+  if (!sink.measures_texts() || std::none_of(outputs.begin(), outputs.end(), is_text)) return;
+  sink.Check(plan.output, create);  // refuse before reading a long file
+  for (const TensorJob& job : plan.jobs) {
+    io::TensorInfo& info = outputs[job.output];
+    if (is_text(info)) info.text = MeasureTexts(reader, job, options);
+  }
+}
+
+std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {
+  std::vector<std::string> paths = reader.external_paths();
+  paths.insert(paths.begin(), path);
+  return paths;
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,86 @@
+// Which tensors of a file are cast, to what, and why the others are not.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_SELECTION_H_
+#define TENSORCAST_SRC_CONVERT_SELECTION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "convert/name_pattern.h"
+#include "io/scale_companions.h"
+#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::convert {
+
+// "GLOB=T": tensors of these names become T.
+struct Rule {
+  NamePattern pattern;
+  DataType to;
+};
+
+// "GLOB=T", escaped.
+std::string RuleText(const Rule& rule);
+
+struct SelectionRequest {
+  std::optional<DataType> to;     // for tensors that no rule takes
+  std::vector<Rule> rules;        // the first that matches wins
+  std::vector<NamePattern> only;  // none means every tensor
+  std::vector<NamePattern> excluded;
+  // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
+  // the file's one tensor: most are labels.
+  bool all_types = false;
+};
+
+// Why a tensor is cast, or left alone.
+enum class Reason : std::uint8_t {
+  kAsked,  // cast to the request's type
+  kRule,   // cast to a rule's type
+  // Left alone:
+  kNotNamed,      // not among those that `only` names
+  kExcluded,      //
+  kCompanion,     // a scale or the like, which the tensor that it serves needs as it is
+  kNoRule,        // no rule takes it, and the request has no type
+  kUnknownType,   // not a type of the library's
+  kTextNotNamed,  // strings among other tensors: only where they are named
+  kNotFloating,   //
+  kHoldsScales,   // float8e8m0
+  kAlready,       // it has the type
+  kOutput,        // the output cannot hold it in another type, or it had better not
+  kNotTheOne,     // the output holds one tensor, and it is another
+};
+
+// What becomes of one tensor.
+struct Decision {
+  DataType to = DataType::kUndefined;  // kUndefined: left alone
+  Reason reason = Reason::kNotTheOne;
+  bool is_companion = false;  // see io/scale_companions.h
+  bool by_name = false;       // a rule or `only` names it
+  std::uint32_t rule = 0;     // kRule: its index in the request
+  std::string text;           // the reason in words: "rule 'GLOB=T'", "not floating" ...
+};
+
+// One decision per tensor. A companion is cast only where a rule or `only` names it and not the
+// tensor that it serves as well. Throws io::Error (arguments) where a pattern matches no tensor's
+// name.
+std::vector<Decision> Select(const std::vector<io::TensorInfo>& tensors,
+                             const std::vector<io::Companion>& companions,
+                             const SelectionRequest& request);
+
+// Rules that match names but take no tensor, because rules before them do, by their index in the
+// request: worth a warning.
+std::vector<std::size_t> ShadowedRules(const std::vector<io::TensorInfo>& tensors,
+                                       const std::vector<io::Companion>& companions,
+                                       const SelectionRequest& request);
+
+// Whether `only` and `excluded`, or their absence, choose this name.
+bool IsChosen(std::string_view name, const SelectionRequest& request);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_SELECTION_H_

@@ -1,0 +1,39 @@
+// Files of tensors as sinks, and the choice among all of them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/sink.h"
+
+#include <utility>
+
+namespace tensorcast::convert {
+namespace {
+
+class FileSink final : public Sink {
+ public:
+  explicit FileSink(std::string path) : path_(std::move(path)) {}
+
+  std::string_view one_tensor_file() const override { return io::OneTensorFile(path_); }
+  std::uint64_t Check(const io::FileContents& contents,
+                      const io::CreateOptions& options) const override {
+    return io::CheckTensorFile(path_, contents, options);
+  }
+  std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
+                                           const io::CreateOptions& options,
+                                           const std::atomic<bool>*) const override {
+    return io::CreateTensorFile(path_, std::move(contents), options);
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader) {
+  const io::OnnxTensorReader* const model = reader.onnx_model();
+  if (model != nullptr && io::HasEnding(path, ".onnx")) return OpenModelSink(path, *model);
+  io::CheckOutputFormat(path);
+  return std::make_unique<FileSink>(path);
+}
+
+}  // namespace tensorcast::convert

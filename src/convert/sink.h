@@ -1,0 +1,56 @@
+// Where a conversion's result goes: what an output can hold, and what writes it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_SINK_H_
+#define TENSORCAST_SRC_CONVERT_SINK_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "convert/runner.h"
+#include "convert/selection.h"
+#include "io/onnx_tensors.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::convert {
+
+// An output that is yet to be made. It may refer to the input's reader, which outlives it.
+class Sink {
+ public:
+  virtual ~Sink() = default;
+  // What the file is called where it holds one tensor ("an .npy"); empty where it holds many.
+  virtual std::string_view one_tensor_file() const { return {}; }
+  // Whether its readers get tensors in the type that they had: then a scale goes on scaling them.
+  virtual bool gives_types_back() const { return false; }
+  // Whether the writer must know what texts take before the first is written (TensorInfo::text).
+  virtual bool measures_texts() const { return true; }
+  // Takes back what cannot be held in another type, or had better not be, with the reason. May read
+  // tensors for that. Throws io::Error (arguments) where a type can be held by no tensor here, and
+  // what RunJobs throws.
+  virtual void Restrict(std::span<Decision> /*decisions*/, const JobOptions& /*options*/) const {}
+  // Whether a tensor of the input can be held as `to`.
+  virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
+  // The checks of Create that need no writing; returns the size that the output would have.
+  virtual std::uint64_t Check(const io::FileContents& contents,
+                              const io::CreateOptions& options) const = 0;
+  // Throws io::Error, and io::Interrupted where it copies much.
+  virtual std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
+                                                   const io::CreateOptions& options,
+                                                   const std::atomic<bool>* interrupted) const = 0;
+};
+
+// A sink for the ending of `path`, of what `reader` reads. Throws io::Error (unsupported) where a
+// model is to be written of tensors that are none's.
+std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader);
+
+// The model itself, with tensors stored in other types.
+std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_SINK_H_
