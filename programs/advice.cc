@@ -14,7 +14,6 @@
 #include "convert/name_pattern.h"
 #include "quantities.h"
 #include "terminal.h"
-#include "type_range.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -56,7 +55,7 @@ std::optional<Problem> ProblemOf(const CastTensor& tensor) {
   }
   if (loss.count(Loss::kNanLost) > 0) return Problem::kNan;
   if (loss.count(Loss::kToLimit) + loss.count(Loss::kToInfinity) + loss.count(Loss::kToNan) > 0) {
-    return loss.amax > RangeOf(tensor.to).max ? Problem::kBeyond : Problem::kInfinity;
+    return loss.amax > LimitsOf(tensor.to).greatest ? Problem::kBeyond : Problem::kInfinity;
   }
   if (2 * (loss.count(Loss::kToZero) + loss.count(Loss::kToSubnormal)) > loss.elements) {
     return Problem::kBelow;
@@ -74,11 +73,11 @@ bool IsOfWholeFile(Problem problem) {
 double RoundingDecibel(const TypeInfo& row) { return 13.4 + 6.02 * row.mantissa_bits; }
 
 bool Suits(const TypeInfo& row, Problem problem, const LossReport& loss) {
-  const TypeRange range = RangeOf(row.type);
-  if (loss.finite > 0 && range.max < loss.amax) return false;
+  const TypeLimits limits = LimitsOf(row.type);
+  if (loss.finite > 0 && limits.greatest < loss.amax) return false;
   if (loss.sum_squares > 0) {  // over the values that stayed finite
     const double rms = std::sqrt(loss.sum_squares / static_cast<double>(loss.compared));
-    if (range.min_normal * kNormalBelowRms > rms) return false;
+    if (limits.least_normal * kNormalBelowRms > rms) return false;
   }
   if (problem == Problem::kNan && !row.has_nan()) return false;
   if (problem == Problem::kInfinity && !row.has_infinity()) return false;
@@ -124,7 +123,7 @@ std::string Description(Problem problem, const CastTensor& worst, bool plural) {
     case Problem::kBeyond:
       return fmt::format("{} {}, beyond {}'s {}", plural ? "reach" : "reaches",
                          MagnitudeText(worst.loss.amax), type,
-                         MagnitudeText(RangeOf(worst.to).max));
+                         MagnitudeText(LimitsOf(worst.to).greatest));
     case Problem::kBelow:
       return fmt::format("{} below {}'s normal range", plural ? "lie" : "lies", type);
     case Problem::kWrapped:

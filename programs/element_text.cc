@@ -3,8 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "element_text.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -35,6 +37,13 @@ std::string ElementText(DataType type, std::uint64_t code) {
   // The shortest digits that name the float32; of the narrower types' values six tell all apart.
   if (type == DataType::kFloat32) return fmt::format("{}", static_cast<float>(value));
   return fmt::format("{:.6g}", value);
+}
+
+std::string ShortestText(DataType type, std::uint64_t code) {
+  std::array<char, kLongestPrinted> buffer{};
+  std::string_view text;
+  const Status status = PrintValue(type, code, buffer, &text);
+  return status.ok() ? std::string(text) : "?";
 }
 
 }  // namespace tensorcast::tool

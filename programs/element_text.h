@@ -20,6 +20,9 @@ std::int64_t SignedElement(DataType type, std::uint64_t code);
 // The value as text: as many digits as the type tells apart, integers exactly.
 std::string ElementText(DataType type, std::uint64_t code);
 
+// The fewest digits that name a code's value among its type's, as PrintValue gives them.
+std::string ShortestText(DataType type, std::uint64_t code);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_ELEMENT_TEXT_H_

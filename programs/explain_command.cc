@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,11 +14,13 @@
 
 #include "cast_flags.h"
 #include "commands.h"
-#include "explain_cast.h"
+#include "element_text.h"
 #include "explain_text.h"
 #include "json_printer.h"
 #include "loss_json.h"
 #include "streams.h"
+#include "tensorcast/detail/format_algebra.hpp"
+#include "tensorcast/explain.hpp"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -48,19 +52,12 @@ Json DecimalJson(const std::optional<ExactDecimal>& decimal) {
   return decimal ? Json(decimal->Text()) : Json();
 }
 
-// A value as text, exactly; nan and inf by name.
-std::string ExactText(const ExactValue& value) {
-  if (value.is_nan()) return "nan";
-  if (!value.is_finite()) return value.negative ? "-inf" : "inf";
-  return value.decimal.Text();
-}
-
 Json CodeJson(DataType type, std::uint64_t code) {
   const TypeInfo& row = *FindType(type);
   Json json = Json::object();
   json["code"] = HexText(row, code);
   json["value"] = ShortestText(type, code);
-  json["exact"] = ExactText(ValueOf(type, code));
+  json["exact"] = ExactValueOf(type, code).Text();
   return json;
 }
 
@@ -102,8 +99,8 @@ Json ExplanationJson(const Explanation& type) {
   json["with_other_options"] = Json::array();
   for (const OtherResult& other : type.others) {
     Json entry = Json::object();
-    entry["option"] = other.option;
-    entry["value"] = other.value;
+    entry["option"] = FlagName(other.option);
+    entry["value"] = CastOptionValue(other.option, other.options);
     entry["result"] = ResultJson(type.to, other.result);
     entry["loss"] = other.loss ? Json(LossName(*other.loss)) : Json();
     json["with_other_options"].push_back(std::move(entry));
@@ -119,6 +116,53 @@ Json SourceJson(const ExplainSource& source) {
   return json;
 }
 
+bool LooksLikeBits(std::string_view text) {
+  return text.starts_with("0x") || text.starts_with("0X") || text.starts_with("0b") ||
+         text.starts_with("0B");
+}
+
+std::string_view Trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\n\v\f\r";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+// A code of `row` in hexadecimal, binary or decimal.
+ExplainSource ParseCode(std::string_view text, const TypeInfo& row) {
+  std::string_view digits = text;
+  int base = 10;
+  if (LooksLikeBits(text)) {
+    base = text[1] == 'x' || text[1] == 'X' ? 16 : 2;
+    digits.remove_prefix(2);
+  }
+  std::uint64_t code = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, code, base);
+  const bool is_code = stop == end && error != std::errc::invalid_argument;
+  std::optional<ExplainSource> source;
+  if (is_code && error == std::errc()) source = ExplainSource::FromCode(row.type, code);
+  if (source) return *source;
+  throw io::Error(
+      io::ErrorKind::kArguments,
+      fmt::format("explain: '{}' {} of {}: 0 to 0x{:X} in hexadecimal (0x7E), binary "
+                  "(0b0111) or decimal{}",
+                  io::Escape(text.substr(0, 64)), is_code ? "is beyond the codes" : "is no code",
+                  row.name, detail::LowMask(row.bits),
+                  is_code ? "" : "; a number is given without --bits"));
+}
+
+// What a VALUE names: a decimal number, or with --bits a code.
+ExplainSource ParseSource(const std::string& text, std::optional<DataType> bits_of) {
+  if (bits_of) return ParseCode(Trimmed(text), *FindType(*bits_of));
+  if (const auto source = ExplainSource::FromText(text)) return *source;
+  throw io::Error(
+      io::ErrorKind::kArguments,
+      fmt::format("explain: '{}' is no number{}", io::Escape(text.substr(0, 64)),
+                  LooksLikeBits(Trimmed(text)) ? "; --bits TYPE takes the code of a type"
+                                               : " (0.1, 1e-9, -300, nan, inf)"));
+}
+
 // The types named, or all; each once.
 std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
   std::vector<DataType> types;
@@ -131,7 +175,7 @@ std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
   return types;
 }
 
-int Explain(const ExplainFlags& flags) {
+int RunExplain(const ExplainFlags& flags) {
   const CastOptions options = ParseCastOptions(flags.cast);
   const std::vector<DataType> types = ParseTypes(flags.to);
   std::optional<DataType> bits_of;
@@ -141,11 +185,11 @@ int Explain(const ExplainFlags& flags) {
   }
   std::vector<ExplainSource> sources;
   for (const std::string& text : flags.values) {
-    sources.push_back(ParseExplainSource(text, bits_of));
+    sources.push_back(ParseSource(text, bits_of));
   }
   const auto explain = [&](const ExplainSource& source) {
     std::vector<Explanation> explanations;
-    for (const DataType type : types) explanations.push_back(ExplainCast(source, type, options));
+    for (const DataType type : types) explanations.push_back(Explain(source, type, options));
     return explanations;
   };
   if (flags.cast.json) {
@@ -194,7 +238,7 @@ void AddExplainCommand(CLI::App& app, CommandRun& run) {
       ->allow_extra_args(false);
   AddCastOptionFlags(*command, flags->cast);
   command->add_flag("--json", flags->cast.json, "As JSON");
-  command->callback([flags, &run] { run = [flags] { return Explain(*flags); }; });
+  command->callback([flags, &run] { run = [flags] { return RunExplain(*flags); }; });
 }
 
 }  // namespace tensorcast::tool

@@ -34,7 +34,7 @@ std::string FigureText(const ExactDecimal& figure) {
 // A code's value in few columns: exactly, or by the digits that name it.
 std::string ValueText(const TypeInfo& row, std::uint64_t code) {
   if (row.type_class != TypeClass::kBool) {
-    const ExactValue value = ValueOf(row.type, code);
+    const ExactValue value = ExactValueOf(row.type, code);
     if (value.is_finite()) {
       std::string exact = value.decimal.Text();
       if (exact.size() <= kExactInPlace || row.is_integer()) return exact;
@@ -53,7 +53,8 @@ std::string ResultText(const TypeInfo& row, const CastResult& result) {
 }
 
 std::string OtherText(const TypeInfo& row, const OtherResult& other) {
-  return fmt::format("--{} {}: {}{}", other.option, other.value, ResultText(row, other.result),
+  return fmt::format("--{} {}: {}{}", FlagName(other.option),
+                     CastOptionValue(other.option, other.options), ResultText(row, other.result),
                      other.loss ? fmt::format(", {}", LossName(*other.loss)) : "");
 }
 
@@ -192,8 +193,8 @@ std::string FieldDrawing(const TypeInfo& row, const Explanation& type) {
 
 // "1.625 × 2^-4": the significand as a decimal.
 std::string ScientificText(const TypeInfo& row, double number) {
-  const int least = row.has_zero ? 1 - row.bias : -row.bias;
-  const int exponent = std::max(least, std::ilogb(number));
+  const double least = LimitsOf(row.type).least_normal;
+  const int exponent = std::ilogb(std::max(std::fabs(number), least));
   // In two steps: 2^1074 is no double. Both are exact, as a double holds every significand.
   const int half = exponent / 2;
   const double significand = std::ldexp(std::ldexp(number, -half), half - exponent);
@@ -203,8 +204,8 @@ std::string ScientificText(const TypeInfo& row, double number) {
 
 std::string MidpointText(const TypeInfo& row, std::uint64_t a, std::uint64_t b) {
   bool exact = true;
-  const ExactDecimal x = ValueOf(row.type, a).decimal;
-  const ExactDecimal sum = x.Minus(ValueOf(row.type, b).decimal.Negated(), &exact);
+  const ExactDecimal x = ExactValueOf(row.type, a).decimal;
+  const ExactDecimal sum = x.Minus(ExactValueOf(row.type, b).decimal.Negated(), &exact);
   // Exact: no type's value has more digits, and half of it one more.
   return DigitsText(sum.Over(ExactDecimal::FromUnsigned(2), 1100), 24);
 }
@@ -215,7 +216,7 @@ std::string NeighbourText(const TypeInfo& row, const Explanation& type,
   if (!next) return "none";
   std::string text = fmt::format("{}   {}", ValueText(row, *next), HexText(row, *next));
   const bool has_midpoint =
-      row.is_float() && type.value.is_finite() && ValueOf(row.type, *next).is_finite();
+      row.is_float() && type.value.is_finite() && ExactValueOf(row.type, *next).is_finite();
   if (has_midpoint) text += "   midpoint " + MidpointText(row, type.result.code, *next);
   return text;
 }
@@ -293,6 +294,12 @@ BitFields FieldsOf(const TypeInfo& row, std::uint64_t code) {
   const std::size_t sign = row.has_sign ? 1 : 0;
   const auto exponent = static_cast<std::size_t>(row.exponent_bits);
   return {bits.substr(0, sign), bits.substr(sign, exponent), bits.substr(sign + exponent)};
+}
+
+std::string FlagName(CastOption option) {
+  std::string name(CastOptionName(option));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
 }
 
 std::string HexText(const TypeInfo& row, std::uint64_t code) {

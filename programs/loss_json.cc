@@ -4,7 +4,6 @@
 #include "loss_json.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
@@ -15,6 +14,7 @@
 #include "io/element_index.h"
 #include "io/utf8.h"
 #include "json_printer.h"
+#include "tensorcast/explain.hpp"
 #include "terminal.h"
 
 namespace tensorcast::tool {
@@ -80,15 +80,13 @@ Json CrossedJson(const CrossedLimit& crossed) {
 }
 
 Json OptionsJson(const CastOptions& options) {
-  constexpr std::array kRoundModes = {"up", "down", "nearest"};
   Json json = Json::object();
-  json["saturate"] = options.saturate;
-  json["round_mode"] = kRoundModes[static_cast<std::size_t>(options.round_mode)];
-  json["integer_overflow"] =
-      options.integer_overflow == IntegerOverflow::kWrap ? "wrap" : "saturate";
-  json["fnuz_infinity"] = options.fnuz_infinity == FnuzInfinity::kMax ? "max" : "nan";
-  json["finite_only_nan"] = options.finite_only_nan == FiniteOnlyNan::kZero ? "zero" : "max";
-  json["string_style"] = options.string_style == StringStyle::kNumpy ? "numpy" : "ort";
+  json[std::string(CastOptionName(CastOption::kSaturate))] = options.saturate;
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    if (option == CastOption::kSaturate) continue;
+    json[std::string(CastOptionName(option))] = CastOptionValue(option, options);
+  }
   return json;
 }
 

@@ -14,7 +14,6 @@
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
-#include "type_range.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -61,10 +60,10 @@ std::string Text() {
                                       row.bits == 0 ? "" : fmt::format("{}", row.bits),
                                       Layout(row)};
     if (row.bits != 0) {
-      const TypeRange range = RangeOf(row.type);
-      cells.push_back(LimitText(range.max));
-      cells.push_back(row.is_float() ? LimitText(range.min_normal) : "");
-      cells.push_back(row.is_float() ? LimitText(range.min_subnormal) : "");
+      const TypeLimits limits = LimitsOf(row.type);
+      cells.push_back(LimitText(limits.greatest));
+      cells.push_back(row.is_float() ? LimitText(limits.least_normal) : "");
+      cells.push_back(row.is_float() ? LimitText(limits.least_positive) : "");
       cells.push_back(row.has_infinity() ? "Inf NaN" : row.has_nan() ? "NaN" : "·");
     }
     table.Add(std::move(cells));
@@ -97,11 +96,11 @@ std::string JsonReport() {
     entry["exponent_bits"] = is_float ? Json(row.exponent_bits) : Json();
     entry["mantissa_bits"] = is_float ? Json(row.mantissa_bits) : Json();
     entry["bias"] = is_float ? Json(row.bias) : Json();
-    const TypeRange range = RangeOf(row.type);
-    entry["max"] = row.bits == 0 ? Json() : Json(range.max);
-    entry["lowest"] = row.bits == 0 ? Json() : Json(range.lowest);
-    entry["min_normal"] = is_float ? Json(range.min_normal) : Json();
-    entry["min_subnormal"] = is_float ? Json(range.min_subnormal) : Json();
+    const TypeLimits limits = LimitsOf(row.type);
+    entry["max"] = row.bits == 0 ? Json() : Json(limits.greatest);
+    entry["lowest"] = row.bits == 0 ? Json() : Json(limits.lowest);
+    entry["min_normal"] = is_float ? Json(limits.least_normal) : Json();
+    entry["min_subnormal"] = is_float ? Json(limits.least_positive) : Json();
     entry["infinity"] = row.has_infinity();
     entry["nan"] = row.has_nan();
     entry["spellings"] = TypeSpellings(row.type);

@@ -123,14 +123,8 @@ Digits ShortestOfNarrow(const detail::Unpacked& value, const TypeInfo& type) {
 }  // namespace
 
 double Magnitude(const detail::Unpacked& value) {
-  constexpr int kLeastNormal = -1022;
-  constexpr int kLeast = -1074;
-  // A power of two by its bits, subnormals included; the product is exact, as a double has it.
-  const std::uint64_t power = value.exponent >= kLeastNormal
-                                  ? static_cast<std::uint64_t>(value.exponent - kLeastNormal + 1)
-                                        << 52
-                                  : std::uint64_t{1} << (value.exponent - kLeast);
-  return static_cast<double>(value.significand) * std::bit_cast<double>(power);
+  // The product is exact, as a double has it.
+  return static_cast<double>(value.significand) * detail::PowerOfTwo(value.exponent);
 }
 
 Digits ShortestDigits(const detail::Unpacked& value, const TypeInfo& type) {

@@ -1,17 +1,17 @@
 // Decimal arithmetic on strings of digits: slow, obvious, and never rounded unawares.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "exact_decimal.h"
-
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
+#include "tensorcast/explain.hpp"
 
-namespace tensorcast::tool {
+namespace tensorcast {
 namespace {
 
 constexpr std::int64_t kGreatestExponent = 1'000'000'000'000'000;
@@ -79,7 +79,7 @@ void ExactDecimal::Normalise() {
 
 ExactDecimal ExactDecimal::FromUnsigned(std::uint64_t value) {
   ExactDecimal number;
-  number.digits_ = fmt::format("{}", value);
+  number.digits_ = std::to_string(value);
   number.point_ = static_cast<std::int64_t>(number.digits_.size());
   number.Normalise();
   return number;
@@ -241,7 +241,8 @@ std::string ExactDecimal::Text(int whole_digits) const {
   text += digits_[0];
   if (digits_.size() > 1) text.append(".").append(digits_, 1);
   const std::int64_t exponent = point_ - 1;
-  return text + fmt::format("e{}{:02}", exponent < 0 ? '-' : '+', std::abs(exponent));
+  const std::string magnitude = std::to_string(std::abs(exponent));
+  return text + (exponent < 0 ? "e-" : "e+") + (magnitude.size() < 2 ? "0" : "") + magnitude;
 }
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast
