@@ -55,7 +55,7 @@ OptionEntry DescribeOption(const CLI::Option& option) {
   entry.kind = KindOf(entry.value);
   if (entry.kind == ValueKind::kWord) entry.words = SplitWords(entry.value);
   if (entry.kind == ValueKind::kLimit) {
-    for (const std::string& kind : LimitKinds()) entry.words.push_back(kind + "=");
+    for (const std::string_view name : LimitNames()) entry.words.push_back(std::string(name) + "=");
   }
   entry.help = option.get_description();
   entry.is_required = option.get_required();

@@ -91,14 +91,20 @@ void PrintDryRunTable(const io::TensorReader& reader, const FilePlan& plan, std:
              is_cast ? std::string(TypeName(decision.to)) : "·",
              is_cast ? decision.text : "left alone: " + decision.text}};
   };
-  PrintTable(
-      {{"tensor", false, 20}, {"shape", false, 8}, {"from"}, {"to"}, {"taken by", false, 24}},
-      {plan.jobs.size(), row}, Columns(stdout), false);
+  const report::NamesOfFile names = report::EscapedNames(reader.contents().tensors);
+  PrintTable({{"tensor", false, 20, 0, names},
+              {"shape", false, 8},
+              {"from"},
+              {"to"},
+              {"taken by", false, 24}},
+             {plan.jobs.size(), row}, Columns(stdout), false);
   const auto cast = std::count_if(plan.jobs.begin(), plan.jobs.end(),
                                   [](const convert::TensorJob& job) { return !job.to.empty(); });
   Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
                     plan.jobs.size(), BytesText(bytes)));
-  for (const CrossedLimit& limit : crossed) Print(" limit crossed: " + CrossedText(limit) + "\n");
+  for (const CrossedLimit& limit : crossed) {
+    Print(" limit crossed: " + CrossedText(limit, names) + "\n");
+  }
 }
 
 void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags,
@@ -136,6 +142,7 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
   summary.output = flags.output;
   summary.input_bytes = reader.file_bytes();
   summary.options = options;
+  summary.names = report::EscapedNames(reader.contents().tensors);
   const io::TensorInfo* const first = reader.contents().tensors.data();
   summary.can_hold = [&sink, first](const io::TensorInfo& info, DataType to) {
     return sink.CanHold(static_cast<std::size_t>(&info - first), to);
@@ -154,7 +161,7 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
 std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const FilePlan& plan,
-                                        const std::vector<FailLimit>& limits,
+                                        const std::vector<LossLimit>& limits,
                                         convert::JobOptions options) {
   if (limits.empty()) return {};
   std::vector<convert::TensorJob> jobs;
@@ -163,7 +170,7 @@ std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const Fi
   }
   LossSum sum;
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
-    sum.Add(reader.contents().tensors[jobs[j].tensor], reports.front());
+    sum.Add(reader.contents().tensors[jobs[j].tensor].name, reports.front());
   };
   convert::RunJobs(reader, jobs, nullptr, options);
   return CrossedLimits(limits, sum);
@@ -194,7 +201,7 @@ int Convert(const ConvertFlags& flags) {
   convert::SelectionRequest request = ParseSelection(flags.cast);
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
-  const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
+  const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::JobOptions options;
   options.cast = ParseCastOptions(flags.cast);
   options.target = ParseTargetFlag(flags.cast.target);
@@ -248,7 +255,9 @@ int Convert(const ConvertFlags& flags) {
   ConversionSummary summary = Summarise(*reader, flags, *sink, plan, options.cast);
   options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
     const std::size_t tensor = plan.jobs[j].tensor;
-    summary.cast.Add(reader->contents().tensors[tensor], plan.decisions[tensor], reports.front());
+    const Decision& decision = plan.decisions[tensor];
+    summary.cast.Add(reader->contents().tensors[tensor], decision.to, decision.text,
+                     decision.is_companion, reports.front());
   };
   const convert::JobTotals result = convert::RunJobs(*reader, plan.jobs, writer.get(), options);
   writer->Commit();
@@ -275,7 +284,7 @@ int Convert(const ConvertFlags& flags) {
         Say(fmt::format(" read it with: {}\n", summary.reading_hint));
       }
       for (const CrossedLimit& limit : summary.crossed) {
-        Say(" limit crossed: " + CrossedText(limit) + "\n");
+        Say(" limit crossed: " + CrossedText(limit, summary.names) + "\n");
       }
     }
     Say(fmt::format(

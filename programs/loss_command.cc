@@ -25,10 +25,10 @@
 #include "json_printer.h"
 #include "loss_json.h"
 #include "open_options.h"
-#include "packed_reports.h"
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "report/packed_reports.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -134,16 +134,7 @@ std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
   return types;
 }
 
-std::uint64_t Lost(const LossReport& loss) {
-  std::uint64_t lost = 0;
-  for (const Loss kind :
-       {Loss::kNanLost, Loss::kToNan, Loss::kWrapped, Loss::kToInfinity, Loss::kToLimit}) {
-    lost += loss.count(kind);
-  }
-  return lost;
-}
-
-std::string TypeTable(const std::vector<Candidate>& candidates) {
+std::string TypeTable(const std::vector<Candidate>& candidates, const report::NamesOfFile& names) {
   TextTable table({{"type"},
                    {"data", true},
                    {"SNR dB", true},
@@ -152,20 +143,20 @@ std::string TypeTable(const std::vector<Candidate>& candidates) {
                    {"subnormal", true, 0, 2},
                    {"max abs error", true, 0, 1},
                    {"worst dB", true},
-                   {"in tensor", false, 16}});
+                   {"in tensor", false, 16, 0, names}});
   for (const Candidate& candidate : candidates) {
     std::vector<std::string> cells = {std::string(TypeName(candidate.to)),
                                       BytesText(candidate.bytes)};
-    if (candidate.sum.worst != nullptr) {
+    if (candidate.sum.worst) {
       const LossReport& loss = candidate.total;
-      const std::uint64_t lost = Lost(loss);
+      const std::uint64_t lost = LostValues(loss);
       cells.push_back(SnrText(loss));
       cells.push_back(lost == 0 ? "·" : CountText(lost));
       cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
       cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
       cells.push_back(loss.max_abs_error > 0 ? MagnitudeText(loss.max_abs_error) : "·");
       cells.push_back(SnrText(candidate.sum.worst_loss));
-      cells.push_back(io::Escape(candidate.sum.worst->name));
+      cells.push_back(io::Escape(*candidate.sum.worst));
     }
     table.Add(std::move(cells));
   }
@@ -176,7 +167,8 @@ std::string TypeTable(const std::vector<Candidate>& candidates) {
 void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
-  std::vector<Column> columns = {{"SNR dB by tensor", false, 24}, {"shape", false, 8}};
+  std::vector<Column> columns = {{"SNR dB by tensor", false, 24, 0, report::EscapedNames(tensors)},
+                                 {"shape", false, 8}};
   for (const Candidate& candidate : plan.candidates) {
     columns.push_back({std::string(TypeName(candidate.to)), true});
   }
@@ -224,7 +216,7 @@ void MeasurePass(
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
       if ((plan.cast_to[i] & types & Bit(t)) == 0) continue;
       const LossReport& loss = reports[next++];
-      plan.candidates[t].sum.Add(tensors[i], loss);
+      plan.candidates[t].sum.Add(tensors[i].name, loss);
       keep(t, i, loss);
     }
   };
@@ -237,23 +229,25 @@ void MeasurePass(
 }
 
 // The lines of the limits that a type crossed.
-void PrintCrossed(const Plan& plan, const std::vector<FailLimit>& limits) {
+void PrintCrossed(const Plan& plan, const std::vector<LossLimit>& limits,
+                  const report::NamesOfFile& names) {
   for (const Candidate& candidate : plan.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
-      Print(fmt::format(" limit crossed: {}: {}\n", TypeName(candidate.to), CrossedText(crossed)));
+      Print(fmt::format(" limit crossed: {}: {}\n", TypeName(candidate.to),
+                        CrossedText(crossed, names)));
     }
   }
 }
 
 void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
-                      const std::vector<FailLimit>& limits, const convert::JobOptions& options) {
+                      const std::vector<LossLimit>& limits, const convert::JobOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const bool aside = plan.candidates.size() <= kTypesAside;
   FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
   MeasurePass(reader, plan, ~TypeSet{0}, options,
               [&](std::size_t t, std::size_t i, const LossReport& loss) {
-                if (aside) figures.Set(i, t, loss, Lost(loss) > 0);
+                if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
               });
   ExitOnInterrupts(Leaves::kNothing);
   std::uint64_t bytes = 0;
@@ -262,19 +256,19 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
                                   [](TypeSet types) { return types != 0; });
   Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", io::EscapeName(flags.input), cast,
                     tensors.size(), BytesText(bytes)));
-  Print(TypeTable(plan.candidates));
+  Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");
   } else if (aside) {
     PrintTensorTable(tensors, plan, figures, flags.cast.verbose);
   }
-  PrintCrossed(plan, limits);
+  PrintCrossed(plan, limits, report::EscapedNames(tensors));
 }
 
 // Type by type, as the report is ordered: where the reports of all types would take much memory,
 // the file is read more than once.
 void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
-                        const std::vector<FailLimit>& limits, convert::JobOptions options) {
+                        const std::vector<LossLimit>& limits, convert::JobOptions options) {
   constexpr std::size_t kMostBytes = std::size_t{96} << 20;
   constexpr std::size_t kReportBytes = 384;  // packed, at most
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
@@ -290,19 +284,19 @@ void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, 
     const std::size_t end = std::min(plan.candidates.size(), first + at_once);
     TypeSet types = 0;
     for (std::size_t t = first; t < end; ++t) types |= Bit(t);
-    std::vector<PackedReports> reports(end - first);
+    std::vector<report::PackedReports> reports(end - first);
     MeasurePass(
         reader, plan, types, options,
         [&](std::size_t t, std::size_t, const LossReport& loss) { reports[t - first].Add(loss); });
     for (std::size_t t = first; t < end; ++t) {
       const Candidate& candidate = plan.candidates[t];
-      const io::TensorInfo* const worst = candidate.sum.worst;
+      const std::optional<std::string>& worst = candidate.sum.worst;
       json.BeginObject();
       json.Member("to", TypeName(candidate.to));
       json.Member("data_bytes", candidate.bytes);
-      json.Member("total", worst != nullptr ? FiguresJson(candidate.total) : Json());
+      json.Member("total", worst ? FiguresJson(candidate.total) : Json());
       json.Member("worst_snr_db", SnrJson(candidate.sum.worst_loss));
-      json.Member("worst_tensor", worst != nullptr ? Json(worst->name) : Json());
+      json.Member("worst_tensor", worst ? Json(*worst) : Json());
       json.BeginArray("tensors");
       std::size_t next = 0;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -343,7 +337,7 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
-  const std::vector<FailLimit> limits = ParseFailLimits(flags.fail_on);
+  const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::SelectionRequest request = ParseSelection(flags.cast);
   convert::JobOptions options;
   options.cast = ParseCastOptions(flags.cast);

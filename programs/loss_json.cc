@@ -72,8 +72,9 @@ void EscapeDeceptive(std::string& text) {
 }  // namespace
 
 Json CrossedJson(const CrossedLimit& crossed) {
-  Json json = {{"kind", crossed.kind}, {"limit", crossed.limit}, {"value", crossed.value}};
-  if (crossed.is_percent) json["unit"] = "%";
+  Json json = {
+      {"kind", LimitName(crossed.limit)}, {"limit", crossed.limit.limit}, {"value", crossed.value}};
+  if (crossed.limit.is_percent) json["unit"] = "%";
   if (!crossed.tensor.empty()) json["tensor"] = crossed.tensor;
   if (!crossed.reason.empty()) json["reason"] = crossed.reason;
   return json;
@@ -166,7 +167,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   }
   const LossSum& sum = summary.cast.sum();
   totals["worst_snr_db"] = SnrJson(sum.worst_loss);
-  totals["worst_tensor"] = sum.worst != nullptr ? Json(sum.worst->name) : Json();
+  totals["worst_tensor"] = sum.worst ? Json(*sum.worst) : Json();
   json.Member("totals", totals);
   json.BeginArray("tensors");
   const auto entry_of = [](const auto& tensor) {
@@ -175,7 +176,7 @@ void PrintLossJson(const ConversionSummary& summary) {
     entry["taken_by"] = tensor.taken_by;
     return entry;
   };
-  for (const CastTensor& tensor : summary.cast) {
+  for (const report::CastTensor& tensor : summary.cast) {
     Json entry = entry_of(tensor);
     entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
     json.Element(entry);
@@ -193,7 +194,7 @@ void PrintLossJson(const ConversionSummary& summary) {
     json.Element(entry);
   }
   json.EndArray();
-  json.Member("advice", Advice(summary, kUnlimitedColumns));
+  json.Member("advice", AdviceTexts(summary, kUnlimitedColumns));
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
   Json crossed = Json::array();
   for (const CrossedLimit& limit : summary.crossed) {

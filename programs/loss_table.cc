@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
-#include "distinct_names.h"
 #include "element_text.h"
 #include "io/element_index.h"
 #include "quantities.h"
+#include "report/distinct_names.h"
 #include "terminal.h"
 #include "text_table.h"
 
@@ -38,7 +38,7 @@ constexpr Offence kOffences[] = {
 // "a float32, b float32, …": the first names, each with what stands behind it, in `room` columns.
 // As many as there is room for, one at least.
 std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typed,
-                     std::size_t room) {
+                     std::size_t room, const report::NamesOfFile& file) {
   constexpr std::size_t kLeast = 12;  // columns of a name
   for (std::size_t n = std::min(kNamesShown, tensors.size());; --n) {
     std::vector<std::string> names, types;
@@ -60,7 +60,8 @@ std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typ
       return columns;
     };
     if (width() > room) {
-      names = DistinctNames(names, std::max(kLeast, (room - std::min(room, taken)) / n));
+      names =
+          report::DistinctNames(names, std::max(kLeast, (room - std::min(room, taken)) / n), file);
     }
     if (width() > room && n > 1) continue;
     std::string text;
@@ -77,10 +78,10 @@ std::size_t RoomIn(std::size_t columns, std::size_t taken) {
 
 // The distinct source or destination types in the order of the file, "float32, float16", or their
 // number where there are many.
-template <class TypeOf> std::string TypeList(const CastTensors& tensors, TypeOf type_of) {
+template <class TypeOf> std::string TypeList(const report::CastTensors& tensors, TypeOf type_of) {
   constexpr std::size_t kNamed = 2;
   std::vector<DataType> seen;
-  for (const CastTensor& tensor : tensors) {
+  for (const report::CastTensor& tensor : tensors) {
     const DataType type = type_of(tensor);
     if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
   }
@@ -90,7 +91,7 @@ template <class TypeOf> std::string TypeList(const CastTensors& tensors, TypeOf 
   return text;
 }
 
-bool HasSeveralTypes(const CastTensors& tensors) {
+bool HasSeveralTypes(const report::CastTensors& tensors) {
   for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (tensors.to(i) != tensors.to(0)) return true;
   }
@@ -102,8 +103,8 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   if (!summary.cast.empty()) {
     facts = fmt::format(
         "   {} → {}   {} value{}",
-        TypeList(summary.cast, [](const CastTensor& tensor) { return tensor.info->type; }),
-        TypeList(summary.cast, [](const CastTensor& tensor) { return tensor.to; }),
+        TypeList(summary.cast, [](const report::CastTensor& tensor) { return tensor.info->type; }),
+        TypeList(summary.cast, [](const report::CastTensor& tensor) { return tensor.to; }),
         CountText(summary.Values()), summary.Values() == 1 ? "" : "s");
   }
   facts +=
@@ -116,7 +117,7 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
 
 std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : CountText(count); }
 
-std::string ErrorCell(const CastTensor& tensor) {
+std::string ErrorCell(const report::CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
   if (loss.compared == 0 || loss.max_abs_error == 0) return "·";
   const std::string place = io::IndexText(*tensor.info, loss.max_abs_example.index);
@@ -139,7 +140,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     if (summary.Count(extra.kind) > 0) extras.push_back(extra);
   }
 
-  std::vector<Column> layout = {{""}, {"worst first", false, 24}};
+  std::vector<Column> layout = {{""}, {"worst first", false, 24, 0, summary.names}};
   if (typed) layout.push_back({"type"});
   layout.push_back({"shape", false, 8});
   layout.push_back({"SNR dB", true});
@@ -151,7 +152,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
 
   TextTable table(std::move(layout));
   for (std::size_t i = 0; i < shown; ++i) {
-    const CastTensor tensor = summary.cast[order[i]];
+    const report::CastTensor tensor = summary.cast[order[i]];
     const LossReport& loss = tensor.loss;
     const Verdict verdict = Judge(loss);
     std::vector<std::string> cells;
@@ -197,7 +198,7 @@ std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) 
     if (count == 0) continue;
     std::size_t place = 0;
     while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
-    const CastTensor first = summary.cast[place];
+    const report::CastTensor first = summary.cast[place];
     const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
     const std::string fact = fmt::format("{} = {} → {}", io::IndexText(*first.info, example.index),
                                          ElementText(first.info->type, example.source_code),
@@ -205,7 +206,8 @@ std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) 
     const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
                                          CountText(summary.Values()), offence.said);
     const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
-    text += lead + Shorten(io::Escape(first.info->name), room) + fact + "\n";
+    text += lead + report::DistinctName(io::Escape(first.info->name), room, summary.names) + fact +
+            "\n";
   }
   return text;
 }
@@ -228,7 +230,7 @@ std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
                     TypeName(from), TypeName(to));
     const std::string tail = "): loss is not measured";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
-    lines += head + NameList(tensors, false, room) + tail + "\n";
+    lines += head + NameList(tensors, false, room, summary.names) + tail + "\n";
   }
   return lines;
 }
@@ -253,34 +255,39 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
     const std::string tail =
         ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
-    text += head + NameList(tensors, true, room) + tail + "\n";
+    text += head + NameList(tensors, true, room, summary.names) + tail + "\n";
   }
   return text;
 }
 
-// One line, or two where it is too long: what is wrong, and what to do.
-std::string AdviceLines(const std::string& advice, std::size_t columns) {
-  const std::string text = " advice: " + advice;
-  const std::size_t end = text.find("; ");
-  if (TextWidth(text) <= columns || end == std::string::npos) return text + "\n";
-  return text.substr(0, end + 1) + "\n         " + text.substr(end + 2) + "\n";
-}
-
-// How to read the output, broken between words.
-std::string HintLines(std::string_view hint, std::size_t columns) {
-  std::string text;
-  std::string line = " read it with:";
-  const std::string indent(line.size(), ' ');
-  while (!hint.empty()) {
-    const std::string_view word = hint.substr(0, hint.find(' '));
-    hint.remove_prefix(std::min(hint.size(), word.size() + 1));
-    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != indent) {
-      text += line + "\n";
+// `text` behind `head`, broken between words where it is too long, later lines indented like it.
+std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns) {
+  std::string lines;
+  std::string line(head);
+  const std::string indent(TextWidth(head), ' ');
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != head && line != indent) {
+      lines += line + "\n";
       line = indent;
     }
     line.append(" ").append(word);
   }
-  return text + line + "\n";
+  return lines + line + "\n";
+}
+
+// One line, or where that is too long what is wrong and what to do on lines of their own; on a
+// terminal these too are broken where they do not fit.
+std::string AdviceLines(std::string_view advice, std::size_t columns) {
+  constexpr std::string_view kHead = " advice:";
+  const std::size_t end = advice.find("; ");
+  const std::size_t one_line = std::min(columns, kReportColumns);
+  if (TextWidth(kHead) + 1 + TextWidth(advice) <= one_line || end == std::string_view::npos) {
+    return Wrapped(kHead, advice, columns);
+  }
+  return Wrapped(kHead, advice.substr(0, end + 1), columns) +
+         Wrapped(std::string(TextWidth(kHead), ' '), advice.substr(end + 2), columns);
 }
 
 }  // namespace
@@ -295,12 +302,12 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   }
   text += TextLines(summary, columns);
   text += LeftAloneLines(summary, columns);
-  for (const std::string& advice : Advice(summary, columns))
-    text += AdviceLines(advice, std::min(columns, kReportColumns));
+  for (const std::string& advice : AdviceTexts(summary, columns))
+    text += AdviceLines(advice, columns);
   if (!summary.reading_hint.empty())
-    text += HintLines(summary.reading_hint, std::min(columns, kReportColumns));
+    text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns));
   for (const CrossedLimit& crossed : summary.crossed) {
-    text += " limit crossed: " + CrossedText(crossed) + "\n";
+    text += " limit crossed: " + CrossedText(crossed, summary.names) + "\n";
   }
   return text;
 }

@@ -1,4 +1,4 @@
-// What a stream shows: is it a terminal, may it have colour, how wide is it and a text on it.
+// What a stream shows: is it a terminal, may it have colour, how wide is it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_TERMINAL_H_
@@ -9,7 +9,12 @@
 #include <string>
 #include <string_view>
 
+#include "report/text_width.h"
+
 namespace tensorcast::tool {
+
+using report::Shorten;
+using report::TextWidth;
 
 // The width of running text, and of tables that hold nothing of a file.
 inline constexpr std::size_t kReportColumns = 100;
@@ -33,17 +38,6 @@ std::size_t Columns(std::FILE* stream);
 
 // `text` in a style, or as it is where `colour` is false.
 std::string Styled(std::string_view text, Style style, bool colour);
-
-// Columns a UTF-8 text takes: two for a wide character (CJK, emoji), none for a combining one.
-std::size_t TextWidth(std::string_view text);
-
-// The end of the longest beginning of `text`, and the begin of its longest end, of at most
-// `columns` columns.
-std::size_t EndOfFront(std::string_view text, std::size_t columns);
-std::size_t BeginOfBack(std::string_view text, std::size_t columns);
-
-// `text` in at most `columns` columns, the middle replaced by "…": names differ at their ends.
-std::string Shorten(std::string_view text, std::size_t columns);
 
 }  // namespace tensorcast::tool
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "distinct_names.h"
 #include "streams.h"
 
 namespace tensorcast::tool {
@@ -75,7 +74,8 @@ std::string Line(const std::vector<Column>& columns, const std::vector<std::size
 
 // The cells of each column that is narrower than its widest, shortened; of the others none. Such a
 // column becomes as wide as its widest cell then is.
-std::vector<std::vector<std::string>> ShortCells(const TableRows& rows,
+std::vector<std::vector<std::string>> ShortCells(const std::vector<Column>& layout,
+                                                 const TableRows& rows,
                                                  const std::vector<std::size_t>& natural,
                                                  std::vector<std::size_t>& widths) {
   std::vector<std::vector<std::string>> columns(widths.size());
@@ -86,7 +86,7 @@ std::vector<std::vector<std::string>> ShortCells(const TableRows& rows,
       std::vector<std::string> row = rows.row(i).cells;
       cells.push_back(c < row.size() ? std::move(row[c]) : std::string());
     }
-    cells = DistinctNames(cells, widths[c]);
+    cells = report::DistinctNames(cells, widths[c], layout[c].file);
     for (const std::string& cell : cells) widths[c] = std::max(widths[c], TextWidth(cell));
   }
   return columns;
@@ -111,7 +111,8 @@ void WriteTable(const std::vector<Column>& columns, const TableRows& rows, std::
   }
   const std::vector<std::size_t> natural = widths;
   widths = Fit(columns, std::move(widths), width);
-  const std::vector<std::vector<std::string>> shortened = ShortCells(rows, natural, widths);
+  const std::vector<std::vector<std::string>> shortened =
+      ShortCells(columns, rows, natural, widths);
   if (titled) write(Line(columns, widths, titles, colour));
   for (std::size_t i = 0; i < rows.count; ++i) {
     TableRow row = rows.row(i);

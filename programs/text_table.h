@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "report/distinct_names.h"
 #include "terminal.h"
 
 namespace tensorcast::tool {
@@ -17,10 +18,12 @@ namespace tensorcast::tool {
 struct Column {
   std::string title;
   bool right = false;  // numbers are aligned at the right
-  std::size_t shrinks_to =
-      0;  // columns it may be shortened to (see distinct_names.h); 0: it may not
+  // Columns it may be shortened to (see report/distinct_names.h); 0: it may not.
+  std::size_t shrinks_to = 0;
   // Left out when the table is too wide, the highest number first; 0: never.
   int expendable = 0;
+  // Of a column of tensors' names: all those of the file.
+  report::NamesOfFile file = {};
 };
 
 struct TableRow {

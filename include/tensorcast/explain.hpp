@@ -28,7 +28,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast {
+namespace tensorcast::inline TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------- exact numbers
 
@@ -181,6 +181,6 @@ TENSORCAST_API Explanation Explain(std::string_view text, DataType to,
 TENSORCAST_API Explanation Explain(DataType from, std::uint64_t code, DataType to,
                                    const CastOptions& options = {});
 
-}  // namespace tensorcast
+}  // namespace tensorcast::inline TENSORCAST_ABI
 
 #endif  // TENSORCAST_EXPLAIN_HPP_

@@ -74,13 +74,15 @@ TEST(ExactDecimal, DoublesHaveMpfrsDigits) {
     const std::string text = decimal.Text(400);
     EXPECT_EQ(RationalOf(text), RationalOf(expected)) << expected;
     // Positional texts are MPFR's letter for letter.
-    if (text.find('e') == std::string::npos) EXPECT_EQ(text, expected);
+    if (text.find('e') == std::string::npos) {
+      EXPECT_EQ(text, expected);
+    }
   }
 }
 
 TEST(ExactDecimal, UnsignedIntegers) {
-  for (const std::uint64_t value :
-       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{10}, std::uint64_t{1} << 63, UINT64_MAX}) {
+  for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{10},
+                                    std::uint64_t{1} << 63, UINT64_MAX}) {
     EXPECT_EQ(ExactDecimal::FromUnsigned(value).Text(), std::to_string(value));
   }
 }

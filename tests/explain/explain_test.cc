@@ -85,8 +85,12 @@ TEST_P(EveryCode, HasItsNeighboursAndUlp) {
       EXPECT_TRUE(same(oracle::Decode(row, *explained.below), entries[first - 1].value)) << code;
     }
     ASSERT_EQ(explained.ulp.has_value(), IsFinite(value)) << code;
-    if (explained.ulp) EXPECT_EQ(mpq_class(*explained.ulp), OracleUlp(row, value)) << code;
-    if (IsFinite(value)) EXPECT_EQ(RationalOf(explained.value.Text()), RationalOf(value)) << code;
+    if (explained.ulp) {
+      EXPECT_EQ(mpq_class(*explained.ulp), OracleUlp(row, value)) << code;
+    }
+    if (IsFinite(value)) {
+      EXPECT_EQ(RationalOf(explained.value.Text()), RationalOf(value)) << code;
+    }
   }
 }
 
@@ -136,8 +140,7 @@ void ExpectErrors(const Explanation& explained, const mpq_class& error, const mp
   EXPECT_TRUE(IsRounded(error / ulp, RationalOf(explained.error_in_ulps->Text()), 17));
   ASSERT_EQ(explained.relative_error.has_value(), source != 0);
   if (source != 0) {
-    EXPECT_TRUE(
-        IsRounded(error / abs(source), RationalOf(explained.relative_error->Text()), 17));
+    EXPECT_TRUE(IsRounded(error / abs(source), RationalOf(explained.relative_error->Text()), 17));
   }
 }
 
@@ -245,7 +248,8 @@ TEST(ExplainText, KindsOfLoss) {
 TEST(Explain, OfAndToStrings) {
   const Explanation printed = Explain(DataType::kFloat8E4M3FN, 0x1D, DataType::kString);
   EXPECT_TRUE(printed.result.status.ok());
-  EXPECT_EQ(RationalOf(printed.result.text), RationalOf("0.1015625"));
+  EXPECT_EQ(printed.result.text,
+            oracle::PrintText(OracleRow(DataType::kFloat8E4M3FN), oracle::TextStyle::kNumpy, 0x1D));
   EXPECT_FALSE(printed.loss || printed.ulp || printed.below);
   const Explanation copied = Explain(" 0.10 ", DataType::kString);
   EXPECT_EQ(copied.result.text, "0.10");

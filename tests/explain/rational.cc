@@ -47,8 +47,10 @@ mpq_class RationalOf(const oracle::Value& value) {
 bool IsRounded(const mpq_class& exact, const mpq_class& rounded, unsigned digits) {
   const mpq_class magnitude = abs(exact);
   if (magnitude == 0) return rounded == 0;
-  // The unit u of the last digit: 10^(digits - 1) u <= magnitude < 10^digits u.
-  long last = 0;
+  // The unit u of the last digit: 10^(digits - 1) u <= magnitude < 10^digits u; first a guess.
+  long last = static_cast<long>(mpz_sizeinbase(magnitude.get_num().get_mpz_t(), 10)) -
+              static_cast<long>(mpz_sizeinbase(magnitude.get_den().get_mpz_t(), 10)) -
+              static_cast<long>(digits);
   while (magnitude >= PowerOf(10, last + static_cast<long>(digits))) ++last;
   while (magnitude < PowerOf(10, last + static_cast<long>(digits) - 1)) --last;
   mpq_class units = magnitude / PowerOf(10, last);

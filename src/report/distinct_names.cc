@@ -2,7 +2,7 @@
 // and differ in between: of them that part is shown, shortened in turn where it is long itself.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "distinct_names.h"
+#include "report/distinct_names.h"
 
 #include <algorithm>
 #include <map>
@@ -10,9 +10,9 @@
 #include <string_view>
 #include <utility>
 
-#include "terminal.h"
+#include "report/text_width.h"
 
-namespace tensorcast::tool {
+namespace tensorcast::report {
 namespace {
 
 using Views = std::vector<std::string_view>;
@@ -124,10 +124,34 @@ std::vector<std::string> Display(const Views& names, std::size_t columns) {
 
 }  // namespace
 
-std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns) {
-  const std::set<std::string_view> distinct(names.begin(), names.end());
-  const Views views(distinct.begin(), distinct.end());
-  const std::vector<std::string> shown = Display(views, columns);
+NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors) {
+  return {tensors.size(), [&](std::size_t i) { return io::Escape(tensors[i].name); }};
+}
+
+std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns,
+                                       const NamesOfFile& file) {
+  std::set<std::string> distinct(names.begin(), names.end());
+  std::set<std::string> looks;  // texts that no other name may have
+  for (const std::string& name : distinct) {
+    if (TextWidth(name) > columns) looks.insert(Shorten(name, columns));
+  }
+  Views views;
+  std::vector<std::string> shown;
+  for (bool is_new = true; is_new;) {
+    // Of the file only those that would look like one of these: it may have a million.
+    for (std::size_t i = 0; i < file.count && !looks.empty(); ++i) {
+      std::string name = file.name(i);
+      if (name.size() > columns && looks.contains(Shorten(name, columns))) {
+        distinct.insert(std::move(name));
+      }
+    }
+    views.assign(distinct.begin(), distinct.end());
+    shown = Display(views, columns);
+    is_new = false;
+    for (std::size_t i = 0; i < shown.size() && file.count > 0; ++i) {
+      if (shown[i] != views[i]) is_new = looks.insert(shown[i]).second || is_new;
+    }
+  }
   std::vector<std::string> result;
   result.reserve(names.size());
   for (const std::string& name : names) {
@@ -137,4 +161,8 @@ std::vector<std::string> DistinctNames(const std::vector<std::string>& names, st
   return result;
 }
 
-}  // namespace tensorcast::tool
+std::string DistinctName(const std::string& name, std::size_t columns, const NamesOfFile& file) {
+  return DistinctNames({name}, columns, file).front();
+}
+
+}  // namespace tensorcast::report

@@ -1,11 +1,11 @@
 // Integers in as many groups of seven bits as they need, doubles as they are, nothing that is 0.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "packed_reports.h"
+#include "report/packed_reports.h"
 
 #include <cstring>
 
-namespace tensorcast::tool {
+namespace tensorcast::report {
 namespace {
 
 // No report packs to more: 12 kinds and 2 more examples, each at most 4 integers of 10 bytes.
@@ -116,4 +116,4 @@ LossReport PackedReports::operator[](std::size_t i) const {
   return report;
 }
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast::report

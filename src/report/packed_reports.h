@@ -1,8 +1,8 @@
 // The loss reports of many tensors in a tenth of their size.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_PROGRAMS_PACKED_REPORTS_H_
-#define TENSORCAST_PROGRAMS_PACKED_REPORTS_H_
+#ifndef TENSORCAST_SRC_REPORT_PACKED_REPORTS_H_
+#define TENSORCAST_SRC_REPORT_PACKED_REPORTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::tool {
+namespace tensorcast::report {
 
 // A LossReport takes half a kilobyte, most of it counts that are 0 and examples that are none.
 class PackedReports {
@@ -29,6 +29,6 @@ class PackedReports {
   std::vector<std::uint64_t> places_;  // block × kBlockBytes + offset
 };
 
-}  // namespace tensorcast::tool
+}  // namespace tensorcast::report
 
-#endif  // TENSORCAST_PROGRAMS_PACKED_REPORTS_H_
+#endif  // TENSORCAST_SRC_REPORT_PACKED_REPORTS_H_

@@ -1,0 +1,104 @@
+// What measured losses mean: a verdict on a tensor, the sum over many, and limits that decide
+// whether a conversion was good enough. The C++20 interface.
+//
+//   tensorcast::LossMeter meter(from, to);
+//   ... plan.Run(..., {.loss = &meter}) ...
+//   tensorcast::LossSum sum;
+//   sum.Add("layers.0.weight", meter.Report());
+//   auto limit = tensorcast::ParseLossLimit("to_zero=1%");
+//   for (const auto& crossed : tensorcast::CrossedLimits({&*limit, 1}, sum)) ...
+//
+// docs/semantics.md, section 7, defines every count and figure. Nothing here throws but
+// std::bad_alloc. Part of builds with TENSORCAST_CONVERT.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_REPORT_HPP_
+#define TENSORCAST_REPORT_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::inline TENSORCAST_ABI {
+
+// ------------------------------------------------------------------------------- verdicts
+
+// How a tensor came through. The worst comes first.
+enum class Verdict : std::uint8_t {
+  kLost,  // values became NaN, Inf or a limit, wrapped, or a NaN became a number
+  kPoor,  // the SNR is below kPoorDecibel, or more than kPoorZeroShare of the elements became zero
+  kGood,
+};
+inline constexpr double kPoorDecibel = 20;
+inline constexpr double kPoorZeroShare = 0.05;
+
+// How many values a verdict of kLost is about.
+TENSORCAST_API std::uint64_t LostValues(const LossReport& loss);
+
+TENSORCAST_API Verdict Judge(const LossReport& loss);
+
+// The SNR to compare by, in dB: that of the report; -Inf where finite values became Inf or NaN,
+// where no element could be compared, and where squares left double's range, so that it is not
+// known.
+TENSORCAST_API double ComparableDecibel(const LossReport& loss);
+
+// Why ComparableDecibel is -Inf though the report says otherwise, in a few words; empty where the
+// report's SNR is what it says.
+TENSORCAST_API std::string UnknownDecibelReason(const LossReport& loss);
+
+// ----------------------------------------------------------------------------- of a file
+
+// What tensors lost together.
+struct LossSum {
+  std::uint64_t elements = 0;
+  std::uint64_t counts[kLossKinds] = {};
+  // The tensor with the lowest SNR to compare by (the first of several), and what it lost; none
+  // where no tensor was added.
+  std::optional<std::string> worst;
+  LossReport worst_loss;
+
+  TENSORCAST_API void Add(std::string_view tensor, const LossReport& loss);
+  std::uint64_t count(Loss loss) const { return counts[static_cast<std::size_t>(loss)]; }
+};
+
+// --------------------------------------------------------------------------------- limits
+
+// A limit of what may be lost: of a count in all (or its share of the elements), which may not be
+// above it, or of the worst tensor's SNR, which may not be below it.
+struct LossLimit {
+  std::optional<Loss> kind;  // none: snr
+  double limit = 0;          // a count, a percentage of the elements, or dB
+  bool is_percent = false;
+};
+
+// "snr" or the kind's name.
+TENSORCAST_API std::string_view LimitName(const LossLimit& limit);
+// Every name that ParseLossLimit takes.
+TENSORCAST_API std::vector<std::string_view> LimitNames();
+
+// "to_limit=0", "to_zero=1%" or "snr=20". Nothing where `text` is no limit; `problem`, where given,
+// then says why, in one line in which `text` is escaped.
+TENSORCAST_API std::optional<LossLimit> ParseLossLimit(std::string_view text,
+                                                       std::string* problem = nullptr);
+
+// A limit that was crossed, and by how much.
+struct CrossedLimit {
+  LossLimit limit;
+  double value = 0;    // in the limit's unit; NaN: the worst tensor's SNR is not known
+  std::string tensor;  // snr: the worst one's name
+  std::string reason;  // snr: why a value that is NaN counts as below any limit
+};
+
+// Those of `limits` that the tensors of `sum` crossed, in their order.
+TENSORCAST_API std::vector<CrossedLimit> CrossedLimits(std::span<const LossLimit> limits,
+                                                       const LossSum& sum);
+
+}  // namespace tensorcast::inline TENSORCAST_ABI
+
+#endif  // TENSORCAST_REPORT_HPP_

@@ -1,0 +1,89 @@
+// The tensors that a conversion cast, each with what it lost.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_REPORT_CAST_TENSORS_H_
+#define TENSORCAST_SRC_REPORT_CAST_TENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "report/packed_reports.h"
+#include "tensorcast/report.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::report {
+
+// One tensor and what it lost.
+struct CastTensor {
+  const io::TensorInfo* info = nullptr;  // of the input
+  DataType to = DataType::kUndefined;
+  std::string_view taken_by;  // what chose it: the request's type, or a rule
+  LossReport loss;
+  bool is_companion = false;  // a scale or the like, cast because it was named
+};
+
+// Many of them, packed: a checkpoint may have a million. Elements are made when asked for.
+class CastTensors {
+ public:
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = CastTensor;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const CastTensor*;
+    using reference = CastTensor;
+
+    Iterator(const CastTensors& tensors, std::size_t i) : tensors_(&tensors), i_(i) {}
+    CastTensor operator*() const { return (*tensors_)[i_]; }
+    Iterator& operator++() {
+      ++i_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const { return i_ == other.i_; }
+    bool operator!=(const Iterator& other) const { return i_ != other.i_; }
+
+   private:
+    const CastTensors* tensors_;
+    std::size_t i_;
+  };
+
+  // `info` and `taken_by` outlive this.
+  void Add(const io::TensorInfo& info, DataType to, const std::string& taken_by, bool is_companion,
+           const LossReport& loss);
+
+  bool empty() const { return tensors_.empty(); }
+  std::size_t size() const { return tensors_.size(); }
+  CastTensor operator[](std::size_t i) const;
+  CastTensor front() const { return (*this)[0]; }
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
+
+  const io::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
+  DataType to(std::size_t i) const { return tensors_[i].to; }
+  Verdict verdict(std::size_t i) const { return tensors_[i].verdict; }
+  const LossSum& sum() const { return sum_; }
+  // Worst first: by verdict, then by SNR, then as they stand in the file.
+  std::vector<std::uint32_t> WorstFirst() const;
+
+ private:
+  struct Entry {
+    const io::TensorInfo* info;
+    const std::string* taken_by;
+    double decibel;  // to compare by
+    DataType to;
+    Verdict verdict;
+    bool is_companion;
+  };
+  std::vector<Entry> tensors_;
+  PackedReports reports_;
+  LossSum sum_;
+};
+
+}  // namespace tensorcast::report
+
+#endif  // TENSORCAST_SRC_REPORT_CAST_TENSORS_H_

@@ -1,0 +1,106 @@
+// Parses limits of what may be lost, and finds those that were crossed.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "io/tensor_file.h"  // Escape
+#include "tensorcast/report.hpp"
+
+namespace tensorcast::inline TENSORCAST_ABI {
+namespace {
+
+constexpr std::string_view kSnr = "snr";
+
+std::string NamesText() {
+  std::string names;
+  for (const std::string_view name : LimitNames()) {
+    names.append(names.empty() ? "" : ", ").append(name);
+  }
+  return names;
+}
+
+std::string Quoted(std::string_view text) {
+  std::string quoted = "'";
+  quoted += io::Escape(text);
+  quoted += '\'';
+  return quoted;
+}
+
+template <class Number> bool ParseWhole(std::string_view text, Number* number) {
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && stop == text.data() + text.size();
+}
+
+// The number behind the '=', into `limit`, whose kind is known.
+bool ParseNumber(std::string_view text, LossLimit& limit) {
+  if (!limit.kind) return ParseWhole(text, &limit.limit) && std::isfinite(limit.limit);
+  if (text.ends_with('%')) {
+    text.remove_suffix(1);
+    limit.is_percent = true;
+    return ParseWhole(text, &limit.limit) && limit.limit >= 0 && limit.limit <= 100 &&
+           !std::signbit(limit.limit);
+  }
+  std::uint64_t count = 0;
+  if (!ParseWhole(text, &count)) return false;
+  limit.limit = static_cast<double>(count);
+  return true;
+}
+
+}  // namespace
+
+std::string_view LimitName(const LossLimit& limit) {
+  return limit.kind ? LossName(*limit.kind) : kSnr;
+}
+
+std::vector<std::string_view> LimitNames() {
+  std::vector<std::string_view> names = {kSnr};
+  for (std::size_t i = 0; i < kLossKinds; ++i) names.push_back(LossName(static_cast<Loss>(i)));
+  return names;
+}
+
+std::optional<LossLimit> ParseLossLimit(std::string_view text, std::string* problem) {
+  const std::size_t equals = text.find('=');
+  const std::string_view name = text.substr(0, equals);
+  LossLimit limit;
+  bool known = name == kSnr;
+  for (std::size_t i = 0; i < kLossKinds; ++i) {
+    if (name != LossName(static_cast<Loss>(i))) continue;
+    known = true;
+    limit.kind = static_cast<Loss>(i);
+  }
+  if (!known) {
+    if (problem != nullptr) *problem = Quoted(name) + " is none of " + NamesText();
+    return std::nullopt;
+  }
+  if (equals != std::string_view::npos && ParseNumber(text.substr(equals + 1), limit)) return limit;
+  if (problem != nullptr) {
+    const std::string as(name);
+    *problem = Quoted(text) + " needs " +
+               (limit.kind ? "a count or a percentage, as in " + as + "=0 or " + as + "=1%"
+                           : "a number of dB, as in snr=20");
+  }
+  return std::nullopt;
+}
+
+std::vector<CrossedLimit> CrossedLimits(std::span<const LossLimit> limits, const LossSum& sum) {
+  std::vector<CrossedLimit> crossed;
+  for (const LossLimit& limit : limits) {
+    if (limit.kind) {
+      auto value = static_cast<double>(sum.count(*limit.kind));
+      if (limit.is_percent && sum.elements > 0) {
+        value = 100 * value / static_cast<double>(sum.elements);
+      }
+      if (value > limit.limit) crossed.push_back({limit, value, {}, {}});
+    } else if (sum.worst && ComparableDecibel(sum.worst_loss) < limit.limit) {
+      std::string reason = UnknownDecibelReason(sum.worst_loss);
+      const double value =
+          reason.empty() ? sum.worst_loss.snr_db : std::numeric_limits<double>::quiet_NaN();
+      crossed.push_back({limit, value, *sum.worst, std::move(reason)});
+    }
+  }
+  return crossed;
+}
+
+}  // namespace tensorcast::inline TENSORCAST_ABI
