@@ -54,7 +54,7 @@ Examples:
   tensorcast bench --from float32 --to bfloat16,float8e4m3fn
   tensorcast bench --csv all_pairs.csv
 
-R is our bytes per second (read + written) over those of a copy that reads and writes as many bytes
+R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many bytes
 per element: the median of the rounds. Sizes: l2 is 256 KiB read + written, dram 512 MiB.
 )";
 
@@ -222,8 +222,9 @@ std::vector<Size> ParseSizes(const BenchFlags& flags) {
     const auto [stop, error] = std::from_chars(flags.bytes.data(), end, dram);
     constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
     if (error != std::errc() || stop != end || dram < 4096 || dram > kMost) {
-      throw Error(ErrorKind::kArguments, fmt::format("--bytes: '{}' is no number from 4096 to {}",
-                                                     io::Escape(flags.bytes), kMost));
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("--bytes: '{}' is not a number from 4096 to {}",
+                              io::Escape(flags.bytes), kMost));
     }
   }
   std::vector<Size> sizes;
@@ -234,7 +235,7 @@ std::vector<Size> ParseSizes(const BenchFlags& flags) {
       sizes.push_back({name, dram});
     } else {
       throw Error(ErrorKind::kArguments,
-                  fmt::format("--size: '{}' is none of l2, dram", io::Escape(name)));
+                  fmt::format("--size: '{}' is not one of l2, dram", io::Escape(name)));
     }
   }
   if (sizes.empty()) sizes = {{"l2", kL2Bytes}, {"dram", dram}};

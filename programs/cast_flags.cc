@@ -31,7 +31,7 @@ Enum ParseChoice(std::string_view flag, std::string_view value,
     names.append(names.empty() ? "" : ", ").append(name);
   }
   throw Error(ErrorKind::kArguments,
-              fmt::format("{}: '{}' is none of {}", flag, io::Escape(value), names));
+              fmt::format("{}: '{}' is not one of {}", flag, io::Escape(value), names));
 }
 
 // An option that takes one value each time it is given.
@@ -74,7 +74,7 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
       ->type_name("GLOB");
   Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("GLOB");
   app.add_flag("--all-types", flags.all_types,
-               "Every type of ours, not only floating ones: integers, bool, strings, float8e8m0");
+               "Every type, not only floating ones: integers, bool, strings, float8e8m0");
   app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
   AddHardLinksFlag(app, flags.allow_hard_links);
@@ -142,7 +142,7 @@ Target ParseTargetFlag(const std::string& name) {
     throw Error(ErrorKind::kArguments,
                 fmt::format("--target: {}; this build has and this machine runs {}",
                             target ? "'" + name + "' does not run here"
-                                   : "'" + io::Escape(name) + "' is no instruction set",
+                                   : "'" + io::Escape(name) + "' is not an instruction set",
                             runnable));
   }
   return *target;
@@ -173,7 +173,7 @@ std::unique_ptr<Executor> ParseThreads(const std::string& threads) {
     const char* end = threads.data() + threads.size();
     const auto [stop, error] = std::from_chars(threads.data(), end, count);
     if (error != std::errc() || stop != end || count == 0 || count > kMost) {
-      throw Error(ErrorKind::kArguments, fmt::format("--threads: '{}' is no number from 1 to {}",
+      throw Error(ErrorKind::kArguments, fmt::format("--threads: '{}' is not a number from 1 to {}",
                                                      io::Escape(threads), kMost));
     }
   }
@@ -197,7 +197,7 @@ void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
     const TypeInfo* to = FindType(*ParseType(type));
     SayWarning(
         fmt::format("a cast to {} is not quantisation: it {} and scales nothing; "
-                    "weights within ±1 leave little but zeros",
+                    "weights within ±1 become mostly zeros",
                     type, to->bits < 8 ? "rounds to integers" : "truncates toward zero"));
   }
 }

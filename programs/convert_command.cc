@@ -67,12 +67,12 @@ Examples:
 
 Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
-text that is no number ends the run with exit code 3. Numbers are printed by --to string.
-Of a model written as a model the weights are stored in the other type, and one Cast for each brings
-them back to their own, so that the graph's types stay. Unless --rule or --tensor names them, tensors
-of at most 1,024 bytes are left alone, and those in which a finite value would become Inf: what may
-is read once more for it. Data outside the model goes to OUT.data, or where that is taken to a name
-with a digest; with --force the data of the model that is replaced is removed.
+text that is not a number ends the run with exit code 3. Numbers are printed by --to string.
+A model's weights are stored in the other type, and a Cast brings each back to its own, so that the
+graph's types stay. Unless --rule or --tensor names them, tensors of 1,024 bytes or fewer are left
+alone, and those in which a finite value would become Inf (what may is read once more to find out).
+Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest; with
+--force the data of the model that is replaced is removed.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero

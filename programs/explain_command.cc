@@ -45,7 +45,7 @@ Examples:
 
 A VALUE is a decimal number, cast by one rounding from exactly what it says; with --bits a code of
 that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. Below a
-type stand the results that other options would give, where they differ.
+type are the results that other options would give, where they differ.
 )";
 
 Json DecimalJson(const std::optional<ExactDecimal>& decimal) {
@@ -147,7 +147,7 @@ ExplainSource ParseCode(std::string_view text, const TypeInfo& row) {
       io::ErrorKind::kArguments,
       fmt::format("explain: '{}' {} of {}: 0 to 0x{:X} in hexadecimal (0x7E), binary "
                   "(0b0111) or decimal{}",
-                  io::Escape(text.substr(0, 64)), is_code ? "is beyond the codes" : "is no code",
+                  io::Escape(text.substr(0, 64)), is_code ? "is beyond the codes" : "is not a code",
                   row.name, detail::LowMask(row.bits),
                   is_code ? "" : "; a number is given without --bits"));
 }
@@ -158,7 +158,7 @@ ExplainSource ParseSource(const std::string& text, std::optional<DataType> bits_
   if (const auto source = ExplainSource::FromText(text)) return *source;
   throw io::Error(
       io::ErrorKind::kArguments,
-      fmt::format("explain: '{}' is no number{}", io::Escape(text.substr(0, 64)),
+      fmt::format("explain: '{}' is not a number{}", io::Escape(text.substr(0, 64)),
                   LooksLikeBits(Trimmed(text)) ? "; --bits TYPE takes the code of a type"
                                                : " (0.1, 1e-9, -300, nan, inf)"));
 }

@@ -296,7 +296,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
                       std::size_t columns) {
   std::string text = Styled(Heading(summary, columns), Style::kBold, colour) + "\n\n";
   if (summary.cast.empty() && summary.texts.empty()) {
-    text += " nothing was selected: written through unchanged\n";
+    text += " nothing was selected: the tensors were copied unchanged\n";
   } else if (!summary.cast.empty()) {
     text += TensorRows(summary, verbose, colour, columns) + "\n" + OffenceLines(summary, columns);
   }

@@ -86,7 +86,7 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
   const std::vector<CLI::App*> commands = app.get_subcommands();
   if (commands.empty() && !first.empty() && first.front() != '-') {
     const std::string nearest = NearestCommand(app, first);
-    what = fmt::format("'{}' is no command; {}there are", first.substr(0, kLongestWord),
+    what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord),
                        nearest.empty() ? "" : "did you mean " + nearest + "? ");
     for (const CLI::App* sub : app.get_subcommands({})) {
       if (!sub->get_group().empty()) what += " " + sub->get_name();
@@ -99,7 +99,7 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
     if (option != left.end()) {
       const std::string nearest = NearestOption(command, *option);
       what =
-          fmt::format("{} is no option of {}{}", option->substr(0, kLongestWord),
+          fmt::format("{} is not an option of {}{}", option->substr(0, kLongestWord),
                       command.get_name(), nearest.empty() ? "" : "; did you mean " + nearest + "?");
     }
   }

@@ -162,7 +162,7 @@ std::string ExitStatus() {
       {kExitArguments,
        "The arguments: an unknown type, a rule that matches nothing, the output exists"},
       {kExitContents, "The contents of an input file"},
-      {kExitSystem, "The system said no: missing, permission, full, shrank while read"},
+      {kExitSystem, "The system refused: missing, permission, full, shrank while read"},
       {kExitUnsupported, "Legal, but not supported: an unknown format, object arrays"},
       {kExitInterrupted, "Interrupted"},
   };

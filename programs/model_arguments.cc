@@ -20,8 +20,9 @@ void AddContradictionsFlag(CLI::App& command, std::string& value) {
 onnx::Contradictions ParseContradictions(const std::string& value) {
   if (value == "text") return onnx::Contradictions::kText;
   if (value == "tests") return onnx::Contradictions::kTests;
-  throw io::Error(io::ErrorKind::kArguments,
-                  fmt::format("--contradictions: '{}' is none of text, tests", io::Escape(value)));
+  throw io::Error(
+      io::ErrorKind::kArguments,
+      fmt::format("--contradictions: '{}' is not one of text, tests", io::Escape(value)));
 }
 
 }  // namespace tensorcast::tool

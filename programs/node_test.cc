@@ -147,7 +147,7 @@ class Comparison {
     std::string why = "within the tolerance";
     // The reference of these opsets cut float32 off; the operator's text says nothing of it.
     if (actual_.type == DataType::kBfloat16 && opset_ >= 13 && opset_ <= 23) {
-      why = "the stored are truncated, here they are rounded";
+      why = "the stored values are truncated, these are rounded";
     }
     return nans == 0 ? why : why + "; " + std::string(kNan);
   }

@@ -59,7 +59,7 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
     if (!fs::is_directory(directory, failed)) {
       throw Error(ErrorKind::kSystem,
                   fmt::format("{}: {}", io::PathText(directory),
-                              failed ? failed.message() : std::string("is no directory")));
+                              failed ? failed.message() : std::string("is not a directory")));
     }
     const auto take = [&](const fs::path& folder) {
       if (fs::is_regular_file(folder / "model.onnx")) tests.push_back(folder);

@@ -33,7 +33,7 @@ ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet,
     : tensors_(tensors), begin_(Clock::now()) {
   if (when != "auto" && when != "always" && when != "never") {
     throw io::Error(io::ErrorKind::kArguments,
-                    "--progress: '" + io::Escape(when) + "' is none of auto, always, never");
+                    "--progress: '" + io::Escape(when) + "' is not one of auto, always, never");
   }
   always_ = when == "always";
   if (when != "never" && !quiet) mode_ = MovesCursor(stderr) ? Mode::kBar : Mode::kLines;

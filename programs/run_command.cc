@@ -315,7 +315,7 @@ std::string ProfileJson(const RunFlags& flags, const onnx::Model& model,
 int RunModel(const RunFlags& flags) {
   if (flags.format != "npy" && flags.format != "pb" && flags.format != "safetensors") {
     throw Error(ErrorKind::kArguments,
-                fmt::format("--output-format: '{}' is none of npy, pb, safetensors",
+                fmt::format("--output-format: '{}' is not one of npy, pb, safetensors",
                             io::Escape(flags.format)));
   }
   onnx::LoadOptions load;
@@ -361,7 +361,7 @@ void AddRunCommand(CLI::App& app, CommandRun& run) {
                    "The tensor of an input, or a file of many by name; repeatable")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  command->add_option("--output-dir", flags->directory, "Where the outputs go; made where missing")
+  command->add_option("--output-dir", flags->directory, "Where the outputs go; created if missing")
       ->type_name("DIR")
       ->required();
   command->add_option("--output-format", flags->format, "What the outputs become (npy)")

@@ -42,8 +42,9 @@ void AddShellCommands(CLI::App& app, CommandRun& run) {
   completion->callback([shell, &app, &run] {
     run = [shell, &app] {
       if (*shell != "bash" && *shell != "zsh") {
-        throw io::Error(io::ErrorKind::kArguments,
-                        fmt::format("completion: '{}' is none of bash, zsh", io::Escape(*shell)));
+        throw io::Error(
+            io::ErrorKind::kArguments,
+            fmt::format("completion: '{}' is not one of bash, zsh", io::Escape(*shell)));
       }
       const CommandEntry tool = DescribeCommand(app);
       Print(*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool));

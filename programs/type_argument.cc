@@ -18,9 +18,9 @@ struct Meaning {
   std::string_view said;
 };
 constexpr Meaning kMeanings[] = {
-    {"fp6", "is float6e2m3 or float6e3m2; name one of them"},
-    {"f6", "is float6e2m3 or float6e3m2; name one of them"},
-    {"float6", "is float6e2m3 or float6e3m2; name one of them"},
+    {"fp6", "may be float6e2m3 or float6e3m2; name one of them"},
+    {"f6", "may be float6e2m3 or float6e3m2; name one of them"},
+    {"float6", "may be float6e2m3 or float6e3m2; name one of them"},
     {"mxfp4", "is a scaled layout, not supported yet; its elements are float4e2m1"},
     {"nvfp4", "is a scaled layout, not supported yet; its elements are float4e2m1"},
     {"mxfp6", "is a scaled layout, not supported yet; its elements are float6e2m3 or float6e3m2"},
@@ -29,11 +29,11 @@ constexpr Meaning kMeanings[] = {
     {"fp8-block", "is a scaled layout, not supported yet; its elements are float8e4m3fn"},
     {"fp8_block", "is a scaled layout, not supported yet; its elements are float8e4m3fn"},
     {"nf4",
-     "is a code with scales, not supported; the type of four bits that is a number's is "
+     "is a code with scales, not supported; the plain four-bit float is "
      "float4e2m1"},
     {"gptq", "is a way to quantise, which a cast is not; its elements are int4 or uint4"},
     {"awq", "is a way to quantise, which a cast is not; its elements are int4 or uint4"},
-    {"tf32", "is no type that is stored; the nearest are float32 and bfloat16"},
+    {"tf32", "is not a stored type; the nearest are float32 and bfloat16"},
 };
 
 // GGUF's blocks: Q4_0, Q4_K_M, IQ2_XS, TQ1_0.
@@ -75,7 +75,7 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
     }
     throw io::Error(io::ErrorKind::kArguments,
                     std::string(where) + ": '" + io::Escape(name.substr(0, 64)) +
-                        "' is no type; the nearest are " + NearestNames(name) +
+                        "' is not a type; the nearest are " + NearestNames(name) +
                         " ('tensorcast types' lists all)");
   }
   return *type;

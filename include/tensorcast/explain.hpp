@@ -107,7 +107,7 @@ enum class CastOption : std::uint8_t {
 };
 inline constexpr std::size_t kCastOptions = 6;
 
-// "saturate", "round_mode" ...: the member's name; "unknown" for what is none.
+// "saturate", "round_mode" ...: the member's name; "unknown" for any other number.
 TENSORCAST_API std::string_view CastOptionName(CastOption option);
 // What `options` say of it: "true", "up", "wrap", "max", "zero", "numpy" ...; "unknown" for a value
 // outside its enum.

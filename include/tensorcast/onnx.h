@@ -46,7 +46,7 @@ typedef struct tensorcast_tensor {
 /* -------------------------------------------------------------------------------- models */
 
 /* A loaded model. Loading checks every node: a model that loads fails to run only for its inputs, a
- * text that is no number, or for want of memory. Any number of calls may run one at once. */
+ * text that is not a number, or for want of memory. Any number of calls may run one at once. */
 typedef struct tensorcast_model tensorcast_model;
 
 /* Inf to the float8 FNUZ types at opsets 19 to 23, where an operator's text and the stored official
@@ -97,7 +97,7 @@ typedef struct tensorcast_value_info {
 } tensorcast_value_info;
 
 /* In these, `side` is TENSORCAST_MODEL_INPUTS or TENSORCAST_MODEL_OUTPUTS. A side that is neither,
- * an index beyond the count and a name that is none give TENSORCAST_BAD_INPUT. */
+ * an index beyond the count and an unknown name give TENSORCAST_BAD_INPUT. */
 TENSORCAST_API int32_t tensorcast_model_value_count(const tensorcast_model* model, int32_t side,
                                                     uint64_t* count);
 TENSORCAST_API int32_t tensorcast_model_value_info(const tensorcast_model* model, int32_t side,
@@ -167,7 +167,7 @@ TENSORCAST_API int32_t tensorcast_model_run(const tensorcast_model* model,
 
 /* ------------------------------------------------------------------------- storage only */
 
-/* Asked of each initializer and Constant: the type it is to be stored in, or 0 to leave it. */
+/* Asked of each initializer and Constant: the type to store it in, or 0 to leave it. */
 typedef int32_t (*tensorcast_choose_storage)(void* context, const char* name, uint64_t name_bytes,
                                              int32_t type, const uint64_t* shape, uint64_t rank);
 /* What became of one tensor: `to` is 0 where it was left alone, and `reason`, which ends in NUL,
@@ -186,7 +186,7 @@ typedef struct tensorcast_storage_options {
   const tensorcast_options* cast;   /* null: the defaults */
   tensorcast_executor* executor;    /* null: the calling thread alone */
   int32_t allow_hard_links;         /* as in tensorcast_model_options */
-  /* 1: store every tensor that is chosen; 0: leave alone those of at most 1,024 bytes, and those in
+  /* 1: store every tensor that is chosen; 0: leave alone those of up to 1,024 bytes, and those in
    * which a finite value would become Inf. */
   int32_t all_chosen;
 } tensorcast_storage_options;

@@ -97,7 +97,7 @@ class TENSORCAST_API Outputs {
 };
 
 // A loaded model. Loading checks every node: a model that loads fails in Run only for its inputs, a
-// text that is no number, or for want of memory. Any number of threads may run one at once.
+// text that is not a number, or for want of memory. Any number of threads may run one at once.
 class TENSORCAST_API Model {
  public:
   Model();
@@ -136,7 +136,7 @@ class TENSORCAST_API Model {
 
 // ------------------------------------------------------------------------- storage only
 
-// Asked of each tensor of a model: the type it is to be stored in, or kUndefined to leave it.
+// Asked of each tensor of a model: the type to store it in, or kUndefined to leave it.
 using ChooseStorage =
     std::function<DataType(std::string_view name, DataType type, std::span<const std::uint64_t>)>;
 
@@ -146,7 +146,7 @@ struct StorageOptions {
   Executor* executor = nullptr;  // none: the calling thread alone
   const std::atomic<bool>* interrupted = nullptr;
   bool allow_hard_links = false;  // as in LoadOptions
-  // Store every tensor that is chosen. Else those of at most 1,024 bytes are left alone, which
+  // Store every tensor that is chosen. Else those of up to 1,024 bytes are left alone, which
   // shape inference reads, and those in which a finite value would become Inf, as in a mask of
   // -3.4e38; tensors that this may happen to are read once more for it.
   bool all_chosen = false;

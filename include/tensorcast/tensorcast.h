@@ -70,7 +70,7 @@ TENSORCAST_API int32_t tensorcast_version_number(void);
 
 enum {
   TENSORCAST_OK = 0,
-  TENSORCAST_INVALID_TYPE = 1,       /* an id that is no element type; a name that is none */
+  TENSORCAST_INVALID_TYPE = 1,       /* an id that is not an element type; an unknown name */
   TENSORCAST_INVALID_OPTION = 2,     /* an option's value is outside its list */
   TENSORCAST_NULL_POINTER = 3,       /* a pointer that the call needs is null */
   TENSORCAST_SIZE_OVERFLOW = 4,      /* first plus n, in bits, does not fit 64 bits */
@@ -83,7 +83,7 @@ enum {
   TENSORCAST_OUT_OF_MEMORY = 11,
   TENSORCAST_WRONG_CALL =
       12, /* the types or the plan are for another of cast, parse, print and copy */
-  TENSORCAST_NOT_A_NUMBER = 13,   /* a text is none */
+  TENSORCAST_NOT_A_NUMBER = 13,   /* a text is not a number */
   TENSORCAST_NOT_AN_INTEGER = 14, /* a text is nan, inf or outside [-2^63, 2^64), to an integer */
   TENSORCAST_BAD_OFFSETS = 15,    /* string offsets decrease, or end beyond the bytes */
   TENSORCAST_MISALIGNED = 16,     /* a table of offsets is not aligned to 8 bytes */
@@ -91,14 +91,14 @@ enum {
   TENSORCAST_EXECUTOR_FAILED = 18,
   TENSORCAST_NO_THREADS = 19, /* this build has no oneTBB */
   /* Of ONNX models (onnx.h), which say more in a text of their own: */
-  TENSORCAST_FILE_ERROR = 20,       /* the system said no: missing, permission, full */
+  TENSORCAST_FILE_ERROR = 20,       /* the system refused: missing, permission, full */
   TENSORCAST_BAD_FILE = 21,         /* a file's contents are not what they should be */
   TENSORCAST_UNSUPPORTED_FILE = 22, /* legal, but not done here */
   TENSORCAST_BAD_INPUT = 23,        /* what was asked for or given does not fit the model */
   TENSORCAST_INTERRUPTED = 24       /* the caller's flag became true */
 };
 
-/* One sentence in English for a status; "unknown status" for a number that is none. */
+/* One sentence in English for a status; "unknown status" for an unknown number. */
 TENSORCAST_API const char* tensorcast_status_text(int32_t status);
 
 /* --------------------------------------------------------------------------------- types */
@@ -161,7 +161,7 @@ typedef struct tensorcast_type_info {
   int32_t type; /* TENSORCAST_FLOAT32 ... */
   int32_t type_class;
   int32_t bits;          /* of an element, packed; 0 for string */
-  int32_t exponent_bits; /* these three: 0 where the type is no float */
+  int32_t exponent_bits; /* these three: 0 where the type is not a float */
   int32_t mantissa_bits; /* stored, without the leading one */
   int32_t bias;
   uint32_t flags;
@@ -175,7 +175,7 @@ TENSORCAST_API int32_t tensorcast_type_count(void);
 TENSORCAST_API int32_t tensorcast_type_at(int32_t row, tensorcast_type_info* info);
 /* The type with an id. */
 TENSORCAST_API int32_t tensorcast_type_find(int32_t type, tensorcast_type_info* info);
-/* The canonical name of a type, "undefined" for an id that is none. */
+/* The canonical name of a type, "undefined" for an unknown id. */
 TENSORCAST_API const char* tensorcast_type_name(int32_t type);
 
 /* The id a name stands for, in every spelling users know and without regard to case, '_', '-', '.'
@@ -241,7 +241,7 @@ enum { /* instruction sets */
  * at least 1; where capacity is less, nothing else is written and the status is
  * TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t tensorcast_targets(int32_t* targets, uint64_t capacity, uint64_t* count);
-/* "best", "scalar", "sse4" ...; "unknown" for a number that is none. */
+/* "best", "scalar", "sse4" ...; "unknown" for an unknown number. */
 TENSORCAST_API const char* tensorcast_target_name(int32_t target);
 /* The target of such a name, written exactly so; else TENSORCAST_TARGET_UNAVAILABLE. It says
  * nothing of whether this machine runs it. */
@@ -300,7 +300,7 @@ enum {
   TENSORCAST_LOSS_SLOTS = 16     /* of the arrays of a report; those from KINDS on are 0 */
 };
 
-/* "nan", "nan_lost", "to_nan", "exact" ...; "unknown" for a number that is none. */
+/* "nan", "nan_lost", "to_nan", "exact" ...; "unknown" for an unknown number. */
 TENSORCAST_API const char* tensorcast_loss_name(int32_t kind);
 
 /* One element: its index in the tensor and its codes before and after, right-aligned.
@@ -447,7 +447,7 @@ typedef struct tensorcast_parse_failure {
 } tensorcast_parse_failure;
 
 /* Parses all strings into elements: tensorcast_storage_bytes(to, offsets_count - 1) bytes are
- * written, pad bits as zero. Where a text is no number, what `destination` holds is unspecified.
+ * written, pad bits as zero. Where a text is not a number, what `destination` holds is unspecified.
  * `options`, `run` and `failure` may be null. */
 TENSORCAST_API int32_t tensorcast_parse_strings(const uint64_t* offsets, uint64_t offsets_count,
                                                 const char* bytes, uint64_t bytes_size, int32_t to,

@@ -56,7 +56,7 @@ TENSORCAST_API std::int32_t VersionNumber();  // 1000
 
 enum class StatusCode : std::int32_t {
   kOk = 0,
-  kInvalidType = 1,        // a DataType that is no row of the table
+  kInvalidType = 1,        // a DataType that is not in the table
   kInvalidOption = 2,      // an option's value is outside its enum
   kNullPointer = 3,        // a buffer is null and n > 0
   kSizeOverflow = 4,       // an offset plus n, in bits, does not fit 64 bits
@@ -68,7 +68,7 @@ enum class StatusCode : std::int32_t {
   kLossMismatch = 10,      // the meter was made for other types or options
   kOutOfMemory = 11,       // a meter for a worker could not be allocated
   kWrongCall = 12,         // Run is for numbers, Parse from strings, Print to strings
-  kNotANumber = 13,        // a text is none; ParseFailure says which
+  kNotANumber = 13,        // a text is not a number; ParseFailure says which
   kNotAnInteger = 14,      // a text is nan, inf or outside [-2^63, 2^64), to an integer
   kBadOffsets = 15,        // string offsets decrease, or end beyond the bytes
   kMisaligned = 16,        // a table of offsets is not aligned to 8 bytes
@@ -77,7 +77,7 @@ enum class StatusCode : std::int32_t {
   kExecutorFailed = 18,  // an executor threw, or did not run every task once
   kNoThreads = 19,       // this build has no oneTBB
   // Of ONNX models (onnx.hpp), which say more in a text of their own:
-  kFileError = 20,        // the system said no: missing, permission, full
+  kFileError = 20,        // the system refused: missing, permission, full
   kBadFile = 21,          // a file's contents are not what they should be
   kUnsupportedFile = 22,  // legal, but not done here
   kBadInput = 23,         // what was asked for or given does not fit the model
@@ -127,7 +127,7 @@ TENSORCAST_API std::array<std::string_view, 3> NearestTypeNames(std::string_view
 TENSORCAST_API std::span<const std::string_view> TypeSpellings(DataType type);
 
 // Bytes that n elements of a fixed-width type take, packed: ceil(n * bits / 8). Nothing for
-// string, for a type that is no row and where the product does not fit 64 bits.
+// string, for a type that is not in the table and where the product does not fit 64 bits.
 constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t n) {
   if (detail::RowIndex(type) < 0 || detail::Row(type).bits == 0) return std::nullopt;
   const auto bits = static_cast<std::uint64_t>(detail::Row(type).bits);
@@ -136,14 +136,14 @@ constexpr std::optional<std::uint64_t> StorageBytes(DataType type, std::uint64_t
 }
 
 // Finite limits of a type as doubles: those of 64-bit integers are rounded, all others exact. All
-// zero for string and for a type that is no row.
+// zero for string and for a type that is not in the table.
 constexpr TypeLimits LimitsOf(DataType type) {
   return detail::RowIndex(type) < 0 ? TypeLimits{} : detail::LimitsOf(detail::Row(type));
 }
 
 // Whether every value of `inner` is a value of `outer`: finite numbers, -0, Inf and NaN (whatever
 // its payload). The cast from `inner` to `outer` then loses nothing, and the way back gives the
-// value again. A bool counts as 0 or 1, whatever its byte. False for a type that is no row.
+// value again. A bool counts as 0 or 1, whatever its byte. False for an unknown type.
 constexpr bool Contains(DataType outer, DataType inner) {
   return detail::RowIndex(outer) >= 0 && detail::RowIndex(inner) >= 0 &&
          detail::Contains(detail::Row(outer), detail::Row(inner));
@@ -153,7 +153,7 @@ constexpr bool Contains(DataType outer, DataType inner) {
 
 // The targets this build has and this machine runs, best first; never empty.
 TENSORCAST_API std::span<const Target> Targets();
-// "avx2"; "unknown" for what is none.
+// "avx2"; "unknown" for any other number.
 constexpr std::string_view TargetName(Target target) {
   for (const detail::TargetRow& row : detail::kTargetTable) {
     if (row.target == target) return row.name;
@@ -166,7 +166,7 @@ TENSORCAST_API std::optional<Target> ParseTarget(std::string_view name);
 
 // The code of element i of a buffer, right-aligned, and the writing of one, which leaves the bits
 // beside it as they are and ignores those of `code` above the type's width. Packed or not; for a
-// fixed-width row of the table; nothing is checked.
+// fixed-width type; nothing is checked.
 constexpr std::uint64_t LoadCode(DataType type, const std::byte* data, std::uint64_t i) {
   return detail::LoadCode(data, i, detail::Row(type).bits);
 }

@@ -28,7 +28,7 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
     if (to[i] == DataType::kUndefined) continue;
     const io::TensorInfo& info = model.contents().tensors[i];
     if (info.bytes <= onnx::kSmallTensorBytes) {
-      reasons[i] = "of at most " + std::to_string(onnx::kSmallTensorBytes) + " bytes";
+      reasons[i] = std::to_string(onnx::kSmallTensorBytes) + " bytes or fewer";
     } else if (MayOverflow(*FindType(info.type), *FindType(to[i]), options.cast)) {
       jobs.push_back({i, 0, {to[i]}});
     }

@@ -44,9 +44,9 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     if (decision.to != DataType::kUndefined && FindType(decision.to) == nullptr) {
       throw Error(ErrorKind::kArguments,
                   io::PathText(input) + ": tensor " + io::Quoted(info.name) +
-                      " is to be stored as type " +
+                      " was asked to become type " +
                       std::to_string(static_cast<std::int32_t>(decision.to)) +
-                      ", which is none; DataType lists them");
+                      ", which is not a type; DataType lists them");
     }
   }
   sink->Restrict(plan.decisions, job_options);

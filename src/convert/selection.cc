@@ -81,7 +81,7 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   }
   if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
-  if (from == nullptr) return leave(Reason::kUnknownType, "no type of ours");
+  if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
   if (tensor.type == DataType::kString) {
     if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {
       return leave(Reason::kTextNotNamed, "strings that are not named");

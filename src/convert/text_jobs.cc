@@ -146,8 +146,8 @@ class TextJob {
                     (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
                     "\", which is " +
                     (code == StatusCode::kNotANumber
-                         ? "no number"
-                         : "no integer from -2^63 to 2^64 - 1; a floating type holds it"));
+                         ? "not a number"
+                         : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
   }
 
   const TensorReader& reader_;

@@ -19,7 +19,7 @@ std::string_view Status::message() const {
     case StatusCode::kOverlap:
       return "source and destination overlap and are not exactly in place with equal widths";
     case StatusCode::kUnsupported:
-      return "strings have no loss that is measured, no size of their own and no code";
+      return "strings have no measured loss, no fixed size and no code";
     case StatusCode::kTargetUnavailable:
       return "the target is not in this build or does not run on this machine";
     case StatusCode::kLossPosition:

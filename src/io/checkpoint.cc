@@ -195,7 +195,8 @@ void ForEachInIndex(
   }
   if (!Json::sax_parse(text, &handler)) {
     if (handler.position() == 0) {
-      fail("gives " + Quoted(handler.wrong()) + " no name of a file in \"weight_map\"");
+      fail("gives " + Quoted(handler.wrong()) +
+           " a value in \"weight_map\" that is not a file name");
     }
     fail("is not JSON at offset " + std::to_string(handler.position() - 1));
   }

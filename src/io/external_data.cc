@@ -93,8 +93,9 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
                           "; at most " + std::to_string(kMostEntryBytes) + " are read");
     }
     const auto [key, value] = ReadStringEntry(source, field, [&](std::string_view part) {
-      FailTensorProto(source, message, ErrorKind::kContents,
-                      "has an entry of external_data whose " + std::string(part) + " is no string");
+      FailTensorProto(
+          source, message, ErrorKind::kContents,
+          "has an entry of external_data whose " + std::string(part) + " is not a string");
     });
     const bool is_known =
         key == "location" || key == "offset" || key == "length" || key == "checksum";

@@ -123,7 +123,7 @@ std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> sourc
     return format->open(std::move(source), options);
   }
   throw Error(ErrorKind::kUnsupported,
-              PathText(path) + ": is of no known format; " + Endings() + " files are read");
+              PathText(path) + ": is not in a known format; " + Endings() + " files are read");
 }
 
 std::string_view OneTensorFile(std::string_view path) {

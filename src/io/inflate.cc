@@ -113,7 +113,7 @@ void Inflater::Finish() {
     stream.Fail("has " + CountText(unread, "byte") + " after the end of its deflated data");
   }
   if (crc != stream.member.crc) {
-    stream.Fail("has not the CRC-32 that the central directory says; it is damaged");
+    stream.Fail("does not have the CRC-32 that the central directory states; it is damaged");
   }
 }
 

@@ -87,14 +87,14 @@ std::string_view WhyNotKind(char kind) {
     case 'T': return "strings of any length, a pickle in a file; save them .astype('U')";
     case 'U':
     case 'S': return "no strings: expected <U or |S and the number of characters";
-    case 'c': return "complex numbers are no type of a cast; save .real and .imag apart";
+    case 'c': return "complex numbers are not cast; save .real and .imag apart";
     case 'M':
-    case 'm': return "dates and times are no type of a cast; save them .view('int64')";
-    case 'V': return "raw records are no type of a cast";
+    case 'm': return "dates and times are not cast; save them .view('int64')";
+    case 'V': return "raw records are not cast";
     case 'f':
     case 'i':
     case 'u':
-    case 'b': return "no type of a cast has this size";
+    case 'b': return "no type has this size";
     default: return "no such dtype is known";
   }
 }

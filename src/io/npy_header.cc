@@ -128,7 +128,7 @@ class LiteralParser {
       }
       default: break;
     }
-    Fail(start, "an escape that is none of \\\\ \\' \\\" \\n \\r \\t \\xHH");
+    Fail(start, "an escape other than \\\\ \\' \\\" \\n \\r \\t \\xHH");
   }
   int HexDigit() {
     const char c = Peek();

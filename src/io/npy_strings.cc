@@ -54,7 +54,7 @@ void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
         const std::uint32_t point = LoadUnit(text + i, dtype.big_endian);
         if (!IsUnicode(point)) {
           Fail(ErrorKind::kContents, where, info, first + row / item,
-               "holds 0x" + Hexadecimal(point) + ", which is no Unicode character,");
+               "holds 0x" + Hexadecimal(point) + ", which is not a Unicode character,");
         }
         out = PutUtf8(point, out);
       }

@@ -161,7 +161,7 @@ class StoredChecks {
     if (crc != member.crc) {
       throw Error(ErrorKind::kContents,
                   MemberText(archive, member) +
-                      " has not the CRC-32 that the central directory says; it is damaged");
+                      " does not have the CRC-32 that the central directory states; it is damaged");
     }
     is_checked_[index] = true;
   }
@@ -185,7 +185,7 @@ void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& mem
     if (member.name.ends_with(kNpzMemberEnding)) continue;
     throw Error(
         ErrorKind::kUnsupported,
-        MemberText(source, member) + " is no .npy file; an .npz archive holds nothing else");
+        MemberText(source, member) + " is not an .npy file; an .npz archive holds nothing else");
   }
 }
 

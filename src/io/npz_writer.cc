@@ -217,7 +217,7 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) {
-    fail(std::string(*twice), ErrorKind::kArguments, "would stand in the file twice");
+    fail(std::string(*twice), ErrorKind::kArguments, "would be in the file twice");
   }
   if (names.size() > kMostZipMembers) {
     throw Error(ErrorKind::kUnsupported, PathText(path) + ": would have " +

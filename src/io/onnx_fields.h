@@ -168,7 +168,8 @@ enum class OnnxAttributeType : std::uint32_t {
   kTypeProtos = 14,
 };
 
-// TensorProto.DataType of the types that are none of ours; the others are those of DataType.
+// TensorProto.DataType of the types that tensorcast does not know; the others are those of
+// DataType.
 inline constexpr std::uint64_t kComplex64 = 14;
 inline constexpr std::uint64_t kComplex128 = 15;
 

@@ -66,7 +66,7 @@ class ModelReader {
           break;
         case FieldNumber("ModelProto.graph"): {
           Expect(field, WireType::kBytes, "graph");
-          if (std::exchange(has_graph, true)) Fail(field, "graph", "stands twice in the model");
+          if (std::exchange(has_graph, true)) Fail(field, "graph", "is in the model twice");
           ReadGraph(field, {}, "", 0, 0);
           break;
         }
@@ -280,11 +280,11 @@ class ModelReader {
           break;
         // Of these two there is one: protobuf would put the contents of several together.
         case FieldNumber("AttributeProto.t"):
-          if (std::exchange(has_t, true)) Fail(part, "tensor", "stands twice in its attribute");
+          if (std::exchange(has_t, true)) Fail(part, "tensor", "is in its attribute twice");
           attribute.tensors.push_back(ReadTensor(part, "tensor"));
           break;
         case FieldNumber("AttributeProto.g"):
-          if (std::exchange(has_g, true)) Fail(part, "graph", "stands twice in its attribute");
+          if (std::exchange(has_g, true)) Fail(part, "graph", "is in its attribute twice");
           Expect(part, WireType::kBytes, "graph");
           graphs.push_back(part);
           break;
@@ -343,7 +343,7 @@ class ModelReader {
     };
     if (field.type == WireType::kFixed32) return add(static_cast<std::uint32_t>(field.value));
     Expect(field, WireType::kBytes, "floats");
-    if (field.size() % 4 != 0) Fail(field, "floats", "is no row of 4-byte floats");
+    if (field.size() % 4 != 0) Fail(field, "floats", "is not a whole number of 4-byte floats");
     const std::uint64_t n = field.size() / 4;
     std::vector<std::uint32_t> bits(
         static_cast<std::size_t>(std::min<std::uint64_t>(n, kMostListed)));

@@ -131,7 +131,7 @@ OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allo
     if (text > kMostModelText) {
       throw Error(ErrorKind::kUnsupported, PathText(source_->path()) +
                                                ": the names of its tensors, with those of the " +
-                                               "graphs they stand in, take more than " +
+                                               "graphs they are in, take more than " +
                                                std::to_string(kMostModelText) + " bytes");
     }
     Add(tensor(i).message, std::move(name));
@@ -218,7 +218,7 @@ std::vector<std::string> OnnxTensorReader::notes() const {
   for (const OnnxGraph& graph : model_.graphs) sparse += graph.sparse_initializers;
   if (sparse != 0) {
     notes.push_back(PathText(source_->path()) + ": " + CountText(sparse, "sparse initializer") +
-                    " kept in models only, as they stand");
+                    " kept in models only, as they are");
   }
   if (model_.has_training_info) {
     notes.push_back(PathText(source_->path()) + ": training_info kept in models only, as it is");

@@ -187,7 +187,7 @@ class LayoutMaker {
         order.begin(), order.end(),
         [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
     if (twice != order.end()) {
-      Fail(tensors[*twice], ErrorKind::kArguments, "would stand in the file twice");
+      Fail(tensors[*twice], ErrorKind::kArguments, "would be in the file twice");
     }
     std::sort(order.begin(), order.end(), before);
     return order;

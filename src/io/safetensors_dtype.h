@@ -14,7 +14,7 @@ namespace tensorcast::io {
 
 struct SafetensorsDtype {
   std::string_view name;
-  DataType type;  // kUndefined: known to the format, no type of ours
+  DataType type;  // kUndefined: known to the format, not a type tensorcast knows
   int bits;
 };
 

@@ -172,7 +172,7 @@ class EntryHandler {
       place_ = Place::kTop;
     } else if (place_ == Place::kTop) {
       if (metadata_ != nullptr && entry_.name == "__metadata__") {
-        if (metadata_seen_) Fail("stands there twice");
+        if (metadata_seen_) Fail("is there twice");
         metadata_seen_ = true;
         place_ = Place::kMetadata;
       } else {

@@ -106,7 +106,7 @@ TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
   return info;
 }
 
-// The tensors' indices in the order of their names; a name that stands there twice is refused.
+// The tensors' indices in the order of their names; a name that is there twice is refused.
 std::vector<std::uint32_t> IndexByName(const ByteSource& file,
                                        const std::vector<TensorInfo>& tensors) {
   std::vector<std::uint32_t> index(tensors.size());
@@ -116,7 +116,7 @@ std::vector<std::uint32_t> IndexByName(const ByteSource& file,
   const auto twice = std::adjacent_find(
       index.begin(), index.end(),
       [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
-  if (twice != index.end()) FailTensor(file, tensors[*twice].name, "stands in the header twice");
+  if (twice != index.end()) FailTensor(file, tensors[*twice].name, "is in the header twice");
   return index;
 }
 
@@ -145,7 +145,7 @@ void ApplyPackedTypes(const ByteSource& file, const std::string& text,
            "; expected INT4, UINT4, INT2, UINT2, FLOAT4E2M1, FLOAT6E2M3 or FLOAT6E3M2");
     }
     if (info.dtype != "U8") fail("has the dtype " + Quoted(info.dtype) + " itself; expected U8");
-    if (info.type != DataType::kUint8) fail("stands there twice");
+    if (info.type != DataType::kUint8) fail("is there twice");
     const std::optional<std::uint64_t> elements = CheckedProduct(entry.shape);
     const std::optional<std::uint64_t> bytes =
         elements ? StorageBytes(type->type, *elements) : std::nullopt;

@@ -27,7 +27,7 @@ namespace tensorcast::io {
 enum class ErrorKind {
   kArguments,    // what was asked cannot be (output exists, output = input ...)
   kContents,     // the contents of an input file
-  kSystem,       // the system said no (missing, permission, full, shrank while read)
+  kSystem,       // the system refused (missing, permission, full, shrank while read)
   kUnsupported,  // legal, but not ours (unknown format, object arrays)
 };
 
@@ -106,11 +106,12 @@ struct StringPiece {
 
 // One tensor as its file declares it.
 struct TensorInfo {
-  std::string name;                      // any bytes the file held; escape before showing
-  std::string dtype;                     // as the file spells it
-  DataType type = DataType::kUndefined;  // kUndefined: no type of ours, passed through as bytes
-  std::vector<std::uint64_t> shape;      // in elements; empty for a scalar
-  std::uint64_t elements = 0;            // the checked product of the shape
+  std::string name;   // any bytes the file held; escape before showing
+  std::string dtype;  // as the file spells it
+  DataType type =
+      DataType::kUndefined;  // kUndefined: not a type tensorcast knows, passed through as bytes
+  std::vector<std::uint64_t> shape;  // in elements; empty for a scalar
+  std::uint64_t elements = 0;        // the checked product of the shape
   // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
   // that is not ours the byte range the file gives.
   std::uint64_t bytes = 0;
@@ -221,7 +222,7 @@ bool HasEnding(std::string_view path, std::string_view ending);
 std::vector<std::string_view> FormatEndings();
 
 // What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds
-// many, or is of no known format.
+// many, or is not in a known format.
 std::string_view OneTensorFile(std::string_view path);
 
 // Throws Error (unsupported) where tensors cannot be written to a file of that ending.

@@ -85,8 +85,8 @@ class TensorProtoReader final : public TensorReader {
     FailTensorProto(*source_, message, ErrorKind::kUnsupported,
                     "has the data_type " + std::to_string(id) +
                         (id == kComplex64 || id == kComplex128
-                             ? ": complex numbers are no type of a cast; save their parts apart"
-                             : ", which is no type that is known here"));
+                             ? ": complex numbers are not cast; save their parts apart"
+                             : ", which is not a known type"));
   }
 
   std::unique_ptr<ByteSource> source_;

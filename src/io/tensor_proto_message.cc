@@ -155,7 +155,7 @@ class MessageReader {
     LimitText(field_.size());
     const StringEntry entry = ReadStringEntry(source_, field_, [&](std::string_view part) {
       Fail(ErrorKind::kContents,
-           "has " + Described() + " whose " + std::string(part) + " is no string");
+           "has " + Described() + " whose " + std::string(part) + " is not a string");
     });
     if (!message_.metadata.emplace(entry.key, entry.value).second) {
       Fail(ErrorKind::kContents,

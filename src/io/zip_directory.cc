@@ -70,7 +70,7 @@ std::uint64_t FindEnd(const ByteSource& source) {
     if (Load32(bytes, at) != kZipEndSignature) continue;
     if (Load16(bytes, at + 20) == back - kZipEndBytes) return source.size() - back;
   }
-  Fail(source, "has no end record of a ZIP archive; the file is cut short, or is none");
+  Fail(source, "has no end record of a ZIP archive; the file is cut short, or is not an archive");
 }
 
 void RefuseDisks(const ByteSource& source) {
@@ -318,7 +318,7 @@ void CheckApart(const ByteSource& source, const std::vector<ZipMember>& members)
       order.begin(), order.end(),
       [&](std::uint32_t a, std::uint32_t b) { return members[a].name == members[b].name; });
   if (twice != order.end()) {
-    FailMember(source, members[*twice], "stands in the central directory twice");
+    FailMember(source, members[*twice], "is in the central directory twice");
   }
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return members[a].header_begin < members[b].header_begin;

@@ -133,9 +133,9 @@ class CastNode {
     RefuseTo(Quoted(text), -1, DataType::kUndefined);
   }
 
-  // `number`: ONNX's, of a type that is none of ours too.
+  // `number`: ONNX's, of a type that tensorcast does not know too.
   [[noreturn]] void RefuseTo(const std::string& value, std::int64_t number, DataType type) const {
-    std::string what = ", which is no type";
+    std::string what = ", which is not a type";
     if (const TypeInfo* const info = FindType(type)) {
       what = " (" + std::string(info->onnx_name) + ")";
     } else if (number == 0) {

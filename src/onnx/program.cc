@@ -121,18 +121,18 @@ class ProgramMaker {
       if (!input.has_type) Fail(ErrorKind::kContents, what + " has no type");
       if (!input.is_tensor) {
         Fail(ErrorKind::kUnsupported,
-             what + " is no tensor (a sequence, a map or an optional); only tensors are cast");
+             what + " is not a tensor (a sequence, a map or an optional); only tensors are cast");
       }
       const DataType type = TypeOfNumber(input.elem_type);
       if (input.elem_type == 0) Fail(ErrorKind::kContents, what + " has no element type");
       if (type == DataType::kUndefined) {
         Fail(ErrorKind::kUnsupported, what + " has the element type " +
                                           std::to_string(input.elem_type) +
-                                          ", which is none that is cast");
+                                          ", which is not a type that is cast");
       }
       const auto index = static_cast<std::uint32_t>(program_.inputs.size());
       if (!Define(scope, input.name, AddValue({type, Value::Is::kInput, index}))) {
-        Fail(ErrorKind::kContents, what + " stands twice in the graph");
+        Fail(ErrorKind::kContents, what + " is in the graph twice");
       }
       program_.inputs.push_back(Info(input, type));
     }
@@ -144,8 +144,7 @@ class ProgramMaker {
     for (const OnnxTensor& tensor : graph.initializers) {
       const std::string& name = tensor.message.name;
       if (!seen.insert(name).second) {
-        Fail(ErrorKind::kContents,
-             "the initializer " + Quoted(name) + " stands twice in the graph");
+        Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is in the graph twice");
       }
       const std::uint32_t constant = AddConstant(tensor);
       const DataType type = TypeOfNumber(tensor.message.data_type);
@@ -187,7 +186,7 @@ class ProgramMaker {
     for (const io::OnnxValue& output : graph.outputs) {
       const std::string what = "the output " + Quoted(output.name);
       if (!seen.insert(output.name).second) {
-        Fail(ErrorKind::kContents, what + " stands twice in the graph");
+        Fail(ErrorKind::kContents, what + " is in the graph twice");
       }
       const auto found = scope.values.find(output.name);
       if (found == scope.values.end()) {
@@ -196,7 +195,8 @@ class ProgramMaker {
       }
       Value& value = values_[found->second];
       if (value.type == DataType::kUndefined) {
-        Fail(ErrorKind::kUnsupported, what + " is an initializer of a type that is none of ours");
+        Fail(ErrorKind::kUnsupported,
+             what + " is an initializer of a type that tensorcast does not know");
       }
       CheckType(output, value.type, "the output ");
       if (value.is == Value::Is::kConstant) pending_[value.index].is_needed = true;
@@ -274,7 +274,7 @@ class ProgramMaker {
       const OnnxTensor& tensor = *pending_[values_[found->second].index].tensor;
       FailNode(place, ErrorKind::kUnsupported,
                "reads " + Quoted(name) + ", a tensor " + NumberText(tensor.message.data_type) +
-                   ", which is none that is cast");
+                   ", which is not a type that is cast");
     }
     return found->second;
   }
@@ -289,7 +289,7 @@ class ProgramMaker {
         FailNode(place, ErrorKind::kContents,
                  "reads " + Quoted(name) +
                      (&node == &place.node ? ", which it gives itself"
-                                           : ", which a later node gives; nodes stand in the order "
+                                           : ", which a later node gives; nodes are in the order "
                                              "in which they run"));
       }
     }

@@ -297,8 +297,8 @@ class Runner {
                  "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
                      "\", is " +
                      (status.code() == StatusCode::kNotANumber
-                          ? "no number"
-                          : "no integer from -2^63 to 2^64 - 1; a floating type holds it"));
+                          ? "not a number"
+                          : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
       }
       Check(step, status);
     });

@@ -383,7 +383,7 @@ StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileCon
     throw Error(ErrorKind::kUnsupported,
                 io::PathText(model.source().path()) + ": would take " +
                     io::CountText(layout.model_bytes, "byte") +
-                    " without the values that can stand in another file; protobuf allows " +
+                    " without the values that can be in another file; protobuf allows " +
                     std::to_string(kMostModelBytes));
   }
   return layout;

@@ -39,7 +39,7 @@ StorageRules::StorageRules(const io::OnnxTensorReader& model) : model_(model) {
 std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
   const io::TensorInfo& info = model_.contents().tensors.at(tensor);
   const io::OnnxTensorPlace& place = model_.place(tensor);
-  if (info.type == DataType::kUndefined) return "no type of ours";
+  if (info.type == DataType::kUndefined) return "not a type tensorcast knows";
   if (info.type == DataType::kString) return "a string, which no Cast brings back";
   if (to == DataType::kString) return "a model stores no numbers as strings";
   if (to == info.type) return "already " + std::string(TypeName(to));

@@ -71,7 +71,7 @@ std::optional<LossLimit> ParseLossLimit(std::string_view text, std::string* prob
     limit.kind = static_cast<Loss>(i);
   }
   if (!known) {
-    if (problem != nullptr) *problem = Quoted(name) + " is none of " + NamesText();
+    if (problem != nullptr) *problem = Quoted(name) + " is not one of " + NamesText();
     return std::nullopt;
   }
   if (equals != std::string_view::npos && ParseNumber(text.substr(equals + 1), limit)) return limit;

@@ -218,7 +218,7 @@ static void test_strings(void) {
   input.data = "one-2";
   CHECK_INT(tensorcast_model_run(parse, &input, 1, NULL, outputs, error, sizeof error),
             TENSORCAST_NOT_A_NUMBER);
-  CHECK_TEXT(error, "node \"c\": the text at index 0, \"one\", is no number");
+  CHECK_TEXT(error, "node \"c\": the text at index 0, \"one\", is not a number");
   tensorcast_model_outputs_destroy(outputs);
   tensorcast_model_destroy(parse);
   tensorcast_model_destroy(print);
@@ -287,7 +287,7 @@ static void report(void* context, const char* name, uint64_t name_bytes, int32_t
   CHECK_INT(from, TENSORCAST_FLOAT32);
   if (((seen_tensors*)context)->left) {
     CHECK_INT(to, 0);
-    CHECK_TEXT(reason, "of at most 1024 bytes");
+    CHECK_TEXT(reason, "1024 bytes or fewer");
     return;
   }
   CHECK_INT(to, TENSORCAST_FLOAT16);

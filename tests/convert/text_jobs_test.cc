@@ -143,7 +143,8 @@ TEST(TextConversion, NamesTheFirstThatIsNoNumber) {
     const TensorJob job{0, 0, {DataType::kFloat32}};
     EXPECT_EQ(ErrorOf([&] { RunJobs(source, std::span(&job, 1), &sink, options); }),
               "3 in\\x0A.npy: tensor \"t\" holds at [" + std::to_string(first / 100'003) + "," +
-                  std::to_string(first % 100'003) + "] the text \"\\x1B[2J\", which is no number");
+                  std::to_string(first % 100'003) +
+                  "] the text \"\\x1B[2J\", which is not a number");
   }
 }
 
@@ -154,7 +155,7 @@ TEST(TextConversion, NamesWhatIsNoInteger) {
   Sink sink;
   const TensorJob job{0, 0, {DataType::kInt64}};
   EXPECT_EQ(ErrorOf([&] { RunJobs(source, std::span(&job, 1), &sink, options); }),
-            "3 x.npy: tensor \"t\" holds the text \"1e30\", which is no integer from -2^63 to "
+            "3 x.npy: tensor \"t\" holds the text \"1e30\", which is not an integer from -2^63 to "
             "2^64 - 1; a floating type holds it");
 }
 

@@ -36,10 +36,11 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
     return ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE");
   };
   const std::string read = ".safetensors, .npy, .npz, .pb and .onnx files are read";
-  EXPECT_EQ(error("?"), "5 FILE: is of no known format; " + read);
-  EXPECT_EQ(error(""), "5 FILE: is of no known format; " + read);
-  EXPECT_EQ(error("PK\x03\x04...."),
-            "3 FILE: has no end record of a ZIP archive; the file is cut short, or is none");
+  EXPECT_EQ(error("?"), "5 FILE: is not in a known format; " + read);
+  EXPECT_EQ(error(""), "5 FILE: is not in a known format; " + read);
+  EXPECT_EQ(
+      error("PK\x03\x04...."),
+      "3 FILE: has no end record of a ZIP archive; the file is cut short, or is not an archive");
   EXPECT_EQ(error("GGUF...."), "5 FILE: is a GGUF file; " + read);
   EXPECT_EQ(error("version https://git-lfs"),
             "5 FILE: is a Git LFS pointer; fetch the file itself (git lfs pull); " + read);

@@ -89,13 +89,13 @@ TEST_F(NpyStrings, SaysWhichIsNoUnicode) {
     return ReplaceAll(ErrorOf([&] { Texts(*Open(path)); }), path, "FILE");
   };
   EXPECT_EQ(error("False", 0xD800),
-            "3 FILE: tensor \"x\" holds 0x0000D800, which is no Unicode character, at [1,1]");
+            "3 FILE: tensor \"x\" holds 0x0000D800, which is not a Unicode character, at [1,1]");
   EXPECT_EQ(error("True", 0xDFFF),
-            "3 FILE: tensor \"x\" holds 0x0000DFFF, which is no Unicode character, at [0,2]");
+            "3 FILE: tensor \"x\" holds 0x0000DFFF, which is not a Unicode character, at [0,2]");
   EXPECT_EQ(error("False", 0x110000),
-            "3 FILE: tensor \"x\" holds 0x00110000, which is no Unicode character, at [1,1]");
+            "3 FILE: tensor \"x\" holds 0x00110000, which is not a Unicode character, at [1,1]");
   EXPECT_EQ(error("False", 0xFFFFFFFF),
-            "3 FILE: tensor \"x\" holds 0xFFFFFFFF, which is no Unicode character, at [1,1]");
+            "3 FILE: tensor \"x\" holds 0xFFFFFFFF, which is not a Unicode character, at [1,1]");
 }
 
 TEST_F(NpyStrings, WritesTheWidthOfTheWidest) {

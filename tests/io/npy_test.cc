@@ -75,7 +75,7 @@ std::vector<Case> BadFiles() {
       {"a call", Npy("{'descr': open('x')}"),
        "3 FILE: its header has \"o\" where a dtype in quotes is expected (offset 20)"},
       {"an unknown escape", Npy("{'de\\u0073cr': 1}"),
-       "3 FILE: its header has an escape that is none of \\\\ \\' \\\" \\n \\r \\t \\xHH "
+       "3 FILE: its header has an escape other than \\\\ \\' \\\" \\n \\r \\t \\xHH "
        "(offset 14)"},
       {"a newline in a string", Npy("{'de\nscr': 1}"),
        "3 FILE: its header has \"\\x0A\" where the end of a string is expected (offset 14)"},
@@ -163,14 +163,13 @@ std::vector<Case> BadFiles() {
        "3 FILE: has 1000000000 elements of <U0, 0 bytes, from offset 128; of strings without a "
        "character at most 1000000 are read"},
       {"complex", Of("<c8"),
-       "5 FILE: has the dtype \"<c8\": complex numbers are no type of a cast; save .real and .imag "
+       "5 FILE: has the dtype \"<c8\": complex numbers are not cast; save .real and .imag "
        "apart"},
       {"datetime", Of("<M8[ns]"),
-       "5 FILE: has the dtype \"<M8[ns]\": dates and times are no type of a cast; save them "
+       "5 FILE: has the dtype \"<M8[ns]\": dates and times are not cast; save them "
        ".view(\\x27int64\\x27)"},
-      {"long double", Of("<f16"),
-       "5 FILE: has the dtype \"<f16\": no type of a cast has this size"},
-      {"void", Of("|V3"), "5 FILE: has the dtype \"|V3\": raw records are no type of a cast"},
+      {"long double", Of("<f16"), "5 FILE: has the dtype \"<f16\": no type has this size"},
+      {"void", Of("|V3"), "5 FILE: has the dtype \"|V3\": raw records are not cast"},
       {"no byte order", Of("f4"),
        "5 FILE: has the dtype \"f4\": it does not say its byte order; expected '<' or '>' before "
        "it"},

@@ -28,9 +28,9 @@ struct Case {
 std::vector<Case> Structure() {
   return {
       {"a head and nothing", "PK\x03\x04",
-       "3 FILE: has no end record of a ZIP archive; the file is cut short, or is none"},
+       "3 FILE: has no end record of a ZIP archive; the file is cut short, or is not an archive"},
       {"bytes after the end", Zip({ZipEntry("w.npy", kArray)}) + "x",
-       "3 FILE: has no end record of a ZIP archive; the file is cut short, or is none"},
+       "3 FILE: has no end record of a ZIP archive; the file is cut short, or is not an archive"},
       {"a directory that begins elsewhere", With([](ZipEntry&) {}, {.directory_begin = 170}),
        "3 FILE: has a central directory of 51 bytes from offset 170, which does not end at its end "
        "record, at 222"},
@@ -55,7 +55,7 @@ std::vector<Case> Structure() {
       {"a member on another disk", With([](ZipEntry& entry) { entry.disk = 3; }),
        "5 FILE: is one disk of a ZIP archive in several; join them first"},
       {"a name twice", Zip({ZipEntry("w.npy", kArray), ZipEntry("w.npy", kArray)}),
-       "3 FILE: member \"w.npy\" stands in the central directory twice"},
+       "3 FILE: member \"w.npy\" is in the central directory twice"},
       {"a member inside another",
        Zip({[] {
               ZipEntry outer("w.npy", "PK..");
@@ -171,9 +171,9 @@ std::vector<Case> Headers() {
       {"up on another system", WithName("..\\x.npy"),
        "3 FILE: member \"..\\x.npy\" has a name that leads out of its directory"},
       {"no array", WithName("notes.txt"),
-       "5 FILE: member \"notes.txt\" is no .npy file; an .npz archive holds nothing else"},
+       "5 FILE: member \"notes.txt\" is not an .npy file; an .npz archive holds nothing else"},
       {"steering the terminal", WithName("\x1b[2J\n"),
-       "5 FILE: member \"\\x1B[2J\\x0A\" is no .npy file; an .npz archive holds nothing else"},
+       "5 FILE: member \"\\x1B[2J\\x0A\" is not an .npy file; an .npz archive holds nothing else"},
       {"a PyTorch checkpoint",
        Zip({ZipEntry("model/data.pkl", "x"), ZipEntry("model/version", "3")}),
        "5 FILE: is a PyTorch checkpoint, a pickle that could run code; save its tensors with "
@@ -228,10 +228,10 @@ std::vector<Case> Streams() {
       {"bytes after the stream", with([&](ZipEntry& entry) { entry.Deflate(stream + "abc"); }),
        "3 FILE: member \"w.npy\" has 3 bytes after the end of its deflated data"},
       {"another CRC", with([](ZipEntry& entry) { entry.crc ^= 1; }),
-       "3 FILE: member \"w.npy\" has not the CRC-32 that the central directory says; it is "
+       "3 FILE: member \"w.npy\" does not have the CRC-32 that the central directory states; it is "
        "damaged"},
       {"a changed byte", with([](ZipEntry& entry) { entry.packed.back() = '9'; }),
-       "3 FILE: member \"w.npy\" has not the CRC-32 that the central directory says; it is "
+       "3 FILE: member \"w.npy\" does not have the CRC-32 that the central directory states; it is "
        "damaged"},
   };
 }
@@ -259,7 +259,8 @@ TEST_F(NpzBadInput, TruncatedAtEveryByte) {
     WriteBytes(path, std::string_view(whole).substr(0, size));
     EXPECT_EQ(
         ErrorOf([&] { Open(path); }),
-        "3 " + path + ": has no end record of a ZIP archive; the file is cut short, or is none")
+        "3 " + path +
+            ": has no end record of a ZIP archive; the file is cut short, or is not an archive")
         << size;
   }
 }

@@ -189,7 +189,7 @@ TEST_F(NpzFile, RefusesWhatAnArchiveDoesNotHold) {
     EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, contents, {}); }), text);
     return ReplaceAll(text, path, "FILE");
   };
-  EXPECT_EQ(error({"a", "b", "a"}), "2 FILE: tensor \"a\" would stand in the file twice");
+  EXPECT_EQ(error({"a", "b", "a"}), "2 FILE: tensor \"a\" would be in the file twice");
   EXPECT_EQ(error({"/a"}),
             "5 FILE: tensor \"/a\" cannot be a member of an archive: a name that is an absolute "
             "path");
@@ -294,7 +294,7 @@ TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),
               "3 " + path +
-                  ": member \"a.npy\" has not the CRC-32 that the central directory says; "
+                  ": member \"a.npy\" does not have the CRC-32 that the central directory states; "
                   "it is damaged");
   }
 }

@@ -117,10 +117,10 @@ std::vector<Case> Cases() {
       {"a key of an entry twice", Safetensors(R"({"a":{"dtype":"F32","dtype":"F16"}})"),
        "3 FILE: tensor \"a\" has the key \"dtype\" twice"},
       {"a tensor twice", Safetensors('{' + a + ',' + a + '}', "1234"),
-       "3 FILE: tensor \"a\" stands in the header twice"},
+       "3 FILE: tensor \"a\" is in the header twice"},
       {"a tensor twice, once escaped",
        Safetensors('{' + a + ',' + Entry("\\u0061", "F32", "[1]", "[4,8]") + '}', "12345678"),
-       "3 FILE: tensor \"a\" stands in the header twice"},
+       "3 FILE: tensor \"a\" is in the header twice"},
       {"one offset", WithOffsets("[0]"),
        "3 FILE: tensor \"a\": \"data_offsets\" holds 1 number; expected two"},
       {"no offset", WithOffsets("[]"),
@@ -147,7 +147,7 @@ std::vector<Case> Cases() {
       {"a metadata key twice", Safetensors(R"({"__metadata__":{"k":"1","k":"1"}})"),
        "3 FILE: __metadata__ has the key \"k\" twice"},
       {"metadata twice", Safetensors(R"({"__metadata__":{},"__metadata__":{}})"),
-       "3 FILE: __metadata__ stands there twice"},
+       "3 FILE: __metadata__ is there twice"},
 
       // Numbers.
       {"1e2", WithShape("[1e2]"),
@@ -261,7 +261,7 @@ std::vector<Case> Cases() {
                "shape [1, 2]"},
       {"types of a tensor twice",
        WithTypes(R"({"p":{"dtype":"INT4","shape":[4]},"p":{"dtype":"INT4","shape":[4]}})", u8, 2),
-       types + ": tensor \"p\" stands there twice"},
+       types + ": tensor \"p\" is there twice"},
       {"types with a long number",
        WithTypes(R"({"p":{"dtype":"INT4","shape":[)" + std::string(1000, '9') + "]}}", u8, 2),
        types + " has a number of more than 100 digits at offset 130; expected whole numbers from 0 "

@@ -225,7 +225,7 @@ TEST_F(SafetensorsFile, RefusesWhatItCannotHold) {
   FileContents twice;
   twice.tensors = {Tensor("a", DataType::kInt8, {}), Tensor("a", DataType::kInt16, {})};
   EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, twice, {}); }),
-            "2 " + path + ": tensor \"a\" would stand in the file twice");
+            "2 " + path + ": tensor \"a\" would be in the file twice");
   EXPECT_TRUE(Names().empty());
 }
 

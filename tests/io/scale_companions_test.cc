@@ -335,9 +335,9 @@ TEST_F(ScaleCompanionsBeside, RefusesAnIndexThatCannotBeRead) {
   EXPECT_EQ(error("[]"), name + "has no object \"weight_map\"" + tail);
   EXPECT_EQ(error(R"({"weight_map": ["a"]})"), name + "has no object \"weight_map\"" + tail);
   EXPECT_EQ(error(R"({"weight_map": {"q": 1}})"),
-            name + "gives \"q\" no name of a file in \"weight_map\"" + tail);
+            name + "gives \"q\" a value in \"weight_map\" that is not a file name" + tail);
   EXPECT_EQ(error(R"({"weight_map": {"q": {"r": "s"}}})"),
-            name + "gives \"q\" no name of a file in \"weight_map\"" + tail);
+            name + "gives \"q\" a value in \"weight_map\" that is not a file name" + tail);
   EXPECT_EQ(error("{\"weight_map\":" + std::string(100'000, '[')).substr(0, name.size()), name);
   // It is nothing to a file whose tensors leave no question.
   EXPECT_EQ(Companions(Contents({{"q.weight", kF32}}), path), "");

@@ -34,17 +34,17 @@ std::vector<Case> BadFiles() {
       {"UNDEFINED", Of(kUndefined, raw),
        "3 FILE: has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes"},
       {"complex", Of(static_cast<DataType>(14), BytesField(kFloatData, "abcdefghabcdefgh")),
-       "5 FILE: has the data_type 14: complex numbers are no type of a cast; save their parts "
+       "5 FILE: has the data_type 14: complex numbers are not cast; save their parts "
        "apart"},
       {"complex of doubles", Of(static_cast<DataType>(15), ""),
-       "5 FILE: has the data_type 15: complex numbers are no type of a cast; save their parts "
+       "5 FILE: has the data_type 15: complex numbers are not cast; save their parts "
        "apart"},
       {"a type of later", Of(static_cast<DataType>(29), raw),
-       "5 FILE: has the data_type 29, which is no type that is known here"},
+       "5 FILE: has the data_type 29, which is not a known type"},
       {"a negative type", VarintField(kDims, 2) + Tag(kDataType, 0) + Negative(-1) + raw,
-       "5 FILE: has the data_type 18446744073709551615, which is no type that is known here"},
+       "5 FILE: has the data_type 18446744073709551615, which is not a known type"},
       {"a type beyond 32 bits", VarintField(kDims, 2) + VarintField(kDataType, (1ULL << 32) + 2),
-       "5 FILE: has the data_type 4294967298, which is no type that is known here"},
+       "5 FILE: has the data_type 4294967298, which is not a known type"},
       {"a segment", Of(kUint8, BytesField(kSegment, "\x08\x01\x10\x02") + raw),
        "5 FILE: holds a segment of a tensor; put its parts together first"},
       {"external",
@@ -187,7 +187,7 @@ std::vector<Case> BadFiles() {
                       BytesField(kMetadataProps, BytesField(1, "\x1b[2J") + BytesField(2, "v"))),
        "3 FILE: has metadata_props at offset 13 with the key \"\\x1B[2J\" for the second time"},
       {"a number as metadata", Of(kUint8, BytesField(kMetadataProps, VarintField(2, 1))),
-       "3 FILE: has metadata_props at offset 4 whose value is no string"},
+       "3 FILE: has metadata_props at offset 4 whose value is not a string"},
       {"metadata that is cut",
        Of(kUint8, BytesField(kMetadataProps, Tag(1, 2) + "\x05"
                                                          "ab") +

@@ -49,12 +49,12 @@ TEST(Errors, To) {
   ExpectBadCast(14, IntAttribute("to", 15),
                 "has the attribute \"to\" = 15 (COMPLEX128); " + legal13);
   ExpectBadCast(14, IntAttribute("to", 99),
-                "has the attribute \"to\" = 99, which is no type; " + legal13);
+                "has the attribute \"to\" = 99, which is not a type; " + legal13);
   ExpectBadCast(14, IntAttribute("to", -1),
-                "has the attribute \"to\" = -1, which is no type; " + legal13);
+                "has the attribute \"to\" = -1, which is not a type; " + legal13);
   // A number that is 10 modulo 2^32.
   ExpectBadCast(14, IntAttribute("to", (std::int64_t{1} << 32) + 10),
-                "has the attribute \"to\" = 4294967306, which is no type; " + legal13);
+                "has the attribute \"to\" = 4294967306, which is not a type; " + legal13);
   ExpectBadCast(14, IntAttribute("to", 22),
                 "has the attribute \"to\" = 22 (INT4); " + legal13 +
                     "; int4 needs opset 21: upgrade the model with onnx.version_converter");
@@ -71,11 +71,11 @@ TEST(Errors, To) {
 TEST(Errors, ToAsText) {
   const std::string legal = std::string("; Cast-1 at opset 5 casts ") + kTypes6;
   ExpectBadCast(5, TextAttribute("to", "half"),
-                "has the attribute \"to\" = \"half\", which is no type" + legal);
+                "has the attribute \"to\" = \"half\", which is not a type" + legal);
   ExpectBadCast(5, TextAttribute("to", ""),
-                "has the attribute \"to\" = \"\", which is no type" + legal);
+                "has the attribute \"to\" = \"\", which is not a type" + legal);
   ExpectBadCast(5, TextAttribute("to", "a\nb\x1b[31m"),
-                "has the attribute \"to\" = \"a\\x0Ab\\x1B[31m\", which is no type" + legal);
+                "has the attribute \"to\" = \"a\\x0Ab\\x1B[31m\", which is not a type" + legal);
   ExpectBadCast(5, TextAttribute("to", "STRING"),
                 "has the attribute \"to\" = \"STRING\" (STRING)" + legal +
                     "; string needs opset 9: upgrade the model with onnx.version_converter");
@@ -181,7 +181,7 @@ TEST(Errors, Names) {
   model.nodes = {{"Cast", {"later"}, {"y"}, to}, {"Cast", {"x"}, {"later"}, to}};
   ExpectRefused(model, StatusCode::kBadFile,
                 "the node that gives \"y\" (Cast) reads \"later\", which a later node gives; nodes "
-                "stand in the order in which they run");
+                "are in the order in which they run");
   model.nodes = {{"Cast", {"x"}, {"y"}, to}, {"Cast", {"x"}, {"y"}, to, "again"}};
   ExpectRefused(model, StatusCode::kBadFile,
                 "node \"again\" (Cast) gives \"y\", which is given before; a name has one value");
@@ -192,10 +192,10 @@ TEST(Errors, Names) {
   ExpectRefused(model, StatusCode::kBadFile, "the output \"y\" is given by no node");
   model = CastModel(25, kF32, kF16, to);
   model.inputs.push_back({"x", kF32});
-  ExpectRefused(model, StatusCode::kBadFile, "the input \"x\" stands twice in the graph");
+  ExpectRefused(model, StatusCode::kBadFile, "the input \"x\" is in the graph twice");
   model = CastModel(25, kF32, kF16, to);
   model.outputs.push_back({"y", kF16});
-  ExpectRefused(model, StatusCode::kBadFile, "the output \"y\" stands twice in the graph");
+  ExpectRefused(model, StatusCode::kBadFile, "the output \"y\" is in the graph twice");
 }
 
 TEST(Errors, DeclaredTypes) {
@@ -208,15 +208,16 @@ TEST(Errors, DeclaredTypes) {
                 "the value \"y\" is declared bfloat16, but its node gives float16");
   model.graph_fields = onnx_test::BytesField(11, onnx_test::ValueMessage("z", 14));
   ExpectRefused(model, StatusCode::kUnsupportedFile,
-                "the input \"z\" has the element type 14, which is none that is cast");
+                "the input \"z\" has the element type 14, which is not a type that is cast");
   model.graph_fields = onnx_test::BytesField(11, onnx_test::BytesField(1, "z"));
   ExpectRefused(model, StatusCode::kBadFile, "the input \"z\" has no type");
   // A TypeProto whose sequence_type (4) is empty.
   model.graph_fields = onnx_test::BytesField(
       11, onnx_test::BytesField(1, "z") + onnx_test::BytesField(2, onnx_test::BytesField(4, "")));
-  ExpectRefused(model, StatusCode::kUnsupportedFile,
-                "the input \"z\" is no tensor (a sequence, a map or an optional); only tensors are "
-                "cast");
+  ExpectRefused(
+      model, StatusCode::kUnsupportedFile,
+      "the input \"z\" is not a tensor (a sequence, a map or an optional); only tensors are "
+      "cast");
 }
 
 TEST(Errors, OtherOperators) {
@@ -252,11 +253,12 @@ TEST(Errors, Initializers) {
                 "the initializer \"x\" is int32, the input of its name float32");
   model.initializers = {onnx_test::TensorMessage("w", kF32, {1}, four),
                         onnx_test::TensorMessage("w", kF32, {1}, four)};
-  ExpectRefused(model, StatusCode::kBadFile, "the initializer \"w\" stands twice in the graph");
+  ExpectRefused(model, StatusCode::kBadFile, "the initializer \"w\" is in the graph twice");
   model.inputs = {};
   model.initializers = {onnx_test::TensorMessage("x", static_cast<DataType>(14), {1}, four + four)};
-  ExpectRefused(model, StatusCode::kUnsupportedFile,
-                "node \"c\" (Cast) reads \"x\", a tensor of type 14, which is none that is cast");
+  ExpectRefused(
+      model, StatusCode::kUnsupportedFile,
+      "node \"c\" (Cast) reads \"x\", a tensor of type 14, which is not a type that is cast");
   model.initializers = {};
   model.graph_fields = onnx_test::BytesField(15, "");  // a sparse initializer
   ExpectRefused(model, StatusCode::kUnsupportedFile,

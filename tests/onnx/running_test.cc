@@ -308,12 +308,12 @@ TEST(Running, Strings) {
 TEST(Running, TextsThatAreNoNumbersAreNamed) {
   const Parsed to_float(CastModel(9, kText, kF32, To(kF32)));
   ExpectRefused(to_float, {Texts({"1", "2", "tw\no", "three"})}, StatusCode::kNotANumber,
-                "node \"c\": the text at index 2, \"tw\\x0Ao\", is no number");
+                "node \"c\": the text at index 2, \"tw\\x0Ao\", is not a number");
   ModelBytes model = CastModel(9, kText, DataType::kInt8, To(DataType::kInt8));
   model.nodes[0].name = "";
   ExpectRefused(
       Parsed(model), {Texts({"1", "nan"})}, StatusCode::kNotAnInteger,
-      "the node that gives \"y\": the text at index 1, \"nan\", is no integer from -2^63 to "
+      "the node that gives \"y\": the text at index 1, \"nan\", is not an integer from -2^63 to "
       "2^64 - 1; a floating type holds it");
 }
 

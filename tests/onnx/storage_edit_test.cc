@@ -246,9 +246,9 @@ TEST_F(StoredModel, AConstantWithItsValueTwice) {
                                  BytesField(field, payload) + VarintField(20, type)})));
   };
   EXPECT_EQ(Convert(twice(5, tensor, 4)),
-            "21 in.onnx: tensor at offset 47 stands twice in its attribute");
+            "21 in.onnx: tensor at offset 47 is in its attribute twice");
   EXPECT_EQ(Convert(twice(6, BytesField(2, "g"), 5)),
-            "21 in.onnx: graph at offset 33 stands twice in its attribute");
+            "21 in.onnx: graph at offset 33 is in its attribute twice");
   const std::string listed = twice(10, tensor, 4);
   EXPECT_EQ(Convert(listed), listed);
   EXPECT_EQ(tensors_.at(0).reason, "its Constant has several values");
@@ -277,7 +277,7 @@ TEST_F(StoredModel, WhatIsLeftByDefault) {
   EXPECT_EQ(Convert(model), graph(BytesField(1, CastBytes("w__float16", "w", kFloat)), "w__float16",
                                   kFloat16, halves));
   ASSERT_EQ(tensors_.size(), 4u);
-  EXPECT_EQ(tensors_[0].reason, "of at most 1024 bytes");
+  EXPECT_EQ(tensors_[0].reason, "1024 bytes or fewer");
   EXPECT_EQ(tensors_[1].reason, "2 finite values would become infinite");
   EXPECT_EQ(tensors_[1].to, DataType::kUndefined);
   EXPECT_EQ(tensors_[2].reason, "");
@@ -322,9 +322,9 @@ TEST_F(StoredModel, BackToFloat8E5M2WithItsInfinities) {
 
 TEST_F(StoredModel, ATypeThatIsNone) {
   const std::string graph = BytesField(5, TensorBytes("w", kFloat, 2, kFloats));
-  EXPECT_EQ(
-      Convert(ModelBytes(graph), static_cast<DataType>(99)),
-      "23 in.onnx: tensor \"w\" is to be stored as type 99, which is none; DataType lists them");
+  EXPECT_EQ(Convert(ModelBytes(graph), static_cast<DataType>(99)),
+            "23 in.onnx: tensor \"w\" was asked to become type 99, which is not a type; DataType "
+            "lists them");
   EXPECT_EQ(Convert(ModelBytes(graph), DataType::kString), ModelBytes(graph));
   EXPECT_EQ(tensors_.at(0).reason, "a model stores no numbers as strings");
 }

@@ -39,8 +39,8 @@ TEST(LossLimits, WhatIsNoneSaysWhy) {
     EXPECT_FALSE(ParseLossLimit(text)) << text;
     return why;
   };
-  EXPECT_EQ(problem("lost=1").rfind("'lost' is none of snr, nan, nan_lost", 0), 0u);
-  EXPECT_EQ(problem("\x1b[2J=1").rfind("'\\x1B[2J' is none of", 0), 0u) << problem("\x1b[2J=1");
+  EXPECT_EQ(problem("lost=1").rfind("'lost' is not one of snr, nan, nan_lost", 0), 0u);
+  EXPECT_EQ(problem("\x1b[2J=1").rfind("'\\x1B[2J' is not one of", 0), 0u) << problem("\x1b[2J=1");
   for (const char* text : {"to_zero", "to_zero=", "to_zero=-1", "to_zero=1.5", "to_zero=101%",
                            "to_zero=-0%", "to_zero=nan%", "to_zero=1 %", "to_zero=1e3"}) {
     EXPECT_NE(problem(text).find("needs a count or a percentage, as in to_zero=0 or to_zero=1%"),

@@ -179,7 +179,7 @@ TEST(Refusals, BadOffsets) {
     std::string out(64, ' ');
     EXPECT_EQ(CopyStrings({offsets, text}, copied, out).code(), StatusCode::kBadOffsets);
   }
-  // A bad pair far behind, after texts that are no numbers: never read through.
+  // A bad pair far behind, after texts that are not numberss: never read through.
   std::vector<std::uint64_t> many(50001);
   for (std::size_t i = 0; i < many.size(); ++i) many[i] = i % 10;
   std::vector<std::byte> codes(4 * 50000);
