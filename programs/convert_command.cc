@@ -219,6 +219,8 @@ int Convert(const ConvertFlags& flags) {
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
   options.progress = [&](const convert::Progress& now) { progress.Show(now); };
   const std::unique_ptr<convert::Sink> sink = convert::OpenSink(flags.output, *reader);
+  const std::vector<io::TensorInfo>* const tensors[] = {&reader->contents().tensors};
+  convert::RequireMatches(tensors, request);
   FilePlan plan =
       convert::PlanFile(*reader, flags.input, *sink, request, flags.cast.raw_scaled, options);
   NameFlags(request, plan.decisions);

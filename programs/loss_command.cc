@@ -352,6 +352,8 @@ int MeasureLoss(const LossFlags& flags) {
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
+  const std::vector<io::TensorInfo>* const all[] = {&tensors};
+  convert::RequireMatches(all, request);
   const io::ScaleCompanions scales = io::FindScaleCompanions(*reader, flags.input);
   std::vector<convert::Decision> decisions;
   std::string unscaled;

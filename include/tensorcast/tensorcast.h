@@ -355,6 +355,16 @@ TENSORCAST_API int32_t tensorcast_loss_meter_merge(tensorcast_loss_meter* meter,
 /* What was gathered so far. */
 TENSORCAST_API int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
                                                     tensorcast_loss_report* report);
+/* All that was gathered, exactly, as bytes: for another process, or to go on later. Little-endian,
+ * and the same for the same gathered on every machine. `size` is set to the number of bytes; where
+ * `capacity` is less (or `bytes` null) nothing is written: TENSORCAST_BUFFER_TOO_SMALL, and
+ * TENSORCAST_OK where `bytes` is null, to ask for the size. */
+TENSORCAST_API int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void* bytes,
+                                                  size_t capacity, size_t* size);
+/* Makes the meter that was saved, with its types, its options and the place where its last run
+ * stopped. TENSORCAST_BAD_FILE where the bytes are none that save writes. */
+TENSORCAST_API int32_t tensorcast_loss_meter_load(const void* bytes, size_t size,
+                                                  tensorcast_loss_meter** meter);
 TENSORCAST_API void tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter);
 
 /* --------------------------------------------------------------------------------- casts */

@@ -289,6 +289,16 @@ class TENSORCAST_API LossMeter {
   Status Merge(const LossMeter& other);
   LossReport Report() const;
 
+  // All that it gathered, exactly, as bytes: for another process, or to go on later. They are
+  // little-endian and the same for the same gathered on every machine; docs/loss_bytes.md has the
+  // layout. Save writes SavedBytes() of them (kBufferTooSmall). Load takes what any version wrote
+  // so far and gives the meter that was saved, types, options and the place where its last run
+  // stopped included: a run that goes on there, and a merge, give what they would have given.
+  // kBadFile where the bytes are none that Save writes; the meter is then as it was.
+  static std::size_t SavedBytes();
+  Status Save(std::span<std::byte> bytes) const;
+  Status Load(std::span<const std::byte> bytes);
+
  private:
   friend class CastPlan;
   std::unique_ptr<core::LossState> state_;

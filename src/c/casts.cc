@@ -191,6 +191,32 @@ std::int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
   });
 }
 
+std::int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void* bytes,
+                                        std::size_t capacity, std::size_t* size) {
+  if (meter == nullptr || size == nullptr) return TENSORCAST_NULL_POINTER;
+  *size = tensorcast::LossMeter::SavedBytes();
+  if (bytes == nullptr) return TENSORCAST_OK;
+  return c::Guarded([&] {
+    return c::Code(meter->meter.Save(std::span(static_cast<std::byte*>(bytes), capacity)));
+  });
+}
+
+std::int32_t tensorcast_loss_meter_load(const void* bytes, std::size_t size,
+                                        tensorcast_loss_meter** meter) {
+  if (meter == nullptr) return TENSORCAST_NULL_POINTER;
+  *meter = nullptr;
+  if (bytes == nullptr && size != 0) return TENSORCAST_NULL_POINTER;
+  return c::Guarded([&]() -> std::int32_t {
+    auto loaded = std::make_unique<tensorcast_loss_meter>(
+        tensorcast_loss_meter{{DataType::kFloat32, DataType::kFloat32, {}}});
+    const tensorcast::Status status =
+        loaded->meter.Load(std::span(static_cast<const std::byte*>(bytes), size));
+    if (!status.ok()) return c::Code(status);
+    *meter = loaded.release();
+    return TENSORCAST_OK;
+  });
+}
+
 void tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter) { delete meter; }
 
 // ---------------------------------------------------------------------------------- casts

@@ -24,9 +24,9 @@ struct FilePlan {
   io::FileContents output;
 };
 
-// Plans the conversion of a file. `options`: of a sink that reads tensors to decide. With
-// `ignore_scales` tensors that have scales are cast by their bare codes; without, they are refused.
-// Throws io::Error, and what Sink::Restrict throws.
+// Plans the conversion of a file; RequireMatches has been asked. `options`: of a sink that reads
+// tensors to decide. With `ignore_scales` tensors that have scales are cast by their bare codes;
+// without, they are refused. Throws io::Error, and what Sink::Restrict throws.
 FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
                   const SelectionRequest& request, bool ignore_scales, const JobOptions& options);
 

@@ -25,7 +25,7 @@ using io::TensorInfo;
 using io::TensorReader;
 using io::TensorWriter;
 
-constexpr std::uint64_t kBlock = 1024;  // the loss grid: chunks begin at its multiples
+constexpr std::uint64_t kBlock = kRangeGrain;  // chunks begin at its multiples
 // 1024 elements of any width, and a whole number of elements of every width: 6 bits need the 3.
 constexpr std::uint64_t kCopyGrain = 3 * 1024;
 // Input and output of a chunk together. Small enough to stay in a core's cache between its three
@@ -59,7 +59,8 @@ struct Job {
   std::size_t request = 0;        // its index among the run's jobs
   std::vector<Cast> casts;        // empty: copied
   std::uint64_t chunk_units = 0;  // elements, or bytes of a copied tensor
-  std::uint64_t units = 0;        // in all
+  std::uint64_t begin = 0;        // of its range, in units
+  std::uint64_t units = 0;        // of its range
   std::uint64_t first_chunk = 0;  // in the batch's order
 };
 
@@ -77,7 +78,7 @@ class Run {
         static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
     chunk_bytes_ = std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / workers_);
     for (const TensorJob& job : jobs) {
-      if (IsWanted(job)) total_bytes_ += reader.contents().tensors.at(job.tensor).bytes;
+      if (IsWanted(job)) total_bytes_ += BytesIn(job, reader.contents().tensors.at(job.tensor));
     }
   }
 
@@ -115,6 +116,23 @@ class Run {
     next_chunk_ = 0;
   }
 
+  // The end of a job's range, in elements, or bytes of a type that is not ours.
+  static std::uint64_t EndOf(const TensorJob& job, const TensorInfo& info) {
+    const std::uint64_t all = FindType(info.type) != nullptr ? info.elements : info.bytes;
+    const std::uint64_t begin = std::min(job.first, all);
+    return begin + std::min(job.count, all - begin);
+  }
+
+  // Bytes of the first n elements.
+  static std::uint64_t BytesOf(const TensorInfo& info, std::uint64_t n) {
+    if (info.type == DataType::kString) return n == 0 ? 0 : info.bytes;
+    return FindType(info.type) != nullptr ? *StorageBytes(info.type, n) : n;
+  }
+
+  static std::uint64_t BytesIn(const TensorJob& job, const TensorInfo& info) {
+    return BytesOf(info, EndOf(job, info)) - BytesOf(info, std::min(job.first, EndOf(job, info)));
+  }
+
   void Add(std::size_t index) {
     const TensorJob& request = requests_[index];
     Job job;
@@ -123,10 +141,12 @@ class Run {
     job.request = index;
     job.info = &reader_.contents().tensors[request.tensor];
     if (request.to.empty()) {
-      job.units = job.info->bytes;
+      job.begin = BytesOf(*job.info, request.first);
+      job.units = BytesIn(request, *job.info);
       job.chunk_units = std::max(kCopyGrain, chunk_bytes_ / kCopyGrain * kCopyGrain);
     } else {
-      job.units = job.info->elements;
+      job.begin = request.first;
+      job.units = EndOf(request, *job.info) - request.first;
       std::uint64_t widest = 0;
       for (const DataType to : request.to) {
         widest = std::max<std::uint64_t>(widest, AddCast(job, to));
@@ -224,8 +244,9 @@ class Run {
 
   void DoChunk(std::uint64_t chunk, std::vector<std::byte>& in, std::vector<std::byte>& out) {
     Job& job = JobOf(chunk);
-    const std::uint64_t first = (chunk - job.first_chunk) * job.chunk_units;
-    const std::uint64_t n = std::min(job.chunk_units, job.units - first);
+    const std::uint64_t done = (chunk - job.first_chunk) * job.chunk_units;
+    const std::uint64_t first = job.begin + done;
+    const std::uint64_t n = std::min(job.chunk_units, job.units - done);
     std::uint64_t read = n;
     std::uint64_t written = n;
     std::vector<std::unique_ptr<LossMeter>> meters;
@@ -293,6 +314,7 @@ class Run {
       cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
     }
     Check(totals_[cast.total]->Merge(*cast.meter), *job.info);
+    if (options_.gathered) options_.gathered(job.request, *cast.meter);
     const LossReport report = cast.meter->Report();
     cast.meter.reset();
     return report;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "io/tensor_file.h"
-#include "tensorcast/tensorcast.hpp"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
@@ -24,13 +24,15 @@ struct TensorJob {
   // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
   // without, each is measured on the same read. Strings need a writer; their loss is not measured.
   std::vector<DataType> to;
+  // Its elements [first, first + count), or bytes of a type that is not ours; UINT64_MAX: to the
+  // end. `first` is a multiple of kRangeGrain, and so is an end that is not the tensor's. Strings
+  // are converted whole.
+  std::uint64_t first = 0;
+  std::uint64_t count = UINT64_MAX;
 };
 
-struct Progress {
-  std::uint64_t bytes_done = 0;  // of the input's tensors
-  std::uint64_t bytes_total = 0;
-  std::size_t tensor = 0;  // index in the reader's contents of a tensor in work
-};
+// The grid of loss, and a whole number of bytes of every type.
+inline constexpr std::uint64_t kRangeGrain = 1024;
 
 struct JobOptions {
   CastOptions cast;
@@ -46,6 +48,8 @@ struct JobOptions {
   // thread: reports[i] is of the job's i-th type, and lives as long as the call. A checkpoint may
   // have many tensors, so that nothing of them is kept here.
   std::function<void(std::size_t job, std::span<const LossReport> reports)> measured;
+  // The same as meters, which can be merged with those of other parts of a tensor.
+  std::function<void(std::size_t job, const LossMeter& meter)> gathered;
   // Called after chunks, from any thread but never from two at once. Does not throw.
   std::function<void(const Progress&)> progress;
 };

@@ -17,11 +17,13 @@ bool AnyMatches(const std::vector<NamePattern>& patterns, std::string_view name)
                      [&](const NamePattern& pattern) { return pattern.Matches(name); });
 }
 
-void RequireMatch(const std::vector<TensorInfo>& tensors, const NamePattern& pattern,
-                  io::Remedy remedy) {
-  if (std::any_of(tensors.begin(), tensors.end(),
-                  [&](const TensorInfo& tensor) { return pattern.Matches(tensor.name); })) {
-    return;
+void RequireMatch(std::span<const std::vector<TensorInfo>* const> contents,
+                  const NamePattern& pattern, io::Remedy remedy) {
+  for (const std::vector<TensorInfo>* const tensors : contents) {
+    if (std::any_of(tensors->begin(), tensors->end(),
+                    [&](const TensorInfo& tensor) { return pattern.Matches(tensor.name); })) {
+      return;
+    }
   }
   throw io::Error(io::ErrorKind::kArguments,
                   "'" + io::EscapeName(pattern.text()) + "' matches no tensor", remedy);
@@ -107,17 +109,22 @@ std::string RuleText(const Rule& rule) {
   return io::EscapeName(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
 }
 
+void RequireMatches(std::span<const std::vector<TensorInfo>* const> contents,
+                    const SelectionRequest& request) {
+  for (const Rule& rule : request.rules) {
+    RequireMatch(contents, rule.pattern, io::Remedy::kMatchRule);
+  }
+  for (const NamePattern& pattern : request.only) {
+    RequireMatch(contents, pattern, io::Remedy::kMatchChosen);
+  }
+  for (const NamePattern& pattern : request.excluded) {
+    RequireMatch(contents, pattern, io::Remedy::kMatchExcluded);
+  }
+}
+
 std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
                              const std::vector<io::Companion>& companions,
                              const SelectionRequest& request) {
-  for (const Rule& rule : request.rules)
-    RequireMatch(tensors, rule.pattern, io::Remedy::kMatchRule);
-  for (const NamePattern& pattern : request.only) {
-    RequireMatch(tensors, pattern, io::Remedy::kMatchChosen);
-  }
-  for (const NamePattern& pattern : request.excluded) {
-    RequireMatch(tensors, pattern, io::Remedy::kMatchExcluded);
-  }
   std::vector<Decision> decisions;
   decisions.reserve(tensors.size());
   for (const Candidate& candidate : Candidates(tensors, companions)) {

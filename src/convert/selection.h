@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "convert/name_pattern.h"
 #include "io/scale_companions.h"
 #include "io/tensor_file.h"
-#include "tensorcast/tensorcast.hpp"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
@@ -37,24 +38,6 @@ struct SelectionRequest {
   bool all_types = false;
 };
 
-// Why a tensor is cast, or left alone.
-enum class Reason : std::uint8_t {
-  kAsked,  // cast to the request's type
-  kRule,   // cast to a rule's type
-  // Left alone:
-  kNotNamed,      // not among those that `only` names
-  kExcluded,      //
-  kCompanion,     // a scale or the like, which the tensor that it serves needs as it is
-  kNoRule,        // no rule takes it, and the request has no type
-  kUnknownType,   // not a type of the library's
-  kTextNotNamed,  // strings among other tensors: only where they are named
-  kNotFloating,   //
-  kHoldsScales,   // float8e8m0
-  kAlready,       // it has the type
-  kOutput,        // the output cannot hold it in another type, or it had better not
-  kNotTheOne,     // the output holds one tensor, and it is another
-};
-
 // What becomes of one tensor.
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
@@ -65,9 +48,13 @@ struct Decision {
   std::string text;           // the reason in words: "rule 'GLOB=T'", "not floating" ...
 };
 
+// Throws io::Error (arguments) where a pattern of the request matches no tensor's name in any of
+// these contents.
+void RequireMatches(std::span<const std::vector<io::TensorInfo>* const> contents,
+                    const SelectionRequest& request);
+
 // One decision per tensor. A companion is cast only where a rule or `only` names it and not the
-// tensor that it serves as well. Throws io::Error (arguments) where a pattern matches no tensor's
-// name.
+// tensor that it serves as well.
 std::vector<Decision> Select(const std::vector<io::TensorInfo>& tensors,
                              const std::vector<io::Companion>& companions,
                              const SelectionRequest& request);

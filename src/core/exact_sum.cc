@@ -53,6 +53,22 @@ void ExactSum::Carry() {
   adds_ = 0;
 }
 
+std::array<std::uint32_t, ExactSum::kDigits> ExactSum::Digits() const {
+  ExactSum carried = *this;
+  carried.Carry();
+  std::array<std::uint32_t, kDigits> digits;
+  for (std::size_t i = 0; i < kDigits; ++i)
+    digits[i] = static_cast<std::uint32_t>(carried.digits_[i]);
+  return digits;
+}
+
+ExactSum ExactSum::Of(const std::array<std::uint32_t, kDigits>& digits, bool infinite) {
+  ExactSum sum;
+  for (std::size_t i = 0; i < kDigits; ++i) sum.digits_[i] = digits[i];
+  sum.infinite_ = infinite;
+  return sum;
+}
+
 double ExactSum::Value() const {
   if (infinite_) return std::bit_cast<double>(kInfinityBits);
   ExactSum carried = *this;

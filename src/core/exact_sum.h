@@ -18,10 +18,16 @@ class ExactSum {
   void Add(const ExactSum& other);
   double Value() const;  // nearest double, ties to even; +Inf beyond the largest
 
+  // The whole sum: its digits of 32 bits, the lowest first, and whether it is infinite. The same
+  // for the same terms in any order.
+  static constexpr std::size_t kDigits = 68;
+  std::array<std::uint32_t, kDigits> Digits() const;
+  bool infinite() const { return infinite_; }
+  static ExactSum Of(const std::array<std::uint32_t, kDigits>& digits, bool infinite);
+
  private:
   // Digit i weighs 2^(32 i - 1074): the subnormals' unit at the bottom, 2^1024 and 2^77 terms of
   // headroom at the top. A digit may exceed 32 bits until Carry.
-  static constexpr std::size_t kDigits = 68;
   static constexpr std::uint32_t kAddsBeforeCarry = 1u << 30;
 
   void Carry();

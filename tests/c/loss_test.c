@@ -112,6 +112,29 @@ static void test_merge(void) {
   CHECK_INT(tensorcast_loss_meter_merge(meters[0], NULL), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_loss_meter_merge(NULL, meters[0]), TENSORCAST_NULL_POINTER);
   CHECK_INT(report_of(meters[0]).elements, 8);
+
+  /* As bytes: the size first, then the bytes, then a meter that reports the same. */
+  size_t size = 0;
+  unsigned char bytes[4096];
+  CHECK_INT(tensorcast_loss_meter_save(meters[0], NULL, 0, &size), TENSORCAST_OK);
+  CHECK_INT(size <= sizeof bytes, 1);
+  CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, size - 1, &size),
+            TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, sizeof bytes, &size), TENSORCAST_OK);
+  CHECK_INT(tensorcast_loss_meter_save(NULL, bytes, size, &size), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, size, NULL), TENSORCAST_NULL_POINTER);
+  tensorcast_loss_meter* loaded = NULL;
+  CHECK_INT(tensorcast_loss_meter_load(bytes, size, &loaded), TENSORCAST_OK);
+  const tensorcast_loss_report again = report_of(loaded);
+  const tensorcast_loss_report before = report_of(meters[0]);
+  CHECK_INT(memcmp(&again, &before, sizeof again), 0);
+  tensorcast_loss_meter_destroy(loaded);
+  bytes[0] ^= 1;
+  CHECK_INT(tensorcast_loss_meter_load(bytes, size, &loaded), TENSORCAST_BAD_FILE);
+  CHECK_INT(loaded == NULL, 1);
+  CHECK_INT(tensorcast_loss_meter_load(NULL, size, &loaded), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_loss_meter_load(bytes, size, NULL), TENSORCAST_NULL_POINTER);
+
   tensorcast_loss_meter_destroy(other);
   for (int m = 0; m < 3; ++m) tensorcast_loss_meter_destroy(meters[m]);
 }

@@ -55,6 +55,84 @@ TEST_P(Chunks, OneMeterGoesOnAnywhere) {
   });
 }
 
+LossMeter SavedAndLoaded(const LossMeter& meter) {
+  std::vector<std::byte> bytes(LossMeter::SavedBytes());
+  EXPECT_TRUE(meter.Save(bytes).ok());
+  LossMeter loaded(DataType::kBool, DataType::kBool);
+  EXPECT_TRUE(loaded.Load(bytes).ok());
+  std::vector<std::byte> again(bytes.size(), std::byte{0xA5});
+  EXPECT_TRUE(loaded.Save(again).ok());
+  EXPECT_EQ(again, bytes);
+  return loaded;
+}
+
+TEST_P(Chunks, MetersGoOnWhereTheyWereSaved) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    std::mt19937_64 random(63);
+    LossMeter meter(whole.from, whole.to);
+    std::vector<std::byte> result(whole_result.size());
+    for (std::uint64_t at = 0; at < kElements;) {
+      const std::uint64_t n = std::min(kElements - at, random() % 2500);
+      RunMeasured(plan, source, result, at, n, &meter);
+      at += n;
+      meter = SavedAndLoaded(meter);
+    }
+    EXPECT_TRUE(SameBytes(whole, meter.Report())) << plan.Name();
+  });
+}
+
+TEST_P(Chunks, SavedMetersMergeInAnyOrder) {
+  ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
+                         const std::vector<std::byte>& whole_result) {
+    std::mt19937_64 random(64);
+    std::vector<LossMeter> meters;
+    std::vector<std::byte> result(whole_result.size());
+    for (std::uint64_t at = 0; at < kElements;) {
+      const std::uint64_t n = std::min(kElements - at, 1024 * (1 + random() % 3));
+      meters.emplace_back(whole.from, whole.to);
+      RunMeasured(plan, source, result, at, n, &meters.back());
+      meters.back() = SavedAndLoaded(meters.back());
+      at += n;
+    }
+    std::ranges::shuffle(meters, random);
+    LossMeter sum(whole.from, whole.to);
+    for (const LossMeter& meter : meters) EXPECT_TRUE(sum.Merge(meter).ok());
+    EXPECT_TRUE(SameBytes(whole, SavedAndLoaded(sum).Report())) << plan.Name();
+  });
+}
+
+// What is loaded at all is a meter like any other: it reports, and saves the same bytes.
+TEST_P(Chunks, HostileBytesAreRefusedOrAreAMeter) {
+  ForEveryDestination([](const ForcedPlan&, const Tensor&, const LossReport& whole,
+                         const std::vector<std::byte>&) {
+    LossMeter meter(whole.from, whole.to);
+    std::vector<std::byte> bytes(LossMeter::SavedBytes());
+    EXPECT_EQ(meter.Save(std::span(bytes).first(bytes.size() - 1)).code(),
+              StatusCode::kBufferTooSmall);
+    ASSERT_TRUE(meter.Save(bytes).ok());
+    EXPECT_EQ(meter.Load(std::span(bytes).first(bytes.size() - 1)).code(), StatusCode::kBadFile);
+    EXPECT_EQ(meter.Load({}).code(), StatusCode::kBadFile);
+    std::mt19937_64 random(65);
+    for (std::size_t at = 0; at < bytes.size(); ++at) {
+      std::vector<std::byte> hostile = bytes;
+      hostile[at] ^= static_cast<std::byte>(1 + random() % 255);
+      LossMeter loaded(DataType::kInt8, DataType::kInt8);
+      if (const Status status = loaded.Load(hostile); !status.ok()) {
+        EXPECT_EQ(status.code(), StatusCode::kBadFile) << at;
+        EXPECT_EQ(loaded.Report().to, DataType::kInt8) << at;
+        continue;
+      }
+      EXPECT_GE(at, 8u);  // the magic and the version
+      EXPECT_EQ(loaded.Report().elements, 0u) << at;
+      std::vector<std::byte> again(bytes.size());
+      EXPECT_TRUE(loaded.Save(again).ok());
+      LossMeter twice(DataType::kInt8, DataType::kInt8);
+      EXPECT_TRUE(twice.Load(again).ok()) << at;
+    }
+  });
+}
+
 TEST_P(Chunks, MetersMergeInAnyOrder) {
   ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
                          const std::vector<std::byte>& whole_result) {

@@ -1,0 +1,246 @@
+// Conversions of tensor files: what is to become of which tensor is decided first, as a plan that
+// can be looked at, written as JSON and read back, and then run, whole or in parts. C++20.
+//
+//   tensorcast::convert::Request request;
+//   request.files = {{"model.safetensors", "small.safetensors"}};
+//   request.to = tensorcast::DataType::kBfloat16;
+//   request.rules = {{"*.norm.*", tensorcast::DataType::kFloat32}};  // the first that matches wins
+//   tensorcast::convert::ConversionPlan plan;
+//   std::string error;
+//   if (!tensorcast::convert::ConversionPlan::Make(request, {}, &plan, &error).ok()) ...error...
+//   for (std::size_t i = 0; i < plan.jobs(); ++i) ...plan.job(i)...
+//   auto status = tensorcast::convert::RunConversion(plan, {}, false, nullptr, &error);
+//
+// In a library that was built with TENSORCAST_CONVERT. Nothing here throws or logs. A function that
+// fails says in `error`, where one is given, what is wrong, where and what to do, in one line;
+// texts from a file are escaped in it. Codes are those of onnx.hpp: kBadInput (what was asked for
+// cannot be: a pattern that matches nothing, an output that exists), kBadFile (the contents of an
+// input, or of a plan in JSON), kFileError (the system said no), kUnsupportedFile (legal, but not
+// done here), kInterrupted, kOutOfMemory, kExecutorFailed.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_CONVERT_HPP_
+#define TENSORCAST_CONVERT_HPP_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::convert {
+struct PlanState;     // what ConversionPlan holds; internal
+struct OutputsState;  // what ConversionOutputs holds; internal
+struct PlanAccess;
+}  // namespace tensorcast::convert
+
+namespace tensorcast::convert::inline TENSORCAST_ABI {
+
+// ------------------------------------------------------------------------------ requests
+
+// Tensors whose whole name matches become `to`. A pattern is a glob (* any run of characters, dots
+// too; ? one; [a-z] one of a set; \x the character x), or behind "re:" an ECMAScript regular
+// expression.
+struct RequestedRule {
+  std::string pattern;
+  DataType to = DataType::kUndefined;
+};
+
+// The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
+// model.
+struct RequestedFile {
+  std::string input;
+  std::string output;
+};
+
+struct Request {
+  std::vector<RequestedFile> files;   // each pattern has to match in one of them at least
+  std::optional<DataType> to;         // for tensors that no rule takes; none: these stay
+  std::vector<RequestedRule> rules;   // in order: the first that matches wins
+  std::vector<std::string> only;      // patterns; none: every tensor
+  std::vector<std::string> excluded;  // patterns
+  // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
+  // their file's one tensor.
+  bool all_types = false;
+  bool ignore_scales = false;  // cast the bare codes of tensors that have scales, else refused
+  CastOptions cast;
+  std::optional<DataType> assume_type;  // of npy files that do not name theirs
+  bool allow_hard_links = false;        // of files that hold a model's data
+};
+
+// ----------------------------------------------------------------------------- settings
+
+struct Progress {
+  std::uint64_t bytes_done = 0;  // of an input's tensors
+  std::uint64_t bytes_total = 0;
+  std::size_t tensor = 0;  // index in its input of one that is in work
+};
+
+// How to run; nothing here changes a bit of a result.
+struct RunSettings {
+  Executor* executor = nullptr;  // none: the calling thread alone
+  Target target = Target::kBest;
+  std::size_t buffer_bytes = std::size_t{64} << 20;  // of all buffers together
+  const std::atomic<bool>* interrupted = nullptr;    // once true a call ends with kInterrupted
+  // Called now and then, from any thread but never from two at once. Does not throw.
+  std::function<void(const Progress&)> progress;
+};
+
+// --------------------------------------------------------------------------------- plans
+
+enum class Action : std::uint8_t {
+  kCopy,   // the bytes as they are
+  kCast,   // numbers to numbers
+  kParse,  // strings to numbers
+  kPrint,  // numbers to strings
+};
+TENSORCAST_API std::string_view ActionName(Action action);  // "copy"
+
+// Why a tensor is cast, or left alone.
+enum class Reason : std::uint8_t {
+  kAsked,  // cast to the request's type
+  kRule,   // cast to a rule's type
+  // Left alone:
+  kNotNamed,      // not among those that `only` names
+  kExcluded,      // `excluded` names it
+  kCompanion,     // a scale or the like, which the tensor that it serves needs as it is
+  kNoRule,        // no rule takes it, and the request has no type
+  kUnknownType,   // not a type of the library's
+  kTextNotNamed,  // strings among other tensors: only where they are named
+  kNotFloating,   // and all_types is false
+  kHoldsScales,   // float8e8m0, and all_types is false
+  kAlready,       // it has the type
+  kOutput,        // the output cannot hold it in another type, or had better not
+  kNotTheOne,     // the output holds one tensor, and it is another
+};
+TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
+
+// Elements [first, first + elements) of a tensor of an input. Of a type that the library does not
+// know these are bytes.
+struct SourceRange {
+  std::size_t input = 0;
+  std::size_t tensor = 0;  // its index in the input
+  std::uint64_t first = 0;
+  std::uint64_t elements = 0;
+};
+
+// One tensor of an output, and how it is made. The views live as long as the plan.
+struct PlannedJob {
+  Action action = Action::kCopy;
+  std::vector<SourceRange> sources;  // one, until scales are applied
+  std::size_t output = 0;            // the file
+  std::size_t tensor = 0;            // its index in the output
+  std::string_view name;             // any bytes; escape before showing
+  std::span<const std::uint64_t> shape;
+  DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
+  DataType to = DataType::kUndefined;
+  Reason reason = Reason::kAsked;
+  std::optional<std::size_t> rule;  // kRule: its index in the request
+  std::string_view text;            // the reason in words: "rule '*.norm.*=float32'"
+};
+
+// A plan knows its inputs by path, size and tensors; whether they are still those is looked at when
+// it runs. It may be run many times; by one thread at a time.
+class TENSORCAST_API ConversionPlan {
+ public:
+  ConversionPlan();  // of nothing
+  ConversionPlan(ConversionPlan&&) noexcept;
+  ConversionPlan& operator=(ConversionPlan&&) noexcept;
+  ~ConversionPlan();
+
+  // Opens the inputs and decides. Reads tensors only where an output is a model (in which values
+  // that would become infinite are left alone) or holds printed numbers, whose size it must know.
+  static Status Make(const Request& request, const RunSettings& settings, ConversionPlan* plan,
+                     std::string* error = nullptr);
+
+  std::size_t inputs() const;
+  const std::string& input(std::size_t i) const;  // its path
+  std::size_t outputs() const;
+  const std::string& output(std::size_t i) const;  // its path
+  // All tensors of all outputs: output by output, each in its order.
+  std::size_t jobs() const;
+  PlannedJob job(std::size_t i) const;
+  const CastOptions& options() const;
+  // Something the user should know, one line each: how a file was understood, tensors that have no
+  // scale where one might be missing, rules that take nothing.
+  std::span<const std::string> notes() const;
+
+  // The plan as JSON, schema version 1 (docs/conversion_plan.md); the same bytes for the same plan.
+  Status ToJson(std::string* json) const;
+  // Refuses what is no such plan with kBadFile. Opens no file: RunConversion does.
+  static Status FromJson(std::string_view json, ConversionPlan* plan, std::string* error = nullptr);
+
+ private:
+  friend class ConversionOutputs;
+  friend struct tensorcast::convert::PlanAccess;
+  std::unique_ptr<PlanState> state_;
+};
+
+// ------------------------------------------------------------------------------- running
+
+// What a job lost, where it casts numbers: a meter can be reported, merged with that of another
+// part of the job, and saved for another process.
+struct JobLoss {
+  std::size_t job = 0;
+  LossMeter loss;
+};
+
+// Elements [first, first + elements) of a job; UINT64_MAX: to its end. `first` is a multiple of
+// 1,024, and so is the end where it is not the job's. Jobs of strings are run whole.
+struct JobRange {
+  std::size_t job = 0;
+  std::uint64_t first = 0;
+  std::uint64_t elements = UINT64_MAX;
+};
+
+// The outputs of a plan, begun once for all parts of a run: each file stands under a temporary name
+// until Commit. Destroyed without, nothing is left.
+class TENSORCAST_API ConversionOutputs {
+ public:
+  ConversionOutputs();
+  ConversionOutputs(ConversionOutputs&&) noexcept;
+  ConversionOutputs& operator=(ConversionOutputs&&) noexcept;
+  ~ConversionOutputs();
+
+  // Checks that the outputs can be made and what space they need, and makes them. `plan` outlives
+  // them, and is neither moved nor assigned to.
+  static Status Create(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
+                       ConversionOutputs* outputs, std::string* error = nullptr);
+  // Gives the files their names: after every range of every job has been run once. Looks at the
+  // inputs again: those that were rewritten meanwhile are refused (kBadFile).
+  Status Commit(std::string* error = nullptr);
+  std::uint64_t bytes() const;  // of all files
+
+ private:
+  friend struct tensorcast::convert::PlanAccess;
+  std::unique_ptr<OutputsState> state_;
+};
+
+// Runs a part of a plan: reads, casts, and writes into `outputs`; with none (nullptr) only the loss
+// of casts of numbers is measured, which several processes can share: each saves its meters. Adds
+// to `losses`, where given, one meter for each range of such a job, in the order of the ranges.
+// However a plan is divided into ranges, in whatever order they are run, the files have the same
+// bytes, and the meters merged by MergeLosses give the same reports.
+TENSORCAST_API Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> ranges,
+                                    const RunSettings& settings, ConversionOutputs* outputs,
+                                    std::vector<JobLoss>* losses, std::string* error = nullptr);
+
+// Runs a plan whole and commits its outputs; an output that exists is replaced where `overwrite`.
+TENSORCAST_API Status RunConversion(const ConversionPlan& plan, const RunSettings& settings,
+                                    bool overwrite, std::vector<JobLoss>* losses,
+                                    std::string* error = nullptr);
+
+// Merges the parts of each job, in any order, and orders them by job.
+TENSORCAST_API Status MergeLosses(std::vector<JobLoss>* losses);
+
+}  // namespace tensorcast::convert::inline TENSORCAST_ABI
+
+#endif  // TENSORCAST_CONVERT_HPP_

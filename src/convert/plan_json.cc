@@ -1,0 +1,289 @@
+// A plan as JSON and back. docs/conversion_plan.md has the schema. What is read may be anybody's:
+// it is held against the schema here, and against the files when they are opened.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "convert/conversion_plan.h"
+#include "io/error_text.h"
+#include "io/shape.h"
+#include "io/utf8.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 1;
+constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 5
+
+constexpr std::array<std::string_view, 3> kRoundModes = {"up", "down", "nearest"};
+constexpr std::array<std::string_view, 2> kOverflows = {"wrap", "saturate"};
+constexpr std::array<std::string_view, 2> kFnuzInfinities = {"max", "nan"};
+constexpr std::array<std::string_view, 2> kFiniteOnlyNans = {"zero", "max"};
+constexpr std::array<std::string_view, 2> kStringStyles = {"numpy", "ort"};
+
+[[noreturn]] void Fail(const std::string& where, const std::string& why) {
+  throw Error(ErrorKind::kContents, "the conversion plan: " + where + " " + why);
+}
+
+// JSON's strings are UTF-8, and names and paths may be any bytes: those that are not stand as an
+// array of their bytes.
+Json BytesJson(std::string_view text) {
+  if (io::IsUtf8(text)) return Json(text);
+  Json bytes = Json::array();
+  for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
+  return bytes;
+}
+
+template <class Option, std::size_t N>
+std::string_view NameOf(Option option, const std::array<std::string_view, N>& names) {
+  return names[static_cast<std::size_t>(option)];
+}
+
+// A value and where it stands, for messages.
+class Place {
+ public:
+  Place(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+
+  [[noreturn]] void Refuse(const std::string& why) const { Fail(where_, why); }
+  Place Member(const char* key) const {
+    if (!json_.is_object()) Refuse("is no object");
+    const auto found = json_.find(key);
+    if (found == json_.end()) Refuse("has no \"" + std::string(key) + "\"");
+    return {*found, where_ == "it" ? '"' + std::string(key) + '"' : where_ + "." + key};
+  }
+  bool Has(const char* key) const { return json_.is_object() && json_.contains(key); }
+  std::size_t size() const {
+    if (!json_.is_array()) Refuse("is no array");
+    return json_.size();
+  }
+  Place operator[](std::size_t i) const {
+    if (i >= size()) Refuse("has too few elements");
+    return {json_[i], where_ + '[' + std::to_string(i) + ']'};
+  }
+  std::uint64_t Number() const {
+    if (!json_.is_number_unsigned()) Refuse("is no number from 0 to 2^64 - 1");
+    return json_.get<std::uint64_t>();
+  }
+  std::size_t Index(std::size_t count) const {
+    const std::uint64_t index = Number();
+    if (index >= count) Refuse("is no index below " + std::to_string(count));
+    return static_cast<std::size_t>(index);
+  }
+  bool Bool() const {
+    if (!json_.is_boolean()) Refuse("is neither true nor false");
+    return json_.get<bool>();
+  }
+  std::string Text() const {
+    if (!json_.is_string()) Refuse("is no text");
+    return json_.get<std::string>();
+  }
+  std::string Bytes() const {
+    if (!json_.is_array()) return Text();
+    std::string bytes;
+    for (std::size_t i = 0; i < json_.size(); ++i) {
+      const std::uint64_t byte = (*this)[i].Number();
+      if (byte > 255) (*this)[i].Refuse("is no byte");
+      bytes += static_cast<char>(static_cast<unsigned char>(byte));
+    }
+    return bytes;
+  }
+  // The type of a canonical name; null: not a type of the library's.
+  DataType Type() const {
+    if (json_.is_null()) return DataType::kUndefined;
+    const std::string name = Text();
+    for (const TypeInfo& row : Types()) {
+      if (row.name == name) return row.type;
+    }
+    Refuse("names no type");
+  }
+  template <class Option, std::size_t N>
+  Option OneOf(const std::array<std::string_view, N>& names) const {
+    const std::string name = Text();
+    for (std::size_t i = 0; i < N; ++i) {
+      if (names[i] == name) return static_cast<Option>(i);
+    }
+    Refuse("is none of its words");
+  }
+
+ private:
+  const Json& json_;
+  std::string where_;
+};
+
+Json OptionsJson(const CastOptions& options) {
+  Json json;
+  json["saturate"] = options.saturate;
+  json["round_mode"] = NameOf(options.round_mode, kRoundModes);
+  json["integer_overflow"] = NameOf(options.integer_overflow, kOverflows);
+  json["fnuz_infinity"] = NameOf(options.fnuz_infinity, kFnuzInfinities);
+  json["finite_only_nan"] = NameOf(options.finite_only_nan, kFiniteOnlyNans);
+  json["string_style"] = NameOf(options.string_style, kStringStyles);
+  return json;
+}
+
+CastOptions OptionsOf(const Place& json) {
+  CastOptions options;
+  options.saturate = json.Member("saturate").Bool();
+  options.round_mode = json.Member("round_mode").OneOf<RoundingMode>(kRoundModes);
+  options.integer_overflow = json.Member("integer_overflow").OneOf<IntegerOverflow>(kOverflows);
+  options.fnuz_infinity = json.Member("fnuz_infinity").OneOf<FnuzInfinity>(kFnuzInfinities);
+  options.finite_only_nan = json.Member("finite_only_nan").OneOf<FiniteOnlyNan>(kFiniteOnlyNans);
+  options.string_style = json.Member("string_style").OneOf<StringStyle>(kStringStyles);
+  return options;
+}
+
+Json TypeJson(DataType type) { return FindType(type) != nullptr ? Json(TypeName(type)) : Json(); }
+
+Json JobJson(const PlannedFile& file, std::size_t place) {
+  const TensorJob& job = file.plan.jobs[place];
+  const Decision& decision = file.DecisionOf(place);
+  const io::TensorInfo& made = file.plan.output.tensors[place];
+  Json json;
+  json["name"] = BytesJson(made.name);
+  json["tensor"] = job.tensor;
+  json["shape"] = made.shape;
+  json["from"] = TypeJson(file.from[place]);
+  json["to"] = job.to.empty() ? Json() : TypeJson(job.to.front());
+  if (job.to.empty()) json["bytes"] = made.bytes;
+  json["reason"] = ReasonName(decision.reason);
+  if (decision.reason == Reason::kRule) json["rule"] = decision.rule;
+  json["because"] = decision.text;
+  return json;
+}
+
+Reason ReasonOf(const Place& json) {
+  const std::string name = json.Text();
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kNotTheOne); ++i) {
+    if (ReasonName(static_cast<Reason>(i)) == name) return static_cast<Reason>(i);
+  }
+  json.Refuse("is no reason");
+}
+
+void ReadJob(const Place& json, PlannedFile& file) {
+  TensorJob& job = file.plan.jobs.emplace_back();
+  io::TensorInfo& made = file.plan.output.tensors.emplace_back();
+  Decision& decision = file.plan.decisions.emplace_back();
+  job.tensor = json.Member("tensor").Index(static_cast<std::size_t>(file.input_tensors));
+  job.output = file.plan.jobs.size() - 1;
+  made.name = json.Member("name").Bytes();
+  const Place shape = json.Member("shape");
+  for (std::size_t i = 0; i < shape.size(); ++i) made.shape.push_back(shape[i].Number());
+  const std::optional<std::uint64_t> elements = io::CheckedProduct(made.shape);
+  if (!elements) shape.Refuse("has more than 2^64 - 1 elements");
+  made.elements = *elements;
+  const DataType from = json.Member("from").Type();
+  file.from.push_back(from);
+  decision.to = json.Member("to").Type();
+  made.type = decision.to != DataType::kUndefined ? decision.to : from;
+  if (decision.to == DataType::kUndefined) {
+    made.bytes = json.Member("bytes").Number();
+  } else {
+    if (from == DataType::kUndefined) json.Member("to").Refuse("is a cast of no type");
+    if (from == decision.to) json.Member("to").Refuse("is the type that it has");
+    job.to = {decision.to};
+    if (decision.to != DataType::kString) {
+      const std::optional<std::uint64_t> bytes = StorageBytes(decision.to, made.elements);
+      if (!bytes) shape.Refuse("takes more bytes than 64 bits can count");
+      made.bytes = *bytes;
+    }
+  }
+  if (from != DataType::kUndefined && from != DataType::kString) {
+    const std::optional<std::uint64_t> bytes = StorageBytes(from, made.elements);
+    if (!bytes || (decision.to == DataType::kUndefined && *bytes != made.bytes)) {
+      json.Refuse("has bytes that do not fit its shape");
+    }
+  }
+  decision.reason = ReasonOf(json.Member("reason"));
+  if (decision.reason == Reason::kRule) {
+    decision.rule = static_cast<std::uint32_t>(
+        json.Member("rule").Index(std::numeric_limits<std::uint32_t>::max()));
+  }
+  decision.text = json.Member("because").Text();
+}
+
+// nullopt where it is no JSON, or nests deeper than any plan.
+std::optional<Json> Parse(std::string_view text) {
+  // The parser takes a NUL for the end of its input; no JSON holds one.
+  if (text.find('\0') != std::string_view::npos) return std::nullopt;
+  bool is_deep = false;
+  Json json = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, Json&) {
+        is_deep = is_deep || depth > static_cast<int>(kDeepest);
+        return !is_deep;
+      },
+      false);
+  if (is_deep || json.is_discarded()) return std::nullopt;
+  return json;
+}
+
+}  // namespace
+
+std::string PlanToJson(const PlanState& state) {
+  Json json;
+  json["schema_version"] = kSchemaVersion;
+  json["kind"] = "tensorcast conversion plan";
+  json["options"] = OptionsJson(state.cast);
+  json["assume_type"] = state.assume_type ? TypeJson(*state.assume_type) : Json();
+  json["allow_hard_links"] = state.allow_hard_links;
+  json["notes"] = state.notes;
+  json["files"] = Json::array();
+  for (const PlannedFile& file : state.files) {
+    Json one;
+    one["input"] = BytesJson(file.input);
+    one["output"] = BytesJson(file.output);
+    one["input_bytes"] = file.input_bytes;
+    one["input_tensors"] = file.input_tensors;
+    one["jobs"] = Json::array();
+    for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) one["jobs"].push_back(JobJson(file, i));
+    json["files"].push_back(std::move(one));
+  }
+  // Notes and reasons are escaped texts.
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
+  const std::optional<Json> parsed = Parse(text);
+  if (!parsed) Fail("it", "is not JSON");
+  const Place json(*parsed, "it");
+  if (json.Member("kind").Text() != "tensorcast conversion plan") {
+    json.Member("kind").Refuse("is not \"tensorcast conversion plan\"");
+  }
+  if (json.Member("schema_version").Number() != kSchemaVersion) {
+    json.Member("schema_version")
+        .Refuse("is not " + std::to_string(kSchemaVersion) + ", the version that is read here");
+  }
+  auto state = std::make_unique<PlanState>();
+  state->cast = OptionsOf(json.Member("options"));
+  if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {
+    state->assume_type = type;
+  }
+  state->allow_hard_links = json.Member("allow_hard_links").Bool();
+  const Place notes = json.Member("notes");
+  for (std::size_t i = 0; i < notes.size(); ++i) state->notes.push_back(notes[i].Text());
+  const Place files = json.Member("files");
+  for (std::size_t f = 0; f < files.size(); ++f) {
+    PlannedFile& file = state->files.emplace_back();
+    file.input = files[f].Member("input").Bytes();
+    file.output = files[f].Member("output").Bytes();
+    file.input_bytes = files[f].Member("input_bytes").Number();
+    file.input_tensors = files[f].Member("input_tensors").Number();
+    const Place jobs = files[f].Member("jobs");
+    for (std::size_t i = 0; i < jobs.size(); ++i) ReadJob(jobs[i], file);
+    file.first_job = state->jobs;
+    state->jobs += file.plan.jobs.size();
+  }
+  return state;
+}
+
+}  // namespace tensorcast::convert

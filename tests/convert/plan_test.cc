@@ -1,0 +1,306 @@
+// Plans: what becomes of which tensor and why, as JSON and back, hostile JSON; and runs of them,
+// whole and in parts.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "tensorcast/convert.hpp"
+#include "test_files.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::FileContents;
+using io::TensorInfo;
+
+std::vector<std::byte> RandomBytes(std::uint64_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(n));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+class Plans : public io::FileTest {
+ protected:
+  // A file of tensors of random codes.
+  std::string Make(const std::string& name, std::vector<TensorInfo> tensors) {
+    const std::string path = Path(name);
+    FileContents contents;
+    contents.tensors = std::move(tensors);
+    contents.metadata["made"] = "here";
+    const auto writer = io::CreateTensorFile(path, contents, {true, {}});
+    for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
+      writer->Write(i, 0, RandomBytes(contents.tensors[i].bytes, static_cast<unsigned>(i)));
+    }
+    writer->Commit();
+    return path;
+  }
+  // Of every type that the format holds: odd sizes, several blocks.
+  std::string MakeMany(const std::string& name) {
+    std::vector<TensorInfo> tensors;
+    for (const TypeInfo& row : Types()) {
+      if (row.bits == 0) continue;
+      const TensorInfo info = io::Tensor("t." + std::string(row.name), row.type, {3, 5001});
+      try {
+        io::CheckTensorFile(Path(name), {{info}, {}}, {true, {}});
+      } catch (const io::Error&) {
+        continue;  // no type of the format's
+      }
+      tensors.push_back(info);
+    }
+    tensors.push_back(io::Tensor("empty", DataType::kFloat32, {0, 4}));
+    return Make(name, tensors);
+  }
+
+  static ConversionPlan PlanOf(const Request& request) {
+    ConversionPlan plan;
+    std::string error;
+    EXPECT_TRUE(ConversionPlan::Make(request, {}, &plan, &error).ok()) << error;
+    return plan;
+  }
+  static std::string JsonOf(const ConversionPlan& plan) {
+    std::string json;
+    EXPECT_TRUE(plan.ToJson(&json).ok());
+    return json;
+  }
+};
+
+TEST_F(Plans, SayWhatBecomesOfEachTensorAndWhy) {
+  Request request;
+  request.files = {
+      {Make("a.npz",
+            {io::Tensor("x", DataType::kFloat32, {2, 3}), io::Tensor("y", DataType::kFloat16, {4}),
+             io::Tensor("i", DataType::kInt64, {5}), io::Tensor("z", DataType::kFloat64, {})}),
+       Path("b.npz")}};
+  request.to = DataType::kBfloat16;
+  request.rules = {{"x", DataType::kFloat16}};
+  request.excluded = {"z"};
+  const ConversionPlan plan = PlanOf(request);
+  ASSERT_EQ(plan.jobs(), 4u);
+  ASSERT_EQ(plan.outputs(), 1u);
+  EXPECT_EQ(plan.output(0), Path("b.npz"));
+  const auto line = [&](std::size_t i) {
+    const PlannedJob job = plan.job(i);
+    return std::string(job.name) + " " + std::string(ActionName(job.action)) + " " +
+           std::string(TypeName(job.from)) + " " + std::string(TypeName(job.to)) + " " +
+           std::string(ReasonName(job.reason)) + " (" + std::string(job.text) + ") " +
+           std::to_string(job.sources.at(0).elements);
+  };
+  EXPECT_EQ(line(0), "x cast float32 float16 rule (rule 'x=float16') 6");
+  EXPECT_EQ(plan.job(0).rule, 0u);
+  EXPECT_EQ(line(1), "y cast float16 bfloat16 asked (the request's type) 4");
+  EXPECT_EQ(line(2), "i copy int64 int64 not_floating (not floating) 5");
+  EXPECT_EQ(line(3), "z copy float64 float64 excluded (excluded) 1");
+}
+
+TEST_F(Plans, OfManyFilesAPatternHasToMatchInOne) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2})}), Path("c.npz")},
+                   {Make("b.npz", {io::Tensor("y", DataType::kFloat32, {2})}), Path("d.npz")}};
+  request.rules = {{"y", DataType::kFloat16}};
+  const ConversionPlan plan = PlanOf(request);
+  ASSERT_EQ(plan.jobs(), 2u);
+  EXPECT_EQ(plan.job(0).reason, Reason::kNoRule);
+  EXPECT_EQ(plan.job(1).to, DataType::kFloat16);
+  EXPECT_EQ(plan.job(1).output, 1u);
+  request.rules.push_back({"nowhere", DataType::kFloat16});
+  ConversionPlan none;
+  std::string error;
+  EXPECT_EQ(ConversionPlan::Make(request, {}, &none, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error, "'nowhere' matches no tensor");
+}
+
+TEST_F(Plans, RunFromJsonAsFromTheRequest) {
+  Request request;
+  request.files = {{MakeMany("a.safetensors"), Path("b.npz")}};
+  request.to = DataType::kFloat8E4M3FN;
+  request.all_types = true;
+  const ConversionPlan plan = PlanOf(request);
+  std::vector<JobLoss> losses;
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, {}, false, &losses, &error).ok()) << error;
+  const std::string json = JsonOf(plan);
+  const std::string written = io::ReadBytes(Path("b.npz"));
+  ConversionPlan read;
+  ASSERT_TRUE(ConversionPlan::FromJson(json, &read, &error).ok()) << error;
+  EXPECT_EQ(JsonOf(read), json);
+  EXPECT_EQ(RunConversion(read, {}, false, nullptr, &error).code(), StatusCode::kBadInput);
+  ASSERT_TRUE(RunConversion(read, {}, true, nullptr, &error).ok()) << error;
+  EXPECT_EQ(JsonOf(read), json);
+  EXPECT_EQ(io::ReadBytes(Path("b.npz")), written);
+}
+
+TEST_F(Plans, RefuseFilesThatAreNotThosePlannedFor) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2, 3})}), Path("b.npz")}};
+  request.to = DataType::kFloat16;
+  const std::string json = JsonOf(PlanOf(request));
+  Make("a.npz", {io::Tensor("x", DataType::kFloat32, {3, 2})});  // as many bytes
+  ConversionPlan plan;
+  ASSERT_TRUE(ConversionPlan::FromJson(json, &plan).ok());
+  std::string error;
+  EXPECT_EQ(RunConversion(plan, {}, false, nullptr, &error).code(), StatusCode::kBadFile);
+  EXPECT_NE(error.find("is not what was planned"), std::string::npos) << error;
+}
+
+// Every member taken away, every value of another kind: one line, or a plan that is none's harm.
+TEST_F(Plans, HostileJsonIsRefusedInOneLine) {
+  Request request;
+  request.files = {{MakeMany("a.safetensors"), Path("b.npz")}};
+  request.to = DataType::kFloat16;
+  const std::string json = JsonOf(PlanOf(request));
+  const auto refused = [&](const std::string& text) {
+    ConversionPlan plan;
+    std::string error;
+    const Status status = ConversionPlan::FromJson(text, &plan, &error);
+    if (status.ok()) {
+      std::string again;
+      EXPECT_TRUE(plan.ToJson(&again).ok());
+      return false;
+    }
+    EXPECT_EQ(status.code(), StatusCode::kBadFile);
+    EXPECT_EQ(error.find("the conversion plan: "), 0u) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    EXPECT_LT(error.size(), 400u);
+    return true;
+  };
+  EXPECT_TRUE(refused(""));
+  EXPECT_TRUE(refused("null"));
+  EXPECT_TRUE(refused(std::string(100000, '[')));
+  EXPECT_TRUE(refused(json + '\0'));
+  for (std::size_t n = 0; n + 2 < json.size(); n += 997) EXPECT_TRUE(refused(json.substr(0, n)));
+  const auto with = [&](const std::string& a, const std::string& b) {
+    std::string text = json;
+    const std::size_t at = text.find(a);
+    EXPECT_NE(at, std::string::npos) << a;
+    return text.replace(at, a.size(), b);
+  };
+  EXPECT_TRUE(refused(with("\"schema_version\": 1", "\"schema_version\": 2")));
+  EXPECT_TRUE(refused(with("\"tensor\": 0", "\"tensor\": 4000000000")));
+  EXPECT_TRUE(refused(with("\"tensor\": 0", "\"tensor\": -1")));
+  EXPECT_TRUE(refused(with("5001", "18446744073709551615")));
+  EXPECT_TRUE(refused(with("\"round_mode\": \"up\"", "\"round_mode\": \"sideways\"")));
+  EXPECT_TRUE(refused(with("\"from\": \"float32\"", "\"from\": \"float33\"")));
+  EXPECT_TRUE(refused(with("\"reason\": \"asked\"", "\"reason\": \"whim\"")));
+  for (const char* const key :
+       {"options", "files", "jobs", "name", "shape", "to", "because", "kind", "input_bytes"}) {
+    EXPECT_TRUE(refused(with('"' + std::string(key) + "\":", "\"other\":"))) << key;
+  }
+  std::mt19937_64 random(9);
+  for (int trial = 0; trial < 300; ++trial) {
+    std::string text = json;
+    text[random() % text.size()] = static_cast<char>(' ' + random() % 95);
+    refused(text);
+  }
+}
+
+constexpr std::uint64_t kGrain = 1024;
+
+// Ranges of every job, cut at random.
+std::vector<JobRange> Divide(const ConversionPlan& plan, std::mt19937_64& random) {
+  std::vector<JobRange> ranges;
+  for (std::size_t j = 0; j < plan.jobs(); ++j) {
+    const std::uint64_t all = plan.job(j).sources.at(0).elements;
+    if (plan.job(j).action == Action::kPrint) {
+      ranges.push_back({j});
+      continue;
+    }
+    for (std::uint64_t at = 0; at < all;) {
+      const std::uint64_t n = std::min<std::uint64_t>(all - at, kGrain * (1 + random() % 4));
+      ranges.push_back({j, at, n});
+      at += n;
+    }
+    if (all == 0) ranges.push_back({j});
+  }
+  std::ranges::shuffle(ranges, random);
+  return ranges;
+}
+
+TEST_F(Plans, AnyDivisionInAnyOrderGivesTheSameBytesAndReports) {
+  Request request;
+  request.files = {
+      {MakeMany("a.safetensors"), Path("b.npz")},
+      {Make("c.npy", {io::Tensor("arr_0", DataType::kFloat32, {9000})}), Path("d.npy")}};
+  request.to = DataType::kFloat6E2M3;
+  request.rules = {{"c", DataType::kString}};
+  const ConversionPlan plan = PlanOf(request);
+  std::vector<JobLoss> whole;
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, {}, false, &whole, &error).ok()) << error;
+  ASSERT_TRUE(MergeLosses(&whole).ok());
+  ASSERT_FALSE(whole.empty());
+  const std::string first = io::ReadBytes(Path("b.npz"));
+  const std::string second = io::ReadBytes(Path("d.npy"));
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < 6; ++trial) {
+    const std::vector<JobRange> ranges = Divide(plan, random);
+    ConversionOutputs outputs;
+    ASSERT_TRUE(ConversionOutputs::Create(plan, true, {}, &outputs, &error).ok()) << error;
+    const bool writes = trial % 2 == 0;  // else the loss alone, as another process would
+    std::vector<JobLoss> losses;
+    for (std::size_t at = 0; at < ranges.size();) {
+      const std::size_t n = std::min<std::size_t>(ranges.size() - at, 1 + random() % 9);
+      std::vector<JobLoss> part;
+      ASSERT_TRUE(RunConversion(plan, std::span(ranges).subspan(at, n), {},
+                                writes ? &outputs : nullptr, &part, &error)
+                      .ok())
+          << error;
+      for (JobLoss& loss : part) {
+        std::vector<std::byte> bytes(LossMeter::SavedBytes());
+        ASSERT_TRUE(loss.loss.Save(bytes).ok());
+        JobLoss loaded{loss.job, LossMeter(DataType::kFloat32, DataType::kFloat32)};
+        ASSERT_TRUE(loaded.loss.Load(bytes).ok());
+        losses.push_back(std::move(loaded));
+      }
+      at += n;
+    }
+    if (writes) {
+      ASSERT_TRUE(outputs.Commit(&error).ok()) << error;
+      EXPECT_EQ(io::ReadBytes(Path("b.npz")), first);
+      EXPECT_EQ(io::ReadBytes(Path("d.npy")), second);
+    }
+    ASSERT_TRUE(MergeLosses(&losses).ok());
+    ASSERT_EQ(losses.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(losses[i].job, whole[i].job);
+      const LossReport a = whole[i].loss.Report();
+      const LossReport b = losses[i].loss.Report();
+      EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.job(whole[i].job).name;
+    }
+  }
+}
+
+TEST_F(Plans, RangesThatCannotBeAreRefused) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {9000})}), Path("b.npz")}};
+  request.to = DataType::kFloat16;
+  const ConversionPlan plan = PlanOf(request);
+  const auto code = [&](JobRange range) {
+    return RunConversion(plan, std::span(&range, 1), {}, nullptr, nullptr).code();
+  };
+  EXPECT_EQ(code({0, 0, 3072}), StatusCode::kOk);
+  EXPECT_EQ(code({0, 6144, 2856}), StatusCode::kOk);
+  EXPECT_EQ(code({0, 6144}), StatusCode::kOk);
+  EXPECT_EQ(code({1, 0}), StatusCode::kBadInput);
+  EXPECT_EQ(code({0, 1, 3072}), StatusCode::kBadInput);
+  EXPECT_EQ(code({0, 0, 100}), StatusCode::kBadInput);
+  EXPECT_EQ(code({0, 6144, 2857}), StatusCode::kBadInput);
+  EXPECT_EQ(code({0, 3072 * 4}), StatusCode::kBadInput);
+}
+
+TEST_F(Plans, AnInterruptLeavesNothing) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {9000})}), Path("b.npz")}};
+  request.to = DataType::kFloat16;
+  const ConversionPlan plan = PlanOf(request);
+  const std::atomic<bool> interrupted{true};
+  RunSettings settings;
+  settings.interrupted = &interrupted;
+  EXPECT_EQ(RunConversion(plan, settings, false, nullptr).code(), StatusCode::kInterrupted);
+  EXPECT_EQ(Names(), (std::vector<std::string>{"a.npz"}));
+}
+
+}  // namespace
+}  // namespace tensorcast::convert
