@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {
@@ -45,40 +46,11 @@ struct LoadOptions {
   bool allow_hard_links = false;
 };
 
-// A tensor in memory, not owned.
-struct TensorView {
-  DataType type = DataType::kUndefined;
-  std::span<const std::uint64_t> shape;  // in elements; empty for a scalar
-  std::span<const std::byte> data;       // StorageBytes(type, elements), packed; not of kString
-  Strings strings;                       // of kString
-};
-
-// What a model says of an input or an output.
-struct ValueInfo {
-  std::string name;
-  DataType type = DataType::kUndefined;
-  bool has_shape = false;
-  // Of each dimension its size, or nothing where it is symbolic. Sizes are not enforced.
-  std::vector<std::optional<std::uint64_t>> shape;
-  bool has_default = false;  // an input with an initializer of its name: it need not be given
-};
-
-// What one node took.
-struct NodeProfile {
-  std::string node;  // its name, or its first output's
-  std::string op_type;
-  DataType from = DataType::kUndefined;
-  DataType to = DataType::kUndefined;
-  double seconds = 0;
-  std::uint64_t bytes_read = 0;  // 0 where only a view was made (Identity)
-  std::uint64_t bytes_written = 0;
-};
-
-struct ModelRun {
-  Executor* executor = nullptr;  // none: the calling thread alone
-  std::vector<NodeProfile>* profile = nullptr;
-  const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with kInterrupted
-};
+// Tensors, what a model says of its inputs and outputs, what nodes took: tensor_view.hpp.
+using tensorcast::NodeProfile;
+using tensorcast::TensorView;
+using tensorcast::ValueInfo;
+using ModelRun = tensorcast::GraphRun;
 
 // The results of a run, by the model's outputs. An output that is an input or an initializer
 // unchanged is a view of it: the inputs' buffers and the model must live as long as it is used.

@@ -48,10 +48,14 @@ constexpr CastLikeVersion kCastLike[] = {{15, 13}, {19, 19}, {21, 21},
                                          {23, 23}, {24, 24}, {25, 25}};
 
 constexpr ConstantAttribute kConstant[] = {
-    {"value", ConstantKind::kTensor, 1},         {"sparse_value", ConstantKind::kSparseTensor, 11},
-    {"value_float", ConstantKind::kFloat, 12},   {"value_floats", ConstantKind::kFloats, 12},
-    {"value_int", ConstantKind::kInt, 12},       {"value_ints", ConstantKind::kInts, 12},
-    {"value_string", ConstantKind::kString, 12}, {"value_strings", ConstantKind::kStrings, 12},
+    {"value", AttributeType::kTensor, 1},
+    {"sparse_value", AttributeType::kSparseTensor, 11},
+    {"value_float", AttributeType::kFloat, 12},
+    {"value_floats", AttributeType::kFloats, 12},
+    {"value_int", AttributeType::kInt, 12},
+    {"value_ints", AttributeType::kInts, 12},
+    {"value_string", AttributeType::kString, 12},
+    {"value_strings", AttributeType::kStrings, 12},
 };
 
 constexpr bool Adds(const CastVersion& version, DataType type) {

@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "graph/attribute_type.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::graph {
@@ -41,19 +42,9 @@ struct CastLikeVersion {
 };
 
 // An attribute of Constant.
-enum class ConstantKind : std::uint8_t {
-  kTensor,
-  kSparseTensor,
-  kFloat,
-  kFloats,
-  kInt,
-  kInts,
-  kString,
-  kStrings,
-};
 struct ConstantAttribute {
   std::string_view name;
-  ConstantKind kind = ConstantKind::kTensor;
+  AttributeType type = AttributeType::kTensor;
   std::int64_t since = 0;  // the opset that added it
 };
 

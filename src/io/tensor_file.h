@@ -20,6 +20,7 @@
 
 #include "io/byte_source.h"
 #include "tensorcast/tensorcast.hpp"
+#include "text/error_text.h"
 
 namespace tensorcast::io {
 
@@ -70,12 +71,8 @@ inline void StopIfInterrupted(const std::atomic<bool>* flag) {
   if (flag != nullptr && flag->load(std::memory_order_relaxed)) throw Interrupted();
 }
 
-// `text` fit for a terminal: what would steer it or deceive its reader (control characters, marks
-// of direction, what is not seen) and bytes that are not UTF-8 as \xNN.
-std::string Escape(std::string_view text);
-
-// The same of a name from a file, for a line: of one that is too long both ends, and its size.
-std::string EscapeName(std::string_view name);
+using text::Escape;
+using text::EscapeName;
 
 // What a tensor of strings takes, for formats that must know before they write the first.
 struct TextSize {

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/constant.h"
 
-#include <algorithm>
 #include <string>
 
 #include "io/error_text.h"
@@ -14,14 +13,6 @@ namespace tensorcast::onnx {
 namespace {
 
 using io::ErrorKind;
-using io::OnnxAttributeType;
-
-std::span<std::byte> Allocate(std::uint64_t bytes, Constant& constant) {
-  constant.owned = std::make_unique_for_overwrite<std::byte[]>(static_cast<std::size_t>(bytes));
-  const std::span<std::byte> data(constant.owned.get(), static_cast<std::size_t>(bytes));
-  constant.data = data;
-  return data;
-}
 
 // Pad bits of the last byte may hold anything in a file; results have them clean.
 void CleanPadBits(DataType type, std::uint64_t elements, std::span<std::byte> data) {
@@ -29,52 +20,7 @@ void CleanPadBits(DataType type, std::uint64_t elements, std::span<std::byte> da
   if (used != 0) data.back() &= static_cast<std::byte>((1u << used) - 1);
 }
 
-template <class Element> void TakeNumbers(std::span<const Element> values, Constant& constant) {
-  const auto bytes = std::as_bytes(values);
-  constant.type = kDataTypeOf<Element>;
-  constant.elements = values.size();
-  std::copy(bytes.begin(), bytes.end(), Allocate(bytes.size(), constant).begin());
-}
-
-OnnxAttributeType TypeOf(graph::ConstantKind kind) {
-  switch (kind) {
-    case graph::ConstantKind::kTensor: return OnnxAttributeType::kTensor;
-    case graph::ConstantKind::kSparseTensor: return OnnxAttributeType::kSparseTensor;
-    case graph::ConstantKind::kFloat: return OnnxAttributeType::kFloat;
-    case graph::ConstantKind::kFloats: return OnnxAttributeType::kFloats;
-    case graph::ConstantKind::kInt: return OnnxAttributeType::kInt;
-    case graph::ConstantKind::kInts: return OnnxAttributeType::kInts;
-    case graph::ConstantKind::kString: return OnnxAttributeType::kString;
-    case graph::ConstantKind::kStrings: return OnnxAttributeType::kStrings;
-  }
-  return OnnxAttributeType::kUndefined;
-}
-
-bool IsList(graph::ConstantKind kind) {
-  return kind == graph::ConstantKind::kFloats || kind == graph::ConstantKind::kInts ||
-         kind == graph::ConstantKind::kStrings;
-}
-
-void AppendText(const io::ByteSource& source, const io::WireField& field, io::StringPiece& texts) {
-  const std::size_t before = texts.bytes.size();
-  texts.bytes.resize(before + static_cast<std::size_t>(field.size()));
-  source.Read(field.begin, std::as_writable_bytes(std::span(texts.bytes).subspan(before)));
-  texts.offsets.push_back(texts.bytes.size());
-}
-
 }  // namespace
-
-TensorView Constant::view() const {
-  TensorView view;
-  view.type = type;
-  view.shape = shape;
-  if (type == DataType::kString) {
-    view.strings = texts.view();
-  } else {
-    view.data = data;
-  }
-  return view;
-}
 
 ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory,
                                bool allow_hard_links)
@@ -82,11 +28,11 @@ ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std
   if (memory.data() == nullptr) files_.emplace(source.path(), allow_hard_links);
 }
 
-Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
+graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
   const auto fail = [&](ErrorKind kind, const std::string& why) {
     io::FailTensorProto(source_, message, kind, why);
   };
-  Constant constant;
+  graph::Constant constant;
   constant.type = type;
   constant.shape = message.dims;
   const auto elements = io::CheckedProduct(message.dims);
@@ -104,7 +50,7 @@ Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType ty
     }
     const io::ExternalRange range = io::FindExternalValues(
         *files_, source_, message, StorageBytes(type, *elements).value_or(0));
-    const std::span<std::byte> data = Allocate(range.bytes, constant);
+    const std::span<std::byte> data = constant.Allocate(range.bytes);
     range.file->Read(range.begin, data);
     range.file->CheckUnchanged();
     CleanPadBits(type, *elements, data);
@@ -115,7 +61,7 @@ Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType ty
     for (std::uint64_t done = 0; done < *elements;) {
       const io::StringPiece piece = values.ReadStrings(done, *elements - done);
       for (std::uint64_t i = 0; i < piece.view().size(); ++i) {
-        constant.texts.Append(piece.view()[i]);
+        constant.Append(piece.view()[i]);
       }
       done += piece.view().size();
     }
@@ -125,7 +71,7 @@ Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType ty
     constant.data = {in_memory, static_cast<std::size_t>(values.bytes())};
     return constant;
   }
-  const std::span<std::byte> data = Allocate(values.bytes(), constant);
+  const std::span<std::byte> data = constant.Allocate(values.bytes());
   values.Read(0, data);
   CleanPadBits(type, *elements, data);
   return constant;
@@ -142,29 +88,6 @@ const std::byte* ConstantReader::InMemory(const io::TensorProtoMessage& message,
   const std::byte* const begin = memory_.data() + message.values.begin;
   const bool is_aligned = bits <= 8 || reinterpret_cast<std::uintptr_t>(begin) % (bits / 8) == 0;
   return is_aligned ? begin : nullptr;
-}
-
-bool ReadPlainConstant(const io::ByteSource& source, graph::ConstantKind kind,
-                       const io::OnnxAttribute& attribute, Constant* constant) {
-  if (attribute.type != TypeOf(kind)) return false;
-  switch (attribute.type) {
-    case OnnxAttributeType::kFloat: TakeNumbers(std::span(&attribute.f, 1), *constant); break;
-    case OnnxAttributeType::kInt: TakeNumbers(std::span(&attribute.i, 1), *constant); break;
-    case OnnxAttributeType::kFloats: TakeNumbers(std::span(attribute.floats), *constant); break;
-    case OnnxAttributeType::kInts: TakeNumbers(std::span(attribute.ints), *constant); break;
-    default:
-      constant->type = DataType::kString;
-      if (IsList(kind)) {
-        for (const io::WireField& text : attribute.strings) {
-          AppendText(source, text, constant->texts);
-        }
-      } else {
-        AppendText(source, attribute.s, constant->texts);
-      }
-      constant->elements = constant->texts.view().size();
-  }
-  if (IsList(kind)) constant->shape = {constant->elements};
-  return true;
 }
 
 }  // namespace tensorcast::onnx

@@ -1,4 +1,4 @@
-// Values that stand in a model: initializers and Constant nodes, in memory.
+// Reads values that stand in a model, or beside it: initializers and the tensors of Constant nodes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_ONNX_CONSTANT_H_
@@ -6,32 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
-#include "graph/operator_versions.h"
+#include "graph/constant.h"
 #include "io/byte_source.h"
 #include "io/external_data.h"
-#include "io/onnx_model.h"
-#include "io/tensor_file.h"
 #include "io/tensor_proto_message.h"
-#include "tensorcast/onnx.hpp"
+#include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {
-
-// A tensor that owns its values, or views them in the model's own bytes. Moving it moves no value.
-struct Constant {
-  DataType type = DataType::kUndefined;
-  std::vector<std::uint64_t> shape;
-  std::uint64_t elements = 0;
-  std::span<const std::byte> data;
-  io::StringPiece texts;
-  std::unique_ptr<std::byte[]> owned;
-
-  TensorView view() const;
-};
 
 // Reads the tensors of one model.
 class ConstantReader {
@@ -41,7 +25,7 @@ class ConstantReader {
                  bool allow_hard_links);
 
   // Throws Error; `type` is the message's, one of ours.
-  Constant Read(const io::TensorProtoMessage& message, DataType type);
+  graph::Constant Read(const io::TensorProtoMessage& message, DataType type);
 
  private:
   const std::byte* InMemory(const io::TensorProtoMessage& message, DataType type,
@@ -51,11 +35,6 @@ class ConstantReader {
   std::span<const std::byte> memory_;
   std::optional<io::ExternalFiles> files_;  // none: the model is in memory
 };
-
-// The tensor that an attribute of a Constant node makes of numbers or texts of that kind; false
-// where the attribute is of another.
-bool ReadPlainConstant(const io::ByteSource& source, graph::ConstantKind kind,
-                       const io::OnnxAttribute& attribute, Constant* constant);
 
 }  // namespace tensorcast::onnx
 

@@ -6,10 +6,11 @@
 #include <new>
 #include <utility>
 
+#include "graph/program.h"
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
-#include "onnx/program.h"
+#include "onnx/graph_of_model.h"
 #include "onnx/status_of_error.h"
 #include "tensorcast/onnx.hpp"
 
@@ -50,8 +51,12 @@ Status CheckOptions(const LoadOptions& options) {
 
 }  // namespace
 
+struct OutputsState {
+  graph::Results results;
+};
+
 struct Model::State {
-  Program program;
+  graph::Program program;
 };
 
 Outputs::Outputs() = default;
@@ -59,9 +64,11 @@ Outputs::Outputs(Outputs&&) noexcept = default;
 Outputs& Outputs::operator=(Outputs&&) noexcept = default;
 Outputs::~Outputs() = default;
 
-std::size_t Outputs::size() const { return state_ == nullptr ? 0 : state_->views.size(); }
+std::size_t Outputs::size() const { return state_ == nullptr ? 0 : state_->results.views.size(); }
 
-const TensorView& Outputs::operator[](std::size_t index) const { return state_->views[index]; }
+const TensorView& Outputs::operator[](std::size_t index) const {
+  return state_->results.views[index];
+}
 
 Model::Model() = default;
 Model::Model(Model&&) noexcept = default;
@@ -121,7 +128,9 @@ Status Model::Run(std::span<const TensorView> inputs, const ModelRun& run, Outpu
     // The inputs may be views of what `outputs` holds, so that lives to the end.
     const std::unique_ptr<OutputsState> old = std::move(outputs->state_);
     auto results = std::make_unique<OutputsState>();
-    const Status status = RunProgram(state_->program, inputs, run, old.get(), *results, text);
+    const Status status =
+        graph::Run(state_->program, inputs, run, old == nullptr ? nullptr : &old->results,
+                   results->results, text);
     if (status.ok()) {
       outputs->state_ = std::move(results);
     } else if (error != nullptr) {

@@ -61,7 +61,7 @@ int main() {
   }
   for (const ConstantAttribute& attribute : ConstantAttributes()) {
     std::printf("constant\t%.*s\t%d\t%lld\n", static_cast<int>(attribute.name.size()),
-                attribute.name.data(), static_cast<int>(attribute.kind),
+                attribute.name.data(), static_cast<int>(attribute.type),
                 static_cast<long long>(attribute.since));
   }
   for (const tensorcast::TypeInfo& info : tensorcast::Types()) {

@@ -1,8 +1,8 @@
-// A model as a list of casts: its functions inlined, every node checked, every type known.
+// A graph as a list of casts: its functions inlined, every node checked, every type known.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_ONNX_PROGRAM_H_
-#define TENSORCAST_SRC_ONNX_PROGRAM_H_
+#ifndef TENSORCAST_SRC_GRAPH_PROGRAM_H_
+#define TENSORCAST_SRC_GRAPH_PROGRAM_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "io/byte_source.h"
-#include "io/onnx_model.h"
-#include "onnx/constant.h"
-#include "tensorcast/onnx.hpp"
+#include "graph/constant.h"
+#include "graph/graph.h"
+#include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 
 enum class Operator : std::uint8_t { kCast, kCastLike, kIdentity };
 
@@ -60,15 +59,15 @@ inline constexpr std::uint32_t kNoDefault = UINT32_MAX;
 inline constexpr std::uint64_t kMostInlined = 10'000'000;
 inline constexpr std::size_t kMostNestedCalls = 200;
 
-// Makes a program of a model. Constants are read, or are views of `memory` where the model's bytes
-// stand there. Throws Error.
-Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
-                    const LoadOptions& options);
+struct CompileOptions {
+  // Where an operator's text and the stored official tests contradict each other: as these have it.
+  bool as_tests = false;
+  Target target = Target::kBest;
+};
 
-// Runs it; `error` is set where the status is not kOk. Memory of `old`, the outputs of another run
-// or nothing, is used again. Throws std::bad_alloc, and what an executor throws.
-Status RunProgram(const Program& program, std::span<const TensorView> inputs, const ModelRun& run,
-                  OutputsState* old, OutputsState& outputs, std::string& error);
+// Makes a program of a graph; what it needs of the graph's tensors is read. Throws Error, and what
+// TensorData::Read throws.
+Program Compile(const Graph& graph, const CompileOptions& options);
 
 // Memory of a value, shared by its views.
 struct Buffer {
@@ -78,13 +77,18 @@ struct Buffer {
   std::size_t offset_count = 0;
 };
 
-// What Outputs owns.
-struct OutputsState {
+// What a run gives.
+struct Results {
   std::vector<TensorView> views;
   std::vector<std::vector<std::uint64_t>> shapes;
   std::vector<std::shared_ptr<Buffer>> buffers;  // none: a view of an input or a constant
 };
 
-}  // namespace tensorcast::onnx
+// Runs it; `error` is set where the status is not kOk. Memory of `old`, the results of another run
+// or nothing, is used again. Throws std::bad_alloc, and what an executor throws.
+Status Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
+           Results* old, Results& results, std::string& error);
 
-#endif  // TENSORCAST_SRC_ONNX_PROGRAM_H_
+}  // namespace tensorcast::graph
+
+#endif  // TENSORCAST_SRC_GRAPH_PROGRAM_H_

@@ -1,16 +1,16 @@
 // Which register of a program holds which value.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_ONNX_REGISTERS_H_
-#define TENSORCAST_SRC_ONNX_REGISTERS_H_
+#ifndef TENSORCAST_SRC_GRAPH_REGISTERS_H_
+#define TENSORCAST_SRC_GRAPH_REGISTERS_H_
 
 #include <cstdint>
 #include <span>
 
-#include "onnx/program.h"
+#include "graph/program.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 
 // Instead of a value: an optional input that a call does not give; instead of a step: none.
 inline constexpr std::uint32_t kAbsent = UINT32_MAX;
@@ -30,6 +30,6 @@ struct Value {
 // places and registers, of which as few are used as values live at once.
 void AssignRegisters(std::span<const Value> values, Program& program);
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::graph
 
-#endif  // TENSORCAST_SRC_ONNX_REGISTERS_H_
+#endif  // TENSORCAST_SRC_GRAPH_REGISTERS_H_

@@ -1,11 +1,11 @@
 // A register is free again after the last step that reads it.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/registers.h"
+#include "graph/registers.h"
 
 #include <vector>
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 namespace {
 
 // `registers`: of each step's result.
@@ -45,4 +45,4 @@ void AssignRegisters(std::span<const Value> values, Program& program) {
   }
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::graph

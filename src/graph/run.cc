@@ -8,15 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "io/error_text.h"
-#include "io/shape.h"
-#include "io/tensor_file.h"
-#include "onnx/program.h"
+#include "graph/program.h"
+#include "text/error_text.h"
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 namespace {
 
-using io::Quoted;
+using text::Quoted;
 
 // Elements between two looks at the caller's flag. A multiple of 8, so that a packed type's pieces
 // begin at whole bytes.
@@ -33,7 +31,7 @@ struct Slot {
 // long as to cast into them: each page is cleared first.
 class SpareBuffers {
  public:
-  explicit SpareBuffers(OutputsState* old) {
+  explicit SpareBuffers(Results* old) {
     if (old == nullptr) return;
     for (std::shared_ptr<Buffer>& buffer : old->buffers) {
       if (buffer == nullptr) continue;
@@ -84,6 +82,16 @@ class SpareBuffers {
   std::vector<Range> ranges_;
 };
 
+// The product of the dimensions, or nothing where it does not fit.
+std::optional<std::uint64_t> CheckedProduct(std::span<const std::uint64_t> shape) {
+  std::uint64_t product = 1;
+  for (const std::uint64_t n : shape) {
+    if (n != 0 && product > UINT64_MAX / n) return std::nullopt;
+    product *= n;
+  }
+  return product;
+}
+
 // An unsuccessful run.
 struct Failure {
   StatusCode code;
@@ -98,12 +106,12 @@ std::uint64_t BytesOf(const TensorView& view) {
 
 class Runner {
  public:
-  Runner(const Program& program, const ModelRun& run, OutputsState* old)
+  Runner(const Program& program, const GraphRun& run, Results* old)
       : program_(program), run_(run), spare_(old) {
     run_options_.executor = run.executor;
   }
 
-  void Run(std::span<const TensorView> inputs, OutputsState& outputs) {
+  void Run(std::span<const TensorView> inputs, Results& outputs) {
     TakeInputs(inputs);
     for (const Constant& constant : program_.constants) {
       slots_.push_back({constant.view(), constant.elements, nullptr});
@@ -129,7 +137,7 @@ class Runner {
 
   void TakeInputs(std::span<const TensorView> inputs) {
     if (inputs.size() != program_.inputs.size()) {
-      Refuse(io::CountText(inputs.size(), "input") + " given; the model has " +
+      Refuse(text::CountText(inputs.size(), "input") + " given; the model has " +
              std::to_string(program_.inputs.size()));
     }
     slots_.reserve(inputs.size() + program_.constants.size() + program_.registers);
@@ -149,15 +157,15 @@ class Runner {
       Refuse(what + "is " + std::string(TypeName(view.type)) + "; the model declares " +
              std::string(TypeName(info.type)));
     }
-    const std::optional<std::uint64_t> elements = io::CheckedProduct(view.shape);
-    const std::string shape = io::ShapeText(view.shape);
+    const std::optional<std::uint64_t> elements = CheckedProduct(view.shape);
+    const std::string shape = text::ShapeText(view.shape);
     if (!elements) Refuse(what + "has the shape " + shape + ": more than 2^64 - 1 elements");
     if (view.type == DataType::kString) {
       CheckStrings(view.strings, *elements, what, shape);
     } else {
       const std::optional<std::uint64_t> bytes = StorageBytes(view.type, *elements);
       if (bytes != view.data.size()) {
-        Refuse(what + "has " + io::CountText(view.data.size(), "byte") + " of data; the shape " +
+        Refuse(what + "has " + text::CountText(view.data.size(), "byte") + " of data; the shape " +
                shape + " of " + std::string(TypeName(view.type)) + " takes " +
                (bytes ? std::to_string(*bytes) : "more than 2^64 - 1 bits"));
       }
@@ -173,7 +181,7 @@ class Runner {
   static void CheckStrings(const Strings& strings, std::uint64_t elements, const std::string& what,
                            const std::string& shape) {
     if (strings.size() != elements) {
-      Refuse(what + "has " + io::CountText(strings.size(), "string") + "; the shape " + shape +
+      Refuse(what + "has " + text::CountText(strings.size(), "string") + "; the shape " + shape +
              " takes " + std::to_string(elements));
     }
     const auto& offsets = strings.offsets;
@@ -338,7 +346,7 @@ class Runner {
   }
 
   const Program& program_;
-  const ModelRun& run_;
+  const GraphRun& run_;
   RunOptions run_options_;
   SpareBuffers spare_;
   std::vector<Slot> slots_;
@@ -347,8 +355,8 @@ class Runner {
 
 }  // namespace
 
-Status RunProgram(const Program& program, std::span<const TensorView> inputs, const ModelRun& run,
-                  OutputsState* old, OutputsState& outputs, std::string& error) {
+Status Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
+           Results* old, Results& outputs, std::string& error) {
   try {
     Runner(program, run, old).Run(inputs, outputs);
     return {};
@@ -358,4 +366,4 @@ Status RunProgram(const Program& program, std::span<const TensorView> inputs, co
   }
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::graph

@@ -1,9 +1,9 @@
 // Decodes and encodes UTF-8 strictly.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/utf8.h"
+#include "text/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::text {
 
 Utf8Character DecodeUtf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -71,4 +71,4 @@ char* PutUtf8(std::uint32_t point, char* out) {
   return out;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::text

@@ -1,15 +1,14 @@
 // Escaping: what of a text may reach a terminal as it is.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/error_text.h"
+#include "text/error_text.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "io/tensor_file.h"
-#include "io/utf8.h"
+#include "text/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::text {
 namespace {
 
 // Bytes of a text from a file that an error message shows: of a longer one both ends, where names
@@ -97,4 +96,4 @@ std::string CountText(std::uint64_t n, std::string_view what) {
   return std::to_string(n) + ' ' + std::string(what) + (n == 1 ? "" : "s");
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::text

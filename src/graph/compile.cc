@@ -1,7 +1,7 @@
-// Makes steps of a model's nodes: functions are inlined, types inferred, registers shared.
+// Makes steps of a graph's nodes: functions are inlined, types inferred, registers shared.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/program.h"
+#include "graph/program.h"
 
 #include <array>
 #include <map>
@@ -11,29 +11,24 @@
 #include <unordered_set>
 #include <utility>
 
-#include "io/error_text.h"
-#include "io/tensor_file.h"
-#include "onnx/cast_operator.h"
-#include "onnx/constant_operator.h"
-#include "onnx/registers.h"
+#include "graph/cast_operator.h"
+#include "graph/constant_operator.h"
+#include "graph/registers.h"
+#include "text/error_text.h"
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 namespace {
 
-using io::ErrorKind;
-using io::OnnxAttribute;
-using io::OnnxAttributeType;
-using io::OnnxFunction;
-using io::OnnxNode;
-using io::OnnxTensor;
-using io::Quoted;
-using io::TypeOfNumber;
+using text::Quoted;
 
 // A constant that is read only where a step needs its values.
 struct PendingConstant {
-  const OnnxTensor* tensor = nullptr;  // none: it stands in Program::constants already
+  const Tensor* tensor = nullptr;  // none: it stands in Program::constants already
   bool is_needed = false;
 };
+
+// Instead of a value: no node has given one yet.
+constexpr std::uint32_t kNothing = UINT32_MAX - 2;
 
 struct FunctionState {
   bool is_open = false;                             // a call of it is being inlined
@@ -41,15 +36,19 @@ struct FunctionState {
   std::unordered_set<std::string_view> attributes;  // those it takes
 };
 
-// The names of a graph, or of one call of a function.
+// The values of the graph, or of one call of a function.
 struct Scope {
-  const OnnxFunction* function = nullptr;  // none: the main graph
+  const Body& body;
+  const Function* function = nullptr;  // none: the graph
   std::size_t function_index = 0;
   const NodePlace* caller = nullptr;
   std::size_t depth = 0;
   std::optional<std::int64_t> opset;  // of ai.onnx
-  std::unordered_map<std::string_view, std::uint32_t> values;
-  std::unordered_map<std::string_view, const OnnxAttribute*> attributes;  // of the call
+  std::vector<std::uint32_t> values;  // of the body's, what each is here; kNothing: nothing yet
+  std::unordered_map<std::string_view, const Attribute*> attributes;  // of the call
+
+  explicit Scope(const Body& names) : body(names), values(names.size(), kNothing) {}
+  std::uint32_t Find(ValueId id) const { return id == kNoValue ? kNothing : values[id]; }
 };
 
 std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
@@ -57,81 +56,72 @@ std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& i
   return found == imports.end() ? std::nullopt : std::optional(found->second);
 }
 
-class ProgramMaker {
+class Compiler {
  public:
-  ProgramMaker(const io::ByteSource& source, std::span<const std::byte> memory,
-               const LoadOptions& options)
-      : source_(source),
-        options_(options),
-        model_(io::ReadOnnxModel(source)),
-        reader_(source, memory, options.allow_hard_links) {}
+  Compiler(const Graph& graph, const CompileOptions& options) : graph_(graph), options_(options) {}
 
   Program Make() {
     IndexFunctions();
-    const io::OnnxGraph& graph = model_.graphs.at(0);
-    Scope scope;
-    scope.opset = OpsetOf(model_.opset_imports);
+    Scope scope(graph_.body);
+    scope.opset = OpsetOf(graph_.opsets);
     program_.opset = scope.opset.value_or(0);
-    TakeInputs(graph, scope);
-    TakeInitializers(graph, scope);
-    main_names_ = AddNames(graph.nodes);
-    Inline(graph.nodes, main_names_, scope);
-    CheckDeclared(graph.value_infos, scope);
-    TakeOutputs(graph, scope);
+    TakeInputs(scope);
+    TakeInitializers(scope);
+    Inline(AddNames(graph_.body), scope);
+    CheckDeclared(scope);
+    TakeOutputs(scope);
     ReadConstants();
     PlaceValues();
     return std::move(program_);
   }
 
  private:
-  [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
-    throw io::Error(kind, io::PathText(source_.path()) + ": " + why);
-  }
+  [[noreturn]] static void Fail(ErrorKind kind, const std::string& why) { throw Error(kind, why); }
 
   // ------------------------------------------------------------------------ the graph's face
 
   void IndexFunctions() {
-    functions_.resize(model_.functions.size());
-    for (std::size_t i = 0; i < model_.functions.size(); ++i) {
-      const OnnxFunction& function = model_.functions[i];
+    functions_.resize(graph_.functions.size());
+    for (std::size_t i = 0; i < graph_.functions.size(); ++i) {
+      const Function& function = graph_.functions[i];
       if (!function_index_.emplace(std::tie(function.domain, function.name, function.overload), i)
                .second) {
         Fail(ErrorKind::kContents, "has the function " + Quoted(function.name) + " of the domain " +
                                        Quoted(function.domain) + " twice");
       }
       for (const std::string& name : function.attributes) functions_[i].attributes.insert(name);
-      for (const OnnxAttribute& attribute : function.default_attributes) {
+      for (const Attribute& attribute : function.default_attributes) {
         functions_[i].attributes.insert(attribute.name);
       }
     }
   }
 
-  ValueInfo Info(const io::OnnxValue& value, DataType type) const {
+  ValueInfo Info(const Declaration& declared, DataType type) const {
     ValueInfo info;
-    info.name = value.name;
+    info.name = graph_.body.name(declared.value);
     info.type = type;
-    info.has_shape = value.has_shape;
-    info.shape = value.shape;
+    info.has_shape = declared.has_shape;
+    for (const Dimension& dimension : declared.shape) info.shape.push_back(dimension.size);
     return info;
   }
 
-  void TakeInputs(const io::OnnxGraph& graph, Scope& scope) {
-    for (const io::OnnxValue& input : graph.inputs) {
-      const std::string what = "the input " + Quoted(input.name);
+  void TakeInputs(Scope& scope) {
+    for (const Declaration& input : graph_.inputs) {
+      const std::string what = "the input " + Quoted(graph_.body.name(input.value));
       if (!input.has_type) Fail(ErrorKind::kContents, what + " has no type");
       if (!input.is_tensor) {
         Fail(ErrorKind::kUnsupported,
              what + " is not a tensor (a sequence, a map or an optional); only tensors are cast");
       }
-      const DataType type = TypeOfNumber(input.elem_type);
-      if (input.elem_type == 0) Fail(ErrorKind::kContents, what + " has no element type");
+      const DataType type = TypeOfNumber(input.number);
+      if (input.number == 0) Fail(ErrorKind::kContents, what + " has no element type");
       if (type == DataType::kUndefined) {
         Fail(ErrorKind::kUnsupported, what + " has the element type " +
-                                          std::to_string(input.elem_type) +
+                                          std::to_string(input.number) +
                                           ", which is not a type that is cast");
       }
       const auto index = static_cast<std::uint32_t>(program_.inputs.size());
-      if (!Define(scope, input.name, AddValue({type, Value::Is::kInput, index}))) {
+      if (!Define(scope, input.value, AddValue({type, Value::Is::kInput, index}))) {
         Fail(ErrorKind::kContents, what + " is in the graph twice");
       }
       program_.inputs.push_back(Info(input, type));
@@ -139,25 +129,26 @@ class ProgramMaker {
     input_defaults_.resize(program_.inputs.size(), kNoDefault);
   }
 
-  void TakeInitializers(const io::OnnxGraph& graph, Scope& scope) {
-    std::unordered_set<std::string_view> seen;
-    for (const OnnxTensor& tensor : graph.initializers) {
-      const std::string& name = tensor.message.name;
-      if (!seen.insert(name).second) {
+  void TakeInitializers(Scope& scope) {
+    std::unordered_set<ValueId> seen;
+    for (const Initializer& initializer : graph_.initializers) {
+      const Tensor& tensor = initializer.tensor;
+      const std::string& name = tensor.name;
+      if (!seen.insert(initializer.value).second) {
         Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is in the graph twice");
       }
       const std::uint32_t constant = AddConstant(tensor);
-      const DataType type = TypeOfNumber(tensor.message.data_type);
-      const auto found = scope.values.find(name);
-      if (found == scope.values.end()) {
-        Define(scope, name, AddValue({type, Value::Is::kConstant, constant}));
+      const DataType type = TypeOfNumber(tensor.number);
+      const std::uint32_t found = scope.values[initializer.value];
+      if (found == kNothing) {
+        Define(scope, initializer.value, AddValue({type, Value::Is::kConstant, constant}));
         continue;
       }
-      const std::uint32_t input = values_[found->second].index;
+      const std::uint32_t input = values_[found].index;
       if (type != program_.inputs[input].type) {
-        Fail(ErrorKind::kContents,
-             "the initializer " + Quoted(name) + " is " + NumberText(tensor.message.data_type) +
-                 ", the input of its name " + std::string(TypeName(program_.inputs[input].type)));
+        Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is " +
+                                       NumberText(tensor.number) + ", the input of its name " +
+                                       std::string(TypeName(program_.inputs[input].type)));
       }
       program_.inputs[input].has_default = true;
       input_defaults_[input] = constant;
@@ -165,35 +156,35 @@ class ProgramMaker {
     }
   }
 
-  void CheckDeclared(std::span<const io::OnnxValue> infos, const Scope& scope) const {
-    for (const io::OnnxValue& info : infos) {
-      const auto found = scope.values.find(info.name);
-      if (found != scope.values.end()) CheckType(info, values_[found->second].type, "the value ");
+  void CheckDeclared(const Scope& scope) const {
+    for (const Declaration& declared : graph_.between) {
+      const std::uint32_t found = scope.values[declared.value];
+      if (found != kNothing) CheckType(declared, values_[found].type, "the value ");
     }
   }
 
-  void CheckType(const io::OnnxValue& info, DataType type, const char* what) const {
-    if (!info.has_type || (info.is_tensor && info.elem_type == 0)) return;
-    if (info.is_tensor && TypeOfNumber(info.elem_type) == type) return;
+  void CheckType(const Declaration& declared, DataType type, const char* what) const {
+    if (!declared.has_type || (declared.is_tensor && declared.number == 0)) return;
+    if (declared.is_tensor && TypeOfNumber(declared.number) == type) return;
     Fail(ErrorKind::kContents,
-         what + Quoted(info.name) + " is declared " +
-             (info.is_tensor ? NumberText(info.elem_type) : std::string("to be no tensor")) +
+         what + Quoted(graph_.body.name(declared.value)) + " is declared " +
+             (declared.is_tensor ? NumberText(declared.number) : std::string("to be no tensor")) +
              ", but its node gives " + std::string(TypeName(type)));
   }
 
-  void TakeOutputs(const io::OnnxGraph& graph, const Scope& scope) {
-    std::unordered_set<std::string_view> seen;
-    for (const io::OnnxValue& output : graph.outputs) {
-      const std::string what = "the output " + Quoted(output.name);
-      if (!seen.insert(output.name).second) {
+  void TakeOutputs(const Scope& scope) {
+    std::unordered_set<ValueId> seen;
+    for (const Declaration& output : graph_.outputs) {
+      const std::string what = "the output " + Quoted(graph_.body.name(output.value));
+      if (!seen.insert(output.value).second) {
         Fail(ErrorKind::kContents, what + " is in the graph twice");
       }
-      const auto found = scope.values.find(output.name);
-      if (found == scope.values.end()) {
-        Fail(graph.sparse_initializers != 0 ? ErrorKind::kUnsupported : ErrorKind::kContents,
+      const std::uint32_t found = scope.values[output.value];
+      if (found == kNothing) {
+        Fail(graph_.sparse_initializers != 0 ? ErrorKind::kUnsupported : ErrorKind::kContents,
              what + " is given by no node" + SparseHint(scope));
       }
-      Value& value = values_[found->second];
+      Value& value = values_[found];
       if (value.type == DataType::kUndefined) {
         Fail(ErrorKind::kUnsupported,
              what + " is an initializer of a type that tensorcast does not know");
@@ -202,7 +193,7 @@ class ProgramMaker {
       if (value.is == Value::Is::kConstant) pending_[value.index].is_needed = true;
       value.last_read = kKept;
       program_.outputs.push_back(Info(output, value.type));
-      output_values_.push_back(found->second);
+      output_values_.push_back(found);
     }
   }
 
@@ -213,14 +204,16 @@ class ProgramMaker {
     return static_cast<std::uint32_t>(values_.size() - 1);
   }
 
-  std::uint32_t AddConstant(const OnnxTensor& tensor) {
+  std::uint32_t AddConstant(const Tensor& tensor) {
     program_.constants.emplace_back();
     pending_.push_back({&tensor});
     return static_cast<std::uint32_t>(pending_.size() - 1);
   }
 
-  static bool Define(Scope& scope, std::string_view name, std::uint32_t value) {
-    return scope.values.emplace(name, value).second;
+  static bool Define(Scope& scope, ValueId id, std::uint32_t value) {
+    if (scope.values[id] != kNothing) return false;
+    scope.values[id] = value;
+    return true;
   }
 
   static std::string NumberText(std::uint64_t number) {
@@ -241,51 +234,52 @@ class ProgramMaker {
   // What finding or keeping a name costs.
   static std::uint64_t Cost(std::string_view name) { return 1 + name.size() / 64; }
 
-  std::uint32_t AddNames(std::span<const OnnxNode> nodes) {
+  std::uint32_t AddNames(const Body& body) {
     const auto first = static_cast<std::uint32_t>(program_.names.size());
-    for (const OnnxNode& node : nodes) {
+    for (const Node& node : body.nodes) {
       NodeName& name = program_.names.emplace_back();
       name.is_output = node.name.empty();
-      name.text = !name.is_output        ? node.name
-                  : node.outputs.empty() ? std::string()
-                                         : node.outputs[0];
+      if (!name.is_output) {
+        name.text = node.name;
+      } else if (!node.outputs.empty() && node.outputs[0] != kNoValue) {
+        name.text = body.name(node.outputs[0]);
+      }
     }
     return first;
   }
 
   std::string SparseHint(const Scope& scope) const {
-    return scope.function == nullptr && model_.graphs[0].sparse_initializers != 0
+    return scope.function == nullptr && graph_.sparse_initializers != 0
                ? "; sparse initializers are not read"
                : "";
   }
 
   // The value that input `index` of a node reads.
   std::uint32_t Read(const NodePlace& place, const Scope& scope, std::size_t index) {
-    const std::string& name = place.node.inputs[index];
-    if (name.empty()) FailNode(place, ErrorKind::kContents, "leaves out an input that it needs");
+    const ValueId id = place.node.inputs[index];
+    if (id == kNoValue) FailNode(place, ErrorKind::kContents, "leaves out an input that it needs");
+    const std::string& name = scope.body.name(id);
     Spend(place, Cost(name));
-    const auto found = scope.values.find(name);
-    if (found == scope.values.end()) RefuseName(place, scope, name);
-    if (found->second == kAbsent) {
+    const std::uint32_t found = scope.values[id];
+    if (found == kNothing) RefuseName(place, scope, id);
+    if (found == kAbsent) {
       FailNode(place, ErrorKind::kContents,
                "reads " + Quoted(name) + ", an input of its function that the call leaves out");
     }
-    if (values_[found->second].type == DataType::kUndefined) {
-      const OnnxTensor& tensor = *pending_[values_[found->second].index].tensor;
+    if (values_[found].type == DataType::kUndefined) {
       FailNode(place, ErrorKind::kUnsupported,
-               "reads " + Quoted(name) + ", a tensor " + NumberText(tensor.message.data_type) +
+               "reads " + Quoted(name) + ", a tensor " +
+                   NumberText(pending_[values_[found].index].tensor->number) +
                    ", which is not a type that is cast");
     }
-    return found->second;
+    return found;
   }
 
-  [[noreturn]] void RefuseName(const NodePlace& place, const Scope& scope,
-                               const std::string& name) const {
-    const std::vector<OnnxNode>& nodes =
-        scope.function == nullptr ? model_.graphs[0].nodes : scope.function->nodes;
-    for (const OnnxNode& node : nodes) {
-      for (const std::string& output : node.outputs) {
-        if (output != name) continue;
+  [[noreturn]] void RefuseName(const NodePlace& place, const Scope& scope, ValueId id) const {
+    const std::string& name = scope.body.name(id);
+    for (const Node& node : scope.body.nodes) {
+      for (const ValueId output : node.outputs) {
+        if (output != id) continue;
         FailNode(place, ErrorKind::kContents,
                  "reads " + Quoted(name) +
                      (&node == &place.node ? ", which it gives itself"
@@ -293,30 +287,32 @@ class ProgramMaker {
                                              "in which they run"));
       }
     }
-    const bool is_sparse = scope.function == nullptr && model_.graphs[0].sparse_initializers != 0;
+    const bool is_sparse = scope.function == nullptr && graph_.sparse_initializers != 0;
     FailNode(place, is_sparse ? ErrorKind::kUnsupported : ErrorKind::kContents,
              "reads " + Quoted(name) + ", which nothing gives" + SparseHint(scope));
   }
 
   // Gives output `index` of a node a value; an output without a name is not wanted.
   void Give(const NodePlace& place, Scope& scope, std::size_t index, std::uint32_t value) {
-    const std::string& name = place.node.outputs[index];
-    if (name.empty()) return;
+    const ValueId id = place.node.outputs[index];
+    if (id == kNoValue) return;
+    const std::string& name = scope.body.name(id);
     Spend(place, Cost(name));
-    if (Define(scope, name, value)) return;
+    if (Define(scope, id, value)) return;
     FailNode(place, ErrorKind::kContents,
              "gives " + Quoted(name) + ", which is given before; a name has one value");
   }
 
   // ------------------------------------------------------------------------ nodes
 
-  void Inline(std::span<const OnnxNode> nodes, std::uint32_t first_name, Scope& scope) {
+  // `first_name`: of the body's nodes, in Program::names.
+  void Inline(std::uint32_t first_name, Scope& scope) {
+    const std::vector<Node>& nodes = scope.body.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i) {
-      const OnnxNode& node = nodes[i];
-      const NodePlace place{source_, node, scope.function, scope.caller};
+      const NodePlace place{scope.body, nodes[i], scope.function, scope.caller};
       Spend(place, 1);
       name_ = first_name + static_cast<std::uint32_t>(i);
-      if (node.domain.empty() && TakeOperator(place, scope)) continue;
+      if (nodes[i].domain.empty() && TakeOperator(place, scope)) continue;
       Call(place, scope);
     }
   }
@@ -340,12 +336,12 @@ class ProgramMaker {
   static void CheckCounts(const NodePlace& place, std::size_t inputs) {
     if (place.node.inputs.size() != inputs) {
       FailNode(place, ErrorKind::kContents,
-               "has " + io::CountText(place.node.inputs.size(), "input") + "; it takes " +
+               "has " + text::CountText(place.node.inputs.size(), "input") + "; it takes " +
                    std::to_string(inputs));
     }
     if (place.node.outputs.size() != 1) {
       FailNode(place, ErrorKind::kContents,
-               "has " + io::CountText(place.node.outputs.size(), "output") + "; it gives 1");
+               "has " + text::CountText(place.node.outputs.size(), "output") + "; it gives 1");
     }
   }
 
@@ -353,9 +349,9 @@ class ProgramMaker {
   // the call does not give is left out, as ONNX has it.
   const std::vector<NodeAttribute>& Attributes(const NodePlace& place, const Scope& scope) {
     attributes_.clear();
-    for (const OnnxAttribute& attribute : place.node.attributes) {
+    for (const Attribute& attribute : place.node.attributes) {
       Spend(place, Cost(attribute.name) + Cost(attribute.ref));
-      const OnnxAttribute* value = &attribute;
+      const Attribute* value = &attribute;
       if (!attribute.ref.empty()) {
         if (scope.function == nullptr) {
           FailNode(place, ErrorKind::kContents,
@@ -384,8 +380,8 @@ class ProgramMaker {
     CheckCounts(place, 1);
     const std::int64_t opset = Opset(place, scope);
     const std::uint32_t source = Read(place, scope, 0);
-    const CastRequest request = ReadCast(place, Attributes(place, scope), opset,
-                                         values_[source].type, options_.contradictions);
+    const CastRequest request =
+        ReadCast(place, Attributes(place, scope), opset, values_[source].type, options_.as_tests);
     AddCast(place, scope, Operator::kCast, source, request);
   }
 
@@ -396,7 +392,7 @@ class ProgramMaker {
     const std::uint32_t like = Read(place, scope, 1);
     const CastRequest request =
         ReadCastLike(place, Attributes(place, scope), opset, values_[source].type,
-                     values_[like].type, options_.contradictions);
+                     values_[like].type, options_.as_tests);
     AddCast(place, scope, Operator::kCastLike, source, request);
   }
 
@@ -465,16 +461,15 @@ class ProgramMaker {
     const auto& attributes = Attributes(place, scope);
     if (attributes.size() != 1) {
       FailNode(place, ErrorKind::kContents,
-               "has " + io::CountText(attributes.size(), "attribute") +
+               "has " + text::CountText(attributes.size(), "attribute") +
                    "; a Constant has one, its value");
     }
     const auto [found, is_new] =
         constants_.emplace(attributes[0].value, static_cast<std::uint32_t>(pending_.size()));
     if (is_new) AddConstantOf(place, scope, attributes[0]);
     const PendingConstant& pending = pending_[found->second];
-    const DataType type = pending.tensor != nullptr
-                              ? TypeOfNumber(pending.tensor->message.data_type)
-                              : program_.constants[found->second].type;
+    const DataType type = pending.tensor != nullptr ? TypeOfNumber(pending.tensor->number)
+                                                    : program_.constants[found->second].type;
     Give(place, scope, 0, AddValue({type, Value::Is::kConstant, found->second}));
   }
 
@@ -490,7 +485,7 @@ class ProgramMaker {
   // ------------------------------------------------------------------------ functions
 
   void Call(const NodePlace& place, Scope& scope) {
-    const OnnxNode& node = place.node;
+    const Node& node = place.node;
     const auto found = function_index_.find(std::tie(node.domain, node.op_type, node.overload));
     if (found == function_index_.end()) {
       FailNode(
@@ -501,7 +496,7 @@ class ProgramMaker {
               " that is not run here; only Cast, CastLike, Identity, Constant and functions of "
               "the model are");
     }
-    const OnnxFunction& function = model_.functions[found->second];
+    const Function& function = graph_.functions[found->second];
     if (functions_[found->second].is_open) {
       FailNode(place, ErrorKind::kContents,
                "calls the function " + Quoted(function.name) + " from within itself");
@@ -511,43 +506,39 @@ class ProgramMaker {
                "is a call of a function inside " + std::to_string(kMostNestedCalls) +
                    " others; no more are followed");
     }
-    Scope inner;
+    Scope inner(function.body);
     inner.function = &function;
     inner.function_index = found->second;
     inner.caller = &place;
     inner.depth = scope.depth + 1;
-    inner.opset = OpsetOf(function.opset_imports);
+    inner.opset = OpsetOf(function.opsets);
     BindInputs(place, scope, function, inner);
     BindAttributes(place, scope, function, inner);
 
     FunctionState& state = functions_[found->second];
-    if (!state.first_name) state.first_name = AddNames(function.nodes);
+    if (!state.first_name) state.first_name = AddNames(function.body);
     state.is_open = true;
-    Inline(function.nodes, *state.first_name, inner);
+    Inline(*state.first_name, inner);
     state.is_open = false;
     GiveOutputs(place, scope, function, inner);
   }
 
-  void BindInputs(const NodePlace& place, const Scope& scope, const OnnxFunction& function,
+  void BindInputs(const NodePlace& place, const Scope& scope, const Function& function,
                   Scope& inner) {
-    const OnnxNode& node = place.node;
+    const Node& node = place.node;
     if (node.inputs.size() > function.inputs.size()) {
       FailNode(place, ErrorKind::kContents,
-               "has " + io::CountText(node.inputs.size(), "input") + "; the function takes " +
+               "has " + text::CountText(node.inputs.size(), "input") + "; the function takes " +
                    std::to_string(function.inputs.size()));
     }
     for (std::size_t i = 0; i < function.inputs.size(); ++i) {
-      const std::string& name = function.inputs[i];
+      const std::string& name = function.body.name(function.inputs[i]);
       Spend(place, Cost(name));
-      const bool is_given = i < node.inputs.size() && !node.inputs[i].empty();
+      const bool is_given = i < node.inputs.size() && node.inputs[i] != kNoValue;
       // What the caller was not given either stays absent.
       std::uint32_t value = kAbsent;
-      if (is_given) {
-        const auto outer = scope.values.find(node.inputs[i]);
-        const bool is_absent = outer != scope.values.end() && outer->second == kAbsent;
-        if (!is_absent) value = Read(place, scope, i);
-      }
-      if (!Define(inner, name, value)) {
+      if (is_given && scope.values[node.inputs[i]] != kAbsent) value = Read(place, scope, i);
+      if (!Define(inner, function.inputs[i], value)) {
         FailNode(place, ErrorKind::kContents,
                  "calls the function " + Quoted(function.name) + ", which has the input " +
                      Quoted(name) + " twice");
@@ -555,7 +546,7 @@ class ProgramMaker {
     }
   }
 
-  void BindAttributes(const NodePlace& place, const Scope& scope, const OnnxFunction& function,
+  void BindAttributes(const NodePlace& place, const Scope& scope, const Function& function,
                       Scope& inner) {
     const FunctionState& state = functions_[inner.function_index];
     for (const NodeAttribute& attribute : Attributes(place, scope)) {
@@ -569,31 +560,31 @@ class ProgramMaker {
                  "has the attribute " + Quoted(attribute.name) + " twice");
       }
     }
-    for (const OnnxAttribute& attribute : function.default_attributes) {
+    for (const Attribute& attribute : function.default_attributes) {
       Spend(place, Cost(attribute.name));
       inner.attributes.emplace(attribute.name, &attribute);
     }
   }
 
-  void GiveOutputs(const NodePlace& place, Scope& scope, const OnnxFunction& function,
+  void GiveOutputs(const NodePlace& place, Scope& scope, const Function& function,
                    const Scope& inner) {
-    const OnnxNode& node = place.node;
+    const Node& node = place.node;
     if (node.outputs.size() > function.outputs.size()) {
       FailNode(place, ErrorKind::kContents,
-               "has " + io::CountText(node.outputs.size(), "output") + "; the function gives " +
+               "has " + text::CountText(node.outputs.size(), "output") + "; the function gives " +
                    std::to_string(function.outputs.size()));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-      const std::string& name = function.outputs[i];
+      const std::string& name = function.body.name(function.outputs[i]);
       Spend(place, Cost(name));
-      const auto found = inner.values.find(name);
-      if (found == inner.values.end() || found->second == kAbsent) {
+      const std::uint32_t found = inner.values[function.outputs[i]];
+      if (found == kNothing || found == kAbsent) {
         FailNode(place, ErrorKind::kContents,
                  "calls the function " + Quoted(function.name) + ", whose output " + Quoted(name) +
-                     (found == inner.values.end() ? " no node of it gives"
-                                                  : " is an input that the call leaves out"));
+                     (found == kNothing ? " no node of it gives"
+                                        : " is an input that the call leaves out"));
       }
-      Give(place, scope, i, found->second);
+      Give(place, scope, i, found);
     }
   }
 
@@ -601,10 +592,9 @@ class ProgramMaker {
 
   void ReadConstants() {
     for (std::size_t i = 0; i < pending_.size(); ++i) {
-      const OnnxTensor* const tensor = pending_[i].tensor;
+      const Tensor* const tensor = pending_[i].tensor;
       if (tensor == nullptr || !pending_[i].is_needed) continue;
-      program_.constants[i] =
-          reader_.Read(tensor->message, TypeOfNumber(tensor->message.data_type));
+      program_.constants[i] = tensor->data->Read();
     }
   }
 
@@ -617,10 +607,8 @@ class ProgramMaker {
     AssignRegisters(values_, program_);
   }
 
-  const io::ByteSource& source_;
-  const LoadOptions& options_;
-  const io::OnnxModel model_;
-  ConstantReader reader_;
+  const Graph& graph_;
+  const CompileOptions& options_;
   Program program_;
 
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t>
@@ -628,7 +616,7 @@ class ProgramMaker {
   std::vector<FunctionState> functions_;
   std::vector<Value> values_;
   std::vector<PendingConstant> pending_;  // beside Program::constants
-  std::unordered_map<const OnnxAttribute*, std::uint32_t> constants_;
+  std::unordered_map<const Attribute*, std::uint32_t> constants_;
   std::map<std::tuple<DataType, DataType, bool, RoundingMode, IntegerOverflow, FnuzInfinity,
                       FiniteOnlyNan>,
            std::uint32_t>
@@ -636,16 +624,14 @@ class ProgramMaker {
   std::vector<std::uint32_t> input_defaults_;  // constants
   std::vector<std::uint32_t> output_values_;
   std::vector<NodeAttribute> attributes_;  // of the node at hand
-  std::uint32_t main_names_ = 0;
-  std::uint32_t name_ = 0;  // of the node at hand
+  std::uint32_t name_ = 0;                 // of the node at hand
   std::uint64_t spent_ = 0;
 };
 
 }  // namespace
 
-Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
-                    const LoadOptions& options) {
-  return ProgramMaker(source, memory, options).Make();
+Program Compile(const Graph& graph, const CompileOptions& options) {
+  return Compiler(graph, options).Make();
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::graph

@@ -1,7 +1,7 @@
 // Reads what a Cast or CastLike node asks for.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/cast_operator.h"
+#include "graph/cast_operator.h"
 
 #include <algorithm>
 #include <array>
@@ -9,15 +9,18 @@
 #include <optional>
 
 #include "graph/operator_versions.h"
-#include "io/error_text.h"
+#include "text/error_text.h"
 
-namespace tensorcast::onnx {
+namespace tensorcast::graph {
 namespace {
 
-using io::ErrorKind;
-using io::OnnxAttribute;
-using io::OnnxAttributeType;
-using io::Quoted;
+using text::Quoted;
+
+// ONNX's numbers of two types that are none of ours.
+constexpr std::int64_t kComplex64 = 14;
+constexpr std::int64_t kComplex128 = 15;
+// What messages show of a text.
+constexpr std::uint64_t kMostShown = 256;
 
 bool EqualWithoutCase(std::string_view a, std::string_view b) {
   const auto upper = [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; };
@@ -29,20 +32,19 @@ bool EqualWithoutCase(std::string_view a, std::string_view b) {
 class CastNode {
  public:
   CastNode(const NodePlace& place, std::span<const NodeAttribute> attributes, std::int64_t opset,
-           graph::CastOperator op)
+           CastOperator op)
       : place_(place), attributes_(attributes), opset_(opset), op_(op) {
-    const graph::VersionInForce version = graph::FindVersion(op, opset);
+    const VersionInForce version = FindVersion(op, opset);
     if (version.row == nullptr) {
       Fail("does not exist at opset " + std::to_string(opset) + "; it came with opset " +
-           std::to_string(graph::FirstOpset(op)) +
-           ": upgrade the model with onnx.version_converter");
+           std::to_string(FirstOpset(op)) + ": upgrade the model with onnx.version_converter");
     }
     since_ = version.since;
     version_ = version.row;
   }
 
-  CastOptions Options(DataType to, Contradictions contradictions) const {
-    return graph::OptionsOf(*version_, to, contradictions == Contradictions::kTests);
+  CastOptions Options(DataType to, bool as_tests) const {
+    return OptionsOf(*version_, to, as_tests);
   }
 
   // "Cast-13".
@@ -53,7 +55,7 @@ class CastNode {
   }
 
   void CheckInputType(std::string_view what, DataType type) const {
-    if (graph::AllowsType(*version_, type)) return;
+    if (AllowsType(*version_, type)) return;
     Fail("has the " + std::string(what) + " of type " + std::string(TypeName(type)) +
          ", which its opset does not cast; " + Legal(type));
   }
@@ -74,36 +76,36 @@ class CastNode {
   }
 
   DataType To() const {
-    const OnnxAttribute* const to = Find("to");
+    const Attribute* const to = Find("to");
     if (to == nullptr) Fail("has no attribute \"to\": the type to cast to; " + Legal({}));
-    if (to->type == OnnxAttributeType::kString && opset_ <= version_->last_text_opset) {
-      return ToOfText(io::AttributeString(place_.source, *to));
+    if (to->type == AttributeType::kString && opset_ <= version_->last_text_opset) {
+      return ToOfText(to->s.Text(kMostShown));
     }
-    if (to->type != OnnxAttributeType::kInt || !version_->to_is_int) {
+    if (to->type != AttributeType::kInt || !version_->to_is_int) {
       Fail("has the attribute \"to\"" + ValueText(*to) + ", " + AttributeTypeText(to->type) +
            "; that of " + Operator() + " is " +
            (version_->to_is_int ? "an INT, the number of a type" : "a STRING, a type's name"));
     }
     const auto type =
         to->i >= 0 && to->i <= INT32_MAX ? static_cast<DataType>(to->i) : DataType::kUndefined;
-    if (!graph::AllowsType(*version_, type)) RefuseTo(std::to_string(to->i), to->i, type);
+    if (!AllowsType(*version_, type)) RefuseTo(std::to_string(to->i), to->i, type);
     return type;
   }
 
   void ReadOptions(CastOptions& options) const {
-    if (const OnnxAttribute* const saturate = Find("saturate")) {
-      if (saturate->type != OnnxAttributeType::kInt) {
+    if (const Attribute* const saturate = Find("saturate")) {
+      if (saturate->type != AttributeType::kInt) {
         Fail("has the attribute \"saturate\"" + ValueText(*saturate) + ", " +
              AttributeTypeText(saturate->type) + "; it is an INT, 0 or 1");
       }
       options.saturate = saturate->i != 0 ? true : false;
     }
-    if (const OnnxAttribute* const mode = Find("round_mode")) {
-      if (mode->type != OnnxAttributeType::kString) {
+    if (const Attribute* const mode = Find("round_mode")) {
+      if (mode->type != AttributeType::kString) {
         Fail("has the attribute \"round_mode\"" + ValueText(*mode) + ", " +
              AttributeTypeText(mode->type) + "; it is a STRING: up, down or nearest");
       }
-      const std::string text = io::AttributeString(place_.source, *mode);
+      const std::string text = mode->s.Text(kMostShown);
       if (text == "up") {
         options.round_mode = RoundingMode::kUp;
       } else if (text == "down") {
@@ -118,7 +120,7 @@ class CastNode {
   }
 
  private:
-  const OnnxAttribute* Find(std::string_view name) const {
+  const Attribute* Find(std::string_view name) const {
     const auto found = std::find_if(attributes_.begin(), attributes_.end(),
                                     [&](const NodeAttribute& a) { return a.name == name; });
     return found == attributes_.end() ? nullptr : found->value;
@@ -127,7 +129,7 @@ class CastNode {
   DataType ToOfText(const std::string& text) const {
     for (const TypeInfo& info : Types()) {
       if (!EqualWithoutCase(text, info.onnx_name)) continue;
-      if (graph::AllowsType(*version_, info.type)) return info.type;
+      if (AllowsType(*version_, info.type)) return info.type;
       RefuseTo(Quoted(text), static_cast<std::int64_t>(info.type), info.type);
     }
     RefuseTo(Quoted(text), -1, DataType::kUndefined);
@@ -140,17 +142,17 @@ class CastNode {
       what = " (" + std::string(info->onnx_name) + ")";
     } else if (number == 0) {
       what = " (UNDEFINED)";
-    } else if (number == io::kComplex64 || number == io::kComplex128) {
-      what = number == io::kComplex64 ? " (COMPLEX64)" : " (COMPLEX128)";
+    } else if (number == kComplex64 || number == kComplex128) {
+      what = number == kComplex64 ? " (COMPLEX64)" : " (COMPLEX128)";
     }
     Fail("has the attribute \"to\" = " + value + what + "; " + Legal(type));
   }
 
   // What is legal, and for a type that a later version has, what to do.
   std::string Legal(DataType type) const {
-    std::string text = Operator() + " at opset " + std::to_string(opset_) + " casts " +
-                       graph::TypesText(*version_);
-    const std::int64_t first = graph::FirstOpsetOf(op_, type);
+    std::string text =
+        Operator() + " at opset " + std::to_string(opset_) + " casts " + TypesText(*version_);
+    const std::int64_t first = FirstOpsetOf(op_, type);
     if (first > opset_) {
       text += "; " + std::string(TypeName(type)) + " needs opset " + std::to_string(first) +
               ": upgrade the model with onnx.version_converter";
@@ -159,7 +161,7 @@ class CastNode {
   }
 
   static std::string CameWith(std::string_view attribute) {
-    return "it came with opset " + std::to_string(graph::FirstOpsetOf(attribute));
+    return "it came with opset " + std::to_string(FirstOpsetOf(attribute));
   }
 
   std::string Whose(std::string_view name, bool has_to) const {
@@ -174,12 +176,11 @@ class CastNode {
   }
 
   // " = 7", for an attribute whose value fits a message.
-  std::string ValueText(const OnnxAttribute& attribute) const {
+  std::string ValueText(const Attribute& attribute) const {
     switch (attribute.type) {
-      case OnnxAttributeType::kInt: return " = " + std::to_string(attribute.i);
-      case OnnxAttributeType::kFloat: return " = " + std::to_string(attribute.f);
-      case OnnxAttributeType::kString:
-        return " = " + Quoted(io::AttributeString(place_.source, attribute));
+      case AttributeType::kInt: return " = " + std::to_string(attribute.i);
+      case AttributeType::kFloat: return " = " + std::to_string(attribute.f);
+      case AttributeType::kString: return " = " + Quoted(attribute.s.Text(kMostShown));
       default: return {};
     }
   }
@@ -187,22 +188,24 @@ class CastNode {
   const NodePlace& place_;
   std::span<const NodeAttribute> attributes_;
   std::int64_t opset_;
-  graph::CastOperator op_;
+  CastOperator op_;
   std::int64_t since_ = 0;
-  const graph::CastVersion* version_ = nullptr;
+  const CastVersion* version_ = nullptr;
 };
 
 }  // namespace
 
 void FailNode(const NodePlace& place, ErrorKind kind, const std::string& why) {
-  std::string text = io::PathText(place.source.path()) + ": " + io::NodeText(place.node) + " (" +
-                     io::Escape(place.node.op_type.substr(0, 120));
-  if (place.function != nullptr) text += ", in the function " + Quoted(place.function->name);
-  if (place.caller != nullptr) text += " called by " + io::NodeText(place.caller->node);
-  throw io::Error(kind, text + ") " + why);
+  std::string what =
+      place.body.NodeText(place.node) + " (" + text::Escape(place.node.op_type.substr(0, 120));
+  if (place.function != nullptr) what += ", in the function " + Quoted(place.function->name);
+  if (place.caller != nullptr) {
+    what += " called by " + place.caller->body.NodeText(place.caller->node);
+  }
+  throw Error(kind, what + ") " + why);
 }
 
-std::string AttributeTypeText(OnnxAttributeType type) {
+std::string AttributeTypeText(AttributeType type) {
   constexpr std::array<std::string_view, 15> kNames = {
       "without a value", "a FLOAT",         "an INT",         "a STRING",     "a TENSOR",
       "a GRAPH",         "FLOATS",          "INTS",           "STRINGS",      "TENSORS",
@@ -213,27 +216,26 @@ std::string AttributeTypeText(OnnxAttributeType type) {
 }
 
 CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attributes,
-                     std::int64_t opset, DataType from, Contradictions contradictions) {
-  const CastNode node(place, attributes, opset, graph::CastOperator::kCast);
+                     std::int64_t opset, DataType from, bool as_tests) {
+  const CastNode node(place, attributes, opset, CastOperator::kCast);
   node.CheckAttributes(true);
   CastRequest request;
   request.to = node.To();
   node.CheckInputType("input", from);
-  request.options = node.Options(request.to, contradictions);
+  request.options = node.Options(request.to, as_tests);
   node.ReadOptions(request.options);
   return request;
 }
 
 CastRequest ReadCastLike(const NodePlace& place, std::span<const NodeAttribute> attributes,
-                         std::int64_t opset, DataType from, DataType like,
-                         Contradictions contradictions) {
-  const CastNode node(place, attributes, opset, graph::CastOperator::kCastLike);
+                         std::int64_t opset, DataType from, DataType like, bool as_tests) {
+  const CastNode node(place, attributes, opset, CastOperator::kCastLike);
   node.CheckAttributes(false);
   node.CheckInputType("first input", from);
   node.CheckInputType("second input", like);
-  CastRequest request{like, node.Options(like, contradictions)};
+  CastRequest request{like, node.Options(like, as_tests)};
   node.ReadOptions(request.options);
   return request;
 }
 
-}  // namespace tensorcast::onnx
+}  // namespace tensorcast::graph

@@ -1,0 +1,51 @@
+// Names of values, and what messages call nodes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/graph.h"
+
+#include "text/error_text.h"
+
+namespace tensorcast::graph {
+
+DataType TypeOfNumber(std::uint64_t number) {
+  const auto type = static_cast<DataType>(number);
+  return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
+}
+
+Attribute IntAttribute(std::string_view name, std::int64_t value) {
+  Attribute attribute;
+  attribute.name = name;
+  attribute.type = AttributeType::kInt;
+  attribute.i = value;
+  return attribute;
+}
+
+Attribute TextAttribute(std::string_view name, std::string_view value) {
+  Attribute attribute;
+  attribute.name = name;
+  attribute.type = AttributeType::kString;
+  attribute.s = BlobOf(value);
+  return attribute;
+}
+
+ValueId Body::ValueOf(std::string_view name) {
+  if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
+  const auto id = static_cast<ValueId>(names_.size());
+  by_name_.emplace(names_.emplace_back(name), id);
+  return id;
+}
+
+std::optional<ValueId> Body::Find(std::string_view name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string Body::NodeText(const Node& node) const {
+  if (!node.name.empty()) return "node " + text::Quoted(node.name);
+  if (!node.outputs.empty() && node.outputs[0] != kNoValue) {
+    return "the node that gives " + text::Quoted(name(node.outputs[0]));
+  }
+  return "a node without a name";
+}
+
+}  // namespace tensorcast::graph

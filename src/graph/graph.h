@@ -1,0 +1,154 @@
+// A graph of casts and of what stands around them: values, nodes, functions, tensors. It knows no
+// format: bytes and tensors of a model are carried by reference, and so are nodes and subgraphs
+// that it does not understand. Nothing is checked here; Compile does that.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_GRAPH_GRAPH_H_
+#define TENSORCAST_SRC_GRAPH_GRAPH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/attribute_type.h"
+#include "graph/constant.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::graph {
+
+// A value of one Body: a number below its size().
+using ValueId = std::uint32_t;
+// Where a node leaves an input or an output out.
+inline constexpr ValueId kNoValue = UINT32_MAX;
+
+// A size, a name, or neither: unknown.
+struct Dimension {
+  std::optional<std::uint64_t> size;
+  std::string name;
+};
+
+// What is declared of a value.
+struct Declaration {
+  ValueId value = kNoValue;
+  bool has_type = false;
+  bool is_tensor = false;    // no sequence, map or optional
+  std::uint64_t number = 0;  // ONNX's of the element type, one of ours or not; 0: not said
+  bool has_shape = false;
+  std::vector<Dimension> shape;
+};
+
+// A tensor that the graph holds.
+struct Tensor {
+  std::string name;
+  std::uint64_t number = 0;  // ONNX's of its type
+  std::vector<std::uint64_t> shape;
+  std::shared_ptr<const TensorData> data;
+};
+
+// A graph within a node's attribute, carried as it is.
+struct Subgraph {
+  Blob bytes;
+  std::vector<ValueId> reads;  // values of the body around it
+};
+
+struct Attribute {
+  std::string name;
+  AttributeType type = AttributeType::kUndefined;
+  std::string ref;  // the attribute of the enclosing function that it stands for
+  std::int64_t i = 0;
+  float f = 0;
+  Blob s;
+  std::vector<std::int64_t> ints;
+  std::vector<float> floats;
+  std::vector<Blob> strings;
+  // How many of kInts, kFloats or kStrings there are, should the lists be cut (kMostListed).
+  std::uint64_t listed = 0;
+  std::vector<Tensor> tensors;      // of kTensor: one; of kTensors
+  std::vector<Subgraph> subgraphs;  // of kGraph: one; of kGraphs
+};
+
+// Values that a list holds; the others are counted.
+inline constexpr std::uint64_t kMostListed = 65536;
+
+// An attribute of one number or text.
+Attribute IntAttribute(std::string_view name, std::int64_t value);
+Attribute TextAttribute(std::string_view name, std::string_view value);
+
+struct Node {
+  std::string op_type;
+  std::string domain;  // "": ai.onnx
+  std::string overload;
+  std::string name;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::vector<Attribute> attributes;
+  // As it was read, with what is not told here (its doc_string); nothing of one that was built.
+  Blob bytes;
+};
+
+// Values and nodes with names of their own: the graph's, or a function's.
+class Body {
+ public:
+  Body() = default;
+  Body(Body&&) = default;
+  Body& operator=(Body&&) = default;
+
+  // The value of a name, made where there is none yet.
+  ValueId ValueOf(std::string_view name);
+  std::optional<ValueId> Find(std::string_view name) const;
+
+  const std::string& name(ValueId id) const { return names_[id]; }
+  // How many values there are.
+  std::size_t size() const { return names_.size(); }
+
+  // What messages call a node: its name, or its first output's.
+  std::string NodeText(const Node& node) const;
+
+  std::vector<Node> nodes;  // in the order in which they run
+
+ private:
+  std::deque<std::string> names_;  // which stay where they are
+  std::unordered_map<std::string_view, ValueId> by_name_;
+};
+
+struct Initializer {
+  ValueId value = kNoValue;
+  Tensor tensor;
+};
+
+struct Function {
+  std::string domain;
+  std::string name;
+  std::string overload;
+  std::vector<std::string> attributes;  // those without a default
+  std::vector<Attribute> default_attributes;
+  std::map<std::string, std::int64_t> opsets;  // by domain; ai.onnx as ""
+  Body body;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+};
+
+struct Graph {
+  std::map<std::string, std::int64_t> opsets;  // by domain; ai.onnx as ""
+  Body body;
+  std::vector<Declaration> inputs;
+  std::vector<Declaration> outputs;
+  std::vector<Declaration> between;  // what is declared of other values
+  std::vector<Initializer> initializers;
+  std::uint64_t sparse_initializers = 0;  // which are not read
+  std::vector<Function> functions;
+};
+
+// The type of ours that a number of ONNX's names; kUndefined: none.
+DataType TypeOfNumber(std::uint64_t number);
+
+}  // namespace tensorcast::graph
+
+#endif  // TENSORCAST_SRC_GRAPH_GRAPH_H_
