@@ -15,7 +15,7 @@
 // fails says in `error`, where one is given, what is wrong, where and what to do, in one line;
 // texts from a file are escaped in it. Codes are those of onnx.hpp: kBadInput (what was asked for
 // cannot be: a pattern that matches nothing, an output that exists), kBadFile (the contents of an
-// input, or of a plan in JSON), kFileError (the system said no), kUnsupportedFile (legal, but not
+// input, or of a plan in JSON), kFileError (the system refused), kUnsupportedFile (legal, but not
 // done here), kInterrupted, kOutOfMemory, kExecutorFailed.
 //
 // SPDX-License-Identifier: Apache-2.0

@@ -24,7 +24,7 @@ SelectionRequest SelectionOf(const Request& request) {
     if (FindType(type) != nullptr) return type;
     throw Error(ErrorKind::kArguments, "the request names type " +
                                            std::to_string(static_cast<std::int32_t>(type)) +
-                                           ", which is none; DataType lists them");
+                                           ", which is not a type; DataType lists them");
   };
   if (request.to) selection.to = check(*request.to);
   for (const RequestedRule& rule : request.rules) {

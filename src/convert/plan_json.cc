@@ -71,12 +71,12 @@ class Place {
     return {json_[i], where_ + '[' + std::to_string(i) + ']'};
   }
   std::uint64_t Number() const {
-    if (!json_.is_number_unsigned()) Refuse("is no number from 0 to 2^64 - 1");
+    if (!json_.is_number_unsigned()) Refuse("is not a number from 0 to 2^64 - 1");
     return json_.get<std::uint64_t>();
   }
   std::size_t Index(std::size_t count) const {
     const std::uint64_t index = Number();
-    if (index >= count) Refuse("is no index below " + std::to_string(count));
+    if (index >= count) Refuse("is not an index below " + std::to_string(count));
     return static_cast<std::size_t>(index);
   }
   bool Bool() const {
@@ -112,7 +112,7 @@ class Place {
     for (std::size_t i = 0; i < N; ++i) {
       if (names[i] == name) return static_cast<Option>(i);
     }
-    Refuse("is none of its words");
+    Refuse("is not one of its words");
   }
 
  private:
