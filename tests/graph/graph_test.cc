@@ -257,10 +257,9 @@ TEST(Graphs, ErrorsNameTheNodeAndTheValue) {
     AddNode(graph.body, "Cast", {"z"}, {"y"}, {To(DataType::kFloat16)});
     EXPECT_EQ(ErrorOf(graph), "node \"n1\" (Cast) reads \"z\", which nothing gives");
     AddNode(graph.body, "Identity", {"x"}, {"z"});
-    EXPECT_EQ(
-        ErrorOf(graph),
-        "node \"n1\" (Cast) reads \"z\", which a later node gives; nodes stand in the order in "
-        "which they run");
+    EXPECT_EQ(ErrorOf(graph),
+              "node \"n1\" (Cast) reads \"z\", which a later node gives; nodes are in the order in "
+              "which they run");
   }
   {
     Graph graph = OneCast(DataType::kFloat32, DataType::kFloat16);
