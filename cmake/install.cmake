@@ -6,7 +6,18 @@ include(CMakePackageConfigHelpers)
 set(cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tensorcast)
 install(TARGETS tensorcast_shared EXPORT tensorcastShared)
 install(TARGETS tensorcast_static EXPORT tensorcastStatic)
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# Headers of what was switched off stay away: what they declare is not in the library. A component
+# of their own, so that they can be installed without a build.
+set(left_out)
+if(NOT TENSORCAST_ONNX)
+  list(APPEND left_out onnx.hpp onnx.h graph.hpp graph.h)
+endif()
+if(NOT TENSORCAST_CONVERT)
+  list(APPEND left_out convert.hpp convert.h)
+endif()
+list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  COMPONENT headers ${left_out})
 
 # Two files, as only the static library asks for the libraries it was built with.
 foreach(kind Shared Static)

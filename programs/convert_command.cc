@@ -303,10 +303,8 @@ int Convert(const ConvertFlags& flags) {
 void AddConvertCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* command = app.add_subcommand("convert", kDescription);
-  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz, .pb or .onnx file")
-      ->required();
-  command
-      ->add_option("-o,--output", flags->output, "Where to: .safetensors, .npy, .npz, .pb or .onnx")
+  command->add_option("IN", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
+  command->add_option("-o,--output", flags->output, "Where to: " + io::JoinedEndings("or"))
       ->type_name("OUT")
       ->required();
   command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")

@@ -196,8 +196,7 @@ int Inspect(const InspectFlags& flags) {
 void AddInspectCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = app.add_subcommand("inspect", kDescription);
-  command->add_option("FILE", flags->input, "A .safetensors, .npy, .npz, .pb or .onnx file")
-      ->required();
+  command->add_option("FILE", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
   command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
   AddHardLinksFlag(*command, flags->allow_hard_links);

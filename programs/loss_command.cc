@@ -406,8 +406,7 @@ int MeasureLoss(const LossFlags& flags) {
 void AddLossCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<LossFlags>();
   CLI::App* command = app.add_subcommand("loss", kDescription);
-  command->add_option("IN", flags->input, "A .safetensors, .npy, .npz, .pb or .onnx file")
-      ->required();
+  command->add_option("IN", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
   command->add_option("--to", flags->to, "A type to measure; repeatable, or joined by commas")
       ->type_name("T")
       ->delimiter(',')

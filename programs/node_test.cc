@@ -17,9 +17,9 @@
 #include "element_text.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/formats.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
-#include "io/tensor_proto.h"
 
 namespace tensorcast::tool {
 namespace {

@@ -30,7 +30,7 @@ int main() {
   tensorcast::LossMeter meter(DataType::kFloat32, DataType::kFloat8E4M3FN);
   tensorcast::RunOptions run;
   run.loss = &meter;
-  Check(tensorcast::Cast(std::span<const float>(weights), std::span(small), {}, run));
+  Check(tensorcast::Cast(weights, small, {}, run));
   std::printf("codes: %02x %02x %02x %02x\n", small[0].bits, small[1].bits, small[2].bits,
               small[3].bits);
 

@@ -32,7 +32,8 @@ namespace tensorcast::onnx {
 struct OutputsState;  // what Outputs holds; internal
 }  // namespace tensorcast::onnx
 
-namespace tensorcast::onnx::inline TENSORCAST_ABI {
+namespace tensorcast::onnx {
+inline namespace TENSORCAST_ABI {
 
 // Where an operator's text and the stored official tests of the same opset contradict each other:
 // Inf to the float8 FNUZ types at opsets 19 to 23 (docs/semantics.md).
@@ -142,6 +143,7 @@ TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string
                                      std::vector<StoredTensor>* tensors,
                                      std::string* error = nullptr);
 
-}  // namespace tensorcast::onnx::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::onnx
 
 #endif  // TENSORCAST_ONNX_HPP_

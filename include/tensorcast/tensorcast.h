@@ -15,9 +15,12 @@
  * The rules, for every function:
  *
  * - Status. A function that can fail returns an int32_t, TENSORCAST_OK (0) or one of the codes
- *   below. Where it is not TENSORCAST_OK, nothing has been written, unless the function says so.
+ *   below, which mean the same from every function. Each function lists those it gives beside the
+ *   three of the next points. After a failure the handle or the number that it was to give (*plan,
+ *   *bytes) is null or 0, and buffers and structs are as they were, unless it says otherwise.
  * - Null. A pointer that is needed and null gives TENSORCAST_NULL_POINTER; where null is allowed,
  *   the function says so. A buffer of which nothing is read or written may be null.
+ * - Options. A value outside an option's list gives TENSORCAST_INVALID_OPTION.
  * - Buffers belong to the caller. Each comes with its size; sizes of raw buffers are in bytes,
  *   counts of elements are called n, first or count. The library keeps no pointer to a buffer after
  *   it returns. Elements need no alignment; tables of offsets must be aligned to 8 bytes.
@@ -25,18 +28,21 @@
  *   null and does nothing then. Nothing else that the library returns is to be freed. Handles must
  *   be live: a freed or invented one is undefined behaviour.
  * - Texts that are returned as const char* are static, end in NUL, are ASCII, and are never null.
- *   Texts that are passed in have a size and need no NUL.
+ *   Texts that are passed in have a size in bytes and need no NUL. Names of types and numbers are
+ *   ASCII; names in a model are UTF-8, and so are messages, which escape what is not. Paths are
+ *   bytes in no encoding, as POSIX has them, without a NUL.
  * - Threads. Every function may be called from any thread at any time. One plan and one executor
  *   may be used by any number of calls at once; a loss meter by one call at a time. The library
  *   has no global state and reads no environment variable, and no threads run but those of an
  *   executor that was asked for (oneTBB, where that is its own, has variables of its own).
  * - No exception, signal or longjmp leaves the library, and a callback's must not enter it.
+ *   Functions and callbacks have the calling convention TENSORCAST_CALL (export.h).
  * - Structs begin with struct_size: the caller sets it to sizeof the struct as it was compiled.
  *   Later versions add fields at the end. Of a struct the library reads, fields that lie beyond
  *   struct_size, in part or whole, have their default, which is 0; bytes that lie beyond what the
  *   library knows must be 0, else it would ignore a wish. Of a struct the library writes, the
- * fields within struct_size are written, and bytes beyond what the library knows become 0. A
- * struct_size below 4 or above 4096, and a wish that is not known, give TENSORCAST_BAD_STRUCT.
+ *   fields within struct_size are written, and bytes beyond what the library knows become 0. A
+ *   struct_size below 4 or above 4096, and a wish that is not known, give TENSORCAST_BAD_STRUCT.
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef TENSORCAST_TENSORCAST_H_
@@ -46,7 +52,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tensorcast/detail/export.h"
+#include "tensorcast/export.h"
 #include "tensorcast/version.h"
 
 #ifdef __cplusplus
@@ -60,29 +66,28 @@ extern "C" {
  * library whose tensorcast_abi_version() is the same and whose version is not older. */
 #define TENSORCAST_ABI_VERSION 1
 
-TENSORCAST_API int32_t tensorcast_abi_version(void);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_abi_version(void);
 /* The library's own version, "0.1.0" and 1000; TENSORCAST_VERSION and TENSORCAST_VERSION_NUMBER
  * (version.h) are those of the headers. */
-TENSORCAST_API const char* tensorcast_version(void);
-TENSORCAST_API int32_t tensorcast_version_number(void);
+TENSORCAST_API const char* TENSORCAST_CALL tensorcast_version(void);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_version_number(void);
 
 /* -------------------------------------------------------------------------------- status */
 
 enum {
   TENSORCAST_OK = 0,
-  TENSORCAST_INVALID_TYPE = 1,       /* an id that is not an element type; an unknown name */
+  TENSORCAST_INVALID_TYPE = 1,       /* an id, a name or a row that is not an element type */
   TENSORCAST_INVALID_OPTION = 2,     /* an option's value is outside its list */
   TENSORCAST_NULL_POINTER = 3,       /* a pointer that the call needs is null */
   TENSORCAST_SIZE_OVERFLOW = 4,      /* first plus n, in bits, does not fit 64 bits */
   TENSORCAST_BUFFER_TOO_SMALL = 5,   /* a buffer is shorter than its elements need */
   TENSORCAST_OVERLAP = 6,            /* source and destination overlap, and not exactly in place */
-  TENSORCAST_UNSUPPORTED = 7,        /* a loss meter in a cast from or to strings; no such size */
-  TENSORCAST_TARGET_UNAVAILABLE = 8, /* the instruction set is not in this build or machine */
+  TENSORCAST_UNSUPPORTED = 7,        /* strings have no fixed size, and their casts no loss meter */
+  TENSORCAST_TARGET_UNAVAILABLE = 8, /* no such target, or it is not in this build or machine */
   TENSORCAST_LOSS_POSITION = 9,      /* a measured chunk begins where it must not */
   TENSORCAST_LOSS_MISMATCH = 10,     /* the meter was made for other types or options */
   TENSORCAST_OUT_OF_MEMORY = 11,
-  TENSORCAST_WRONG_CALL =
-      12, /* the types or the plan are for another of cast, parse, print and copy */
+  TENSORCAST_WRONG_CALL = 12,     /* a call for numbers was given strings, or the other way round */
   TENSORCAST_NOT_A_NUMBER = 13,   /* a text is not a number */
   TENSORCAST_NOT_AN_INTEGER = 14, /* a text is nan, inf or outside [-2^63, 2^64), to an integer */
   TENSORCAST_BAD_OFFSETS = 15,    /* string offsets decrease, or end beyond the bytes */
@@ -95,11 +100,11 @@ enum {
   TENSORCAST_BAD_FILE = 21,         /* a file's contents are not what they should be */
   TENSORCAST_UNSUPPORTED_FILE = 22, /* legal, but not done here */
   TENSORCAST_BAD_INPUT = 23,        /* what was asked for or given does not fit the model */
-  TENSORCAST_INTERRUPTED = 24       /* the caller's flag became true */
+  TENSORCAST_INTERRUPTED = 24       /* tensorcast_interrupt_set was called */
 };
 
 /* One sentence in English for a status; "unknown status" for an unknown number. */
-TENSORCAST_API const char* tensorcast_status_text(int32_t status);
+TENSORCAST_API const char* TENSORCAST_CALL tensorcast_status_text(int32_t status);
 
 /* --------------------------------------------------------------------------------- types */
 
@@ -170,28 +175,34 @@ typedef struct tensorcast_type_info {
 } tensorcast_type_info;
 
 /* How many types there are: 26. */
-TENSORCAST_API int32_t tensorcast_type_count(void);
-/* Type number `row`, 0 to tensorcast_type_count() - 1, in the order of their ids. */
-TENSORCAST_API int32_t tensorcast_type_at(int32_t row, tensorcast_type_info* info);
-/* The type with an id. */
-TENSORCAST_API int32_t tensorcast_type_find(int32_t type, tensorcast_type_info* info);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_count(void);
+/* Type number `row`, 0 to tensorcast_type_count() - 1, in the order of their ids. Code:
+ * TENSORCAST_INVALID_TYPE. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_at(int32_t row, tensorcast_type_info* info);
+/* The type with an id. Code: TENSORCAST_INVALID_TYPE. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_find(int32_t type,
+                                                            tensorcast_type_info* info);
 /* The canonical name of a type, "undefined" for an unknown id. */
-TENSORCAST_API const char* tensorcast_type_name(int32_t type);
+TENSORCAST_API const char* TENSORCAST_CALL tensorcast_type_name(int32_t type);
 
 /* The id a name stands for, in every spelling users know and without regard to case, '_', '-', '.'
  * and blanks: float16 fp16 f16 half F16, e4m3 fp8_e4m3fn F8_E4M3 float8_e4m3fn FLOAT8E4M3FN,
- * torch.bfloat16, numpy's <f4 ... TENSORCAST_INVALID_TYPE for any other name. */
-TENSORCAST_API int32_t tensorcast_type_parse(const char* name, uint64_t name_bytes, int32_t* type);
+ * torch.bfloat16, numpy's <f4 ... Code: TENSORCAST_INVALID_TYPE. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_parse(const char* name, uint64_t name_bytes,
+                                                             int32_t* type);
 /* For the message after that: the three canonical names nearest to what was written, as "float16,
  * bfloat16, float32" and a NUL. `needed`, unless null, gets the bytes this takes, NUL included; 128
- * are always enough. Where buffer_bytes is less, nothing else is written and the status is
- * TENSORCAST_BUFFER_TOO_SMALL. */
-TENSORCAST_API int32_t tensorcast_type_nearest(const char* name, uint64_t name_bytes, char* buffer,
-                                               uint64_t buffer_bytes, uint64_t* needed);
+ * are always enough. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same.
+ */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_nearest(const char* name,
+                                                               uint64_t name_bytes, char* buffer,
+                                                               uint64_t buffer_bytes,
+                                                               uint64_t* needed);
 
-/* Bytes that n elements take, packed: ceil(n * bits / 8). TENSORCAST_UNSUPPORTED for strings,
- * TENSORCAST_SIZE_OVERFLOW where the product does not fit 64 bits. */
-TENSORCAST_API int32_t tensorcast_storage_bytes(int32_t type, uint64_t n, uint64_t* bytes);
+/* Bytes that n elements take, packed: ceil(n * bits / 8). Codes: TENSORCAST_INVALID_TYPE,
+ * TENSORCAST_UNSUPPORTED (strings), TENSORCAST_SIZE_OVERFLOW (the product does not fit 64 bits). */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_storage_bytes(int32_t type, uint64_t n,
+                                                                uint64_t* bytes);
 
 /* ------------------------------------------------------------------------------- options */
 
@@ -238,43 +249,62 @@ enum { /* instruction sets */
 };
 
 /* The targets this build has and this machine runs, best first. `count` gets how many there are,
- * at least 1; where capacity is less, nothing else is written and the status is
- * TENSORCAST_BUFFER_TOO_SMALL. */
-TENSORCAST_API int32_t tensorcast_targets(int32_t* targets, uint64_t capacity, uint64_t* count);
+ * at least 1. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `count` is set all the same. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_targets(int32_t* targets, uint64_t capacity,
+                                                          uint64_t* count);
 /* "best", "scalar", "sse4" ...; "unknown" for an unknown number. */
-TENSORCAST_API const char* tensorcast_target_name(int32_t target);
-/* The target of such a name, written exactly so; else TENSORCAST_TARGET_UNAVAILABLE. It says
- * nothing of whether this machine runs it. */
-TENSORCAST_API int32_t tensorcast_target_parse(const char* name, uint64_t name_bytes,
-                                               int32_t* target);
+TENSORCAST_API const char* TENSORCAST_CALL tensorcast_target_name(int32_t target);
+/* The target of such a name, written exactly so; it says nothing of whether this machine runs it.
+ * Code: TENSORCAST_TARGET_UNAVAILABLE. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_target_parse(const char* name,
+                                                               uint64_t name_bytes,
+                                                               int32_t* target);
 
 /* ------------------------------------------------------------------------------ executor */
 
 /* Where a cast finds its threads. Without one it runs on the calling thread alone. Casts of less
- * than about 4 MiB, in and out together, do not use it: one thread is faster. The bits are the same
- * either way. */
+ * than 4 MiB, in and out together (with a loss meter 1 MiB; from or to strings 4096 elements), do
+ * not use it: one thread is faster. The bits are the same either way. */
 typedef struct tensorcast_executor tensorcast_executor;
 
-/* An executor over oneTBB with at most `threads` threads (0: all cores). TENSORCAST_NO_THREADS
- * where the library was built without oneTBB. */
-TENSORCAST_API int32_t tensorcast_executor_create(uint32_t threads, tensorcast_executor** executor);
+/* An executor over oneTBB with at most `threads` threads (0: all cores). Codes:
+ * TENSORCAST_NO_THREADS (the library was built without oneTBB), TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_executor_create(uint32_t threads,
+                                                                  tensorcast_executor** executor);
 
 /* One piece of the library's work. It never throws. */
-typedef void (*tensorcast_task)(void* task_context, size_t index);
+typedef void(TENSORCAST_CALL* tensorcast_task)(void* task_context, size_t index);
 /* The caller's own pool: calls task(task_context, i) once for each i in [0, tasks), on any threads
  * in any order, and returns when all have returned. If it returns without having called `tasks`
  * times, the cast fails with TENSORCAST_EXECUTOR_FAILED, and what the destination and the loss
  * meter then hold is unspecified. Several casts may call it at once. */
-typedef void (*tensorcast_parallel_for)(void* context, size_t tasks, tensorcast_task task,
-                                        void* task_context);
+typedef void(TENSORCAST_CALL* tensorcast_parallel_for)(void* context, size_t tasks,
+                                                       tensorcast_task task, void* task_context);
 /* An executor over the caller's threads, of which `concurrency` run at once (0 counts as 1).
- * `context` is handed to parallel_for; it may be null, and must live as long as the executor. */
-TENSORCAST_API int32_t tensorcast_executor_create_custom(uint32_t concurrency,
-                                                         tensorcast_parallel_for parallel_for,
-                                                         void* context,
-                                                         tensorcast_executor** executor);
+ * `context` is handed to parallel_for; it may be null, and must live as long as the executor. Code:
+ * TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_executor_create_custom(uint32_t concurrency, tensorcast_parallel_for parallel_for,
+                                  void* context, tensorcast_executor** executor);
 /* No cast may be using it. */
-TENSORCAST_API void tensorcast_executor_destroy(tensorcast_executor* executor);
+TENSORCAST_API void TENSORCAST_CALL tensorcast_executor_destroy(tensorcast_executor* executor);
+
+/* --------------------------------------------------------------------------- interrupts */
+
+/* A wish that a run ends early, told from another thread or a signal handler: hand it to runs in
+ * tensorcast_run, or in the structs of onnx.h. A run looks before each piece of 1 MiB, in and out
+ * together, and then ends with TENSORCAST_INTERRUPTED; what its destination and its loss meter hold
+ * is unspecified, and files are as they were. One interrupt may serve any number of runs. */
+typedef struct tensorcast_interrupt tensorcast_interrupt;
+
+/* Code: TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_interrupt_create(tensorcast_interrupt** interrupt);
+/* 1: the runs that have it shall end; 0: it may be used again. Code: TENSORCAST_INVALID_OPTION. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_interrupt_set(tensorcast_interrupt* interrupt,
+                                                                int32_t wanted);
+/* No run may be using it. */
+TENSORCAST_API void TENSORCAST_CALL tensorcast_interrupt_destroy(tensorcast_interrupt* interrupt);
 
 /* ---------------------------------------------------------------------------------- loss */
 
@@ -301,7 +331,7 @@ enum {
 };
 
 /* "nan", "nan_lost", "to_nan", "exact" ...; "unknown" for an unknown number. */
-TENSORCAST_API const char* tensorcast_loss_name(int32_t kind);
+TENSORCAST_API const char* TENSORCAST_CALL tensorcast_loss_name(int32_t kind);
 
 /* One element: its index in the tensor and its codes before and after, right-aligned.
  * tensorcast_cast_code(type, code, TENSORCAST_FLOAT64, ...) gives a value for one. */
@@ -342,30 +372,31 @@ typedef struct tensorcast_loss_report {
  * tensorcast_run. The figures do not depend on the chunking, the threads or the target. */
 typedef struct tensorcast_loss_meter tensorcast_loss_meter;
 
-/* For casts with exactly these types and options. TENSORCAST_UNSUPPORTED for strings. */
-TENSORCAST_API int32_t tensorcast_loss_meter_create(int32_t from, int32_t to,
-                                                    const tensorcast_options* options,
-                                                    tensorcast_loss_meter** meter);
+/* For casts with exactly these types and options. Codes: TENSORCAST_INVALID_TYPE,
+ * TENSORCAST_UNSUPPORTED (strings), TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_create(
+    int32_t from, int32_t to, const tensorcast_options* options, tensorcast_loss_meter** meter);
 /* Adds to `meter` what `other` gathered: another chunk of the same tensor, or another tensor, of
  * the same destination and options. In any order the figures are the same, but for the examples of
  * different tensors, whose indices are then no longer of one tensor. `meter` may go on with its own
- * types afterwards, where its own last run stopped. */
-TENSORCAST_API int32_t tensorcast_loss_meter_merge(tensorcast_loss_meter* meter,
-                                                   const tensorcast_loss_meter* other);
+ * types afterwards, where its own last run stopped. Codes: TENSORCAST_LOSS_MISMATCH,
+ * TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_loss_meter_merge(tensorcast_loss_meter* meter, const tensorcast_loss_meter* other);
 /* What was gathered so far. */
-TENSORCAST_API int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
-                                                    tensorcast_loss_report* report);
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_loss_meter_report(const tensorcast_loss_meter* meter, tensorcast_loss_report* report);
 /* All that was gathered, exactly, as bytes: for another process, or to go on later. Little-endian,
  * and the same for the same gathered on every machine. `size` is set to the number of bytes; where
  * `capacity` is less (or `bytes` null) nothing is written: TENSORCAST_BUFFER_TOO_SMALL, and
  * TENSORCAST_OK where `bytes` is null, to ask for the size. */
-TENSORCAST_API int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void* bytes,
-                                                  size_t capacity, size_t* size);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_save(
+    const tensorcast_loss_meter* meter, void* bytes, size_t capacity, size_t* size);
 /* Makes the meter that was saved, with its types, its options and the place where its last run
  * stopped. TENSORCAST_BAD_FILE where the bytes are none that save writes. */
-TENSORCAST_API int32_t tensorcast_loss_meter_load(const void* bytes, size_t size,
-                                                  tensorcast_loss_meter** meter);
-TENSORCAST_API void tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_load(const void* bytes, size_t size,
+                                                                  tensorcast_loss_meter** meter);
+TENSORCAST_API void TENSORCAST_CALL tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter);
 
 /* --------------------------------------------------------------------------------- casts */
 
@@ -376,74 +407,97 @@ typedef struct tensorcast_run {
   /* With `loss`: the index in its tensor of the run's first element. A multiple of 1024, or where
    * the same meter's last run stopped; else TENSORCAST_LOSS_POSITION. */
   uint64_t loss_index;
-  tensorcast_executor* executor; /* null: the calling thread alone */
-  tensorcast_loss_meter* loss;   /* null: nothing is measured */
+  tensorcast_executor* executor;         /* null: the calling thread alone */
+  tensorcast_loss_meter* loss;           /* null: nothing is measured */
+  const tensorcast_interrupt* interrupt; /* null: the run ends when it is done */
 } tensorcast_run;
 
 #define TENSORCAST_RUN_INIT \
-  { sizeof(tensorcast_run), 0, 0, NULL, NULL }
+  { sizeof(tensorcast_run), 0, 0, NULL, NULL, NULL }
 
 /* Casts a whole tensor of n elements. tensorcast_storage_bytes(type, n) bytes are read and written,
  * the pad bits of a packed destination as zero. The buffers may be the same where both types have
- * the same width; any other overlap is refused. `options` and `run` may be null. */
-TENSORCAST_API int32_t tensorcast_cast(int32_t from, const void* source, uint64_t source_bytes,
-                                       int32_t to, void* destination, uint64_t destination_bytes,
-                                       uint64_t n, const tensorcast_options* options,
-                                       const tensorcast_run* run);
+ * the same width; any other overlap is refused. `options` and `run` may be null. Codes: those of
+ * tensorcast_plan_create, but for the target, and of tensorcast_plan_run. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_cast(int32_t from, const void* source,
+                                                       uint64_t source_bytes, int32_t to,
+                                                       void* destination,
+                                                       uint64_t destination_bytes, uint64_t n,
+                                                       const tensorcast_options* options,
+                                                       const tensorcast_run* run);
 
 /* The code of element `index` of a buffer, right-aligned, and the writing of one, which leaves the
- * bits beside it as they are; bits of `code` above the type's width are ignored.
- * TENSORCAST_UNSUPPORTED for strings, TENSORCAST_BUFFER_TOO_SMALL where the element lies beyond. */
-TENSORCAST_API int32_t tensorcast_load_code(int32_t type, const void* buffer, uint64_t bytes,
-                                            uint64_t index, uint64_t* code);
-TENSORCAST_API int32_t tensorcast_store_code(int32_t type, void* buffer, uint64_t bytes,
-                                             uint64_t index, uint64_t code);
+ * bits beside it as they are; bits of `code` above the type's width are ignored. Codes:
+ * TENSORCAST_INVALID_TYPE, TENSORCAST_WRONG_CALL (strings), TENSORCAST_SIZE_OVERFLOW,
+ * TENSORCAST_BUFFER_TOO_SMALL (the element lies beyond). */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_load_code(int32_t type, const void* buffer,
+                                                            uint64_t bytes, uint64_t index,
+                                                            uint64_t* code);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_code(int32_t type, void* buffer,
+                                                             uint64_t bytes, uint64_t index,
+                                                             uint64_t code);
 
 /* Between packed elements and one in each byte, the layout of numpy and ml_dtypes: n elements,
  * those from index `first` of `packed` on. Unpacking writes the bits above the type's width as
  * zero, packing ignores them and leaves the bits of `packed` outside the range as they were. The
- * buffers must not overlap. Types of eight bits and more are stored alike on both sides and copied;
- * TENSORCAST_UNSUPPORTED for strings. */
-TENSORCAST_API int32_t tensorcast_unpack(int32_t type, const void* packed, uint64_t packed_bytes,
-                                         uint64_t first, void* codes, uint64_t codes_bytes,
-                                         uint64_t n);
-TENSORCAST_API int32_t tensorcast_pack(int32_t type, const void* codes, uint64_t codes_bytes,
-                                       void* packed, uint64_t packed_bytes, uint64_t first,
-                                       uint64_t n);
+ * buffers must not overlap. Types of eight bits and more are stored alike on both sides and copied.
+ * Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_WRONG_CALL (strings), TENSORCAST_SIZE_OVERFLOW,
+ * TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_OVERLAP. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_unpack(int32_t type, const void* packed,
+                                                         uint64_t packed_bytes, uint64_t first,
+                                                         void* codes, uint64_t codes_bytes,
+                                                         uint64_t n);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_pack(int32_t type, const void* codes,
+                                                       uint64_t codes_bytes, void* packed,
+                                                       uint64_t packed_bytes, uint64_t first,
+                                                       uint64_t n);
 
 /* Casts one element given as its code, right-aligned; bits above the type's width are ignored.
- * TENSORCAST_UNSUPPORTED for strings. `options` may be null. */
-TENSORCAST_API int32_t tensorcast_cast_code(int32_t from, uint64_t code, int32_t to,
-                                            const tensorcast_options* options, uint64_t* result);
+ * `options` may be null. Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_WRONG_CALL (strings). */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_cast_code(int32_t from, uint64_t code, int32_t to,
+                                                            const tensorcast_options* options,
+                                                            uint64_t* result);
 
 /* A cast with its types and options bound: worth it for many casts of one kind, and for parts of
  * buffers. */
 typedef struct tensorcast_plan tensorcast_plan;
 
-/* `target` is TENSORCAST_TARGET_BEST, or one that must be used. `options` may be null. */
-TENSORCAST_API int32_t tensorcast_plan_create(int32_t from, int32_t to,
-                                              const tensorcast_options* options, int32_t target,
-                                              tensorcast_plan** plan);
+/* `target` is TENSORCAST_TARGET_BEST, or one that must be used. `options` may be null. Codes:
+ * TENSORCAST_INVALID_TYPE, TENSORCAST_TARGET_UNAVAILABLE, TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_plan_create(int32_t from, int32_t to,
+                                                              const tensorcast_options* options,
+                                                              int32_t target,
+                                                              tensorcast_plan** plan);
 /* The target the plan uses. */
-TENSORCAST_API int32_t tensorcast_plan_target(const tensorcast_plan* plan, int32_t* target);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_plan_target(const tensorcast_plan* plan,
+                                                              int32_t* target);
 
 /* Casts n elements: those from element source_first of `source` into those from element
  * destination_first of `destination`. A packed type may start inside a byte; bits of `destination`
  * outside the range stay as they were. The buffers may be exactly the same range where both types
- * have the same width; any other overlap is refused. `run` may be null. */
-TENSORCAST_API int32_t tensorcast_plan_run(const tensorcast_plan* plan, const void* source,
-                                           uint64_t source_bytes, uint64_t source_first,
-                                           void* destination, uint64_t destination_bytes,
-                                           uint64_t destination_first, uint64_t n,
-                                           const tensorcast_run* run);
-TENSORCAST_API void tensorcast_plan_destroy(tensorcast_plan* plan);
+ * have the same width; any other overlap is refused. `run` may be null. Codes:
+ * TENSORCAST_WRONG_CALL (the plan is of strings), TENSORCAST_SIZE_OVERFLOW,
+ * TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_OVERLAP; with a loss meter TENSORCAST_LOSS_MISMATCH,
+ * TENSORCAST_LOSS_POSITION and TENSORCAST_OUT_OF_MEMORY; with an executor
+ * TENSORCAST_EXECUTOR_FAILED; with an interrupt TENSORCAST_INTERRUPTED. After these last two the
+ * destination and the meter are unspecified. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_plan_run(const tensorcast_plan* plan, const void* source, uint64_t source_bytes,
+                    uint64_t source_first, void* destination, uint64_t destination_bytes,
+                    uint64_t destination_first, uint64_t n, const tensorcast_run* run);
+TENSORCAST_API void TENSORCAST_CALL tensorcast_plan_destroy(tensorcast_plan* plan);
 
 /* ------------------------------------------------------------------------------- strings */
 
 /* Strings in bulk are one buffer of bytes and a table of offsets: string i is bytes offsets[i] to
  * offsets[i + 1] - 1, so that n strings take n + 1 offsets. Offsets do not decrease, and need not
  * begin at 0 (Apache Arrow's large_utf8 layout). offsets_count counts the table's entries: n + 1,
- * or 0 for no strings. A loss meter in `run` is TENSORCAST_UNSUPPORTED here. */
+ * or 0 for no strings. Codes of every call in bulk: TENSORCAST_SIZE_OVERFLOW,
+ * TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_OVERLAP; where it has tables of offsets
+ * TENSORCAST_MISALIGNED and TENSORCAST_BAD_OFFSETS; where it has types TENSORCAST_INVALID_TYPE and
+ * TENSORCAST_WRONG_CALL; where it takes `run` TENSORCAST_UNSUPPORTED (a loss meter),
+ * TENSORCAST_EXECUTOR_FAILED, TENSORCAST_INTERRUPTED and TENSORCAST_OUT_OF_MEMORY. After
+ * TENSORCAST_EXECUTOR_FAILED and TENSORCAST_INTERRUPTED what was to be written is unspecified. */
 
 /* Which text was refused; the library writes it, and only on TENSORCAST_NOT_A_NUMBER and
  * TENSORCAST_NOT_AN_INTEGER. It is the one with the lowest index, whatever the number of threads.
@@ -457,69 +511,67 @@ typedef struct tensorcast_parse_failure {
 } tensorcast_parse_failure;
 
 /* Parses all strings into elements: tensorcast_storage_bytes(to, offsets_count - 1) bytes are
- * written, pad bits as zero. Where a text is not a number, what `destination` holds is unspecified.
- * `options`, `run` and `failure` may be null. */
-TENSORCAST_API int32_t tensorcast_parse_strings(const uint64_t* offsets, uint64_t offsets_count,
-                                                const char* bytes, uint64_t bytes_size, int32_t to,
-                                                void* destination, uint64_t destination_bytes,
-                                                const tensorcast_options* options,
-                                                const tensorcast_run* run,
-                                                tensorcast_parse_failure* failure);
+ * written, pad bits as zero. `options`, `run` and `failure` may be null. Codes beside those above:
+ * TENSORCAST_NOT_A_NUMBER and TENSORCAST_NOT_AN_INTEGER, after which what `destination` holds is
+ * unspecified. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_parse_strings(
+    const uint64_t* offsets, uint64_t offsets_count, const char* bytes, uint64_t bytes_size,
+    int32_t to, void* destination, uint64_t destination_bytes, const tensorcast_options* options,
+    const tensorcast_run* run, tensorcast_parse_failure* failure);
 
 /* How many bytes tensorcast_print_strings writes for these n elements. */
-TENSORCAST_API int32_t tensorcast_printed_bytes(int32_t from, const void* source,
-                                                uint64_t source_bytes, uint64_t n,
-                                                const tensorcast_options* options,
-                                                const tensorcast_run* run, uint64_t* printed);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_printed_bytes(int32_t from, const void* source,
+                                                                uint64_t source_bytes, uint64_t n,
+                                                                const tensorcast_options* options,
+                                                                const tensorcast_run* run,
+                                                                uint64_t* printed);
 
 /* Prints n elements: offsets[0] to offsets[n], from 0 on, and the texts into `bytes`, with nothing
  * between them. On TENSORCAST_BUFFER_TOO_SMALL what the two hold is unspecified. */
-TENSORCAST_API int32_t tensorcast_print_strings(int32_t from, const void* source,
-                                                uint64_t source_bytes, uint64_t n,
-                                                uint64_t* offsets, uint64_t offsets_count,
-                                                char* bytes, uint64_t bytes_size,
-                                                const tensorcast_options* options,
-                                                const tensorcast_run* run);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_print_strings(
+    int32_t from, const void* source, uint64_t source_bytes, uint64_t n, uint64_t* offsets,
+    uint64_t offsets_count, char* bytes, uint64_t bytes_size, const tensorcast_options* options,
+    const tensorcast_run* run);
 
 /* The cast from string to string: the same texts, with offsets from 0 on and nothing between them.
  * The source's table has offsets_count entries; the destination's at least as many. */
-TENSORCAST_API int32_t tensorcast_copy_strings(const uint64_t* offsets, uint64_t offsets_count,
-                                               const char* bytes, uint64_t bytes_size,
-                                               uint64_t* destination_offsets,
-                                               uint64_t destination_offsets_count,
-                                               char* destination, uint64_t destination_bytes);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_copy_strings(
+    const uint64_t* offsets, uint64_t offsets_count, const char* bytes, uint64_t bytes_size,
+    uint64_t* destination_offsets, uint64_t destination_offsets_count, char* destination,
+    uint64_t destination_bytes);
 
 /* The same with a plan, whose `from` is TENSORCAST_STRING: n texts from text source_first on. */
-TENSORCAST_API int32_t tensorcast_plan_parse(const tensorcast_plan* plan, const uint64_t* offsets,
-                                             uint64_t offsets_count, const char* bytes,
-                                             uint64_t bytes_size, uint64_t source_first,
-                                             void* destination, uint64_t destination_bytes,
-                                             uint64_t destination_first, uint64_t n,
-                                             const tensorcast_run* run,
-                                             tensorcast_parse_failure* failure);
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_plan_parse(const tensorcast_plan* plan, const uint64_t* offsets, uint64_t offsets_count,
+                      const char* bytes, uint64_t bytes_size, uint64_t source_first,
+                      void* destination, uint64_t destination_bytes, uint64_t destination_first,
+                      uint64_t n, const tensorcast_run* run, tensorcast_parse_failure* failure);
 /* With a plan whose `to` is TENSORCAST_STRING: n elements from element source_first on. */
-TENSORCAST_API int32_t tensorcast_plan_printed_bytes(const tensorcast_plan* plan,
-                                                     const void* source, uint64_t source_bytes,
-                                                     uint64_t source_first, uint64_t n,
-                                                     const tensorcast_run* run, uint64_t* printed);
-TENSORCAST_API int32_t tensorcast_plan_print(const tensorcast_plan* plan, const void* source,
-                                             uint64_t source_bytes, uint64_t source_first,
-                                             uint64_t n, uint64_t* offsets, uint64_t offsets_count,
-                                             char* bytes, uint64_t bytes_size,
-                                             const tensorcast_run* run);
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_plan_printed_bytes(
+    const tensorcast_plan* plan, const void* source, uint64_t source_bytes, uint64_t source_first,
+    uint64_t n, const tensorcast_run* run, uint64_t* printed);
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_plan_print(const tensorcast_plan* plan, const void* source, uint64_t source_bytes,
+                      uint64_t source_first, uint64_t n, uint64_t* offsets, uint64_t offsets_count,
+                      char* bytes, uint64_t bytes_size, const tensorcast_run* run);
 
-/* One text to an element's code. `options` may be null. */
-TENSORCAST_API int32_t tensorcast_parse_value(const char* text, uint64_t text_bytes, int32_t to,
-                                              const tensorcast_options* options, uint64_t* code);
+/* One text to an element's code. `options` may be null. Codes: TENSORCAST_INVALID_TYPE,
+ * TENSORCAST_WRONG_CALL (the type is string), TENSORCAST_NOT_A_NUMBER, TENSORCAST_NOT_AN_INTEGER.
+ */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_parse_value(const char* text, uint64_t text_bytes,
+                                                              int32_t to,
+                                                              const tensorcast_options* options,
+                                                              uint64_t* code);
 
 /* Bytes that hold every text of tensorcast_print_value, NUL included. */
 #define TENSORCAST_PRINTED_VALUE_BYTES 33
 /* An element's code to its text and a NUL. `needed`, unless null, gets the bytes this takes, NUL
- * included. Where buffer_bytes is less, nothing else is written and the status is
- * TENSORCAST_BUFFER_TOO_SMALL. */
-TENSORCAST_API int32_t tensorcast_print_value(int32_t from, uint64_t code,
-                                              const tensorcast_options* options, char* buffer,
-                                              uint64_t buffer_bytes, uint64_t* needed);
+ * included. Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_WRONG_CALL (the type is string),
+ * TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_print_value(int32_t from, uint64_t code,
+                                                              const tensorcast_options* options,
+                                                              char* buffer, uint64_t buffer_bytes,
+                                                              uint64_t* needed);
 
 #ifdef __cplusplus
 }

@@ -6,10 +6,14 @@
 //
 //   std::vector<float> weights = ...;
 //   std::vector<tensorcast::float8e4m3fn> small(weights.size());
-//   auto status = tensorcast::Cast(std::span<const float>(weights), std::span(small));
+//   tensorcast::Status status = tensorcast::Cast(weights, small);
 //
 // For many casts of one kind bind a CastPlan once and run it. To learn what was lost, pass a
 // LossMeter in RunOptions. To use several threads, pass an Executor.
+//
+// What a user names stands here and in the three headers this one includes for it: types.hpp
+// (element types, options, targets), elements.hpp (elements as C++ types) and version.h. Nothing of
+// tensorcast::detail and tensorcast::core is meant for users.
 //
 // Run does not allocate, but where it measures loss with several threads or out of order. The
 // library never logs, exits or reads the environment, and has no global state. It throws nothing
@@ -21,6 +25,7 @@
 #define TENSORCAST_TENSORCAST_HPP_
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -28,22 +33,25 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <type_traits>
+#include <utility>
 
-#include "tensorcast/detail/export.h"            // TENSORCAST_API
-#include "tensorcast/detail/format_algebra.hpp"  // TypeLimits
+#include "tensorcast/detail/format_algebra.hpp"
 #include "tensorcast/detail/packing.hpp"
-#include "tensorcast/detail/scalar_codec.hpp"  // CastOptions, CastBits
-#include "tensorcast/detail/target_table.hpp"  // Target
-#include "tensorcast/detail/type_table.hpp"    // DataType, TypeInfo
-#include "tensorcast/version.h"                // TENSORCAST_VERSION, TENSORCAST_ABI
+#include "tensorcast/detail/scalar_codec.hpp"
+#include "tensorcast/detail/target_table.hpp"
+#include "tensorcast/detail/type_table.hpp"
+#include "tensorcast/elements.hpp"  // float16 ..., ElementType, Element
+#include "tensorcast/export.h"      // TENSORCAST_API
+#include "tensorcast/types.hpp"     // DataType, TypeInfo, TypeLimits, CastOptions, Target
+#include "tensorcast/version.h"     // TENSORCAST_VERSION, TENSORCAST_ABI
 
 namespace tensorcast::core {  // what the classes below hold; internal
 struct Bound;
 struct LossState;
 }  // namespace tensorcast::core
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------------ version
 
@@ -56,23 +64,23 @@ TENSORCAST_API std::int32_t VersionNumber();  // 1000
 
 enum class StatusCode : std::int32_t {
   kOk = 0,
-  kInvalidType = 1,        // a DataType that is not in the table
+  kInvalidType = 1,        // a DataType, or a name, that is not an element type
   kInvalidOption = 2,      // an option's value is outside its enum
   kNullPointer = 3,        // a buffer is null and n > 0
   kSizeOverflow = 4,       // an offset plus n, in bits, does not fit 64 bits
   kBufferTooSmall = 5,     // a buffer is shorter than its elements need
   kOverlap = 6,            // source and destination overlap, and not exactly in place
-  kUnsupported = 7,        // a loss meter in a cast from or to strings: that is not measured
-  kTargetUnavailable = 8,  // the forced target does not run on this machine
+  kUnsupported = 7,        // strings have no fixed size, and their casts no loss meter
+  kTargetUnavailable = 8,  // no such target, or it is not in this build or this machine
   kLossPosition = 9,       // a measured chunk neither begins at a multiple of 1024 nor goes on
   kLossMismatch = 10,      // the meter was made for other types or options
   kOutOfMemory = 11,       // a meter for a worker could not be allocated
-  kWrongCall = 12,         // Run is for numbers, Parse from strings, Print to strings
+  kWrongCall = 12,         // a call for numbers was given strings, or the other way round
   kNotANumber = 13,        // a text is not a number; ParseFailure says which
   kNotAnInteger = 14,      // a text is nan, inf or outside [-2^63, 2^64), to an integer
   kBadOffsets = 15,        // string offsets decrease, or end beyond the bytes
   kMisaligned = 16,        // a table of offsets is not aligned to 8 bytes
-  // Of the C interface only:
+  // Of the C interface only, whose executors are not trusted to keep their word:
   kBadStruct = 17,       // a struct's size is 0, or it asks for what this version does not know
   kExecutorFailed = 18,  // an executor threw, or did not run every task once
   kNoThreads = 19,       // this build has no oneTBB
@@ -149,6 +157,26 @@ constexpr bool Contains(DataType outer, DataType inner) {
          detail::Contains(detail::Row(outer), detail::Row(inner));
 }
 
+// -------------------------------------------------------------------------------- codes
+
+// Casts one element given as its code: the bit pattern, right-aligned (bits above the type's width
+// are ignored). The types are fixed-width rows of the table and the options valid; for anything
+// else the result is 0.
+constexpr std::uint64_t CastBits(DataType from, DataType to, std::uint64_t code,
+                                 const CastOptions& options = {}) {
+  if (detail::RowIndex(from) < 0 || detail::RowIndex(to) < 0 || from == DataType::kString ||
+      to == DataType::kString || !IsValid(options)) {
+    return 0;
+  }
+  return detail::CastCode(detail::Row(from), detail::Row(to), code, options);
+}
+
+// The value of a code, as a double: exact but for 64-bit integers, which are rounded to nearest. 0
+// for string and for a type that is no row.
+constexpr double ValueOf(DataType type, std::uint64_t code) {
+  return std::bit_cast<double>(CastBits(type, DataType::kFloat64, code));
+}
+
 // ------------------------------------------------------------------------------ targets
 
 // The targets this build has and this machine runs, best first; never empty.
@@ -177,8 +205,9 @@ constexpr void StoreCode(DataType type, std::byte* data, std::uint64_t i, std::u
 // Between packed elements and one in each byte, the layout of numpy and ml_dtypes: n elements,
 // those from index `first` of `packed` on. Unpack writes the bits above the type's width as zero,
 // Pack ignores them and leaves the bits of `packed` outside the range as they were. The buffers
-// must not overlap. Types of eight bits and more are stored alike on both sides and copied; strings
-// give kWrongCall. On an error nothing has been written.
+// must not overlap. Types of eight bits and more are stored alike on both sides and copied. On an
+// error nothing has been written. Codes: kInvalidType, kWrongCall (strings), kTargetUnavailable,
+// kSizeOverflow, kNullPointer, kBufferTooSmall, kOverlap.
 TENSORCAST_API Status Unpack(DataType type, std::span<const std::byte> packed, std::uint64_t first,
                              std::span<std::byte> codes, std::uint64_t n,
                              Target target = Target::kBest);
@@ -285,7 +314,7 @@ class TENSORCAST_API LossMeter {
   // Adds what another meter of the same destination and options gathered: another chunk of the
   // same tensor, or another tensor. In any order the figures are the same, but for the examples of
   // different tensors, whose indices are then no longer of one tensor. This meter may go on with
-  // its own types afterwards, where its own last run stopped.
+  // its own types afterwards, where its own last run stopped. Code: kLossMismatch.
   Status Merge(const LossMeter& other);
   LossReport Report() const;
 
@@ -331,6 +360,10 @@ inline constexpr std::size_t kLongestPrinted = 32;
 
 // ---------------------------------------------------------------------------- cast plans
 
+// How often a run looks whether it is interrupted: bytes, in and out together, and strings.
+inline constexpr std::uint64_t kInterruptBytes = 1 << 20;
+inline constexpr std::uint64_t kInterruptStrings = 1 << 14;
+
 struct RunOptions {
   Executor* executor = nullptr;  // none: the calling thread alone
   LossMeter* loss = nullptr;     // none: nothing is measured
@@ -338,6 +371,9 @@ struct RunOptions {
   // the same meter's last run stopped.
   std::uint64_t loss_index = 0;
   Target* ran = nullptr;  // set, by the code that ran, to the target it was compiled for
+  // Once true, by another thread, the run ends with kInterrupted before its next piece of
+  // kInterruptBytes or kInterruptStrings; what destination and meter then hold is unspecified.
+  const std::atomic<bool>* interrupted = nullptr;
 };
 
 // A cast with its types and options bound: every decision is taken in Bind, Run only runs.
@@ -346,7 +382,7 @@ class CastPlan {
  public:
   // Binds (from, to, options) for `target`, the best one unless it is named. Takes some
   // microseconds where both types have eight bits and fewer, which are cast by table; else less
-  // than one.
+  // than one. Codes: kInvalidType, kInvalidOption, kTargetUnavailable, kNullPointer (no plan).
   TENSORCAST_API static Status Bind(DataType from, DataType to, const CastOptions& options,
                                     CastPlan* plan, Target target = Target::kBest);
 
@@ -354,7 +390,10 @@ class CastPlan {
   // `destination_first` of `destination`. Indices count elements, so a packed type may start
   // inside a byte; bits of `destination` outside the range stay as they were. No alignment is
   // needed. The buffers may be exactly the same range where both types have the same width (and
-  // the same index); any other overlap is refused. On an error nothing has been written.
+  // the same index); any other overlap is refused. On an error other than kInterrupted nothing has
+  // been written. Codes: kInvalidType (the plan is not bound), kWrongCall (it is of strings),
+  // kSizeOverflow, kNullPointer, kBufferTooSmall, kOverlap, kInterrupted; with a loss meter
+  // kLossMismatch, kLossPosition and kOutOfMemory.
   TENSORCAST_API Status Run(std::span<const std::byte> source, std::uint64_t source_first,
                             std::span<std::byte> destination, std::uint64_t destination_first,
                             std::uint64_t n, const RunOptions& run = {}) const;
@@ -362,19 +401,24 @@ class CastPlan {
   // From strings (a plan whose `from` is kString): n texts from index `source_first` on, as
   // docs/semantics.md reads them, into elements of `destination`, as Run does. On kNotANumber and
   // kNotAnInteger `failure`, where given, says which text; what `destination` holds of the range
-  // is then unspecified.
+  // is then unspecified. Codes: these two, kInterrupted, kInvalidType (the plan is not bound),
+  // kWrongCall (it is not from strings), kUnsupported (a loss meter), kMisaligned, kSizeOverflow,
+  // kNullPointer, kBufferTooSmall (of offsets too), kBadOffsets, kOverlap.
   TENSORCAST_API Status Parse(const Strings& source, std::uint64_t source_first,
                               std::span<std::byte> destination, std::uint64_t destination_first,
                               std::uint64_t n, const RunOptions& run = {},
                               ParseFailure* failure = nullptr) const;
 
   // To strings (a plan whose `to` is kString): how many bytes Print will write for these elements.
+  // Codes: kInvalidType (the plan is not bound), kWrongCall (it is not to strings), kUnsupported (a
+  // loss meter), kNullPointer, kSizeOverflow, kBufferTooSmall, kInterrupted.
   TENSORCAST_API Status PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
                                      std::uint64_t n, std::uint64_t* bytes,
                                      const RunOptions& run = {}) const;
 
   // Prints n elements: offsets[0, n] from 0 on, and the texts into `bytes`, with nothing between
-  // them. On kBufferTooSmall what the two hold is unspecified. Allocates with an executor.
+  // them. On kBufferTooSmall and kInterrupted what the two hold is unspecified. Allocates with an
+  // executor. Codes: those of PrintedBytes, kMisaligned, kOverlap, kOutOfMemory.
   TENSORCAST_API Status Print(std::span<const std::byte> source, std::uint64_t source_first,
                               std::uint64_t n, std::span<std::uint64_t> offsets,
                               std::span<char> bytes, const RunOptions& run = {}) const;
@@ -398,18 +442,20 @@ class CastPlan {
 };
 
 // Casts a whole tensor of n elements between raw buffers: StorageBytes(type, n) bytes are read and
-// written, the pad bits of a packed destination as zero.
+// written, the pad bits of a packed destination as zero. Codes: those of Bind and of Run.
 TENSORCAST_API Status Cast(DataType from, std::span<const std::byte> source, DataType to,
                            std::span<std::byte> destination, std::uint64_t n,
                            const CastOptions& options = {}, const RunOptions& run = {});
 
 // Parses all of `source`: StorageBytes(to, source.size()) bytes are written, pad bits as zero.
+// Codes: those of Bind and of Parse.
 TENSORCAST_API Status ParseStrings(const Strings& source, DataType to,
                                    std::span<std::byte> destination,
                                    const CastOptions& options = {}, const RunOptions& run = {},
                                    ParseFailure* failure = nullptr);
 
-// Prints a whole tensor of n elements; PrintedStringBytes says how many bytes that takes.
+// Prints a whole tensor of n elements; PrintedStringBytes says how many bytes that takes. Codes:
+// those of Bind, and of PrintedBytes or Print.
 TENSORCAST_API Status PrintedStringBytes(DataType from, std::span<const std::byte> source,
                                          std::uint64_t n, std::uint64_t* bytes,
                                          const CastOptions& options = {},
@@ -420,11 +466,13 @@ TENSORCAST_API Status PrintStrings(DataType from, std::span<const std::byte> sou
                                    const RunOptions& run = {});
 
 // The cast from string to string: the same texts, with offsets from 0 on and nothing between them.
+// Codes: kMisaligned, kSizeOverflow, kNullPointer, kBufferTooSmall, kBadOffsets, kOverlap.
 TENSORCAST_API Status CopyStrings(const Strings& source, std::span<std::uint64_t> offsets,
                                   std::span<char> bytes);
 
 // One text to the code of an element, and one code to its text (at most kLongestPrinted
-// characters in `buffer`; `text` is set to view them).
+// characters in `buffer`; `text` is set to view them). Codes: kInvalidType, kInvalidOption,
+// kWrongCall (the type is string), kNullPointer; of ParseValue kNotANumber and kNotAnInteger.
 TENSORCAST_API Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
                                  const CastOptions& options = {});
 TENSORCAST_API Status PrintValue(DataType from, std::uint64_t code,
@@ -433,70 +481,19 @@ TENSORCAST_API Status PrintValue(DataType from, std::uint64_t code,
 
 // ----------------------------------------------------------------------- elements in C++
 
-// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
-struct float16 {
-  std::uint16_t bits;
-};
-struct bfloat16 {
-  std::uint16_t bits;
-};
-struct float8e4m3fn {
-  std::uint8_t bits;
-};
-struct float8e4m3fnuz {
-  std::uint8_t bits;
-};
-struct float8e5m2 {
-  std::uint8_t bits;
-};
-struct float8e5m2fnuz {
-  std::uint8_t bits;
-};
-struct float8e8m0 {
-  std::uint8_t bits;
-};
-
-// The DataType of a C++ element; kUndefined for any other C++ type.
-template <class T> inline constexpr DataType kDataTypeOf = DataType::kUndefined;
-template <> inline constexpr DataType kDataTypeOf<float> = DataType::kFloat32;
-template <> inline constexpr DataType kDataTypeOf<double> = DataType::kFloat64;
-template <> inline constexpr DataType kDataTypeOf<bool> = DataType::kBool;
-template <> inline constexpr DataType kDataTypeOf<std::int8_t> = DataType::kInt8;
-template <> inline constexpr DataType kDataTypeOf<std::uint8_t> = DataType::kUint8;
-template <> inline constexpr DataType kDataTypeOf<std::int16_t> = DataType::kInt16;
-template <> inline constexpr DataType kDataTypeOf<std::uint16_t> = DataType::kUint16;
-template <> inline constexpr DataType kDataTypeOf<std::int32_t> = DataType::kInt32;
-template <> inline constexpr DataType kDataTypeOf<std::uint32_t> = DataType::kUint32;
-template <> inline constexpr DataType kDataTypeOf<std::int64_t> = DataType::kInt64;
-template <> inline constexpr DataType kDataTypeOf<std::uint64_t> = DataType::kUint64;
-template <> inline constexpr DataType kDataTypeOf<float16> = DataType::kFloat16;
-template <> inline constexpr DataType kDataTypeOf<bfloat16> = DataType::kBfloat16;
-template <> inline constexpr DataType kDataTypeOf<float8e4m3fn> = DataType::kFloat8E4M3FN;
-template <> inline constexpr DataType kDataTypeOf<float8e4m3fnuz> = DataType::kFloat8E4M3FNUZ;
-template <> inline constexpr DataType kDataTypeOf<float8e5m2> = DataType::kFloat8E5M2;
-template <> inline constexpr DataType kDataTypeOf<float8e5m2fnuz> = DataType::kFloat8E5M2FNUZ;
-template <> inline constexpr DataType kDataTypeOf<float8e8m0> = DataType::kFloat8E8M0;
-
-template <class T>
-concept Element = kDataTypeOf<std::remove_cv_t<T>>
-!= DataType::kUndefined;
-
-// Casts a span of typed elements into another of at least the same length (else
-// kBufferTooSmall).
-template <Element From, Element To>
-Status Cast(std::span<const From> source, std::span<To> destination,
-            const CastOptions& options = {}, const RunOptions& run = {}) {
-  return Cast(kDataTypeOf<From>, std::as_bytes(source), kDataTypeOf<To>,
-              std::as_writable_bytes(destination), source.size(), options, run);
+// Casts a contiguous range of elements (std::vector, std::array, a C array, std::span; of
+// elements.hpp's types, of the compiler's or of yours) into another of at least the same length:
+// Cast(weights, small). Codes: as the cast between raw buffers; a shorter destination is
+// kBufferTooSmall.
+template <ElementRange Source, WritableElementRange Destination>
+Status Cast(Source&& source, Destination&& destination, const CastOptions& options = {},
+            const RunOptions& run = {}) {
+  const std::span from(std::as_const(source));
+  const std::span to(std::forward<Destination>(destination));
+  return Cast(kDataTypeOf<typename decltype(from)::value_type>, std::as_bytes(from),
+              kDataTypeOf<typename decltype(to)::value_type>, std::as_writable_bytes(to),
+              from.size(), options, run);
 }
-
-namespace detail {
-template <std::size_t Size> struct CodeOfSize;
-template <> struct CodeOfSize<1> { using Type = std::uint8_t; };
-template <> struct CodeOfSize<2> { using Type = std::uint16_t; };
-template <> struct CodeOfSize<4> { using Type = std::uint32_t; };
-template <> struct CodeOfSize<8> { using Type = std::uint64_t; };
-}  // namespace detail
 
 // Casts one value, at compile time where wanted: constexpr auto h = CastValue<float16>(1.5f).
 template <Element To, Element From>
@@ -507,6 +504,7 @@ constexpr To CastValue(From value, const CastOptions& options = {}) {
       CastBits(kDataTypeOf<From>, kDataTypeOf<To>, std::bit_cast<FromCode>(value), options)));
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_TENSORCAST_HPP_

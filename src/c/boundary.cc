@@ -19,6 +19,7 @@ template <class Option> bool Set(std::int32_t value, std::int32_t most, Option* 
 
 std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
                        std::uint64_t* needed) {
+  Clear(needed);
   if (IsMissing(buffer, buffer_bytes)) return TENSORCAST_NULL_POINTER;
   if (needed != nullptr) *needed = text.size() + 1;
   if (buffer_bytes < text.size() + 1) return TENSORCAST_BUFFER_TOO_SMALL;
@@ -50,16 +51,18 @@ StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options) {
 
 StatusCode ReadRun(const tensorcast_run* given, RunOptions* run) {
   tensorcast_run current = {};
-  const StatusCode code = ReadStruct(
-      given,
-      {offsetof(tensorcast_run, reserved), offsetof(tensorcast_run, loss_index),
-       offsetof(tensorcast_run, executor), offsetof(tensorcast_run, loss), sizeof(tensorcast_run)},
-      &current);
+  const StatusCode code =
+      ReadStruct(given,
+                 {offsetof(tensorcast_run, reserved), offsetof(tensorcast_run, loss_index),
+                  offsetof(tensorcast_run, executor), offsetof(tensorcast_run, loss),
+                  offsetof(tensorcast_run, interrupt), sizeof(tensorcast_run)},
+                 &current);
   if (code != StatusCode::kOk) return code;
   if (current.reserved != 0) return StatusCode::kBadStruct;
   run->executor = current.executor == nullptr ? nullptr : current.executor->executor.get();
   run->loss = current.loss == nullptr ? nullptr : &current.loss->meter;
   run->loss_index = current.loss_index;
+  run->interrupted = FlagOf(current.interrupt);
   return StatusCode::kOk;
 }
 

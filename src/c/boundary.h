@@ -6,6 +6,7 @@
 #define TENSORCAST_SRC_C_BOUNDARY_H_
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,9 @@ struct tensorcast_executor {
 struct tensorcast_loss_meter {
   tensorcast::LossMeter meter;
 };
+struct tensorcast_interrupt {
+  std::atomic<bool> wanted{false};
+};
 
 namespace tensorcast::c {
 
@@ -44,6 +48,11 @@ template <class Body> std::int32_t Guarded(Body&& body) noexcept {
     // Nothing in the library throws anything else: oneTBB does, and a caller's executor may.
     return TENSORCAST_EXECUTOR_FAILED;
   }
+}
+
+// What a function is to give is null or 0 until it gives it; a null pointer is passed over.
+template <class... Out> void Clear(Out*... out) {
+  ((out == nullptr ? void() : void(*out = Out{})), ...);
 }
 
 // ------------------------------------------------------------------------------ structs
@@ -127,6 +136,9 @@ void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy);
 // ------------------------------------------------------------------- options, how to run
 
 StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options);
+inline const std::atomic<bool>* FlagOf(const tensorcast_interrupt* interrupt) {
+  return interrupt == nullptr ? nullptr : &interrupt->wanted;
+}
 StatusCode ReadRun(const tensorcast_run* given, RunOptions* run);
 
 }  // namespace tensorcast::c

@@ -61,7 +61,7 @@ StatusCode CheckElement(std::int32_t type, const void* buffer, std::uint64_t byt
                         std::uint64_t index) {
   const TypeInfo* const row = FindType(static_cast<DataType>(type));
   if (row == nullptr) return StatusCode::kInvalidType;
-  if (row->bits == 0) return StatusCode::kUnsupported;
+  if (row->bits == 0) return StatusCode::kWrongCall;
   return core::CheckRange(*row, buffer, Size(bytes), index, 1);
 }
 
@@ -122,6 +122,7 @@ namespace c = tensorcast::c;
 // ------------------------------------------------------------------------------ executors
 
 std::int32_t tensorcast_executor_create(std::uint32_t threads, tensorcast_executor** executor) {
+  c::Clear(executor);
   if (executor == nullptr) return TENSORCAST_NULL_POINTER;
   return c::Guarded([&]() -> std::int32_t {
     auto made = tensorcast::MakeTbbExecutor(threads);
@@ -133,6 +134,7 @@ std::int32_t tensorcast_executor_create(std::uint32_t threads, tensorcast_execut
 std::int32_t tensorcast_executor_create_custom(std::uint32_t concurrency,
                                                tensorcast_parallel_for parallel_for, void* context,
                                                tensorcast_executor** executor) {
+  c::Clear(executor);
   if (parallel_for == nullptr || executor == nullptr) return TENSORCAST_NULL_POINTER;
   return c::Guarded([&] {
     return c::GiveExecutor(std::make_unique<c::CustomExecutor>(concurrency, parallel_for, context),
@@ -141,6 +143,27 @@ std::int32_t tensorcast_executor_create_custom(std::uint32_t concurrency,
 }
 
 void tensorcast_executor_destroy(tensorcast_executor* executor) { delete executor; }
+
+// ----------------------------------------------------------------------------- interrupts
+
+std::int32_t tensorcast_interrupt_create(tensorcast_interrupt** interrupt) {
+  c::Clear(interrupt);
+  if (interrupt == nullptr) return TENSORCAST_NULL_POINTER;
+  return c::Guarded([&]() -> std::int32_t {
+    *interrupt = new tensorcast_interrupt;
+    return TENSORCAST_OK;
+  });
+}
+
+std::int32_t tensorcast_interrupt_set(tensorcast_interrupt* interrupt, std::int32_t wanted) {
+  if (interrupt == nullptr) return TENSORCAST_NULL_POINTER;
+  if (wanted != 0 && wanted != 1) return TENSORCAST_INVALID_OPTION;
+  interrupt->wanted.store(wanted == 1, std::memory_order_relaxed);
+  return TENSORCAST_OK;
+}
+
+void tensorcast_interrupt_destroy(tensorcast_interrupt* interrupt) { delete interrupt; }
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may set one");
 
 // ----------------------------------------------------------------------------------- loss
 
@@ -152,6 +175,7 @@ const char* tensorcast_loss_name(std::int32_t kind) {
 std::int32_t tensorcast_loss_meter_create(std::int32_t from, std::int32_t to,
                                           const tensorcast_options* options,
                                           tensorcast_loss_meter** meter) {
+  c::Clear(meter);
   if (meter == nullptr) return TENSORCAST_NULL_POINTER;
   for (const std::int32_t type : {from, to}) {
     const tensorcast::TypeInfo* row = tensorcast::FindType(static_cast<DataType>(type));
@@ -239,10 +263,11 @@ std::int32_t tensorcast_cast(std::int32_t from, const void* source, std::uint64_
 
 std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::int32_t to,
                                   const tensorcast_options* options, std::uint64_t* result) {
+  c::Clear(result);
   for (const std::int32_t type : {from, to}) {
     const tensorcast::TypeInfo* row = tensorcast::FindType(static_cast<DataType>(type));
     if (row == nullptr) return TENSORCAST_INVALID_TYPE;
-    if (row->bits == 0) return TENSORCAST_UNSUPPORTED;
+    if (row->bits == 0) return TENSORCAST_WRONG_CALL;
   }
   CastOptions cast_options;
   const StatusCode read = c::ReadOptions(options, &cast_options);
@@ -255,6 +280,7 @@ std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::in
 
 std::int32_t tensorcast_load_code(std::int32_t type, const void* buffer, std::uint64_t bytes,
                                   std::uint64_t index, std::uint64_t* code) {
+  c::Clear(code);
   const StatusCode status = c::CheckElement(type, buffer, bytes, index);
   if (status != StatusCode::kOk) return c::Code(status);
   if (code == nullptr) return TENSORCAST_NULL_POINTER;
@@ -274,7 +300,6 @@ std::int32_t tensorcast_store_code(std::int32_t type, void* buffer, std::uint64_
 std::int32_t tensorcast_unpack(std::int32_t type, const void* packed, std::uint64_t packed_bytes,
                                std::uint64_t first, void* codes, std::uint64_t codes_bytes,
                                std::uint64_t n) {
-  if (static_cast<DataType>(type) == DataType::kString) return TENSORCAST_UNSUPPORTED;
   return c::Code(tensorcast::Unpack(static_cast<DataType>(type), c::Bytes(packed, packed_bytes),
                                     first, c::Bytes(codes, codes_bytes), n));
 }
@@ -282,7 +307,6 @@ std::int32_t tensorcast_unpack(std::int32_t type, const void* packed, std::uint6
 std::int32_t tensorcast_pack(std::int32_t type, const void* codes, std::uint64_t codes_bytes,
                              void* packed, std::uint64_t packed_bytes, std::uint64_t first,
                              std::uint64_t n) {
-  if (static_cast<DataType>(type) == DataType::kString) return TENSORCAST_UNSUPPORTED;
   return c::Code(tensorcast::Pack(static_cast<DataType>(type), c::Bytes(codes, codes_bytes),
                                   c::Bytes(packed, packed_bytes), first, n));
 }
@@ -290,6 +314,7 @@ std::int32_t tensorcast_pack(std::int32_t type, const void* codes, std::uint64_t
 std::int32_t tensorcast_plan_create(std::int32_t from, std::int32_t to,
                                     const tensorcast_options* options, std::int32_t target,
                                     tensorcast_plan** plan) {
+  c::Clear(plan);
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
   CastOptions cast_options;
   const StatusCode code = c::ReadOptions(options, &cast_options);
@@ -305,6 +330,7 @@ std::int32_t tensorcast_plan_create(std::int32_t from, std::int32_t to,
 }
 
 std::int32_t tensorcast_plan_target(const tensorcast_plan* plan, std::int32_t* target) {
+  c::Clear(target);
   if (plan == nullptr || target == nullptr) return TENSORCAST_NULL_POINTER;
   *target = static_cast<std::int32_t>(plan->plan.target());
   return TENSORCAST_OK;

@@ -103,11 +103,13 @@ StatusCode ReadModelRun(const tensorcast_model_run_options* given, onnx::ModelRu
       {offsetof(tensorcast_model_run_options, reserved),
        offsetof(tensorcast_model_run_options, executor),
        offsetof(tensorcast_model_run_options, report),
-       offsetof(tensorcast_model_run_options, context), sizeof(tensorcast_model_run_options)},
+       offsetof(tensorcast_model_run_options, context),
+       offsetof(tensorcast_model_run_options, interrupt), sizeof(tensorcast_model_run_options)},
       &current);
   if (code != StatusCode::kOk) return code;
   if (current.reserved != 0) return StatusCode::kBadStruct;
   run->executor = ExecutorOf(current.executor);
+  run->interrupted = FlagOf(current.interrupt);
   report->report = current.report;
   report->context = current.context;
   if (report->report != nullptr) run->profile = &report->profile;
@@ -193,6 +195,7 @@ std::int32_t WithValue(const tensorcast_model* model, std::int32_t side, std::ui
 template <class Load>
 std::int32_t Create(const tensorcast_model_options* options, tensorcast_model** model, char* error,
                     std::uint64_t error_bytes, const Load& load) {
+  Clear(model);
   return WithError(error, error_bytes, [&](std::string* text) {
     if (model == nullptr) return Code(StatusCode::kNullPointer);
     onnx::LoadOptions load_options;
@@ -229,7 +232,8 @@ StatusCode ReadStorageOptions(const tensorcast_storage_options* given,
        offsetof(tensorcast_storage_options, context), offsetof(tensorcast_storage_options, cast),
        offsetof(tensorcast_storage_options, executor),
        offsetof(tensorcast_storage_options, allow_hard_links),
-       offsetof(tensorcast_storage_options, all_chosen), sizeof(tensorcast_storage_options)},
+       offsetof(tensorcast_storage_options, all_chosen),
+       offsetof(tensorcast_storage_options, interrupt), sizeof(tensorcast_storage_options)},
       &current);
   if (code == StatusCode::kOk) code = ReadOptions(current.cast, &options->cast);
   if (code != StatusCode::kOk) return code;
@@ -243,6 +247,7 @@ StatusCode ReadStorageOptions(const tensorcast_storage_options* given,
   options->allow_hard_links = current.allow_hard_links == 1;
   options->all_chosen = current.all_chosen == 1;
   options->executor = ExecutorOf(current.executor);
+  options->interrupted = FlagOf(current.interrupt);
   *callbacks = {current.choose, current.report, current.context};
   return StatusCode::kOk;
 }
@@ -293,6 +298,7 @@ std::int32_t tensorcast_model_create_from_bytes(const void* bytes, std::uint64_t
 void tensorcast_model_destroy(tensorcast_model* model) { delete model; }
 
 std::int32_t tensorcast_model_opset(const tensorcast_model* model, std::int64_t* opset) {
+  c::Clear(opset);
   if (model == nullptr || opset == nullptr) return TENSORCAST_NULL_POINTER;
   *opset = model->model.opset();
   return TENSORCAST_OK;
@@ -300,6 +306,7 @@ std::int32_t tensorcast_model_opset(const tensorcast_model* model, std::int64_t*
 
 std::int32_t tensorcast_model_value_count(const tensorcast_model* model, std::int32_t side,
                                           std::uint64_t* count) {
+  c::Clear(count);
   if (model == nullptr || count == nullptr) return TENSORCAST_NULL_POINTER;
   const auto values = c::ValuesOf(*model, side);
   if (!values) return TENSORCAST_BAD_INPUT;
@@ -325,6 +332,7 @@ std::int32_t tensorcast_model_value_info(const tensorcast_model* model, std::int
 std::int32_t tensorcast_model_value_name(const tensorcast_model* model, std::int32_t side,
                                          std::uint64_t index, char* buffer,
                                          std::uint64_t buffer_bytes, std::uint64_t* needed) {
+  c::Clear(needed);
   return c::WithValue(model, side, index, [&](const ValueInfo& value) {
     return c::WriteText(value.name, buffer, buffer_bytes, needed);
   });
@@ -333,6 +341,7 @@ std::int32_t tensorcast_model_value_name(const tensorcast_model* model, std::int
 std::int32_t tensorcast_model_value_shape(const tensorcast_model* model, std::int32_t side,
                                           std::uint64_t index, std::int64_t* sizes,
                                           std::uint64_t capacity, std::uint64_t* rank) {
+  c::Clear(rank);
   return c::WithValue(model, side, index, [&](const ValueInfo& value) -> std::int32_t {
     if (rank == nullptr || c::IsMissing(sizes, capacity)) return TENSORCAST_NULL_POINTER;
     *rank = value.shape.size();
@@ -347,6 +356,7 @@ std::int32_t tensorcast_model_value_shape(const tensorcast_model* model, std::in
 std::int32_t tensorcast_model_value_find(const tensorcast_model* model, std::int32_t side,
                                          const char* name, std::uint64_t name_bytes,
                                          std::uint64_t* index) {
+  c::Clear(index);
   if (model == nullptr || index == nullptr || c::IsMissing(name, name_bytes)) {
     return TENSORCAST_NULL_POINTER;
   }
@@ -363,6 +373,7 @@ std::int32_t tensorcast_model_value_find(const tensorcast_model* model, std::int
 // ----------------------------------------------------------------------------------- runs
 
 std::int32_t tensorcast_model_outputs_create(tensorcast_model_outputs** outputs) {
+  c::Clear(outputs);
   if (outputs == nullptr) return TENSORCAST_NULL_POINTER;
   return c::Guarded([&] {
     *outputs = std::make_unique<tensorcast_model_outputs>().release();
@@ -374,6 +385,7 @@ void tensorcast_model_outputs_destroy(tensorcast_model_outputs* outputs) { delet
 
 std::int32_t tensorcast_model_outputs_count(const tensorcast_model_outputs* outputs,
                                             std::uint64_t* count) {
+  c::Clear(count);
   if (outputs == nullptr || count == nullptr) return TENSORCAST_NULL_POINTER;
   *count = outputs->outputs.size();
   return TENSORCAST_OK;

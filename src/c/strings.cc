@@ -80,6 +80,7 @@ std::int32_t tensorcast_printed_bytes(std::int32_t from, const void* source,
                                       std::uint64_t source_bytes, std::uint64_t n,
                                       const tensorcast_options* options, const tensorcast_run* run,
                                       std::uint64_t* printed) {
+  c::Clear(printed);
   CastOptions cast_options;
   RunOptions run_options;
   const StatusCode code = c::ReadArguments(options, &cast_options, run, &run_options);
@@ -154,6 +155,7 @@ std::int32_t tensorcast_plan_printed_bytes(const tensorcast_plan* plan, const vo
                                            std::uint64_t source_bytes, std::uint64_t source_first,
                                            std::uint64_t n, const tensorcast_run* run,
                                            std::uint64_t* printed) {
+  c::Clear(printed);
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
   RunOptions run_options;
   const StatusCode code = c::ReadRun(run, &run_options);
@@ -184,6 +186,7 @@ std::int32_t tensorcast_plan_print(const tensorcast_plan* plan, const void* sour
 
 std::int32_t tensorcast_parse_value(const char* text, std::uint64_t text_bytes, std::int32_t to,
                                     const tensorcast_options* options, std::uint64_t* code) {
+  c::Clear(code);
   if (code == nullptr || c::IsMissing(text, text_bytes)) return TENSORCAST_NULL_POINTER;
   CastOptions cast_options;
   const StatusCode read = c::ReadOptions(options, &cast_options);
@@ -197,6 +200,7 @@ std::int32_t tensorcast_parse_value(const char* text, std::uint64_t text_bytes, 
 std::int32_t tensorcast_print_value(std::int32_t from, std::uint64_t code,
                                     const tensorcast_options* options, char* buffer,
                                     std::uint64_t buffer_bytes, std::uint64_t* needed) {
+  c::Clear(needed);
   CastOptions cast_options;
   const StatusCode read = c::ReadOptions(options, &cast_options);
   if (read != StatusCode::kOk) return c::Code(read);

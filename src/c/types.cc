@@ -145,6 +145,7 @@ const char* tensorcast_type_name(std::int32_t type) {
 }
 
 std::int32_t tensorcast_type_parse(const char* name, std::uint64_t name_bytes, std::int32_t* type) {
+  c::Clear(type);
   if (type == nullptr || c::IsMissing(name, name_bytes)) return TENSORCAST_NULL_POINTER;
   const auto parsed = tensorcast::ParseType(c::Text(name, name_bytes));
   if (!parsed) return TENSORCAST_INVALID_TYPE;
@@ -154,6 +155,7 @@ std::int32_t tensorcast_type_parse(const char* name, std::uint64_t name_bytes, s
 
 std::int32_t tensorcast_type_nearest(const char* name, std::uint64_t name_bytes, char* buffer,
                                      std::uint64_t buffer_bytes, std::uint64_t* needed) {
+  c::Clear(needed);
   if (c::IsMissing(name, name_bytes)) return TENSORCAST_NULL_POINTER;
   std::array<char, 128> text;
   std::size_t size = 0;
@@ -168,6 +170,7 @@ std::int32_t tensorcast_type_nearest(const char* name, std::uint64_t name_bytes,
 }
 
 std::int32_t tensorcast_storage_bytes(std::int32_t type, std::uint64_t n, std::uint64_t* bytes) {
+  c::Clear(bytes);
   const TypeInfo* row = tensorcast::FindType(static_cast<DataType>(type));
   if (row == nullptr) return TENSORCAST_INVALID_TYPE;
   if (bytes == nullptr) return TENSORCAST_NULL_POINTER;
@@ -180,6 +183,7 @@ std::int32_t tensorcast_storage_bytes(std::int32_t type, std::uint64_t n, std::u
 
 std::int32_t tensorcast_targets(std::int32_t* targets, std::uint64_t capacity,
                                 std::uint64_t* count) {
+  c::Clear(count);
   if (count == nullptr || c::IsMissing(targets, capacity)) return TENSORCAST_NULL_POINTER;
   const auto all = tensorcast::Targets();
   *count = all.size();
@@ -194,6 +198,7 @@ const char* tensorcast_target_name(std::int32_t target) {
 
 std::int32_t tensorcast_target_parse(const char* name, std::uint64_t name_bytes,
                                      std::int32_t* target) {
+  c::Clear(target);
   if (target == nullptr || c::IsMissing(name, name_bytes)) return TENSORCAST_NULL_POINTER;
   const auto parsed = tensorcast::ParseTarget(c::Text(name, name_bytes));
   if (!parsed) return TENSORCAST_TARGET_UNAVAILABLE;

@@ -10,6 +10,7 @@
 #include "core/fp_environment.h"
 #include "core/kernels.h"
 #include "core/range.h"
+#include "core/slices.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::core {
@@ -49,45 +50,9 @@ Target RunGuarded(const Bound& bound, const CastOptions& options, const Job& job
   return bound.kernels->run(bound, options, job);
 }
 
-// A run in slices that begin at multiples of the block (of the tensor's own, where measured), the
-// first of which goes on with the caller's meter.
-struct SlicedRun {
-  const Bound& bound;
-  const CastOptions& options;
-  const Job& job;
-  std::uint64_t head;          // elements before the first multiple of the block
-  std::uint64_t slice_blocks;  // blocks in a slice
-  std::size_t slices;
-  std::vector<LossState>* meters;  // of slices 1 ..., where measured
-  std::atomic<Target>* ran;
-
-  std::uint64_t SliceBegin(std::size_t slice) const {
-    return slice == 0
-               ? 0
-               : std::min(job.n, head + static_cast<std::uint64_t>(slice) * slice_blocks * kBlock);
-  }
-
-  Target RunSlice(std::size_t slice) const {
-    const std::uint64_t begin = SliceBegin(slice);
-    const std::uint64_t end = slice + 1 == slices ? job.n : SliceBegin(slice + 1);
-    Job part = job;
-    part.source_first += begin;
-    part.destination_first += begin;
-    part.n = end - begin;
-    part.loss_index += begin;
-    if (job.loss != nullptr && slice != 0) part.loss = &(*meters)[slice - 1];
-    return RunGuarded(bound, options, part);
-  }
-
-  static void Task(void* context, std::size_t slice) {
-    const auto* run = static_cast<const SlicedRun*>(context);
-    run->ran->store(run->RunSlice(slice), std::memory_order_relaxed);
-  }
-};
-
-// How many slices a run is worth, at least 1.
-std::size_t CountSlices(const Bound& bound, const Job& job, const Executor* executor,
-                        std::uint64_t head) {
+// How many slices a run is worth, at least 1; they begin at `head` and every kBlock from there.
+std::uint64_t CountSlices(const Bound& bound, const Job& job, const Executor* executor,
+                          std::uint64_t head) {
   if (executor == nullptr || executor->Concurrency() < 2) return 1;
   const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
   const std::uint64_t least =
@@ -96,9 +61,7 @@ std::size_t CountSlices(const Bound& bound, const Job& job, const Executor* exec
   // Two slices of a packed destination must not share a byte.
   if ((job.destination_first + head) * static_cast<std::uint64_t>(bound.to->bits) % 8 != 0)
     return 1;
-  const std::uint64_t blocks = (job.n - head) / kBlock;
-  return static_cast<std::size_t>(std::clamp<std::uint64_t>(
-      executor->Concurrency() * kSlicesPerThread, 1, std::max<std::uint64_t>(blocks, 1)));
+  return executor->Concurrency() * kSlicesPerThread;
 }
 
 // The last step before the run: nothing that can fail comes after it.
@@ -108,45 +71,51 @@ void BeginLoss(const Job& job) {
   job.loss->Begin(job.loss_index);
 }
 
-Status RunJob(const Bound& bound, const CastOptions& options, const Job& job, Executor* executor,
-              Target* ran) {
+// Slices begin at multiples of the block, of the tensor's own where measured; the first goes on
+// with the caller's meter.
+Status RunJob(const Bound& bound, const CastOptions& options, const Job& job,
+              const RunOptions& run) {
   const std::uint64_t head =
       job.loss == nullptr ? 0 : std::min(job.n, (kBlock - job.loss_index % kBlock) % kBlock);
-  const std::size_t slices = CountSlices(bound, job, executor, head);
-  if (slices == 1) {
-    BeginLoss(job);
-    const Target target = RunGuarded(bound, options, job);
-    if (ran != nullptr) *ran = target;
-    return Status();
-  }
-  std::vector<LossState> meters;
-  if (job.loss != nullptr) {
+  const Slices slices(job.n, head, kBlock, CountSlices(bound, job, run.executor, head));
+  std::vector<LossState> meters;  // of slices 1 ..., where measured
+  if (job.loss != nullptr && slices.count > 1) {
     try {
-      meters.assign(slices - 1, LossState(bound.from->type, bound.to->type, options));
+      meters.assign(slices.count - 1, LossState(bound.from->type, bound.to->type, options));
     } catch (const std::bad_alloc&) {
       return Status(StatusCode::kOutOfMemory);
     }
-    BeginLoss(job);
   }
-  const std::uint64_t blocks = (job.n - head) / kBlock;
-  std::atomic<Target> slices_ran = Target::kBest;
-  SlicedRun run = {bound,  options, job,        head, (blocks + slices - 1) / slices,
-                   slices, &meters, &slices_ran};
-  executor->ParallelFor(slices, &SlicedRun::Task, &run);
-  if (job.loss != nullptr) {
+  BeginLoss(job);
+  std::atomic<Target> ran = bound.kernels->target;
+  const auto run_part = [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+    Job part = job;
+    part.source_first += begin;
+    part.destination_first += begin;
+    part.n = end - begin;
+    part.loss_index += begin;
+    if (job.loss != nullptr && slice != 0) part.loss = &meters[slice - 1];
+    ran.store(RunGuarded(bound, options, part), std::memory_order_relaxed);
+  };
+  const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
+  if (!slices.ForEach(run.executor, run.interrupted, kInterruptBytes * 8 / bits, run_part)) {
+    return Status(StatusCode::kInterrupted);
+  }
+  if (!meters.empty()) {
     const FpEnvironment environment;
     for (const LossState& meter : meters) {
       if (meter.elements != 0) job.loss->Append(meter);
     }
   }
-  if (ran != nullptr) *ran = slices_ran.load(std::memory_order_relaxed);
+  if (run.ran != nullptr) *run.ran = ran.load(std::memory_order_relaxed);
   return Status();
 }
 
 }  // namespace
 }  // namespace tensorcast::core
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_first,
                      std::span<std::byte> destination, std::uint64_t destination_first,
@@ -179,7 +148,7 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
   }
   const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
                          loss,          run.loss_index};
-  return core::RunJob(bound, options_, job, run.executor, run.ran);
+  return core::RunJob(bound, options_, job, run);
 }
 
 Status Cast(DataType from, std::span<const std::byte> source, DataType to,
@@ -196,4 +165,5 @@ Status Cast(DataType from, std::span<const std::byte> source, DataType to,
 
 Executor::~Executor() = default;
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -7,7 +7,8 @@
 #include "core/loss.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 LossMeter::LossMeter(DataType from, DataType to, const CastOptions& options)
     : state_(std::make_unique<core::LossState>(from, to, options)) {}
@@ -35,4 +36,5 @@ LossReport LossMeter::Report() const {
   return state_->Report();
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

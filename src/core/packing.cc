@@ -49,7 +49,8 @@ std::size_t WholeBytes(const TypeInfo& row, std::uint64_t n) {
 }  // namespace
 }  // namespace tensorcast::core
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 Status Unpack(DataType type, std::span<const std::byte> packed, std::uint64_t first,
               std::span<std::byte> codes, std::uint64_t n, Target target) {
@@ -100,4 +101,5 @@ Status Pack(DataType type, std::span<const std::byte> codes, std::span<std::byte
   return Status();
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -14,15 +14,6 @@
 
 namespace tensorcast::core {
 
-const Kernels* FindKernels(Target target) {
-  const auto all = AllKernels();
-  if (target == Target::kBest) return all.front();
-  for (const Kernels* kernels : all) {
-    if (kernels->target == target) return kernels;
-  }
-  return nullptr;
-}
-
 namespace {
 
 // The largest float not above x: a bound of the form v <= x keeps its meaning in float32.
@@ -122,7 +113,8 @@ void BindStages(Bound* bound) {
 }  // namespace
 }  // namespace tensorcast::core
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 core::Bound* CastPlan::bound() { return std::launder(reinterpret_cast<core::Bound*>(bound_)); }
 const core::Bound* CastPlan::bound() const {
@@ -190,4 +182,5 @@ std::optional<Target> ParseTarget(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 std::string_view Version() { return TENSORCAST_VERSION; }
 std::int32_t VersionNumber() { return TENSORCAST_VERSION_NUMBER; }
@@ -50,4 +51,5 @@ std::string_view Status::message() const {
   return "unknown status";
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -252,5 +252,14 @@ std::span<const Kernels* const> AllKernels() {
   return {all.list, all.size};
 }
 
+const Kernels* FindKernels(Target target) {
+  const auto all = AllKernels();
+  if (target == Target::kBest) return all.front();
+  for (const Kernels* kernels : all) {
+    if (kernels->target == target) return kernels;
+  }
+  return nullptr;
+}
+
 }  // namespace tensorcast::core
 #endif  // HWY_ONCE

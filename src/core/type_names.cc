@@ -9,7 +9,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 using Alias = std::pair<std::string_view, DataType>;
@@ -151,4 +152,5 @@ std::optional<DataType> ParseType(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

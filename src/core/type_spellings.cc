@@ -11,7 +11,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 constexpr std::size_t kMostSpellings = 6;
@@ -109,4 +110,5 @@ std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
           Types()[found[2].second].name};
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -1,35 +1,18 @@
 // The table of file formats, and the choice among them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/tensor_file.h"
+#include "io/formats.h"
 
 #include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "io/error_text.h"
-#include "io/npy.h"
-#include "io/npz.h"
 #include "io/onnx_tensors.h"
-#include "io/safetensors.h"
 #include "io/system.h"
-#include "io/tensor_proto.h"
 
 namespace tensorcast::io {
 namespace {
-
-// One row per format; docs/adding_a_format.md says what each function owes.
-struct Format {
-  std::string_view ending;
-  std::string_view one_tensor;  // how a file is called that holds one; empty where it holds many
-  bool (*looks_like)(std::span<const std::byte> head);
-  std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
-                                        const OpenOptions& options);
-  std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
-                                          const CreateOptions& options);
-  std::uint64_t (*check)(const std::string& path, const FileContents& contents,
-                         const CreateOptions& options);
-};
 
 constexpr Format kFormats[] = {
     {".safetensors", "", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors,
@@ -65,20 +48,12 @@ const Format* FindByEnding(std::string_view path) {
   return format == std::end(kFormats) ? nullptr : format;
 }
 
-std::string Endings() {
-  std::string text;
-  for (const Format& format : kFormats) {
-    const bool is_last = &format == std::end(kFormats) - 1;
-    text += (text.empty() ? "" : is_last ? " and " : ", ") + std::string(format.ending);
-  }
-  return text;
-}
-
 const Format& OutputFormat(const std::string& path) {
   const Format* const format = FindByEnding(path);
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported, PathText(path) + ": the output's format is not known by " +
-                                             "its ending; " + Endings() + " are written");
+                                             "its ending; " + JoinedEndings("and") +
+                                             " are written");
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
@@ -95,6 +70,20 @@ std::vector<std::string_view> FormatEndings() {
   std::vector<std::string_view> endings;
   for (const Format& format : kFormats) endings.push_back(format.ending);
   return endings;
+}
+
+std::string JoinedEndings(std::string_view conjunction) {
+  std::string text;
+  for (const Format& format : kFormats) {
+    const bool is_last = &format == std::end(kFormats) - 1;
+    if (is_last) {
+      text.append(" ").append(conjunction).append(" ");
+    } else if (!text.empty()) {
+      text += ", ";
+    }
+    text += format.ending;
+  }
+  return text;
 }
 
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
@@ -115,15 +104,15 @@ std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> sourc
   for (const Stranger& stranger : kStrangers) {
     if (text.starts_with(stranger.magic)) {
       throw Error(ErrorKind::kUnsupported, PathText(path) + ": is " + std::string(stranger.name) +
-                                               "; " + Endings() + " files are read");
+                                               "; " + JoinedEndings("and") + " files are read");
     }
   }
   // The format's own reader says best what is wrong with a file that only has its name.
   if (const Format* const format = FindByEnding(path)) {
     return format->open(std::move(source), options);
   }
-  throw Error(ErrorKind::kUnsupported,
-              PathText(path) + ": is not in a known format; " + Endings() + " files are read");
+  throw Error(ErrorKind::kUnsupported, PathText(path) + ": is not in a known format; " +
+                                           JoinedEndings("and") + " files are read");
 }
 
 std::string_view OneTensorFile(std::string_view path) {

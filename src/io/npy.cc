@@ -1,7 +1,7 @@
 // Reads and writes npy files: one array, from the first byte to the last.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/npy.h"
+#include "io/formats.h"
 
 #include <cstring>
 #include <stdexcept>

@@ -2,7 +2,7 @@
 // they are first read.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/npz.h"
+#include "io/formats.h"
 
 #include <algorithm>
 #include <cstring>

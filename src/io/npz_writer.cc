@@ -14,9 +14,9 @@
 #include <zlib.h>
 
 #include "io/error_text.h"
+#include "io/formats.h"
 #include "io/npy_array.h"
 #include "io/npy_dtype.h"
-#include "io/npz.h"
 #include "io/system.h"
 #include "io/utf8.h"
 #include "io/zip_directory.h"

@@ -1,7 +1,7 @@
 // Reads and writes safetensors files: dense data needs nothing but an offset.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/safetensors.h"
+#include "io/formats.h"
 
 #include <algorithm>
 #include <iterator>

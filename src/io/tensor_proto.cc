@@ -2,7 +2,7 @@
 // their numbers: byte for byte what onnx.numpy_helper.from_array gives.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/tensor_proto.h"
+#include "io/formats.h"
 
 #include <filesystem>
 #include <iterator>

@@ -17,7 +17,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 // How many of `wanted` threads the system gives at once. oneTBB starts its workers from one
@@ -92,4 +93,5 @@ std::unique_ptr<Executor> MakeTbbExecutor(std::size_t threads) {
   return std::make_unique<TbbExecutor>(1 + ThreadsToBeHad(static_cast<int>(wanted) - 1));
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -11,13 +11,37 @@
 #include "core/fp_environment.h"
 #include "core/loss.h"
 #include "core/range.h"
+#include "core/slices.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/parse.h"
 #include "text/print.h"
-#include "text/slices.h"
 
 namespace tensorcast::text {
 namespace {
+
+// Below two of these, waking a second thread costs more than it saves.
+constexpr std::uint64_t kLeastSlice = 2048;  // elements; some 0.1 ms of work
+constexpr std::uint64_t kSlicesPerThread = 8;
+
+// Slices that begin at multiples of eight elements of the destination, of whose first byte `before`
+// elements stand before the run.
+core::Slices Cut(std::uint64_t n, const Executor* executor, std::uint64_t before = 0) {
+  const std::uint64_t threads = executor == nullptr ? 1 : executor->Concurrency();
+  const bool is_alone = threads < 2 || n < 2 * kLeastSlice;
+  return {n, (8 - before % 8) % 8, 8,
+          is_alone ? 1 : std::min(threads * kSlicesPerThread, n / kLeastSlice)};
+}
+
+// Calls work(slice, begin, end) for each piece of `slices`, under the default floating-point
+// environment; false where the run was interrupted.
+template <class Work>
+bool ForEach(const core::Slices& slices, const RunOptions& run, const Work& work) {
+  return slices.ForEach(run.executor, run.interrupted, kInterruptStrings,
+                        [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+                          const core::FpEnvironment environment;
+                          work(slice, begin, end);
+                        });
+}
 
 bool IsAligned(const void* offsets) {
   return reinterpret_cast<std::uintptr_t>(offsets) % alignof(std::uint64_t) == 0;
@@ -177,7 +201,8 @@ struct PrintJob {
 }  // namespace
 }  // namespace tensorcast::text
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
                        std::span<std::byte> destination, std::uint64_t destination_first,
@@ -200,17 +225,20 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
   }
   text::SetRan(run);
 
-  const text::Slices slices(n, run.executor, destination_first);
+  const core::Slices slices = text::Cut(n, run.executor, destination_first);
   text::LowestFailure lowest;
-  slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
-      std::uint64_t element = 0;
-      if (text::ParseCode(source[source_first + i], to, options_, &element) != StatusCode::kOk) {
-        return lowest.Lower(i);
-      }
-      detail::StoreCode(destination.data(), destination_first + i, to.bits, element);
-    }
-  });
+  const bool ended =
+      text::ForEach(slices, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
+          std::uint64_t element = 0;
+          if (text::ParseCode(source[source_first + i], to, options_, &element) !=
+              StatusCode::kOk) {
+            return lowest.Lower(i);
+          }
+          detail::StoreCode(destination.data(), destination_first + i, to.bits, element);
+        }
+      });
+  if (!ended) return Status(StatusCode::kInterrupted);
   if (lowest.index() == UINT64_MAX) return Status();
   const std::uint64_t index = source_first + lowest.index();
   if (failure != nullptr) text::SetFailure(source[index], index, failure);
@@ -233,11 +261,13 @@ Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t s
   text::SetRan(run);
 
   const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
-  const text::Slices slices(n, run.executor);
+  const core::Slices slices = text::Cut(n, run.executor);
   std::atomic<std::uint64_t> total{0};
-  slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
-    total.fetch_add(job.Bytes(begin, end), std::memory_order_relaxed);
-  });
+  const bool ended =
+      text::ForEach(slices, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        total.fetch_add(job.Bytes(begin, end), std::memory_order_relaxed);
+      });
+  if (!ended) return Status(StatusCode::kInterrupted);
   *bytes = total.load(std::memory_order_relaxed);
   return Status();
 }
@@ -264,31 +294,40 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   text::SetRan(run);
 
   const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
-  const text::Slices slices(n, run.executor);
+  const core::Slices slices = text::Cut(n, run.executor);
   offsets[0] = 0;
-  if (slices.count == 1) {
-    bool fits = true;
-    slices.ForEach(run.executor, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
-      fits = job.Print(begin, end, 0, offsets, bytes);
-    });
-    return fits ? Status() : Status(StatusCode::kBufferTooSmall);
-  }
-  // Twice over: a slice's place is known when those before it have been printed.
+  // Several slices are printed twice over: a slice's place is known when those before it have been
+  // printed. `at` is where each slice's next text goes.
+  std::uint64_t first_place = 0;
   std::vector<std::uint64_t> places;
-  try {
-    places.resize(slices.count + 1);
-  } catch (const std::bad_alloc&) {
-    return Status(StatusCode::kOutOfMemory);
+  std::span<std::uint64_t> at(&first_place, 1);
+  if (slices.count > 1) {
+    try {
+      places.resize(slices.count + 1);
+    } catch (const std::bad_alloc&) {
+      return Status(StatusCode::kOutOfMemory);
+    }
+    if (!text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+          places[slice + 1] += job.Bytes(begin, end);
+        })) {
+      return Status(StatusCode::kInterrupted);
+    }
+    for (std::size_t slice = 0; slice < slices.count; ++slice) places[slice + 1] += places[slice];
+    if (places.back() > bytes.size()) return Status(StatusCode::kBufferTooSmall);
+    at = places;
   }
-  slices.ForEach(run.executor, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-    places[slice + 1] = job.Bytes(begin, end);
-  });
-  for (std::size_t slice = 0; slice < slices.count; ++slice) places[slice + 1] += places[slice];
-  if (places.back() > bytes.size()) return Status(StatusCode::kBufferTooSmall);
-  slices.ForEach(run.executor, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-    job.Print(begin, end, places[slice], offsets, bytes);
-  });
-  return Status();
+  std::atomic<bool> fits{true};
+  const bool ended =
+      text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+        if (!fits.load(std::memory_order_relaxed)) return;
+        if (job.Print(begin, end, at[slice], offsets, bytes)) {
+          at[slice] = offsets[end];
+        } else {
+          fits.store(false, std::memory_order_relaxed);
+        }
+      });
+  if (!ended) return Status(StatusCode::kInterrupted);
+  return fits.load(std::memory_order_relaxed) ? Status() : Status(StatusCode::kBufferTooSmall);
 }
 
 // ------------------------------------------------------------------------------ one-shot calls
@@ -368,4 +407,5 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   return Status();
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

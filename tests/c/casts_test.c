@@ -1,6 +1,8 @@
 /* The C interface: casts, plans, options and what is refused.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
 #include "check.h"
 #include "published_vectors.h"
 #include "tensorcast/tensorcast.h"
@@ -116,10 +118,10 @@ static void test_packing(void) {
     CHECK_INT(tensorcast_pack(type, result, stored, result, stored, 0, 1), TENSORCAST_OVERLAP);
   }
   uint64_t one = 0;
-  CHECK_INT(tensorcast_load_code(TENSORCAST_STRING, source, 8, 0, &one), TENSORCAST_UNSUPPORTED);
-  CHECK_INT(tensorcast_store_code(TENSORCAST_STRING, source, 8, 0, 1), TENSORCAST_UNSUPPORTED);
+  CHECK_INT(tensorcast_load_code(TENSORCAST_STRING, source, 8, 0, &one), TENSORCAST_WRONG_CALL);
+  CHECK_INT(tensorcast_store_code(TENSORCAST_STRING, source, 8, 0, 1), TENSORCAST_WRONG_CALL);
   CHECK_INT(tensorcast_unpack(TENSORCAST_STRING, source, 8, 0, result, 8, 1),
-            TENSORCAST_UNSUPPORTED);
+            TENSORCAST_WRONG_CALL);
   CHECK_INT(tensorcast_pack(15, source, 8, result, 8, 0, 1), TENSORCAST_INVALID_TYPE);
 }
 
@@ -270,8 +272,8 @@ static void test_cast_code_refuses(void) {
   uint64_t code = 7;
   CHECK_INT(tensorcast_cast_code(15, 0, 1, NULL, &code), TENSORCAST_INVALID_TYPE);
   CHECK_INT(tensorcast_cast_code(1, 0, 15, NULL, &code), TENSORCAST_INVALID_TYPE);
-  CHECK_INT(tensorcast_cast_code(8, 0, 1, NULL, &code), TENSORCAST_UNSUPPORTED);
-  CHECK_INT(tensorcast_cast_code(1, 0, 8, NULL, &code), TENSORCAST_UNSUPPORTED);
+  CHECK_INT(tensorcast_cast_code(8, 0, 1, NULL, &code), TENSORCAST_WRONG_CALL);
+  CHECK_INT(tensorcast_cast_code(1, 0, 8, NULL, &code), TENSORCAST_WRONG_CALL);
   CHECK_INT(tensorcast_cast_code(1, 0, 2, NULL, NULL), TENSORCAST_NULL_POINTER);
   CHECK_INT(code, 7);
   /* Bits above the type's width are ignored. */
@@ -362,6 +364,44 @@ static void test_run_struct_sizes(void) {
   tensorcast_plan_destroy(plan);
 }
 
+static void test_interrupt(void) {
+  tensorcast_interrupt* interrupt = NULL;
+  CHECK_INT(tensorcast_interrupt_create(NULL), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_interrupt_create(&interrupt), TENSORCAST_OK);
+  CHECK_INT(tensorcast_interrupt_set(NULL, 1), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 2), TENSORCAST_INVALID_OPTION);
+  const float value = 1.5f;
+  double wide = 0;
+  tensorcast_run run = TENSORCAST_RUN_INIT;
+  run.interrupt = interrupt;
+  const int32_t f32 = TENSORCAST_FLOAT32, f64 = TENSORCAST_FLOAT64;
+  CHECK_INT(tensorcast_cast(f32, &value, 4, f64, &wide, 8, 1, NULL, &run), TENSORCAST_OK);
+  CHECK(wide == 1.5);
+  wide = 0;
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 1), TENSORCAST_OK);
+  CHECK_INT(tensorcast_cast(f32, &value, 4, f64, &wide, 8, 1, NULL, &run), TENSORCAST_INTERRUPTED);
+  CHECK(wide == 0);
+  /* A run of a version that had no interrupts. */
+  run.struct_size = offsetof(tensorcast_run, interrupt);
+  CHECK_INT(tensorcast_cast(f32, &value, 4, f64, &wide, 8, 1, NULL, &run), TENSORCAST_OK);
+  run.struct_size = sizeof run;
+  tensorcast_plan* plan = NULL;
+  CHECK_INT(tensorcast_plan_create(f32, f64, NULL, 0, &plan), TENSORCAST_OK);
+  CHECK_INT(tensorcast_plan_run(plan, &value, 4, 0, &wide, 8, 0, 1, &run), TENSORCAST_INTERRUPTED);
+  tensorcast_plan_destroy(plan);
+  const uint64_t offsets[2] = {0, 3};
+  CHECK_INT(tensorcast_parse_strings(offsets, 2, "1.5", 3, f64, &wide, 8, NULL, &run, NULL),
+            TENSORCAST_INTERRUPTED);
+  uint64_t printed = 7;
+  CHECK_INT(tensorcast_printed_bytes(f32, &value, 4, 1, NULL, &run, &printed),
+            TENSORCAST_INTERRUPTED);
+  CHECK_INT(printed, 0);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_cast(f32, &value, 4, f64, &wide, 8, 1, NULL, &run), TENSORCAST_OK);
+  tensorcast_interrupt_destroy(interrupt);
+  tensorcast_interrupt_destroy(NULL);
+}
+
 int main(void) {
   test_published_vectors();
   test_packing();
@@ -372,5 +412,6 @@ int main(void) {
   test_cast_code_refuses();
   test_plan_refuses();
   test_run_struct_sizes();
+  test_interrupt();
   RETURN_FAILURES;
 }

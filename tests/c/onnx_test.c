@@ -183,6 +183,16 @@ static void test_runs(void) {
   input.struct_size = 0;
   CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 0), TENSORCAST_BAD_STRUCT);
   input.struct_size = sizeof input;
+  tensorcast_interrupt* interrupt = NULL;
+  CHECK_INT(tensorcast_interrupt_create(&interrupt), TENSORCAST_OK);
+  run.interrupt = interrupt;
+  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 1), TENSORCAST_OK);
+  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, error, sizeof error),
+            TENSORCAST_INTERRUPTED);
+  CHECK_TEXT(error, "interrupted");
+  tensorcast_interrupt_destroy(interrupt);
+  run.interrupt = NULL;
   run.reserved = 1;
   CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_BAD_STRUCT);
   tensorcast_model_outputs_destroy(outputs);
@@ -359,8 +369,20 @@ static void test_storage(void) {
   CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
                                              error, sizeof error),
             TENSORCAST_INVALID_OPTION);
-  remove(input);
+  options.allow_hard_links = 0;
+  options.all_chosen = 1;
   remove(output);
+  tensorcast_interrupt* interrupt = NULL;
+  CHECK_INT(tensorcast_interrupt_create(&interrupt), TENSORCAST_OK);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 1), TENSORCAST_OK);
+  options.interrupt = interrupt;
+  CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
+                                             error, sizeof error),
+            TENSORCAST_INTERRUPTED);
+  FILE* const written = fopen(output, "rb");
+  CHECK(written == NULL);
+  tensorcast_interrupt_destroy(interrupt);
+  remove(input);
 }
 
 int main(void) {

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "io/tensor_proto.h"
+#include "io/formats.h"
 #include "io/tensor_proto_message.h"
 #include "io/tensor_proto_values.h"
 #include "wire_bytes.h"

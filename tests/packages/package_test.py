@@ -287,6 +287,81 @@ def add_subdirectory(setting):
     as_part_of_a_project(setting, include, shared="ON")
 
 
+# Tells what a configuration looks for, and still finds it.
+RECORD = """
+set(record "{record}")
+macro(find_package)
+  file(APPEND "${{record}}" "${{ARGV0}}\n")
+  _find_package(${{ARGV}})
+endmacro()
+function(find_path)
+  file(APPEND "${{record}}" "${{ARGV1}}\n")
+  _find_path(${{ARGV}})
+endfunction()
+function(find_library)
+  file(APPEND "${{record}}" "${{ARGV1}}\n")
+  _find_library(${{ARGV}})
+endfunction()
+"""
+# What is looked for, and Debian's package of it. GoogleTest and the like are not of the options.
+DEBIAN = {
+    "hwy": "libhwy-dev", "hwy/highway.h": "libhwy-dev", "TBB": "libtbb-dev",
+    "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
+    "nlohmann/json.hpp": "nlohmann-json3-dev", "nlohmann_json": "nlohmann-json3-dev",
+    "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "Git": None,
+}
+OPTIONAL_HEADERS = {
+    "ONNX": {"onnx.hpp", "onnx.h", "graph.hpp", "graph.h"}, "CONVERT": {"convert.hpp", "convert.h"}
+}
+
+
+def documented_needs(setting):
+    """{option: Debian packages} of the table in docs/use_from_cpp.md."""
+    needs = {}
+    for line in (setting.source / "docs/use_from_cpp.md").read_text().splitlines():
+        row = re.match(r"\| (?:`TENSORCAST_(\w+)`|\((always)\)) \|.*\| ([^|]*) \|$", line)
+        if row:
+            needs[row[1] or row[2]] = set(re.findall(r"[\w.+-]+-dev", row[3]))
+    return needs
+
+
+@case
+def parts(setting):
+    """Each part that can be left out: what is looked for, and which headers are installed."""
+    needs = documented_needs(setting)
+    options = ("TBB", "ONNX", "CONVERT", "TOOL")
+    require(set(needs) == {"always", *options}, f"the table of options has {sorted(needs)}")
+    every = {path.name for path in (setting.source / "include/tensorcast").rglob("*.h*")}
+    for name, on in {"least": (), "tbb": ("TBB",), "onnx": ("ONNX",),
+                     "convert": ("ONNX", "CONVERT"), "tool": options}.items():
+        directory = setting.temporary / name
+        record = setting.temporary / f"{name}.found"
+        (setting.temporary / f"{name}.cmake").write_text(RECORD.format(record=record))
+        run("cmake", "-S", setting.source, "-B", directory, "-G", "Ninja",
+            "-DTENSORCAST_TESTS=OFF", "-DTENSORCAST_BENCH=OFF",
+            f"-DCMAKE_PROJECT_tensorcast_INCLUDE={setting.temporary}/{name}.cmake",
+            *(f"-DTENSORCAST_{option}={'ON' if option in on else 'OFF'}" for option in options))
+        sought = set(record.read_text().split())
+        sought -= {"Threads", "NAMES"}  # what the packages' own files look for in turn
+        require(sought <= set(DEBIAN), f"{name}: looks for {sought - set(DEBIAN)}")
+        packages = {DEBIAN[word] for word in sought} - {None}
+        expected = needs["always"].union(*(needs[option] for option in on))
+        require(packages == expected, f"{name}: looks for {packages}, documented are {expected}")
+        prefix = setting.temporary / f"{name}_prefix"
+        run("cmake", "--install", directory, "--component", "headers", "--prefix", prefix)
+        include = next(prefix.rglob("tensorcast.hpp")).parent
+        installed = {path.name for path in include.rglob("*.h*")}
+        left_out = set().union(*(headers for option, headers in OPTIONAL_HEADERS.items()
+                                 if option not in on))
+        require(installed == every - left_out, f"{name}: installed are {sorted(installed)}")
+        for header in sorted(include.glob("*.h*")):
+            language = "c++" if header.suffix == ".hpp" else "c"
+            run("c++" if language == "c++" else "cc", "-x", language, "-fsyntax-only",
+                "-std=c++20" if language == "c++" else "-std=c99", f"-I{include.parent}", header)
+    run("cmake", "-S", setting.source, "-B", setting.temporary / "refused", "-G", "Ninja",
+        "-DTENSORCAST_TOOL=OFF", "-DTENSORCAST_ONNX=OFF", "-DTENSORCAST_CONVERT=ON", fails=True)
+
+
 def fields_of(deb):
     return dict(
         line.split(": ", 1) for line in run("dpkg-deb", "-f", deb).splitlines() if ": " in line

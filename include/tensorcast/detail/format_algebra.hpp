@@ -10,19 +10,11 @@
 #include <cstdint>
 #include <limits>
 
-#include "tensorcast/detail/cast_options.hpp"
 #include "tensorcast/detail/type_table.hpp"
+#include "tensorcast/types.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
-
-// The ends of a type's range as doubles: finite values, those of 64-bit integers rounded to double,
-// all others exact.
-struct TypeLimits {
-  double lowest = 0;  // of float8e8m0, which has no zero, the least positive value
-  double greatest = 0;
-  double least_normal = 0;    // positive; of integers and bool 1
-  double least_positive = 0;  // the least subnormal where there are subnormals
-};
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 namespace detail {
 
@@ -217,6 +209,7 @@ constexpr double FirstBeyond(const RangeEnd& end, bool high) {
 }
 
 }  // namespace detail
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_DETAIL_FORMAT_ALGEBRA_HPP_

@@ -11,7 +11,8 @@
 
 #include "tensorcast/detail/format_algebra.hpp"  // LowMask
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace detail {
 
 // No more than a byte's end lies inside an element of fewer than eight bits, none inside others.
@@ -40,6 +41,7 @@ constexpr void StoreCode(std::byte* data, std::uint64_t i, int bits, std::uint64
 }
 
 }  // namespace detail
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_DETAIL_PACKING_HPP_

@@ -11,11 +11,12 @@
 #include <bit>
 #include <cstdint>
 
-#include "tensorcast/detail/cast_options.hpp"
 #include "tensorcast/detail/format_algebra.hpp"
 #include "tensorcast/detail/type_table.hpp"
+#include "tensorcast/types.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace detail {
 
 // What NaN becomes in a floating format, without its payload.
@@ -209,19 +210,7 @@ constexpr std::uint64_t CastCode(const TypeInfo& from, const TypeInfo& to, std::
 }
 
 }  // namespace detail
-
-// Casts one element given as its code: the bit pattern, right-aligned (bits above the type's width
-// are ignored). The types are fixed-width rows of the table and the options valid; for anything
-// else the result is 0.
-constexpr std::uint64_t CastBits(DataType from, DataType to, std::uint64_t code,
-                                 const CastOptions& options = {}) {
-  if (detail::RowIndex(from) < 0 || detail::RowIndex(to) < 0 || from == DataType::kString ||
-      to == DataType::kString || !IsValid(options)) {
-    return 0;
-  }
-  return detail::CastCode(detail::Row(from), detail::Row(to), code, options);
-}
-
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_DETAIL_SCALAR_CODEC_HPP_

@@ -5,23 +5,12 @@
 #ifndef TENSORCAST_DETAIL_TARGET_TABLE_HPP_
 #define TENSORCAST_DETAIL_TARGET_TABLE_HPP_
 
-#include <cstdint>
 #include <string_view>
 
-#include "tensorcast/version.h"
+#include "tensorcast/types.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
-
-// An instruction set. kScalar is the scalar codec itself: slow, and everywhere.
-enum class Target : std::int32_t {
-  kBest = 0,  // the best this machine runs
-  kScalar = 1,
-  kSse4 = 2,
-  kAvx2 = 3,
-  kAvx3 = 4,  // AVX-512 F, BW, CD, DQ, VL
-  kNeon = 5,
-  kAvx3Dl = 6,  // kAvx3 and VBMI, VBMI2, VNNI, BITALG, VPOPCNTDQ, VAES, VPCLMULQDQ (Ice Lake on)
-};
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 namespace detail {
 
@@ -37,6 +26,7 @@ inline constexpr TargetRow kTargetTable[] = {
 };
 
 }  // namespace detail
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_DETAIL_TARGET_TABLE_HPP_

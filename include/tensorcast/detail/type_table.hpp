@@ -12,74 +12,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tensorcast/version.h"
+#include "tensorcast/types.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
-
-// An element type; the values are those of ONNX's TensorProto.DataType.
-enum class DataType : std::int32_t {
-  kUndefined = 0,
-  kFloat32 = 1,
-  kUint8 = 2,
-  kInt8 = 3,
-  kUint16 = 4,
-  kInt16 = 5,
-  kInt32 = 6,
-  kInt64 = 7,
-  kString = 8,
-  kBool = 9,
-  kFloat16 = 10,
-  kFloat64 = 11,
-  kUint32 = 12,
-  kUint64 = 13,
-  kBfloat16 = 16,
-  kFloat8E4M3FN = 17,
-  kFloat8E4M3FNUZ = 18,
-  kFloat8E5M2 = 19,
-  kFloat8E5M2FNUZ = 20,
-  kUint4 = 21,
-  kInt4 = 22,
-  kFloat4E2M1 = 23,
-  kFloat8E8M0 = 24,
-  kUint2 = 25,
-  kInt2 = 26,
-  kFloat6E2M3 = 27,
-  kFloat6E3M2 = 28,
-};
-
-enum class TypeClass : std::uint8_t { kBool, kUnsigned, kSigned, kFloat, kString };
-
-// How a floating format spells what is not a number (LLVM's fltSemantics makes the same split).
-enum class NonFinite : std::uint8_t {
-  kIeee,             // all-ones exponent: mantissa 0 is Inf, anything else NaN
-  kNanAllOnes,       // no Inf; NaN is all exponent and mantissa bits set
-  kNanNegativeZero,  // no Inf, no -0; NaN is the code of -0 (the FNUZ formats)
-  kNone,             // neither Inf nor NaN (finite-only)
-};
-
-// One row: everything the library knows of a type's bits.
-struct TypeInfo {
-  DataType type;
-  std::string_view name;       // canonical spelling: ONNX's in lower case, float32 and float64
-  std::string_view onnx_name;  // TensorProto.DataType's spelling
-  TypeClass type_class;
-  int bits;           // storage bits per element, packed; 0 for string
-  int exponent_bits;  // 0 for integers
-  int mantissa_bits;  // stored (trailing) significand bits; 0 for integers
-  int bias;
-  NonFinite non_finite;
-  bool has_sign;
-  bool has_zero;  // false for float8e8m0 only: code 0 is 2^-bias
-
-  constexpr bool is_float() const { return type_class == TypeClass::kFloat; }
-  constexpr bool is_integer() const {
-    return type_class == TypeClass::kUnsigned || type_class == TypeClass::kSigned;
-  }
-  constexpr bool is_packed() const { return bits != 0 && bits < 8; }
-  constexpr bool has_infinity() const { return is_float() && non_finite == NonFinite::kIeee; }
-  constexpr bool has_nan() const { return is_float() && non_finite != NonFinite::kNone; }
-  constexpr bool is_fnuz() const { return is_float() && non_finite == NonFinite::kNanNegativeZero; }
-};
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 namespace detail {
 
@@ -157,6 +93,7 @@ constexpr bool TypeTableIsConsistent() {
 static_assert(TypeTableIsConsistent());
 
 }  // namespace detail
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_DETAIL_TYPE_TABLE_HPP_

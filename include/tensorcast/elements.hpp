@@ -1,0 +1,145 @@
+// Elements as C++ types: which C++ type holds an element of which DataType. Part of tensorcast.hpp,
+// which is the manual.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_ELEMENTS_HPP_
+#define TENSORCAST_ELEMENTS_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <type_traits>
+#include <utility>
+#if __has_include(<stdfloat>)
+#include <stdfloat>
+#endif
+
+#include "tensorcast/detail/type_table.hpp"
+#include "tensorcast/types.hpp"
+
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
+
+// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
+struct float16 {
+  std::uint16_t bits;
+};
+struct bfloat16 {
+  std::uint16_t bits;
+};
+struct float8e4m3fn {
+  std::uint8_t bits;
+};
+struct float8e4m3fnuz {
+  std::uint8_t bits;
+};
+struct float8e5m2 {
+  std::uint8_t bits;
+};
+struct float8e5m2fnuz {
+  std::uint8_t bits;
+};
+struct float8e8m0 {
+  std::uint8_t bits;
+};
+
+namespace detail {
+
+template <class T, class... Others>
+inline constexpr bool kIsOneOf = (std::is_same_v<T, Others> || ...);
+
+// float, double, bool and every integer type (long and long long alike, by width); characters are
+// text, and are not elements.
+template <class T> constexpr DataType BuiltInElementType() {
+  if constexpr (std::is_same_v<T, float>) {
+    return DataType::kFloat32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return DataType::kFloat64;
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return DataType::kBool;
+  } else if constexpr (std::is_integral_v<T> &&
+                       !kIsOneOf<T, char, wchar_t, char8_t, char16_t, char32_t>) {
+    switch (sizeof(T)) {
+      case 1: return std::is_signed_v<T> ? DataType::kInt8 : DataType::kUint8;
+      case 2: return std::is_signed_v<T> ? DataType::kInt16 : DataType::kUint16;
+      case 4: return std::is_signed_v<T> ? DataType::kInt32 : DataType::kUint32;
+      case 8: return std::is_signed_v<T> ? DataType::kInt64 : DataType::kUint64;
+      default: break;
+    }
+  }
+  return DataType::kUndefined;
+}
+
+template <DataType kType> struct ElementTypeIs { static constexpr DataType value = kType; };
+
+}  // namespace detail
+
+// The DataType of a C++ type, or kUndefined. Specialize it for a type of your own that holds an
+// element's bits and nothing else:
+//
+//   template <> struct tensorcast::ElementType<mine::half> {
+//     static constexpr tensorcast::DataType value = tensorcast::DataType::kFloat16;
+//   };
+template <class T> struct ElementType {
+  static constexpr DataType value = detail::BuiltInElementType<T>();
+};
+template <> struct ElementType<float16> : detail::ElementTypeIs<DataType::kFloat16> {};
+template <> struct ElementType<bfloat16> : detail::ElementTypeIs<DataType::kBfloat16> {};
+template <> struct ElementType<float8e4m3fn> : detail::ElementTypeIs<DataType::kFloat8E4M3FN> {};
+template <>
+struct ElementType<float8e4m3fnuz> : detail::ElementTypeIs<DataType::kFloat8E4M3FNUZ> {};
+template <> struct ElementType<float8e5m2> : detail::ElementTypeIs<DataType::kFloat8E5M2> {};
+template <>
+struct ElementType<float8e5m2fnuz> : detail::ElementTypeIs<DataType::kFloat8E5M2FNUZ> {};
+template <> struct ElementType<float8e8m0> : detail::ElementTypeIs<DataType::kFloat8E8M0> {};
+// The compiler's and C++23's own, where there are any; std::float16_t is _Float16 and
+// std::bfloat16_t is __bf16.
+#if defined(__FLT16_MANT_DIG__)
+__extension__ template <>
+struct ElementType<_Float16> : detail::ElementTypeIs<DataType::kFloat16> {};
+#endif
+#if defined(__BFLT16_MANT_DIG__)
+__extension__ template <>
+struct ElementType<__bf16> : detail::ElementTypeIs<DataType::kBfloat16> {};
+#endif
+#if defined(__STDCPP_FLOAT32_T__)
+template <> struct ElementType<std::float32_t> : detail::ElementTypeIs<DataType::kFloat32> {};
+#endif
+#if defined(__STDCPP_FLOAT64_T__)
+template <> struct ElementType<std::float64_t> : detail::ElementTypeIs<DataType::kFloat64> {};
+#endif
+
+template <class T> inline constexpr DataType kDataTypeOf = ElementType<std::remove_cv_t<T>>::value;
+
+// A C++ type that holds one element: as wide as its DataType's codes, and copied as bytes.
+template <class T>
+concept Element = kDataTypeOf<T>
+!= DataType::kUndefined && !std::is_volatile_v<T> && std::is_trivially_copyable_v<T> &&
+    detail::RowIndex(kDataTypeOf<T>) >= 0 &&
+    detail::Row(kDataTypeOf<T>).bits == 8 * static_cast<int>(sizeof(T));
+
+namespace detail {
+
+template <class Range> using SpanOf = decltype(std::span(std::declval<Range>()));
+
+template <std::size_t kSize> struct CodeOfSize;
+template <> struct CodeOfSize<1> { using Type = std::uint8_t; };
+template <> struct CodeOfSize<2> { using Type = std::uint16_t; };
+template <> struct CodeOfSize<4> { using Type = std::uint32_t; };
+template <> struct CodeOfSize<8> { using Type = std::uint64_t; };
+
+}  // namespace detail
+
+// What std::span can view: std::vector, std::array, a C array, a std::span, of elements. The second
+// one can be written, and is not a temporary that owns its elements.
+template <class Range>
+concept ElementRange = Element < typename detail::SpanOf < const std::remove_reference_t<Range>
+& > ::value_type > ;
+template <class Range>
+concept WritableElementRange = Element<typename detail::SpanOf<Range>::value_type> &&
+    !std::is_const_v<typename detail::SpanOf<Range>::element_type>;
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
+
+#endif  // TENSORCAST_ELEMENTS_HPP_
