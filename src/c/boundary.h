@@ -12,11 +12,10 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
-#include <new>
 #include <span>
 #include <string_view>
-#include <utility>
 
+#include "core/failure.h"
 #include "tensorcast/tensorcast.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -38,16 +37,9 @@ namespace tensorcast::c {
 constexpr std::int32_t Code(StatusCode code) { return static_cast<std::int32_t>(code); }
 inline std::int32_t Code(Status status) { return Code(status.code()); }
 
-// Runs `body`, which gives a status; nothing it throws goes on.
-template <class Body> std::int32_t Guarded(Body&& body) noexcept {
-  try {
-    return std::forward<Body>(body)();
-  } catch (const std::bad_alloc&) {
-    return TENSORCAST_OUT_OF_MEMORY;
-  } catch (...) {
-    // Nothing in the library throws anything else: oneTBB does, and a caller's executor may.
-    return TENSORCAST_EXECUTOR_FAILED;
-  }
+// Runs `body`, which gives a code; nothing it throws goes on.
+template <class Body> std::int32_t Guarded(const Body& body) noexcept {
+  return Code(core::Guarded(nullptr, [&] { return Status(static_cast<StatusCode>(body())); }));
 }
 
 // What a function is to give is null or 0 until it gives it; a null pointer is passed over.

@@ -9,8 +9,8 @@
 
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
+#include "core/failure.h"
 #include "io/error_text.h"
-#include "onnx/status_of_error.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -133,7 +133,7 @@ ConversionPlan::~ConversionPlan() = default;
 
 Status ConversionPlan::Make(const Request& request, const RunSettings& settings,
                             ConversionPlan* plan, std::string* error) {
-  return onnx::Guarded(error, [&] {
+  return core::Guarded(error, [&] {
     try {
       plan->state_ = MakePlan(request, settings);
     } catch (const io::Interrupted&) {
@@ -185,7 +185,7 @@ std::span<const std::string> ConversionPlan::notes() const {
 }
 
 Status ConversionPlan::ToJson(std::string* json) const {
-  return onnx::Guarded(nullptr, [&] {
+  return core::Guarded(nullptr, [&] {
     const PlanState nothing;
     *json = PlanToJson(state_ != nullptr ? *state_ : nothing);
     return Status();
@@ -193,7 +193,7 @@ Status ConversionPlan::ToJson(std::string* json) const {
 }
 
 Status ConversionPlan::FromJson(std::string_view json, ConversionPlan* plan, std::string* error) {
-  return onnx::Guarded(error, [&] {
+  return core::Guarded(error, [&] {
     plan->state_ = PlanFromJson(json);
     return Status();
   });

@@ -11,10 +11,10 @@
 #include "convert/plan.h"
 #include "convert/runner.h"
 #include "convert/sink.h"
+#include "core/failure.h"
 #include "io/error_text.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
-#include "onnx/status_of_error.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
@@ -72,14 +72,10 @@ namespace tensorcast::onnx::inline TENSORCAST_ABI {
 Status ConvertStorage(const std::string& input, const std::string& output,
                       const ChooseStorage& choose, const StorageOptions& options,
                       std::vector<StoredTensor>* tensors, std::string* error) {
-  return Guarded(error, [&] {
-    try {
-      std::vector<StoredTensor> stored;
-      Convert(input, output, choose, options, stored);
-      if (tensors != nullptr) *tensors = std::move(stored);
-    } catch (const io::Interrupted&) {
-      return Status(StatusCode::kInterrupted);
-    }
+  return core::Guarded(error, [&] {
+    std::vector<StoredTensor> stored;
+    Convert(input, output, choose, options, stored);
+    if (tensors != nullptr) *tensors = std::move(stored);
     return Status();
   });
 }

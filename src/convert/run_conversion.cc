@@ -8,8 +8,8 @@
 
 #include "convert/conversion_plan.h"
 #include "convert/text_jobs.h"
+#include "core/failure.h"
 #include "io/error_text.h"
-#include "onnx/status_of_error.h"
 
 namespace tensorcast::convert {
 
@@ -154,7 +154,7 @@ Status RunRanges(const ConversionPlan& plan, std::span<const JobRange> ranges,
 }
 
 template <class Work> Status Call(std::string* error, const Work& work) {
-  return onnx::Guarded(error, [&] {
+  return core::Guarded(error, [&] {
     try {
       return work();
     } catch (const io::Interrupted&) {

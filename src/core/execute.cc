@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <new>
 #include <vector>
 
+#include "core/failure.h"
 #include "core/fp_environment.h"
 #include "core/kernels.h"
 #include "core/range.h"
@@ -80,11 +80,11 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job,
   const Slices slices(job.n, head, kBlock, CountSlices(bound, job, run.executor, head));
   std::vector<LossState> meters;  // of slices 1 ..., where measured
   if (job.loss != nullptr && slices.count > 1) {
-    try {
+    const Status allocated = Guarded(nullptr, [&] {
       meters.assign(slices.count - 1, LossState(bound.from->type, bound.to->type, options));
-    } catch (const std::bad_alloc&) {
-      return Status(StatusCode::kOutOfMemory);
-    }
+      return Status();
+    });
+    if (!allocated.ok()) return allocated;
   }
   BeginLoss(job);
   std::atomic<Target> ran = bound.kernels->target;

@@ -84,10 +84,10 @@ struct Results {
   std::vector<std::shared_ptr<Buffer>> buffers;  // none: a view of an input or a constant
 };
 
-// Runs it; `error` is set where the status is not kOk. Memory of `old`, the results of another run
-// or nothing, is used again. Throws std::bad_alloc, and what an executor throws.
-Status Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
-           Results* old, Results& results, std::string& error);
+// Runs it. Memory of `old`, the results of another run or nothing, is used again. Throws
+// core::Failure, std::bad_alloc, and what an executor throws.
+void Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
+         Results* old, Results& results);
 
 }  // namespace tensorcast::graph
 

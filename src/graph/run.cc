@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/failure.h"
 #include "graph/program.h"
 #include "text/error_text.h"
 
@@ -15,10 +16,6 @@ namespace tensorcast::graph {
 namespace {
 
 using text::Quoted;
-
-// Elements between two looks at the caller's flag. A multiple of 8, so that a packed type's pieces
-// begin at whole bytes.
-constexpr std::uint64_t kPieceElements = std::uint64_t{1} << 24;
 
 // A value of one run.
 struct Slot {
@@ -92,12 +89,6 @@ std::optional<std::uint64_t> CheckedProduct(std::span<const std::uint64_t> shape
   return product;
 }
 
-// An unsuccessful run.
-struct Failure {
-  StatusCode code;
-  std::string text;
-};
-
 std::uint64_t BytesOf(const TensorView& view) {
   if (view.type != DataType::kString) return view.data.size();
   const auto& offsets = view.strings.offsets;
@@ -109,6 +100,7 @@ class Runner {
   Runner(const Program& program, const GraphRun& run, Results* old)
       : program_(program), run_(run), spare_(old) {
     run_options_.executor = run.executor;
+    run_options_.interrupted = run.interrupted;
   }
 
   void Run(std::span<const TensorView> inputs, Results& outputs) {
@@ -132,7 +124,7 @@ class Runner {
 
  private:
   [[noreturn]] static void Refuse(const std::string& why) {
-    throw Failure{StatusCode::kBadInput, why};
+    throw core::Failure(StatusCode::kBadInput, why);
   }
 
   void TakeInputs(std::span<const TensorView> inputs) {
@@ -192,7 +184,7 @@ class Runner {
   }
 
   void RunStep(const Step& step) {
-    CheckInterrupted();
+    StopIfInterrupted();
     using Clock = std::chrono::steady_clock;
     const auto begin = run_.profile == nullptr ? Clock::time_point() : Clock::now();
     const Slot& source = slots_[step.source];
@@ -225,29 +217,21 @@ class Runner {
     run_.profile->push_back(std::move(profile));
   }
 
-  void CheckInterrupted() const {
+  void StopIfInterrupted() const {
     if (run_.interrupted != nullptr && run_.interrupted->load(std::memory_order_relaxed)) {
-      throw Failure{StatusCode::kInterrupted, "interrupted"};
-    }
-  }
-
-  // Elements [0, n) in pieces, between which the caller's flag is looked at.
-  template <class Function> void ForPieces(std::uint64_t n, Function piece) const {
-    const std::uint64_t most =
-        run_.interrupted == nullptr ? std::max<std::uint64_t>(n, 1) : kPieceElements;
-    for (std::uint64_t first = 0; first < n; first += std::min(most, n - first)) {
-      CheckInterrupted();
-      piece(first, std::min(most, n - first));
+      throw core::Failure(StatusCode::kInterrupted, "interrupted");
     }
   }
 
   [[noreturn]] void FailStep(const Step& step, StatusCode code, const std::string& why) const {
     const NodeName& name = program_.names[step.name];
-    throw Failure{
-        code, (name.is_output ? "the node that gives " : "node ") + Quoted(name.text) + ": " + why};
+    throw core::Failure(
+        code, (name.is_output ? "the node that gives " : "node ") + Quoted(name.text) + ": " + why);
   }
 
   void Check(const Step& step, Status status) const {
+    if (status.code() == StatusCode::kInterrupted)
+      throw core::Failure(StatusCode::kInterrupted, "interrupted");
     if (!status.ok()) FailStep(step, status.code(), std::string(status.message()));
   }
 
@@ -285,9 +269,7 @@ class Runner {
     const CastPlan& plan = program_.plans[step.plan];
     auto buffer = AllocateNumbers(step, plan.to(), source.elements);
     const std::span<std::byte> data(buffer->bytes.get(), buffer->size);
-    ForPieces(source.elements, [&](std::uint64_t first, std::uint64_t n) {
-      Check(step, plan.Run(source.view.data, first, data, first, n, run_options_));
-    });
+    Check(step, plan.Run(source.view.data, 0, data, 0, source.elements, run_options_));
     Set(result, source, plan.to(), std::move(buffer));
     result.view.data = data;
   }
@@ -296,20 +278,18 @@ class Runner {
     const CastPlan& plan = program_.plans[step.plan];
     auto buffer = AllocateNumbers(step, plan.to(), source.elements);
     const std::span<std::byte> data(buffer->bytes.get(), buffer->size);
-    ForPieces(source.elements, [&](std::uint64_t first, std::uint64_t n) {
-      ParseFailure failure;
-      const Status status =
-          plan.Parse(source.view.strings, first, data, first, n, run_options_, &failure);
-      if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
-        FailStep(step, status.code(),
-                 "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
-                     "\", is " +
-                     (status.code() == StatusCode::kNotANumber
-                          ? "not a number"
-                          : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
-      }
-      Check(step, status);
-    });
+    ParseFailure failure;
+    const Status status =
+        plan.Parse(source.view.strings, 0, data, 0, source.elements, run_options_, &failure);
+    if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+      FailStep(step, status.code(),
+               "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
+                   "\", is " +
+                   (status.code() == StatusCode::kNotANumber
+                        ? "not a number"
+                        : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
+    }
+    Check(step, status);
     Set(result, source, plan.to(), std::move(buffer));
     result.view.data = data;
   }
@@ -318,11 +298,7 @@ class Runner {
     const CastPlan& plan = program_.plans[step.plan];
     const std::uint64_t n = source.elements;
     std::uint64_t bytes = 0;
-    ForPieces(n, [&](std::uint64_t first, std::uint64_t count) {
-      std::uint64_t piece = 0;
-      Check(step, plan.PrintedBytes(source.view.data, first, count, &piece, run_options_));
-      bytes += piece;
-    });
+    Check(step, plan.PrintedBytes(source.view.data, 0, n, &bytes, run_options_));
     auto buffer = std::make_shared<Buffer>();
     if (n >= SIZE_MAX / sizeof(std::uint64_t)) throw std::bad_alloc();
     buffer->offsets =
@@ -331,16 +307,7 @@ class Runner {
     buffer->offset_count = offsets.size();
     Allocate(bytes, *buffer);
     const std::span<char> texts(reinterpret_cast<char*>(buffer->bytes.get()), buffer->size);
-    offsets[0] = 0;
-    ForPieces(n, [&](std::uint64_t first, std::uint64_t count) {
-      const std::uint64_t base = offsets[first];
-      const auto piece =
-          offsets.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count) + 1);
-      Check(step, plan.Print(source.view.data, first, count, piece,
-                             texts.subspan(static_cast<std::size_t>(base)), run_options_));
-      if (base == 0) return;
-      for (std::uint64_t& offset : piece) offset += base;
-    });
+    Check(step, plan.Print(source.view.data, 0, n, offsets, texts, run_options_));
     Set(result, source, DataType::kString, std::move(buffer));
     result.view.strings = {offsets, texts};
   }
@@ -355,15 +322,9 @@ class Runner {
 
 }  // namespace
 
-Status Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
-           Results* old, Results& outputs, std::string& error) {
-  try {
-    Runner(program, run, old).Run(inputs, outputs);
-    return {};
-  } catch (const Failure& failure) {
-    error = failure.text;
-    return Status(failure.code);
-  }
+void Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
+         Results* old, Results& outputs) {
+  Runner(program, run, old).Run(inputs, outputs);
 }
 
 }  // namespace tensorcast::graph

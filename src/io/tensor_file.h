@@ -7,17 +7,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/failure.h"
 #include "io/byte_source.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/error_text.h"
@@ -47,12 +46,22 @@ enum class Remedy {
   kMatchExcluded,
 };
 
+constexpr StatusCode CodeOf(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kArguments: return StatusCode::kBadInput;
+    case ErrorKind::kContents: return StatusCode::kBadFile;
+    case ErrorKind::kSystem: return StatusCode::kFileError;
+    case ErrorKind::kUnsupported: return StatusCode::kUnsupportedFile;
+  }
+  return StatusCode::kBadFile;
+}
+
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).
-class Error : public std::runtime_error {
+class Error : public core::Failure {
  public:
   Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone)
-      : std::runtime_error(message), kind_(kind), remedy_(remedy) {}
+      : Failure(CodeOf(kind), message), kind_(kind), remedy_(remedy) {}
   ErrorKind kind() const { return kind_; }
   Remedy remedy() const { return remedy_; }
 
@@ -62,9 +71,9 @@ class Error : public std::runtime_error {
 };
 
 // Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
-class Interrupted : public std::exception {
+class Interrupted : public core::Failure {
  public:
-  const char* what() const noexcept override { return "interrupted"; }
+  Interrupted() : Failure(StatusCode::kInterrupted, "interrupted") {}
 };
 // Null: there is no flag.
 inline void StopIfInterrupted(const std::atomic<bool>* flag) {

@@ -1,4 +1,4 @@
-// The C++ face of a loaded model: what is thrown inside becomes a status and a text here.
+// The C++ face of a loaded model.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -6,12 +6,12 @@
 #include <new>
 #include <utility>
 
+#include "core/failure.h"
 #include "graph/program.h"
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 #include "onnx/graph_of_model.h"
-#include "onnx/status_of_error.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
@@ -77,7 +77,7 @@ Model::~Model() = default;
 
 Status Model::Load(const std::string& path, const LoadOptions& options, Model* model,
                    std::string* error) {
-  return Guarded(error, [&] {
+  return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
     const io::InputFile file(path);
     auto state = std::make_unique<State>(State{MakeProgram(file, {}, options)});
@@ -89,7 +89,7 @@ Status Model::Load(const std::string& path, const LoadOptions& options, Model* m
 
 Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
                     std::string* error) {
-  return Guarded(error, [&] {
+  return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
     // An empty model may come with a null pointer, which would say that there is a file.
     constexpr std::byte kNothing{};
@@ -122,21 +122,15 @@ std::int64_t Model::opset() const { return state_ == nullptr ? 0 : state_->progr
 
 Status Model::Run(std::span<const TensorView> inputs, const ModelRun& run, Outputs* outputs,
                   std::string* error) const {
-  return Guarded(error, [&] {
-    std::string text;
+  return core::Guarded(error, [&] {
     if (state_ == nullptr) throw io::Error(io::ErrorKind::kArguments, "no model is loaded");
     // The inputs may be views of what `outputs` holds, so that lives to the end.
     const std::unique_ptr<OutputsState> old = std::move(outputs->state_);
     auto results = std::make_unique<OutputsState>();
-    const Status status =
-        graph::Run(state_->program, inputs, run, old == nullptr ? nullptr : &old->results,
-                   results->results, text);
-    if (status.ok()) {
-      outputs->state_ = std::move(results);
-    } else if (error != nullptr) {
-      *error = std::move(text);
-    }
-    return status;
+    graph::Run(state_->program, inputs, run, old == nullptr ? nullptr : &old->results,
+               results->results);
+    outputs->state_ = std::move(results);
+    return Status();
   });
 }
 

@@ -5,9 +5,9 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <new>
 #include <vector>
 
+#include "core/failure.h"
 #include "core/fp_environment.h"
 #include "core/loss.h"
 #include "core/range.h"
@@ -302,11 +302,11 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   std::vector<std::uint64_t> places;
   std::span<std::uint64_t> at(&first_place, 1);
   if (slices.count > 1) {
-    try {
+    const Status allocated = core::Guarded(nullptr, [&] {
       places.resize(slices.count + 1);
-    } catch (const std::bad_alloc&) {
-      return Status(StatusCode::kOutOfMemory);
-    }
+      return Status();
+    });
+    if (!allocated.ok()) return allocated;
     if (!text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
           places[slice + 1] += job.Bytes(begin, end);
         })) {

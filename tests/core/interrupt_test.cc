@@ -35,8 +35,12 @@ TEST(Interrupt, SlicesAndPiecesCoverEveryElementOnce) {
             const auto see = [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
               ASSERT_LT(begin, end);
               // In order within a slice; each beginning is element 0 or on the grid from `head`.
-              if (stopped[slice] != UINT64_MAX) ASSERT_EQ(begin, stopped[slice]);
-              if (begin != 0) ASSERT_EQ((begin - std::min(head, n)) % grid, 0u);
+              if (stopped[slice] != UINT64_MAX) {
+                ASSERT_EQ(begin, stopped[slice]);
+              }
+              if (begin != 0) {
+                ASSERT_EQ((begin - std::min(head, n)) % grid, 0u);
+              }
               ASSERT_LE(end - begin, std::max(piece, grid) + (begin == 0 ? head : 0));
               stopped[slice] = end;
               for (std::uint64_t i = begin; i < end; ++i) ++seen[i];
