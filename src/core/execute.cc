@@ -98,7 +98,8 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job,
     ran.store(RunGuarded(bound, options, part), std::memory_order_relaxed);
   };
   const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
-  if (!slices.ForEach(run.executor, run.interrupted, kInterruptBytes * 8 / bits, run_part)) {
+  const std::uint64_t piece = run.interrupted == nullptr ? 0 : kInterruptBytes * 8 / bits;
+  if (!slices.ForEach(run.executor, run.interrupted, piece, run_part)) {
     return Status(StatusCode::kInterrupted);
   }
   if (!meters.empty()) {

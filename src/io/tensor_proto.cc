@@ -16,6 +16,7 @@
 
 #include "io/error_text.h"
 #include "io/shape.h"
+#include "io/system.h"
 #include "io/tensor_proto_message.h"
 #include "io/tensor_proto_values.h"
 #include "io/utf8.h"

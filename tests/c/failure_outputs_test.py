@@ -73,8 +73,12 @@ def main():
 
     def argument(way, kind, i):
         base = kind.replace("const ", "").rstrip("*")
+        if base not in SCALARS and "*" not in kind:
+            return ctypes.c_void_p()  # a callback
         if "*" not in kind:
             number = {"nothing": 0, "no type": 999, "numbers": 5}[way]
+            if base != "int32_t":
+                number = min(number, 5)  # a size, no larger than what is given
             return SCALARS[base](number)
         if way == "nothing" or kind.endswith("**"):
             return ctypes.c_void_p()

@@ -148,7 +148,7 @@ static void test_names(void) {
   CHECK_INT(tensorcast_type_parse(NULL, 0, &type), TENSORCAST_INVALID_TYPE);
   CHECK_INT(tensorcast_type_parse(NULL, 4, &type), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_type_parse("half", 4, NULL), TENSORCAST_NULL_POINTER);
-  CHECK_INT(type, -7);
+  CHECK_INT(type, 0);
 }
 
 static void test_nearest(void) {
@@ -200,7 +200,7 @@ static void test_storage_bytes(void) {
     CHECK_INT(tensorcast_storage_bytes(no_types[i], 1, &bytes), TENSORCAST_INVALID_TYPE);
   }
   CHECK_INT(tensorcast_storage_bytes(TENSORCAST_FLOAT32, 1, NULL), TENSORCAST_NULL_POINTER);
-  CHECK_INT(bytes, 7);
+  CHECK_INT(bytes, 0);
 }
 
 static void test_targets(void) {
@@ -228,7 +228,7 @@ static void test_targets(void) {
   CHECK_INT(tensorcast_target_parse("AVX2", 4, &parsed), TENSORCAST_TARGET_UNAVAILABLE);
   CHECK_INT(tensorcast_target_parse(NULL, 4, &parsed), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_target_parse("avx2", 4, NULL), TENSORCAST_NULL_POINTER);
-  CHECK_INT(parsed, -7);
+  CHECK_INT(parsed, 0);
 }
 
 int main(void) {
