@@ -28,7 +28,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------- exact numbers
 
@@ -181,6 +182,7 @@ TENSORCAST_API Explanation Explain(std::string_view text, DataType to,
 TENSORCAST_API Explanation Explain(DataType from, std::uint64_t code, DataType to,
                                    const CastOptions& options = {});
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_EXPLAIN_HPP_

@@ -25,7 +25,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------------- verdicts
 
@@ -99,6 +100,7 @@ struct CrossedLimit {
 TENSORCAST_API std::vector<CrossedLimit> CrossedLimits(std::span<const LossLimit> limits,
                                                        const LossSum& sum);
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_REPORT_HPP_

@@ -67,7 +67,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
 }  // namespace
 }  // namespace tensorcast::onnx
 
-namespace tensorcast::onnx::inline TENSORCAST_ABI {
+namespace tensorcast::onnx {
+inline namespace TENSORCAST_ABI {
 
 Status ConvertStorage(const std::string& input, const std::string& output,
                       const ChooseStorage& choose, const StorageOptions& options,
@@ -80,4 +81,5 @@ Status ConvertStorage(const std::string& input, const std::string& output,
   });
 }
 
-}  // namespace tensorcast::onnx::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::onnx

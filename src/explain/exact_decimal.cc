@@ -11,7 +11,8 @@
 
 #include "tensorcast/explain.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 constexpr std::int64_t kGreatestExponent = 1'000'000'000'000'000;
@@ -245,4 +246,5 @@ std::string ExactDecimal::Text(int whole_digits) const {
   return text + (exponent < 0 ? "e-" : "e+") + (magnitude.size() < 2 ? "0" : "") + magnitude;
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

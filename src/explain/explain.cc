@@ -12,7 +12,8 @@
 
 #include "tensorcast/detail/format_algebra.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 constexpr std::size_t kRatioDigits = 17;
@@ -334,4 +335,5 @@ Explanation Explain(DataType from, std::uint64_t code, DataType to, const CastOp
   return source ? Explain(*source, to, options) : Refused(to, StatusCode::kInvalidType);
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

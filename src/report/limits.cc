@@ -8,7 +8,8 @@
 #include "io/tensor_file.h"  // Escape
 #include "tensorcast/report.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 namespace {
 
 constexpr std::string_view kSnr = "snr";
@@ -103,4 +104,5 @@ std::vector<CrossedLimit> CrossedLimits(std::span<const LossLimit> limits, const
   return crossed;
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

@@ -6,7 +6,8 @@
 
 #include "tensorcast/report.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 std::uint64_t LostValues(const LossReport& loss) {
   std::uint64_t lost = 0;
@@ -54,4 +55,5 @@ void LossSum::Add(std::string_view tensor, const LossReport& loss) {
   worst_loss = loss;
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
