@@ -33,4 +33,11 @@
 #endif
 #endif
 
+/* For what stands inside an exported class and is not. */
+#if defined(_WIN32)
+#define TENSORCAST_INTERNAL
+#else
+#define TENSORCAST_INTERNAL __attribute__((visibility("hidden")))
+#endif
+
 #endif /* TENSORCAST_EXPORT_H_ */
