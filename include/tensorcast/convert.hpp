@@ -42,7 +42,8 @@ struct OutputsState;  // what ConversionOutputs holds; internal
 struct PlanAccess;
 }  // namespace tensorcast::convert
 
-namespace tensorcast::convert::inline TENSORCAST_ABI {
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------------ requests
 
@@ -241,6 +242,7 @@ TENSORCAST_API Status RunConversion(const ConversionPlan& plan, const RunSetting
 // Merges the parts of each job, in any order, and orders them by job.
 TENSORCAST_API Status MergeLosses(std::vector<JobLoss>* losses);
 
-}  // namespace tensorcast::convert::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::convert
 
 #endif  // TENSORCAST_CONVERT_HPP_

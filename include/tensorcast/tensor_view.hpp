@@ -15,7 +15,8 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 // A tensor in memory, not owned.
 struct TensorView {
@@ -53,6 +54,7 @@ struct GraphRun {
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with kInterrupted
 };
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
 
 #endif  // TENSORCAST_TENSOR_VIEW_HPP_

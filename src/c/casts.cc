@@ -217,6 +217,7 @@ std::int32_t tensorcast_loss_meter_report(const tensorcast_loss_meter* meter,
 
 std::int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void* bytes,
                                         std::size_t capacity, std::size_t* size) {
+  c::Clear(size);
   if (meter == nullptr || size == nullptr) return TENSORCAST_NULL_POINTER;
   *size = tensorcast::LossMeter::SavedBytes();
   if (bytes == nullptr) return TENSORCAST_OK;
@@ -227,8 +228,8 @@ std::int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void
 
 std::int32_t tensorcast_loss_meter_load(const void* bytes, std::size_t size,
                                         tensorcast_loss_meter** meter) {
+  c::Clear(meter);
   if (meter == nullptr) return TENSORCAST_NULL_POINTER;
-  *meter = nullptr;
   if (bytes == nullptr && size != 0) return TENSORCAST_NULL_POINTER;
   return c::Guarded([&]() -> std::int32_t {
     auto loaded = std::make_unique<tensorcast_loss_meter>(

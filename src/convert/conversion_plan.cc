@@ -109,7 +109,8 @@ JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunS
 
 }  // namespace tensorcast::convert
 
-namespace tensorcast::convert::inline TENSORCAST_ABI {
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
 
 std::string_view ActionName(Action action) {
   constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print"};
@@ -199,4 +200,5 @@ Status ConversionPlan::FromJson(std::string_view json, ConversionPlan* plan, std
   });
 }
 
-}  // namespace tensorcast::convert::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::convert

@@ -184,7 +184,8 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
 
 }  // namespace tensorcast::convert
 
-namespace tensorcast::convert::inline TENSORCAST_ABI {
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
 
 ConversionOutputs::ConversionOutputs() = default;
 ConversionOutputs::ConversionOutputs(ConversionOutputs&&) noexcept = default;
@@ -283,4 +284,5 @@ Status MergeLosses(std::vector<JobLoss>* losses) {
   });
 }
 
-}  // namespace tensorcast::convert::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::convert

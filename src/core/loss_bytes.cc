@@ -190,7 +190,8 @@ bool IsPossible(const LossState& state) {
 }  // namespace
 }  // namespace tensorcast::core
 
-namespace tensorcast::inline TENSORCAST_ABI {
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
 
 std::size_t LossMeter::SavedBytes() { return core::kSavedBytes; }
 
@@ -229,4 +230,5 @@ Status LossMeter::Load(std::span<const std::byte> bytes) {
   return Status();
 }
 
-}  // namespace tensorcast::inline TENSORCAST_ABI
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
