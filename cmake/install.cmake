@@ -10,10 +10,10 @@ install(TARGETS tensorcast_static EXPORT tensorcastStatic)
 # of their own, so that they can be installed without a build.
 set(left_out)
 if(NOT TENSORCAST_ONNX)
-  list(APPEND left_out onnx.hpp onnx.h graph.hpp graph.h)
+  list(APPEND left_out onnx.hpp onnx.h tensor_view.hpp)
 endif()
 if(NOT TENSORCAST_CONVERT)
-  list(APPEND left_out convert.hpp convert.h)
+  list(APPEND left_out convert.hpp report.hpp)
 endif()
 list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

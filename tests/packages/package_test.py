@@ -311,7 +311,7 @@ DEBIAN = {
     "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "Git": None,
 }
 OPTIONAL_HEADERS = {
-    "ONNX": {"onnx.hpp", "onnx.h", "graph.hpp", "graph.h"}, "CONVERT": {"convert.hpp", "convert.h"}
+    "ONNX": {"onnx.hpp", "onnx.h", "tensor_view.hpp"}, "CONVERT": {"convert.hpp", "report.hpp"}
 }
 
 
