@@ -71,9 +71,9 @@ class StoredFiles : public io::FileTest {
   }
 
   // A writer of in.onnx with all stored as float16, and its values: all but the commit.
-  std::unique_ptr<StorageModelWriter> Prepare(const io::OnnxTensorReader& model,
-                                              const io::FileContents& contents,
-                                              const io::CreateOptions& options) const {
+  std::unique_ptr<io::TensorWriter> Prepare(const io::OnnxTensorReader& model,
+                                            const io::FileContents& contents,
+                                            const io::CreateOptions& options) const {
     auto writer = CreateStorageModel(Path("out.onnx"), model, contents, options);
     for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
       if (!writer->Wants(i)) continue;
