@@ -121,7 +121,9 @@ static void test_merge(void) {
   CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, size - 1, &size),
             TENSORCAST_BUFFER_TOO_SMALL);
   CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, sizeof bytes, &size), TENSORCAST_OK);
-  CHECK_INT(tensorcast_loss_meter_save(NULL, bytes, size, &size), TENSORCAST_NULL_POINTER);
+  size_t cleared = size;
+  CHECK_INT(tensorcast_loss_meter_save(NULL, bytes, size, &cleared), TENSORCAST_NULL_POINTER);
+  CHECK_INT(cleared, 0);
   CHECK_INT(tensorcast_loss_meter_save(meters[0], bytes, size, NULL), TENSORCAST_NULL_POINTER);
   tensorcast_loss_meter* loaded = NULL;
   CHECK_INT(tensorcast_loss_meter_load(bytes, size, &loaded), TENSORCAST_OK);

@@ -94,8 +94,7 @@ TEST_F(OutputTest, RemovesWhatItWroteWhenTheJobThrows) {
 TEST_F(OutputTest, DoesNotReplaceUnlessAsked) {
   const std::string path = Path("x.npy");
   WriteBytes(path, "precious");
-  EXPECT_EQ(Refusal(path),
-            "2 DIR/x.npy: the output exists; name another file, or replace it");
+  EXPECT_EQ(Refusal(path), "2 DIR/x.npy: the output exists; name another file, or replace it");
   EXPECT_EQ(ReadBytes(path), "precious");
   WriteWhole(path, "1234", {.overwrite = true, .inputs = {}});
   EXPECT_EQ(ReadTensor(*Open(path), 0), "1234");
