@@ -46,7 +46,7 @@ std::string_view Status::message() const {
     case StatusCode::kBadFile: return "a file's contents are not what they should be";
     case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
     case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
-    case StatusCode::kInterrupted: return "interrupted by the caller";
+    case StatusCode::kInterrupted: return "interrupted";
   }
   return "unknown status";
 }

@@ -497,15 +497,17 @@ class FlagExecutor final : public tensorcast::Executor {
   std::size_t Concurrency() const noexcept override { return 2; }
   void ParallelFor(std::size_t tasks, void (*task)(void*, std::size_t), void* context) override {
     ++calls;
-    for (std::size_t i = 0; i < tasks; ++i) task(context, i);
-    if (stops) flag = true;
+    for (std::size_t i = 0; i < tasks; ++i) {
+      task(context, i);
+      if (stops) flag = true;
+    }
   }
   bool stops = false;
   int calls = 0;
   std::atomic<bool> flag = false;
 };
 
-TEST(Running, LongCastsAreCutIntoPieces) {
+TEST(Running, LongCastsLookAtTheFlag) {
   const std::uint64_t n = (std::uint64_t{1} << 24) * 2 + 5;
   const std::vector<Tensor> inputs = {{DataType::kUint8, {n}, std::string(n, '\3')}};
   const Parsed parsed(CastModel(25, DataType::kUint8, DataType::kInt4, To(DataType::kInt4)));
