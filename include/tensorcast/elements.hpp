@@ -93,8 +93,10 @@ template <>
 struct ElementType<float8e5m2fnuz> : detail::ElementTypeIs<DataType::kFloat8E5M2FNUZ> {};
 template <> struct ElementType<float8e8m0> : detail::ElementTypeIs<DataType::kFloat8E8M0> {};
 // The compiler's and C++23's own, where there are any; std::float16_t is _Float16 and
-// std::bfloat16_t is __bf16.
-#if defined(__FLT16_MANT_DIG__)
+// std::bfloat16_t is __bf16. g++ has _Float16 in C++ since 13, on x86 since 12.
+#if defined(__FLT16_MANT_DIG__) && \
+    (defined(__clang__) || __GNUC__ >= 13 || defined(__x86_64__) || defined(__i386__))
+#define TENSORCAST_HAS_FLOAT16 1
 __extension__ template <>
 struct ElementType<_Float16> : detail::ElementTypeIs<DataType::kFloat16> {};
 #endif

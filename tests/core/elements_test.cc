@@ -99,7 +99,7 @@ using EveryElement =
     TypeList<float, double, bool, signed char, unsigned char, short, unsigned short, int, unsigned,
              long, unsigned long, long long, unsigned long long, float16, bfloat16, float8e4m3fn,
              float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, mine::Half
-#if defined(__FLT16_MANT_DIG__)
+#if defined(TENSORCAST_HAS_FLOAT16)
              ,
              _Float16
 #endif
