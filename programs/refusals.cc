@@ -46,7 +46,7 @@ int ExitCodeOf(io::ErrorKind kind) {
 }
 
 std::string RefusalText(const io::Error& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   // What comes by a status of onnx.hpp has only its text.
   const Remedy remedy =
       text.ends_with(io::kHardLinkRemedy) ? Remedy::kAllowHardLinks : error.remedy();
