@@ -12,10 +12,10 @@
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
-#include "io/utf8.h"
 #include "json_printer.h"
 #include "tensorcast/explain.hpp"
 #include "terminal.h"
+#include "text/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -55,8 +55,8 @@ void EscapeDeceptive(std::string& text) {
   std::string escaped;
   escaped.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {
-    const io::Utf8Character c = io::DecodeUtf8(rest);
-    if (c.point < 0x7F || !io::IsDeceptive(c.point)) {
+    const text::Utf8Character c = text::DecodeUtf8(rest);
+    if (c.point < 0x7F || !text::IsDeceptive(c.point)) {
       escaped.append(rest.substr(0, c.bytes));
     } else if (c.point < 0x10000) {
       escaped += fmt::format("\\u{:04x}", c.point);

@@ -11,9 +11,9 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/conversion_plan.h"
+#include "core/shape.h"
 #include "io/error_text.h"
-#include "io/shape.h"
-#include "io/utf8.h"
+#include "text/utf8.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -38,7 +38,7 @@ constexpr std::array<std::string_view, 2> kStringStyles = {"numpy", "ort"};
 // JSON's strings are UTF-8, and names and paths may be any bytes: those that are not stand as an
 // array of their bytes.
 Json BytesJson(std::string_view text) {
-  if (io::IsUtf8(text)) return Json(text);
+  if (text::IsUtf8(text)) return Json(text);
   Json bytes = Json::array();
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
   return bytes;
@@ -178,7 +178,7 @@ void ReadJob(const Place& json, PlannedFile& file) {
   made.name = json.Member("name").Bytes();
   const Place shape = json.Member("shape");
   for (std::size_t i = 0; i < shape.size(); ++i) made.shape.push_back(shape[i].Number());
-  const std::optional<std::uint64_t> elements = io::CheckedProduct(made.shape);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(made.shape);
   if (!elements) shape.Refuse("has more than 2^64 - 1 elements");
   made.elements = *elements;
   const DataType from = json.Member("from").Type();

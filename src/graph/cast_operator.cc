@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
 #include "text/error_text.h"
 
@@ -16,9 +17,6 @@ namespace {
 
 using text::Quoted;
 
-// ONNX's numbers of two types that are none of ours.
-constexpr std::int64_t kComplex64 = 14;
-constexpr std::int64_t kComplex128 = 15;
 // What messages show of a text.
 constexpr std::uint64_t kMostShown = 256;
 
@@ -98,7 +96,7 @@ class CastNode {
         Fail("has the attribute \"saturate\"" + ValueText(*saturate) + ", " +
              AttributeTypeText(saturate->type) + "; it is an INT, 0 or 1");
       }
-      options.saturate = saturate->i != 0 ? true : false;
+      options.saturate = saturate->i != 0;
     }
     if (const Attribute* const mode = Find("round_mode")) {
       if (mode->type != AttributeType::kString) {
@@ -140,10 +138,10 @@ class CastNode {
     std::string what = ", which is not a type";
     if (const TypeInfo* const info = FindType(type)) {
       what = " (" + std::string(info->onnx_name) + ")";
-    } else if (number == 0) {
-      what = " (UNDEFINED)";
-    } else if (number == kComplex64 || number == kComplex128) {
-      what = number == kComplex64 ? " (COMPLEX64)" : " (COMPLEX128)";
+    } else if (const std::string_view name =
+                   core::NameOfUnknownType(static_cast<std::uint64_t>(number));
+               !name.empty()) {
+      what = " (" + std::string(name) + ")";
     }
     Fail("has the attribute \"to\" = " + value + what + "; " + Legal(type));
   }

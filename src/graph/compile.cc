@@ -1,6 +1,7 @@
 // Makes steps of a graph's nodes: functions are inlined, types inferred, registers shared.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "core/onnx_numbers.h"
 #include "graph/program.h"
 
 #include <array>
@@ -113,7 +114,7 @@ class Compiler {
         Fail(ErrorKind::kUnsupported,
              what + " is not a tensor (a sequence, a map or an optional); only tensors are cast");
       }
-      const DataType type = TypeOfNumber(input.number);
+      const DataType type = core::TypeOfNumber(input.number);
       if (input.number == 0) Fail(ErrorKind::kContents, what + " has no element type");
       if (type == DataType::kUndefined) {
         Fail(ErrorKind::kUnsupported, what + " has the element type " +
@@ -138,7 +139,7 @@ class Compiler {
         Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is in the graph twice");
       }
       const std::uint32_t constant = AddConstant(tensor);
-      const DataType type = TypeOfNumber(tensor.number);
+      const DataType type = core::TypeOfNumber(tensor.number);
       const std::uint32_t found = scope.values[initializer.value];
       if (found == kNothing) {
         Define(scope, initializer.value, AddValue({type, Value::Is::kConstant, constant}));
@@ -165,7 +166,7 @@ class Compiler {
 
   void CheckType(const Declaration& declared, DataType type, const char* what) const {
     if (!declared.has_type || (declared.is_tensor && declared.number == 0)) return;
-    if (declared.is_tensor && TypeOfNumber(declared.number) == type) return;
+    if (declared.is_tensor && core::TypeOfNumber(declared.number) == type) return;
     Fail(ErrorKind::kContents,
          what + Quoted(graph_.body.name(declared.value)) + " is declared " +
              (declared.is_tensor ? NumberText(declared.number) : std::string("to be no tensor")) +
@@ -217,7 +218,7 @@ class Compiler {
   }
 
   static std::string NumberText(std::uint64_t number) {
-    const DataType type = TypeOfNumber(number);
+    const DataType type = core::TypeOfNumber(number);
     return type == DataType::kUndefined ? "of type " + std::to_string(number)
                                         : std::string(TypeName(type));
   }
@@ -468,7 +469,7 @@ class Compiler {
         constants_.emplace(attributes[0].value, static_cast<std::uint32_t>(pending_.size()));
     if (is_new) AddConstantOf(place, scope, attributes[0]);
     const PendingConstant& pending = pending_[found->second];
-    const DataType type = pending.tensor != nullptr ? TypeOfNumber(pending.tensor->number)
+    const DataType type = pending.tensor != nullptr ? core::TypeOfNumber(pending.tensor->number)
                                                     : program_.constants[found->second].type;
     Give(place, scope, 0, AddValue({type, Value::Is::kConstant, found->second}));
   }

@@ -7,11 +7,6 @@
 
 namespace tensorcast::graph {
 
-DataType TypeOfNumber(std::uint64_t number) {
-  const auto type = static_cast<DataType>(number);
-  return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
-}
-
 Attribute IntAttribute(std::string_view name, std::int64_t value) {
   Attribute attribute;
   attribute.name = name;

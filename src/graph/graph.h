@@ -17,11 +17,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "graph/attribute_type.h"
+#include "core/onnx_numbers.h"
 #include "graph/constant.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::graph {
+
+using core::AttributeType;
 
 // A value of one Body: a number below its size().
 using ValueId = std::uint32_t;
@@ -145,9 +147,6 @@ struct Graph {
   std::uint64_t sparse_initializers = 0;  // which are not read
   std::vector<Function> functions;
 };
-
-// The type of ours that a number of ONNX's names; kUndefined: none.
-DataType TypeOfNumber(std::uint64_t number);
 
 }  // namespace tensorcast::graph
 

@@ -48,14 +48,14 @@ constexpr CastLikeVersion kCastLike[] = {{15, 13}, {19, 19}, {21, 21},
                                          {23, 23}, {24, 24}, {25, 25}};
 
 constexpr ConstantAttribute kConstant[] = {
-    {"value", AttributeType::kTensor, 1},
-    {"sparse_value", AttributeType::kSparseTensor, 11},
-    {"value_float", AttributeType::kFloat, 12},
-    {"value_floats", AttributeType::kFloats, 12},
-    {"value_int", AttributeType::kInt, 12},
-    {"value_ints", AttributeType::kInts, 12},
-    {"value_string", AttributeType::kString, 12},
-    {"value_strings", AttributeType::kStrings, 12},
+    {"value", core::AttributeType::kTensor, 1},
+    {"sparse_value", core::AttributeType::kSparseTensor, 11},
+    {"value_float", core::AttributeType::kFloat, 12},
+    {"value_floats", core::AttributeType::kFloats, 12},
+    {"value_int", core::AttributeType::kInt, 12},
+    {"value_ints", core::AttributeType::kInts, 12},
+    {"value_string", core::AttributeType::kString, 12},
+    {"value_strings", core::AttributeType::kStrings, 12},
 };
 
 constexpr bool Adds(const CastVersion& version, DataType type) {

@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "graph/attribute_type.h"
+#include "core/onnx_numbers.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::graph {
@@ -44,7 +44,7 @@ struct CastLikeVersion {
 // An attribute of Constant.
 struct ConstantAttribute {
   std::string_view name;
-  AttributeType type = AttributeType::kTensor;
+  core::AttributeType type = core::AttributeType::kTensor;
   std::int64_t since = 0;  // the opset that added it
 };
 

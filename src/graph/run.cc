@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "core/shape.h"
 #include "graph/program.h"
 #include "text/error_text.h"
 
@@ -79,16 +80,6 @@ class SpareBuffers {
   std::vector<Range> ranges_;
 };
 
-// The product of the dimensions, or nothing where it does not fit.
-std::optional<std::uint64_t> CheckedProduct(std::span<const std::uint64_t> shape) {
-  std::uint64_t product = 1;
-  for (const std::uint64_t n : shape) {
-    if (n != 0 && product > UINT64_MAX / n) return std::nullopt;
-    product *= n;
-  }
-  return product;
-}
-
 std::uint64_t BytesOf(const TensorView& view) {
   if (view.type != DataType::kString) return view.data.size();
   const auto& offsets = view.strings.offsets;
@@ -149,7 +140,7 @@ class Runner {
       Refuse(what + "is " + std::string(TypeName(view.type)) + "; the model declares " +
              std::string(TypeName(info.type)));
     }
-    const std::optional<std::uint64_t> elements = CheckedProduct(view.shape);
+    const std::optional<std::uint64_t> elements = core::CheckedProduct(view.shape);
     const std::string shape = text::ShapeText(view.shape);
     if (!elements) Refuse(what + "has the shape " + shape + ": more than 2^64 - 1 elements");
     if (view.type == DataType::kString) {

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/npy_strings.h"
-#include "io/shape.h"
 
 namespace tensorcast::io {
 namespace {
@@ -55,7 +55,7 @@ NpyArray::NpyArray(const ByteSource& source, std::string name,
   info_.dtype = std::move(header.descr);
   info_.type = dtype_.type;
   info_.shape = std::move(header.shape);
-  info_.elements = *CheckedProduct(info_.shape);
+  info_.elements = *core::CheckedProduct(info_.shape);
   info_.bytes = info_.type == DataType::kString ? info_.elements * dtype_.item_bytes
                                                 : *StorageBytes(info_.type, info_.elements);
   info_.fortran_order = header.fortran_order;
@@ -68,7 +68,7 @@ void NpyArray::CheckSize(const ByteSource& source, const NpyHeader& header) cons
   };
   const std::uint64_t there = source.size() - header.data_begin;
   const std::uint64_t item = dtype_.item_bytes;
-  const std::optional<std::uint64_t> elements = CheckedProduct(header.shape);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(header.shape);
   if (!elements || (item != 0 && *elements > UINT64_MAX / item)) {
     fail("has the shape " + ShapeText(header.shape) + " of " + EscapeName(header.descr) +
          ": more than 2^64 - 1 bytes");
@@ -194,11 +194,11 @@ NpyLayout::NpyLayout(std::string where, const TensorInfo& info)
                                              : std::string(TypeName(info_.type))) +
          ", which is not written to .npy files");
   }
-  if (info_.shape.size() > kMostDimensions) {
+  if (info_.shape.size() > core::kMostDimensions) {
     fail("has " + std::to_string(info_.shape.size()) + " dimensions; numpy has at most " +
-         std::to_string(kMostDimensions));
+         std::to_string(core::kMostDimensions));
   }
-  const std::optional<std::uint64_t> elements = CheckedProduct(info_.shape);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(info_.shape);
   header.fortran_order = info_.fortran_order && info_.shape.size() > 1;
   header.shape = info_.shape;
   header_ = MakeNpyHeader(header);

@@ -9,8 +9,8 @@
 #include <span>
 #include <string_view>
 
+#include "core/shape.h"
 #include "io/error_text.h"
-#include "io/shape.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -161,9 +161,10 @@ class LiteralParser {
     bool comma = true;
     while (!Take(')')) {
       if (!comma) FailExpected("',' or ')'");
-      if (shape.size() == kMostDimensions) {
+      if (shape.size() == core::kMostDimensions) {
         throw Error(ErrorKind::kUnsupported, PathText(file_.path()) + ": has more than " +
-                                                 std::to_string(kMostDimensions) + " dimensions");
+                                                 std::to_string(core::kMostDimensions) +
+                                                 " dimensions");
       }
       shape.push_back(Dimension());
       SkipSpace();

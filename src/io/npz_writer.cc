@@ -18,8 +18,8 @@
 #include "io/npy_array.h"
 #include "io/npy_dtype.h"
 #include "io/system.h"
-#include "io/utf8.h"
 #include "io/zip_directory.h"
+#include "text/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -204,7 +204,7 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
   for (const TensorInfo& info : contents.tensors) {
-    if (!IsUtf8(info.name)) {
+    if (!text::IsUtf8(info.name)) {
       fail(info.name, ErrorKind::kUnsupported, "has a name that is not UTF-8, as .npz needs it");
     }
     const std::string member = info.name + std::string(kNpzMemberEnding);

@@ -149,30 +149,6 @@ enum TensorProtoField : std::uint32_t {
 // TensorProto.DataLocation.
 enum class OnnxDataLocation : std::uint32_t { kDefault = 0, kExternal = 1 };
 
-// AttributeProto.AttributeType.
-enum class OnnxAttributeType : std::uint32_t {
-  kUndefined = 0,
-  kFloat = 1,
-  kInt = 2,
-  kString = 3,
-  kTensor = 4,
-  kGraph = 5,
-  kFloats = 6,
-  kInts = 7,
-  kStrings = 8,
-  kTensors = 9,
-  kGraphs = 10,
-  kSparseTensor = 11,
-  kSparseTensors = 12,
-  kTypeProto = 13,
-  kTypeProtos = 14,
-};
-
-// TensorProto.DataType of the types that tensorcast does not know; the others are those of
-// DataType.
-inline constexpr std::uint64_t kComplex64 = 14;
-inline constexpr std::uint64_t kComplex128 = 15;
-
 }  // namespace tensorcast::io
 
 #endif  // TENSORCAST_SRC_IO_ONNX_FIELDS_H_

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "io/error_text.h"
-#include "io/shape.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -304,7 +303,7 @@ class ModelReader {
           Count(part, sizeof(WireField));
           break;
         case FieldNumber("AttributeProto.type"):
-          attribute.type = static_cast<OnnxAttributeType>(Int(part, "type"));
+          attribute.type = static_cast<core::AttributeType>(Int(part, "type"));
           is_declared = true;
           break;
         case FieldNumber("AttributeProto.ref_attr_name"):
@@ -314,15 +313,15 @@ class ModelReader {
       }
     }
     if (!is_declared) {  // models of IR version 1
-      attribute.type = has_f                        ? OnnxAttributeType::kFloat
-                       : has_i                      ? OnnxAttributeType::kInt
-                       : has_s                      ? OnnxAttributeType::kString
-                       : !attribute.tensors.empty() ? OnnxAttributeType::kTensor
-                       : !graphs.empty()            ? OnnxAttributeType::kGraph
-                       : !attribute.floats.empty()  ? OnnxAttributeType::kFloats
-                       : !attribute.ints.empty()    ? OnnxAttributeType::kInts
-                       : !attribute.strings.empty() ? OnnxAttributeType::kStrings
-                                                    : OnnxAttributeType::kUndefined;
+      attribute.type = has_f                        ? core::AttributeType::kFloat
+                       : has_i                      ? core::AttributeType::kInt
+                       : has_s                      ? core::AttributeType::kString
+                       : !attribute.tensors.empty() ? core::AttributeType::kTensor
+                       : !graphs.empty()            ? core::AttributeType::kGraph
+                       : !attribute.floats.empty()  ? core::AttributeType::kFloats
+                       : !attribute.ints.empty()    ? core::AttributeType::kInts
+                       : !attribute.strings.empty() ? core::AttributeType::kStrings
+                                                    : core::AttributeType::kUndefined;
     }
     for (const WireField& graph : graphs) {
       std::vector<WireField> within = path;

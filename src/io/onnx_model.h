@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/onnx_numbers.h"
 #include "io/byte_source.h"
 #include "io/onnx_fields.h"
 #include "io/protobuf_wire.h"
@@ -29,7 +30,7 @@ struct OnnxTensor {
 struct OnnxAttribute {
   WireField field;  // in its node (or function)
   std::string name;
-  OnnxAttributeType type = OnnxAttributeType::kUndefined;  // as declared, or as its fields say
+  core::AttributeType type = core::AttributeType::kUndefined;  // as declared, or as its fields say
   std::int64_t i = 0;
   float f = 0;
   WireField s;      // of kString: its bytes stand in [s.begin, s.end); see AttributeString

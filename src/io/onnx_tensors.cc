@@ -7,9 +7,10 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/onnx_numbers.h"
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/graph_companions.h"
-#include "io/shape.h"
 
 namespace tensorcast::io {
 
@@ -22,9 +23,8 @@ struct OnnxTensorReader::Values {
 namespace {
 
 std::string TypeText(std::uint64_t number) {
-  if (number == kComplex64) return "COMPLEX64";
-  if (number == kComplex128) return "COMPLEX128";
-  return "type " + std::to_string(number);
+  const std::string_view name = number != 0 ? core::NameOfUnknownType(number) : "";
+  return name.empty() ? "type " + std::to_string(number) : std::string(name);
 }
 
 // What is called `name`, and if that was taken "name#2", "name#3" ...
@@ -57,7 +57,7 @@ std::string NameOf(const OnnxModel& model, const OnnxTensorPlace& place) {
   if (name.empty()) name = "node " + std::to_string(place.node);
   if (node.op_type == "Constant" && attribute.name == "value") return name;
   name += '.' + attribute.name;
-  if (attribute.type == OnnxAttributeType::kTensors) name += '.' + std::to_string(place.element);
+  if (attribute.type == core::AttributeType::kTensors) name += '.' + std::to_string(place.element);
   return name;
 }
 
@@ -147,11 +147,11 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
   }
   TensorInfo info;
   info.name = std::move(name);
-  info.type = TypeOfNumber(message.data_type);
+  info.type = core::TypeOfNumber(message.data_type);
   info.dtype = info.type == DataType::kUndefined ? TypeText(message.data_type)
                                                  : std::string(FindType(info.type)->onnx_name);
   info.shape = message.dims;
-  const std::optional<std::uint64_t> elements = CheckedProduct(message.dims);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(message.dims);
   const bool has_size = info.type != DataType::kUndefined && info.type != DataType::kString;
   std::optional<std::uint64_t> bytes;
   if (elements && has_size) bytes = StorageBytes(info.type, *elements);

@@ -13,10 +13,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_header.h"
-#include "io/shape.h"
 #include "io/system.h"
 
 namespace tensorcast::io {
@@ -138,7 +138,7 @@ class LayoutMaker {
            "is in Fortran order, which safetensors does not have; write an .npy file");
     }
     Stored stored;
-    const std::optional<std::uint64_t> elements = CheckedProduct(info.shape);
+    const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
     if (!elements) {
       Fail(info, ErrorKind::kContents,
            "has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");

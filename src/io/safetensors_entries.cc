@@ -12,10 +12,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_header.h"
-#include "io/shape.h"
 
 namespace tensorcast::io {
 namespace {
@@ -142,9 +142,10 @@ class EntryHandler {
   }
   bool number_unsigned(std::uint64_t value) {
     if (place_ == Place::kShape) {
-      if (entry_.shape.size() == kMostDimensions) {
-        throw Error(ErrorKind::kUnsupported,
-                    Where() + ": has more than " + std::to_string(kMostDimensions) + " dimensions");
+      if (entry_.shape.size() == core::kMostDimensions) {
+        throw Error(
+            ErrorKind::kUnsupported,
+            Where() + ": has more than " + std::to_string(core::kMostDimensions) + " dimensions");
       }
       entry_.shape.push_back(value);
     } else if (place_ == Place::kOffsets) {

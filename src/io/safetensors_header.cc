@@ -11,10 +11,10 @@
 #include <string>
 #include <utility>
 
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_entries.h"
-#include "io/shape.h"
 
 namespace tensorcast::io {
 namespace {
@@ -70,7 +70,7 @@ std::optional<std::uint64_t> BitCount(std::uint64_t n, int bits) {
 
 TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
   TensorInfo info;
-  const std::optional<std::uint64_t> elements = CheckedProduct(entry.shape);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(entry.shape);
   if (!elements) {
     FailTensor(file, entry.name,
                "has the shape " + ShapeText(entry.shape) + ": more than 2^64 - 1 elements");
@@ -146,7 +146,7 @@ void ApplyPackedTypes(const ByteSource& file, const std::string& text,
     }
     if (info.dtype != "U8") fail("has the dtype " + Quoted(info.dtype) + " itself; expected U8");
     if (info.type != DataType::kUint8) fail("is there twice");
-    const std::optional<std::uint64_t> elements = CheckedProduct(entry.shape);
+    const std::optional<std::uint64_t> elements = core::CheckedProduct(entry.shape);
     const std::optional<std::uint64_t> bytes =
         elements ? StorageBytes(type->type, *elements) : std::nullopt;
     if (!bytes || info.shape != std::vector<std::uint64_t>{*bytes}) {

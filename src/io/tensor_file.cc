@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "io/utf8.h"
+#include "text/utf8.h"
 
 namespace tensorcast::io {
 
@@ -27,7 +27,7 @@ void AddTextSize(const Strings& texts, TextSize& size) {
     if (text.size() <= size.most_code_points) continue;
     std::uint64_t points = 0;
     for (std::string_view rest = text; !rest.empty(); ++points) {
-      rest.remove_prefix(DecodeUtf8(rest).bytes);
+      rest.remove_prefix(text::DecodeUtf8(rest).bytes);
     }
     size.most_code_points = std::max(size.most_code_points, points);
   }

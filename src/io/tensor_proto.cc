@@ -2,6 +2,7 @@
 // their numbers: byte for byte what onnx.numpy_helper.from_array gives.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "core/onnx_numbers.h"
 #include "io/formats.h"
 
 #include <filesystem>
@@ -14,12 +15,12 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
+#include "core/shape.h"
 #include "io/error_text.h"
-#include "io/shape.h"
 #include "io/system.h"
 #include "io/tensor_proto_message.h"
 #include "io/tensor_proto_values.h"
-#include "io/utf8.h"
+#include "text/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -44,7 +45,7 @@ class TensorProtoReader final : public TensorReader {
     TensorInfo& info = contents_.tensors.emplace_back();
     info.type = TypeOf(message);
     info.dtype = FindType(info.type)->onnx_name;
-    const std::optional<std::uint64_t> elements = CheckedProduct(message.dims);
+    const std::optional<std::uint64_t> elements = core::CheckedProduct(message.dims);
     if (!elements || (info.type != DataType::kString && !StorageBytes(info.type, *elements))) {
       fail(ErrorKind::kContents, "has the shape " + ShapeText(message.dims) + " of " + info.dtype +
                                      ": more than 2^64 - 1 bits");
@@ -78,14 +79,14 @@ class TensorProtoReader final : public TensorReader {
  private:
   DataType TypeOf(const TensorProtoMessage& message) const {
     const std::uint64_t id = message.data_type;
-    if (const DataType type = TypeOfNumber(id); type != DataType::kUndefined) return type;
+    if (const DataType type = core::TypeOfNumber(id); type != DataType::kUndefined) return type;
     if (id == 0) {
       FailTensorProto(*source_, message, ErrorKind::kContents,
                       "has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes");
     }
     FailTensorProto(*source_, message, ErrorKind::kUnsupported,
                     "has the data_type " + std::to_string(id) +
-                        (id == kComplex64 || id == kComplex128
+                        (core::NameOfUnknownType(id).starts_with("COMPLEX")
                              ? ": complex numbers are not cast; save their parts apart"
                              : ", which is not a known type"));
   }
@@ -130,7 +131,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
     fail("is in Fortran order, which a TensorProto does not have; write an .npy file");
   }
   const auto check_text = [&](const std::string& text) {
-    if (!IsUtf8(text)) {
+    if (!text::IsUtf8(text)) {
       throw Error(ErrorKind::kUnsupported, PathText(path) + ": " + Quoted(text) +
                                                " is not UTF-8, as a TensorProto needs it");
     }
@@ -167,7 +168,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
     }
     return bytes;
   };
-  const std::optional<std::uint64_t> elements = CheckedProduct(info.shape);
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
   if (!elements) fail("has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");
   std::uint64_t values = 0;
   if (layout.is_string) {

@@ -8,9 +8,9 @@
 #include <iterator>
 #include <utility>
 
+#include "core/shape.h"
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
-#include "io/shape.h"
 
 namespace tensorcast::io {
 namespace {
@@ -115,9 +115,9 @@ class MessageReader {
                                      std::to_string(static_cast<std::int64_t>(dim)) + " in " +
                                      Described() + "; expected 0 or more");
     }
-    if (message_.dims.size() == kMostDimensions) {
+    if (message_.dims.size() == core::kMostDimensions) {
       Fail(ErrorKind::kUnsupported,
-           "has more than " + std::to_string(kMostDimensions) + " dimensions");
+           "has more than " + std::to_string(core::kMostDimensions) + " dimensions");
     }
     message_.dims.push_back(dim);
   }
@@ -194,11 +194,6 @@ StringEntry ReadStringEntry(const ByteSource& source, const WireField& field,
     (is_key ? entry.key : entry.value) = fields.ReadText(part);
   }
   return entry;
-}
-
-DataType TypeOfNumber(std::uint64_t number) {
-  const auto type = static_cast<DataType>(number);
-  return number <= INT32_MAX && FindType(type) != nullptr ? type : DataType::kUndefined;
 }
 
 std::string_view TensorProtoFieldName(std::uint32_t number) {

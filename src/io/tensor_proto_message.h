@@ -19,10 +19,6 @@
 
 namespace tensorcast::io {
 
-// The type that a TensorProto's data_type or a ValueInfoProto's elem_type names; kUndefined for
-// one that is none of ours.
-DataType TypeOfNumber(std::uint64_t number);
-
 // A StringStringEntryProto: of metadata and of external data.
 struct StringEntry {
   std::string key;

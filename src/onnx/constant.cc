@@ -5,8 +5,8 @@
 
 #include <string>
 
+#include "core/shape.h"
 #include "io/error_text.h"
-#include "io/shape.h"
 #include "io/tensor_proto_values.h"
 
 namespace tensorcast::onnx {
@@ -35,7 +35,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
   graph::Constant constant;
   constant.type = type;
   constant.shape = message.dims;
-  const auto elements = io::CheckedProduct(message.dims);
+  const auto elements = core::CheckedProduct(message.dims);
   if (!elements || (type != DataType::kString && !StorageBytes(type, *elements))) {
     fail(ErrorKind::kContents, "has the shape " + io::ShapeText(message.dims) + " of " +
                                    std::string(TypeName(type)) + ": more than 2^64 - 1 bits");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/onnx_numbers.h"
 #include "graph/error.h"
 #include "io/error_text.h"
 #include "io/onnx_model.h"
@@ -20,8 +21,6 @@ namespace tensorcast::onnx {
 namespace {
 
 static_assert(graph::kMostListed == io::kMostListed);
-static_assert(static_cast<int>(graph::AttributeType::kTypeProtos) ==
-              static_cast<int>(io::OnnxAttributeType::kTypeProtos));
 
 // The model's bytes, for what is carried of them.
 class SourceBytes final : public graph::ByteStore {
@@ -41,7 +40,7 @@ class ModelTensor final : public graph::TensorData {
   ModelTensor(std::shared_ptr<ConstantReader> reader, io::TensorProtoMessage message)
       : reader_(std::move(reader)), message_(std::move(message)) {}
   graph::Constant Read() const override {
-    return reader_->Read(message_, io::TypeOfNumber(message_.data_type));
+    return reader_->Read(message_, core::TypeOfNumber(message_.data_type));
   }
 
  private:
@@ -137,7 +136,7 @@ class GraphMaker {
   graph::Attribute Attribute(io::OnnxAttribute& from, const graph::Body& body) {
     graph::Attribute attribute;
     attribute.name = std::move(from.name);
-    attribute.type = static_cast<graph::AttributeType>(from.type);
+    attribute.type = from.type;
     attribute.ref = std::move(from.ref);
     attribute.i = from.i;
     attribute.f = from.f;

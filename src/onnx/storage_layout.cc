@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
 #include "io/error_text.h"
 #include "io/protobuf_wire.h"
@@ -44,20 +45,20 @@ enum AttributeField : std::uint32_t {
 constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
 constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
 
-std::string AttributeTypeBytes(io::OnnxAttributeType type) {
+std::string AttributeTypeBytes(core::AttributeType type) {
   return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
 }
 
 std::string TextAttribute(std::string_view name, std::string_view value) {
   return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
                                              BytesFieldBytes(kAttributeString, value) +
-                                             AttributeTypeBytes(io::OnnxAttributeType::kString));
+                                             AttributeTypeBytes(core::AttributeType::kString));
 }
 
 std::string IntAttribute(std::string_view name, std::uint64_t value) {
   return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
                                              VarintFieldBytes(kAttributeInt, value) +
-                                             AttributeTypeBytes(io::OnnxAttributeType::kInt));
+                                             AttributeTypeBytes(core::AttributeType::kInt));
 }
 
 // The node as a field of its graph or function; StorageRules has let its opset pass.

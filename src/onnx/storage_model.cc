@@ -15,10 +15,10 @@
 
 #include "io/error_text.h"
 #include "io/system.h"
-#include "io/utf8.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
 #include "onnx/xxh64.h"
+#include "text/utf8.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -82,7 +82,7 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
 StorageLayout LayOut(const std::string& path, const io::OnnxTensorReader& model,
                      const io::FileContents& contents, const Placement& placement) {
   StorageLayout layout = LayOutStorage(model, contents, placement.location, placement.keeps_data);
-  if (layout.has_data && !io::IsUtf8(placement.location)) {
+  if (layout.has_data && !text::IsUtf8(placement.location)) {
     throw Error(ErrorKind::kArguments,
                 io::PathText(path) + ": the model names its data file " +
                     io::Quoted(placement.location) +

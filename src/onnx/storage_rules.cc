@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
 #include "io/error_text.h"
 #include "onnx/storage_model.h"
@@ -56,7 +57,7 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
   const io::OnnxNode& node = io::NodeOf(model_.model(), place);
   const io::OnnxAttribute& attribute = node.attributes.at(place.attribute);
   if (!IsConstant(node) || attribute.name != "value" ||
-      attribute.type != io::OnnxAttributeType::kTensor) {
+      attribute.type != core::AttributeType::kTensor) {
     return "an attribute of " + io::Quoted(node.op_type);
   }
   const auto values =

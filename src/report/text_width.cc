@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "io/utf8.h"
+#include "text/utf8.h"
 
 namespace tensorcast::report {
 namespace {
@@ -44,7 +44,7 @@ std::size_t Width(std::uint32_t point) {
 std::size_t TextWidth(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
-    const io::Utf8Character c = io::DecodeUtf8(text);
+    const text::Utf8Character c = text::DecodeUtf8(text);
     columns += c.valid ? Width(c.point) : 1;
     text.remove_prefix(c.bytes);
   }
@@ -54,7 +54,7 @@ std::size_t TextWidth(std::string_view text) {
 std::size_t EndOfFront(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   while (end < text.size()) {
-    const io::Utf8Character c = io::DecodeUtf8(text.substr(end));
+    const text::Utf8Character c = text::DecodeUtf8(text.substr(end));
     const std::size_t width = c.valid ? Width(c.point) : 1;
     if (width > columns) break;
     columns -= width;
@@ -66,7 +66,7 @@ std::size_t EndOfFront(std::string_view text, std::size_t columns) {
 std::size_t BeginOfBack(std::string_view text, std::size_t columns) {
   std::size_t begin = 0;
   for (std::size_t width = TextWidth(text); width > columns;) {
-    const io::Utf8Character c = io::DecodeUtf8(text.substr(begin));
+    const text::Utf8Character c = text::DecodeUtf8(text.substr(begin));
     width -= c.valid ? Width(c.point) : 1;
     begin += c.bytes;
   }

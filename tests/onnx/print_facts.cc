@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include "graph/cast_operator.h"
 #include "graph/operator_versions.h"
 #include "io/onnx_fields.h"
 
@@ -63,6 +64,16 @@ int main() {
     std::printf("constant\t%.*s\t%d\t%lld\n", static_cast<int>(attribute.name.size()),
                 attribute.name.data(), static_cast<int>(attribute.type),
                 static_cast<long long>(attribute.since));
+  }
+  for (int i = 1; i <= static_cast<int>(AttributeType::kTypeProtos); ++i) {
+    std::string text = AttributeTypeText(static_cast<AttributeType>(i));  // "an INT"
+    text.erase(0, text.rfind(' ') + 1);
+    std::printf("attribute_type\t%d\t%s\n", i, text.c_str());
+  }
+  for (int number = 0; number < 64; ++number) {
+    const std::string_view name = tensorcast::core::NameOfUnknownType(number);
+    if (name.empty()) continue;
+    std::printf("unknown_type\t%d\t%.*s\n", number, static_cast<int>(name.size()), name.data());
   }
   for (const tensorcast::TypeInfo& info : tensorcast::Types()) {
     std::printf("type\t%d\t%.*s\t%.*s\n", static_cast<int>(info.type),

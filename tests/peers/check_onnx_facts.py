@@ -131,6 +131,16 @@ def check_constant(rows, report):
     report.same("Constant's attributes", here, there)
 
 
+def check_attribute_types(rows, report):
+    there = {number: name for name, number in AttributeProto.AttributeType.items() if number != 0}
+    report.same("the kinds of attributes", {int(number): name for number, name in rows}, there)
+
+
+def check_unknown_types(rows, report):
+    for number, onnx_name in rows:
+        report.same(f"the number of {onnx_name}", int(number), TensorProto.DataType.Value(onnx_name))
+
+
 def check_types(rows, report):
     for number, _, onnx_name in rows:
         if onnx_name in TensorProto.DataType.keys():
@@ -207,7 +217,9 @@ def main():
     check_fields(found["field"], report)
     check_versions(found["version"], report)
     check_constant(found["constant"], report)
+    check_attribute_types(found["attribute_type"], report)
     check_types(found["type"], report)
+    check_unknown_types(found["unknown_type"], report)
     check_docs(sys.argv[2], found, report)
     print(f"{report.compared} facts compared, {report.wrong} wrong")
     return 1 if report.wrong else 0

@@ -1,15 +1,15 @@
-// Shapes as files give them, before anything is allocated from them.
+// Shapes as files and callers give them, before anything is allocated from them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_IO_SHAPE_H_
-#define TENSORCAST_SRC_IO_SHAPE_H_
+#ifndef TENSORCAST_SRC_CORE_SHAPE_H_
+#define TENSORCAST_SRC_CORE_SHAPE_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 
-namespace tensorcast::io {
+namespace tensorcast::core {
 
 // Ours, so that a small file cannot fill the memory, and numpy's.
 inline constexpr std::size_t kMostDimensions = 64;
@@ -25,6 +25,6 @@ constexpr std::optional<std::uint64_t> CheckedProduct(std::span<const std::uint6
   return product;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::core
 
-#endif  // TENSORCAST_SRC_IO_SHAPE_H_
+#endif  // TENSORCAST_SRC_CORE_SHAPE_H_
