@@ -1,0 +1,93 @@
+// Why nothing here leaves the range of a double: codes lie between 2^-133 and 2^128, scales and a
+// global scale between 2^-149 and 2^128, so that the result of any two multiplications and
+// divisions lies between 2^-500 and 2^500, and the errors of it are multiples of 2^-700.
+//
+// Why one operation rounds: a code has at most 8 significant bits (an integer of 8 bits less a zero
+// point), a scale and a global scale 24 each. A divisor of two factors has 48, a code times a scale
+// 32, and a product that stands above a divisor has no second factor. What is left is code * scale
+// * global, of up to 56 bits: scale * global is exact, and the product with it is rounded.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/cell_values.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "scale/round_to_odd.h"
+
+namespace tensorcast::scale {
+namespace {
+
+bool IsOrdinary(double factor) {
+  return factor != 0 && std::fabs(factor) <= std::numeric_limits<double>::max();
+}
+
+int DigitsOf(DataType type) { return detail::NumbersOf(detail::Row(type)).digits; }
+
+// Zero, Inf or NaN among the factors: as IEEE has them, in whatever order they are multiplied.
+void RunExtreme(double* values, std::size_t n, double multiplier, double divisor) {
+  for (std::size_t i = 0; i < n; ++i) {
+    if (values[i] != values[i]) continue;
+    const double result = values[i] * multiplier / divisor;
+    values[i] = result != result ? std::numeric_limits<double>::quiet_NaN() : result;
+  }
+}
+
+}  // namespace
+
+CellArithmetic::CellArithmetic(const Scaling& how, Rounding to)
+    : scaling(how),
+      rounding(to),
+      exact_product(DigitsOf(how.element) + (how.zero_point ? 1 : 0) +
+                        (how.scale_use == Factor::kMultiplies ? DigitsOf(how.scale) : 0) +
+                        (how.global_use == Factor::kMultiplies ? 24 : 0) <=
+                    53),
+      two_mantissas(how.element == DataType::kFloat4E2M1) {}
+
+void CellArithmetic::Run(double* values, std::size_t n, double scale, double global,
+                         double zero) const {
+  double multiplier = 1, divisor = 1;
+  const auto take = [&](Factor use, double factor) {
+    if (use == Factor::kMultiplies) multiplier *= factor;
+    if (use == Factor::kDivides) divisor *= factor;
+  };
+  take(scaling.scale_use, scale);
+  take(scaling.global_use, global);
+  if (scaling.zero_point) {
+    for (std::size_t i = 0; i < n; ++i) values[i] -= zero;
+  }
+  if (!IsOrdinary(multiplier) || !IsOrdinary(divisor)) {
+    return RunExtreme(values, n, multiplier, divisor);
+  }
+  if (divisor == 1) {
+    if (exact_product || rounding == Rounding::kNearest) {
+      for (std::size_t i = 0; i < n; ++i) values[i] *= multiplier;
+    } else {
+      for (std::size_t i = 0; i < n; ++i) {
+        if (values[i] != 0) values[i] = MultiplyToOdd(values[i], multiplier);
+      }
+    }
+    return;
+  }
+  const auto divide = [this](double a, double b) {
+    return rounding == Rounding::kNearest ? a / b : DivideToOdd(a, b);
+  };
+  if (two_mantissas) {
+    // Powers of two do not change how a quotient is rounded.
+    const double quotients[2] = {divide(multiplier, divisor), divide(1.5 * multiplier, divisor)};
+    constexpr std::uint64_t kMantissa = detail::LowMask(52);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto bits = std::bit_cast<std::uint64_t>(values[i]);
+      values[i] = std::bit_cast<double>(bits & ~kMantissa) * quotients[bits >> 51 & 1];
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double numerator = values[i] * multiplier;
+    // A zero, Inf and NaN of the codes' own have no remainder.
+    values[i] = IsOrdinary(numerator) ? divide(numerator, divisor) : numerator / divisor;
+  }
+}
+
+}  // namespace tensorcast::scale

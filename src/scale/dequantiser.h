@@ -1,0 +1,40 @@
+// Scales applied: from the codes of a scaled tensor to its values.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_DEQUANTISER_H_
+#define TENSORCAST_SRC_SCALE_DEQUANTISER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "scale/cell_values.h"
+#include "scale/scaled_tensor.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::scale {
+
+// Holds no buffers: any number of threads may run one at once.
+class Dequantiser {
+ public:
+  // Throws core::Failure: kInvalidType (see Checked), kTargetUnavailable.
+  Dequantiser(const Scaling& scaling, const Partition& partition, Rounding rounding,
+              Target target = Target::kBest);
+
+  // The values of elements [first, first + n) of the tensor, whose codes are those from index
+  // codes_first of `codes` on, packed as the type is. `scales` has every cell of
+  // partition.CellsOf(first, n). A value is the exact product or quotient where a double holds it,
+  // else rounded once as `rounding` says. Throws core::Failure (kBufferTooSmall, kSizeOverflow,
+  // kNullPointer) where a buffer is short.
+  void Run(std::span<const std::byte> codes, std::uint64_t codes_first, std::uint64_t first,
+           std::uint64_t n, const CellScales& scales, std::span<double> values) const;
+
+ private:
+  Partition partition_;
+  CellArithmetic arithmetic_;
+  CastPlan decode_;
+};
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_DEQUANTISER_H_
