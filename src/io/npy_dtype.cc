@@ -49,8 +49,8 @@ constexpr MlDtype kMlDtypes[] = {
 };
 
 [[noreturn]] void Refuse(ErrorKind kind, const std::string& path, const std::string& descr,
-                         const std::string& why) {
-  throw Error(kind, PathText(path) + ": has the dtype " + Quoted(descr) + ": " + why);
+                         const std::string& why, Remedy remedy = Remedy::kNone) {
+  throw Error(kind, PathText(path) + ": has the dtype " + Quoted(descr) + ": " + why, remedy);
 }
 
 // ml_dtypes saves its types as void (or, float8_e5m2, as a float that numpy does not have): the
@@ -64,19 +64,19 @@ NpyDtype UnderstandVoid(const std::string& path, const std::string& descr, std::
       names += (names.empty() ? "" : ", ") + std::string(TypeName(row.type));
     }
     Refuse(ErrorKind::kArguments, path, descr,
-           "elements of one byte without a type; name it with --assume-type (" + names + ")");
+           "elements of one byte without a type, which may be " + names, Remedy::kAssumeType);
   }
   const DataType type = assume ? *assume : *usual;
   if (ItemBytes(type) != bytes) {
     Refuse(ErrorKind::kArguments, path, descr,
-           "elements of " + CountText(bytes, "byte") + ", which --assume-type " +
+           "elements of " + CountText(bytes, "byte") + ", which the assumed type " +
                std::string(TypeName(type)) + " does not fit");
   }
   NpyDtype dtype;
   dtype.type = type;
   dtype.item_bytes = bytes;
   dtype.note = "dtype " + Quoted(descr) + " is read as " + std::string(TypeName(type)) +
-               (assume ? ", as --assume-type says" : "; --assume-type reads it as another type");
+               (assume ? ", as assumed" : "; another type can be assumed");
   return dtype;
 }
 
@@ -158,7 +158,7 @@ NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
   if (assume) {
     Refuse(ErrorKind::kArguments, path, descr,
            std::string(TypeName(strings ? DataType::kString : row->type)) +
-               "; --assume-type is for |V1, <V2 and <f1, which do not name their type");
+               "; a type is assumed only of |V1, <V2 and <f1, which do not name theirs");
   }
   if (strings) {
     if (strings->item_bytes > kMostStringBytes) {

@@ -213,7 +213,7 @@ class NpzReader final : public TensorReader {
       } else {
         bytes = std::make_unique<StoredMember>(*source_, member);
       }
-      // --assume-type is for those members that it fits: the others name their type.
+      // The assumed type is that of the members that it fits: the others name theirs.
       std::optional<DataType> assume = options.assume_type;
       if (assume && !TakesAssumedType(ReadNpyHeader(*bytes).descr, *assume)) assume.reset();
       is_assumed = is_assumed || assume;
@@ -223,7 +223,7 @@ class NpzReader final : public TensorReader {
     }
     if (options.assume_type && !is_assumed) {
       throw Error(ErrorKind::kArguments,
-                  PathText(source_->path()) + ": has no member that --assume-type " +
+                  PathText(source_->path()) + ": has no member that the assumed type " +
                       std::string(TypeName(*options.assume_type)) +
                       " fits; it is for |V1, <V2 and <f1, which do not name their type");
     }

@@ -233,7 +233,7 @@ std::unique_ptr<TensorReader> OpenOnnxModel(std::unique_ptr<ByteSource> source,
   if (options.assume_type) {
     throw Error(ErrorKind::kArguments, PathText(source->path()) +
                                            ": is an ONNX model, which names its types; " +
-                                           "--assume-type is for .npy files that do not");
+                                           "a type is assumed only of .npy files that do not");
   }
   return std::make_unique<OnnxTensorReader>(std::move(source), options.allow_hard_links);
 }

@@ -326,7 +326,7 @@ std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source
   if (options.assume_type) {
     throw Error(ErrorKind::kArguments, PathText(source->path()) +
                                            ": is a safetensors file, which names its types; " +
-                                           "--assume-type is for .npy files that do not");
+                                           "a type is assumed only of .npy files that do not");
   }
   return std::make_unique<SafetensorsReader>(std::move(source));
 }

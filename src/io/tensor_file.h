@@ -40,6 +40,7 @@ enum class Remedy {
   kChooseOneTensor,   // the output holds one
   kLeaveOut,          // do not cast the tensor
   kIgnoreScales,      // do not, or cast bare codes
+  kAssumeType,        // OpenOptions::assume_type
   // The message begins with a quoted pattern that matches no tensor.
   kMatchRule,
   kMatchChosen,
@@ -249,7 +250,7 @@ std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> sourc
 std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
                                                const CreateOptions& options);
 
-// The checks of CreateTensorFile that need no writing (--dry-run): throws what it would throw.
+// The checks of CreateTensorFile that need no writing (a dry run): throws what it would throw.
 // Returns the size the file would have.
 std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
                               const CreateOptions& options);

@@ -240,7 +240,7 @@ std::unique_ptr<TensorReader> OpenTensorProto(std::unique_ptr<ByteSource> source
   if (options.assume_type) {
     throw Error(ErrorKind::kArguments, PathText(source->path()) +
                                            ": is a TensorProto, which names its type; " +
-                                           "--assume-type is for .npy files that do not");
+                                           "a type is assumed only of .npy files that do not");
   }
   return std::make_unique<TensorProtoReader>(std::move(source));
 }

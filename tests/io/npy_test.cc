@@ -184,13 +184,13 @@ std::vector<Case> BadFiles() {
        "5 FILE: is a structured array (records with named fields); save each field as an array of "
        "its own"},
       {"<V1 without a type", Of("<V1"),
-       "2 FILE: has the dtype \"<V1\": elements of one byte without a type; name it with "
-       "--assume-type (float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, "
-       "float6e2m3, float6e3m2, float4e2m1, int4, uint4, int2, uint2)"},
+       "2 FILE: has the dtype \"<V1\": elements of one byte without a type, which may be "
+       "float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, float6e2m3, "
+       "float6e3m2, float4e2m1, int4, uint4, int2, uint2"},
       {"|V1 without a type", Of("|V1"),
-       "2 FILE: has the dtype \"|V1\": elements of one byte without a type; name it with "
-       "--assume-type (float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, "
-       "float6e2m3, float6e3m2, float4e2m1, int4, uint4, int2, uint2)"},
+       "2 FILE: has the dtype \"|V1\": elements of one byte without a type, which may be "
+       "float8e4m3fn, float8e4m3fnuz, float8e5m2, float8e5m2fnuz, float8e8m0, float6e2m3, "
+       "float6e3m2, float4e2m1, int4, uint4, int2, uint2"},
   };
 }
 
@@ -308,24 +308,20 @@ TEST_F(NpyFile, SaysHowVoidWasRead) {
            (notes.size() == 1 ? ReplaceAll(notes[0], path, "FILE") : "no note");
   };
   EXPECT_EQ(read("<V2", "abcd", {}),
-            "bfloat16 abcd FILE: dtype \"<V2\" is read as bfloat16; --assume-type reads it as "
-            "another type");
+            "bfloat16 abcd FILE: dtype \"<V2\" is read as bfloat16; another type can be assumed");
   EXPECT_EQ(read("|V2", "abcd", {}),
-            "bfloat16 abcd FILE: dtype \"|V2\" is read as bfloat16; --assume-type reads it as "
-            "another type");
+            "bfloat16 abcd FILE: dtype \"|V2\" is read as bfloat16; another type can be assumed");
   EXPECT_EQ(read("<V2", "abcd", DataType::kFloat16),
-            "float16 abcd FILE: dtype \"<V2\" is read as float16, as --assume-type says");
+            "float16 abcd FILE: dtype \"<V2\" is read as float16, as assumed");
   EXPECT_EQ(read("<f1", "ab", {}),
-            "float8e5m2 ab FILE: dtype \"<f1\" is read as float8e5m2; --assume-type reads it as "
-            "another type");
+            "float8e5m2 ab FILE: dtype \"<f1\" is read as float8e5m2; another type can be assumed");
   EXPECT_EQ(read("|f1", "ab", {}),
-            "float8e5m2 ab FILE: dtype \"|f1\" is read as float8e5m2; --assume-type reads it as "
-            "another type");
+            "float8e5m2 ab FILE: dtype \"|f1\" is read as float8e5m2; another type can be assumed");
   EXPECT_EQ(read("<V1", "ab", DataType::kFloat8E4M3FN),
-            "float8e4m3fn ab FILE: dtype \"<V1\" is read as float8e4m3fn, as --assume-type says");
+            "float8e4m3fn ab FILE: dtype \"<V1\" is read as float8e4m3fn, as assumed");
   // One element a byte; the high bits are ignored.
   EXPECT_EQ(read("|V1", "\xF1\x02", DataType::kInt4),
-            "int4 \x21 FILE: dtype \"|V1\" is read as int4, as --assume-type says");
+            "int4 \x21 FILE: dtype \"|V1\" is read as int4, as assumed");
 }
 
 TEST_F(NpyFile, RefusesAnAssumedTypeThatDoesNotFit) {
@@ -335,18 +331,20 @@ TEST_F(NpyFile, RefusesAnAssumedTypeThatDoesNotFit) {
     return ReplaceAll(ErrorOf([&] { OpenTensorFile(path, {.assume_type = assume}); }), path,
                       "FILE");
   };
-  EXPECT_EQ(error("<V1", DataType::kFloat16),
-            "2 FILE: has the dtype \"<V1\": elements of 1 byte, which --assume-type float16 does "
-            "not fit");
-  EXPECT_EQ(error("<V2", DataType::kInt4),
-            "2 FILE: has the dtype \"<V2\": elements of 2 bytes, which --assume-type int4 does not "
-            "fit");
+  EXPECT_EQ(
+      error("<V1", DataType::kFloat16),
+      "2 FILE: has the dtype \"<V1\": elements of 1 byte, which the assumed type float16 does "
+      "not fit");
+  EXPECT_EQ(
+      error("<V2", DataType::kInt4),
+      "2 FILE: has the dtype \"<V2\": elements of 2 bytes, which the assumed type int4 does not "
+      "fit");
   EXPECT_EQ(error("<f1", DataType::kString),
-            "2 FILE: has the dtype \"<f1\": elements of 1 byte, which --assume-type string does "
+            "2 FILE: has the dtype \"<f1\": elements of 1 byte, which the assumed type string does "
             "not fit");
   EXPECT_EQ(error("<f4", DataType::kFloat32),
-            "2 FILE: has the dtype \"<f4\": float32; --assume-type is for |V1, <V2 and <f1, which "
-            "do not name their type");
+            "2 FILE: has the dtype \"<f4\": float32; a type is assumed only of |V1, <V2 and <f1, "
+            "which do not name theirs");
 }
 
 // ---------------------------------------------------------------------------------- writing

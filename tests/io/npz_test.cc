@@ -102,14 +102,14 @@ TEST_F(NpzFile, AssumesATypeWhereItFits) {
   EXPECT_EQ(reader->contents().tensors[3].type, DataType::kFloat32);
   EXPECT_EQ(reader->notes(),
             (std::vector<std::string>{
-                path + ": dtype \"|V1\" is read as int4, as --assume-type says",
-                path + ": dtype \"<V2\" is read as bfloat16; --assume-type reads it as another "
-                       "type"}));
+                path + ": dtype \"|V1\" is read as int4, as assumed",
+                path + ": dtype \"<V2\" is read as bfloat16; another type can be assumed"}));
   WriteBytes(path, Zip({ZipEntry("f.npy", kArray)}));
-  EXPECT_EQ(ErrorOf([&] { open(DataType::kInt4); }),
-            "2 " + path +
-                ": has no member that --assume-type int4 fits; it is for |V1, <V2 and <f1, which "
-                "do not name their type");
+  EXPECT_EQ(
+      ErrorOf([&] { open(DataType::kInt4); }),
+      "2 " + path +
+          ": has no member that the assumed type int4 fits; it is for |V1, <V2 and <f1, which "
+          "do not name their type");
 }
 
 TEST_F(NpzFile, InflatesForSeveralThreadsAndAgain) {

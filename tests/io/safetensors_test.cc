@@ -234,8 +234,8 @@ TEST_F(SafetensorsFile, NamesItsTypesItself) {
   WriteBytes(path, Safetensors("{}"));
   EXPECT_EQ(ErrorOf([&] { OpenTensorFile(path, {.assume_type = DataType::kInt4}); }),
             "2 " + path +
-                ": is a safetensors file, which names its types; --assume-type is for "
-                ".npy files that do not");
+                ": is a safetensors file, which names its types; a type is assumed only of .npy "
+                "files that do not");
 }
 
 }  // namespace
