@@ -4,8 +4,8 @@
 #include "cast_flags.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <initializer_list>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "streams.h"
+#include "tensorcast/explain.hpp"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -22,16 +23,20 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-template <class Enum>
-Enum ParseChoice(std::string_view flag, std::string_view value,
-                 std::initializer_list<std::pair<std::string_view, Enum>> choices) {
-  std::string names;
-  for (const auto& [name, choice] : choices) {
-    if (name == value) return choice;
-    names.append(names.empty() ? "" : ", ").append(name);
-  }
-  throw Error(ErrorKind::kArguments,
-              fmt::format("{}: '{}' is not one of {}", flag, io::Escape(value), names));
+// What the help says of each option of a cast, in the order of CastOption.
+constexpr std::array<const char*, kCastOptions> kOptionHelp = {
+    "Beyond a float8's range: its limit (true) or its NaN or Inf (false)",
+    "To float8e8m0",
+    "Floats beyond an integer's range",
+    "Inf to a FNUZ type",
+    "NaN to float4 and float6",
+    "How numbers become strings"};
+
+// "--round-mode" of round_mode.
+std::string FlagOf(CastOption option) {
+  std::string flag = "--" + std::string(CastOptionName(option));
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
 }
 
 // An option that takes one value each time it is given.
@@ -43,26 +48,13 @@ CLI::Option* Repeated(CLI::App& app, const std::string& name, std::vector<std::s
 }  // namespace
 
 void AddCastOptionFlags(CLI::App& app, CastFlags& flags) {
-  const std::string group = "Cast options";
-  app.add_option("--saturate", flags.saturate,
-                 "Beyond a float8's range: its limit (true) or its NaN or Inf (false)")
-      ->type_name("true|false")
-      ->group(group);
-  app.add_option("--round-mode", flags.round_mode, "To float8e8m0")
-      ->type_name("up|down|nearest")
-      ->group(group);
-  app.add_option("--integer-overflow", flags.integer_overflow, "Floats beyond an integer's range")
-      ->type_name("wrap|saturate")
-      ->group(group);
-  app.add_option("--fnuz-infinity", flags.fnuz_infinity, "Inf to a FNUZ type")
-      ->type_name("max|nan")
-      ->group(group);
-  app.add_option("--finite-only-nan", flags.finite_only_nan, "NaN to float4 and float6")
-      ->type_name("zero|max")
-      ->group(group);
-  app.add_option("--string-style", flags.string_style, "How numbers become strings")
-      ->type_name("numpy|ort")
-      ->group(group);
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    flags.options[i] = CastOptionValue(option, {});
+    app.add_option(FlagOf(option), flags.options[i], kOptionHelp[i])
+        ->type_name(fmt::format("{}", fmt::join(CastOptionValues(option), "|")))
+        ->group("Cast options");
+  }
 }
 
 void AddHardLinksFlag(CLI::App& app, bool& allowed) {
@@ -103,24 +95,14 @@ void AddCastFlags(CLI::App& app, CastFlags& flags) {
 
 CastOptions ParseCastOptions(const CastFlags& flags) {
   CastOptions options;
-  options.saturate =
-      ParseChoice<bool>("--saturate", flags.saturate, {{"true", true}, {"false", false}});
-  options.round_mode = ParseChoice<RoundingMode>("--round-mode", flags.round_mode,
-                                                 {{"up", RoundingMode::kUp},
-                                                  {"down", RoundingMode::kDown},
-                                                  {"nearest", RoundingMode::kNearest}});
-  options.integer_overflow = ParseChoice<IntegerOverflow>(
-      "--integer-overflow", flags.integer_overflow,
-      {{"wrap", IntegerOverflow::kWrap}, {"saturate", IntegerOverflow::kSaturate}});
-  options.fnuz_infinity =
-      ParseChoice<FnuzInfinity>("--fnuz-infinity", flags.fnuz_infinity,
-                                {{"max", FnuzInfinity::kMax}, {"nan", FnuzInfinity::kNan}});
-  options.finite_only_nan =
-      ParseChoice<FiniteOnlyNan>("--finite-only-nan", flags.finite_only_nan,
-                                 {{"zero", FiniteOnlyNan::kZero}, {"max", FiniteOnlyNan::kMax}});
-  options.string_style =
-      ParseChoice<StringStyle>("--string-style", flags.string_style,
-                               {{"numpy", StringStyle::kNumpy}, {"ort", StringStyle::kOrt}});
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    const std::string& value = flags.options[i];
+    if (SetCastOption(option, value, &options)) continue;
+    throw Error(ErrorKind::kArguments,
+                fmt::format("{}: '{}' is not one of {}", FlagOf(option), io::Escape(value),
+                            fmt::join(CastOptionValues(option), ", ")));
+  }
   return options;
 }
 

@@ -4,6 +4,7 @@
 #ifndef TENSORCAST_PROGRAMS_CAST_FLAGS_H_
 #define TENSORCAST_PROGRAMS_CAST_FLAGS_H_
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -14,6 +15,7 @@
 
 #include "convert/selection.h"
 #include "io/tensor_file.h"
+#include "tensorcast/explain.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -25,12 +27,7 @@ struct CastFlags {
   bool all_types = false;
   std::string assume_type;
   bool allow_hard_links = false;
-  std::string saturate = "true";
-  std::string round_mode = "up";
-  std::string integer_overflow = "wrap";
-  std::string fnuz_infinity = "max";
-  std::string finite_only_nan = "zero";
-  std::string string_style = "numpy";
+  std::array<std::string, kCastOptions> options;  // their values as given, by CastOption
   bool raw_scaled = false;
   std::string target = "best";
   std::string threads;  // empty: all cores

@@ -22,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -113,6 +114,10 @@ TENSORCAST_API std::string_view CastOptionName(CastOption option);
 // What `options` say of it: "true", "up", "wrap", "max", "zero", "numpy" ...; "unknown" for a value
 // outside its enum.
 TENSORCAST_API std::string_view CastOptionValue(CastOption option, const CastOptions& options);
+// The words for all its values; none for any other number.
+TENSORCAST_API std::span<const std::string_view> CastOptionValues(CastOption option);
+// Sets it by such a word. False, and nothing is changed, for any other word or number.
+TENSORCAST_API bool SetCastOption(CastOption option, std::string_view value, CastOptions* options);
 
 // --------------------------------------------------------------------------- explanations
 

@@ -173,24 +173,14 @@ void MeasureError(const ExactValue& x, Explanation* explanation) {
 // The options, each with one value changed.
 std::vector<std::pair<CastOption, CastOptions>> OtherOptions(const CastOptions& options) {
   std::vector<std::pair<CastOption, CastOptions>> others;
-  const auto add = [&](CastOption option, auto member, auto... choices) {
-    const auto add_one = [&](auto choice) {
-      if (options.*member == choice) return;
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    for (const std::string_view value : CastOptionValues(option)) {
+      if (value == CastOptionValue(option, options)) continue;
       others.emplace_back(option, options);
-      others.back().second.*member = choice;
-    };
-    (add_one(choices), ...);
-  };
-  add(CastOption::kSaturate, &CastOptions::saturate, true, false);
-  add(CastOption::kRoundMode, &CastOptions::round_mode, RoundingMode::kUp, RoundingMode::kDown,
-      RoundingMode::kNearest);
-  add(CastOption::kIntegerOverflow, &CastOptions::integer_overflow, IntegerOverflow::kWrap,
-      IntegerOverflow::kSaturate);
-  add(CastOption::kFnuzInfinity, &CastOptions::fnuz_infinity, FnuzInfinity::kMax,
-      FnuzInfinity::kNan);
-  add(CastOption::kFiniteOnlyNan, &CastOptions::finite_only_nan, FiniteOnlyNan::kZero,
-      FiniteOnlyNan::kMax);
-  add(CastOption::kStringStyle, &CastOptions::string_style, StringStyle::kNumpy, StringStyle::kOrt);
+      SetCastOption(option, value, &others.back().second);
+    }
+  }
   return others;
 }
 
@@ -231,32 +221,6 @@ ExactValue ExactValueOf(DataType type, std::uint64_t code) {
   return {std::isnan(value) ? ExactValue::Kind::kNan : ExactValue::Kind::kInfinity,
           std::signbit(value),
           {}};
-}
-
-std::string_view CastOptionName(CastOption option) {
-  constexpr std::array<std::string_view, kCastOptions> kNames = {
-      "saturate",      "round_mode",      "integer_overflow",
-      "fnuz_infinity", "finite_only_nan", "string_style"};
-  const auto index = static_cast<std::size_t>(option);
-  return index < kNames.size() ? kNames[index] : "unknown";
-}
-
-std::string_view CastOptionValue(CastOption option, const CastOptions& options) {
-  if (!IsValid(options)) return "unknown";
-  constexpr std::array<std::string_view, 3> kRoundModes = {"up", "down", "nearest"};
-  switch (option) {
-    case CastOption::kSaturate: return options.saturate ? "true" : "false";
-    case CastOption::kRoundMode: return kRoundModes[static_cast<std::size_t>(options.round_mode)];
-    case CastOption::kIntegerOverflow:
-      return options.integer_overflow == IntegerOverflow::kWrap ? "wrap" : "saturate";
-    case CastOption::kFnuzInfinity:
-      return options.fnuz_infinity == FnuzInfinity::kMax ? "max" : "nan";
-    case CastOption::kFiniteOnlyNan:
-      return options.finite_only_nan == FiniteOnlyNan::kZero ? "zero" : "max";
-    case CastOption::kStringStyle:
-      return options.string_style == StringStyle::kNumpy ? "numpy" : "ort";
-  }
-  return "unknown";
 }
 
 std::optional<ExplainSource> ExplainSource::FromText(std::string_view text) {

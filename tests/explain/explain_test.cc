@@ -278,5 +278,31 @@ TEST(Explain, OptionsHaveDifferentNamesAndValues) {
   EXPECT_EQ(CastOptionName(static_cast<CastOption>(kCastOptions)), "unknown");
 }
 
+TEST(Explain, OptionsAreSetByTheirWords) {
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    std::vector<CastOptions> sets;
+    for (const std::string_view word : CastOptionValues(option)) {
+      CastOptions& options = sets.emplace_back();
+      EXPECT_TRUE(SetCastOption(option, word, &options)) << word;
+      EXPECT_TRUE(IsValid(options)) << word;
+      EXPECT_EQ(CastOptionValue(option, options), word);
+      EXPECT_EQ(std::count(sets.begin(), sets.end(), options), 1) << word;
+    }
+    EXPECT_EQ(std::count(sets.begin(), sets.end(), CastOptions{}), 1) << CastOptionName(option);
+    CastOptions options;
+    EXPECT_FALSE(SetCastOption(option, "neither", &options));
+    EXPECT_EQ(options, CastOptions{});
+  }
+  CastOptions options;
+  EXPECT_EQ(options.saturate, true);
+  EXPECT_TRUE(SetCastOption(CastOption::kSaturate, "false", &options));
+  EXPECT_FALSE(options.saturate);
+  EXPECT_TRUE(SetCastOption(CastOption::kRoundMode, "down", &options));
+  EXPECT_EQ(options.round_mode, RoundingMode::kDown);
+  EXPECT_TRUE(CastOptionValues(static_cast<CastOption>(kCastOptions)).empty());
+  EXPECT_FALSE(SetCastOption(static_cast<CastOption>(kCastOptions), "true", &options));
+}
+
 }  // namespace
 }  // namespace tensorcast::testing
