@@ -216,18 +216,18 @@ void TensorProtoValues::ReadVarints(std::uint64_t offset, std::span<std::byte> o
   VarintWalk walk(WireReader(*source_, place.at, place.payload_end, end_), field_,
                   place.payload_end != place.at);
   std::size_t done = 0;
-  const auto put = [&](std::uint64_t bits, std::uint64_t bytes) {
-    for (std::uint64_t i = 0; i < bytes && done < out.size(); ++i, bits >>= 8) {
+  const auto put = [&](const std::byte* bytes, std::uint64_t n) {
+    for (std::uint64_t i = 0; i < n && done < out.size(); ++i) {
       if (to_drop > 0) {
         --to_drop;
       } else {
-        out[done++] = static_cast<std::byte>(bits);
+        out[done++] = bytes[i];
       }
     }
   };
   const VarintRange range(type_, field_);
   std::uint64_t to_skip = first % kVarintStep;
-  std::uint64_t codes = 0;  // of 6 bits: up to four
+  std::byte codes[3] = {};  // of 6 bits: up to four
   std::uint64_t held = 0;
   for (VarintWalk::Varint varint; done < out.size() && walk.Next(&varint);) {
     if (to_skip > 0) {
@@ -236,15 +236,18 @@ void TensorProtoValues::ReadVarints(std::uint64_t offset, std::span<std::byte> o
     }
     if (!range.Holds(varint.value)) FailChanged(*source_);
     if (!is_code) {
-      put(varint.value, unit_bytes);
+      std::byte value[8] = {};
+      detail::StoreCode(value, 0, 64, varint.value);
+      put(value, unit_bytes);
       continue;
     }
-    codes |= (varint.value & 0x3F) << (6 * held);
+    detail::StoreCode(codes, held, 6, varint.value);
     if (++held < unit_values) continue;
-    put(std::exchange(codes, 0), unit_bytes);
+    put(codes, unit_bytes);
+    std::fill(std::begin(codes), std::end(codes), std::byte{0});  // those after the last are zero
     held = 0;
   }
-  put(codes, (held * 6 + 7) / 8);  // the tensor's last codes
+  put(codes, *StorageBytes(type_, held));  // the tensor's last codes
   if (done < out.size()) FailChanged(*source_);
 }
 
