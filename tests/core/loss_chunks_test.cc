@@ -82,22 +82,31 @@ TEST_P(Chunks, MetersGoOnWhereTheyWereSaved) {
   });
 }
 
+// Measures the tensor in pieces of one to three blocks, a meter for each, in random order.
+std::vector<LossMeter> MetersOfPieces(const ForcedPlan& plan, const Tensor& source,
+                                      const LossReport& whole, std::size_t result_bytes,
+                                      std::mt19937_64& random) {
+  std::vector<LossMeter> meters;
+  std::vector<std::byte> result(result_bytes);
+  for (std::uint64_t at = 0; at < kElements;) {
+    const std::uint64_t n = std::min(kElements - at, 1024 * (1 + random() % 3));
+    meters.emplace_back(whole.from, whole.to);
+    RunMeasured(plan, source, result, at, n, &meters.back());
+    at += n;
+  }
+  std::ranges::shuffle(meters, random);
+  return meters;
+}
+
 TEST_P(Chunks, SavedMetersMergeInAnyOrder) {
   ForEveryDestination([](const ForcedPlan& plan, const Tensor& source, const LossReport& whole,
                          const std::vector<std::byte>& whole_result) {
     std::mt19937_64 random(64);
-    std::vector<LossMeter> meters;
-    std::vector<std::byte> result(whole_result.size());
-    for (std::uint64_t at = 0; at < kElements;) {
-      const std::uint64_t n = std::min(kElements - at, 1024 * (1 + random() % 3));
-      meters.emplace_back(whole.from, whole.to);
-      RunMeasured(plan, source, result, at, n, &meters.back());
-      meters.back() = SavedAndLoaded(meters.back());
-      at += n;
-    }
-    std::ranges::shuffle(meters, random);
     LossMeter sum(whole.from, whole.to);
-    for (const LossMeter& meter : meters) EXPECT_TRUE(sum.Merge(meter).ok());
+    for (const LossMeter& meter :
+         MetersOfPieces(plan, source, whole, whole_result.size(), random)) {
+      EXPECT_TRUE(sum.Merge(SavedAndLoaded(meter)).ok());
+    }
     EXPECT_TRUE(SameBytes(whole, SavedAndLoaded(sum).Report())) << plan.Name();
   });
 }
@@ -138,15 +147,8 @@ TEST_P(Chunks, MetersMergeInAnyOrder) {
                          const std::vector<std::byte>& whole_result) {
     std::mt19937_64 random(62);
     for (int trial = 0; trial < 4; ++trial) {
-      std::vector<LossMeter> meters;
-      std::vector<std::byte> result(whole_result.size());
-      for (std::uint64_t at = 0; at < kElements;) {
-        const std::uint64_t n = std::min(kElements - at, 1024 * (1 + random() % 3));
-        meters.emplace_back(whole.from, whole.to);
-        RunMeasured(plan, source, result, at, n, &meters.back());
-        at += n;
-      }
-      std::ranges::shuffle(meters, random);
+      std::vector<LossMeter> meters =
+          MetersOfPieces(plan, source, whole, whole_result.size(), random);
       LossMeter sum(whole.from, whole.to);
       for (const LossMeter& meter : meters) EXPECT_TRUE(sum.Merge(meter).ok());
       EXPECT_TRUE(SameBytes(whole, sum.Report())) << plan.Name();

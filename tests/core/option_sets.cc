@@ -86,6 +86,16 @@ oracle::Options ToOracle(const CastOptions& options) {
   return result;
 }
 
+std::vector<CastOptions> InvalidOptions() {
+  std::vector<CastOptions> wrong(5);
+  wrong[0].round_mode = static_cast<RoundingMode>(3);
+  wrong[1].integer_overflow = static_cast<IntegerOverflow>(2);
+  wrong[2].fnuz_infinity = static_cast<FnuzInfinity>(255);
+  wrong[3].finite_only_nan = static_cast<FiniteOnlyNan>(2);
+  wrong[4].string_style = static_cast<StringStyle>(2);
+  return wrong;
+}
+
 std::string Describe(const CastOptions& options) {
   std::string text;
   const auto add = [&text](bool other, const char* words) {

@@ -20,6 +20,9 @@ std::vector<CastOptions> MeaningfulOptions(const TypeInfo& from, const TypeInfo&
 // which must change nothing.
 std::vector<CastOptions> OptionSets(const TypeInfo& from, const TypeInfo& to);
 
+// The defaults with one option outside its enum, for each that is one.
+std::vector<CastOptions> InvalidOptions();
+
 oracle::Options ToOracle(const CastOptions& options);
 std::string Describe(const CastOptions& options);
 

@@ -43,12 +43,7 @@ TEST(Bind, TakesStringsWhichRunDoesNot) {
 
 // Whether it applies or not, an option's value is checked.
 TEST(Bind, ChecksEveryOption) {
-  std::vector<CastOptions> wrong(5);
-  wrong[0].round_mode = static_cast<RoundingMode>(3);
-  wrong[1].integer_overflow = static_cast<IntegerOverflow>(2);
-  wrong[2].fnuz_infinity = static_cast<FnuzInfinity>(255);
-  wrong[3].finite_only_nan = static_cast<FiniteOnlyNan>(2);
-  wrong[4].string_style = static_cast<StringStyle>(2);
+  const std::vector<CastOptions> wrong = InvalidOptions();
   for (const TypeInfo& from : FixedWidthTypes()) {
     for (const TypeInfo& to : FixedWidthTypes()) {
       for (const CastOptions& options : wrong) {

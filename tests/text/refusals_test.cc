@@ -83,12 +83,7 @@ TEST(Refusals, TypesAndOptions) {
   EXPECT_FALSE(ParseStrings({offsets, text}, DataType::kString, bytes).ok());
   EXPECT_FALSE(PrintStrings(DataType::kString, bytes, 1, offsets, text).ok());
 
-  std::vector<CastOptions> wrong(5);
-  wrong[0].round_mode = static_cast<RoundingMode>(3);
-  wrong[1].integer_overflow = static_cast<IntegerOverflow>(2);
-  wrong[2].fnuz_infinity = static_cast<FnuzInfinity>(255);
-  wrong[3].finite_only_nan = static_cast<FiniteOnlyNan>(2);
-  wrong[4].string_style = static_cast<StringStyle>(2);
+  const std::vector<CastOptions> wrong = InvalidOptions();
   for (const CastOptions& options : wrong) {
     for (const TypeInfo& type : FixedWidthTypes()) {
       CastPlan plan;
