@@ -1,6 +1,6 @@
-// Why nothing here leaves the range of a double: codes lie between 2^-133 and 2^128, scales and a
-// global scale between 2^-149 and 2^128, so that the result of any two multiplications and
-// divisions lies between 2^-500 and 2^500, and the errors of it are multiples of 2^-700.
+// Why nothing here leaves the range of a double: codes lie between 2^-17 and 2^16, scales and a
+// global scale between 2^-149 and 2^128, so that what any two multiplications and divisions give
+// lies between 2^-315 and 2^314, and the errors are multiples of 2^-400.
 //
 // Why one operation rounds: a code has at most 8 significant bits (an integer of 8 bits less a zero
 // point), a scale and a global scale 24 each. A divisor of two factors has 48, a code times a scale
@@ -64,9 +64,7 @@ void CellArithmetic::Run(double* values, std::size_t n, double scale, double glo
     if (exact_product || rounding == Rounding::kNearest) {
       for (std::size_t i = 0; i < n; ++i) values[i] *= multiplier;
     } else {
-      for (std::size_t i = 0; i < n; ++i) {
-        if (values[i] != 0) values[i] = MultiplyToOdd(values[i], multiplier);
-      }
+      for (std::size_t i = 0; i < n; ++i) values[i] = MultiplyToOdd(values[i], multiplier);
     }
     return;
   }
@@ -85,7 +83,7 @@ void CellArithmetic::Run(double* values, std::size_t n, double scale, double glo
   }
   for (std::size_t i = 0; i < n; ++i) {
     const double numerator = values[i] * multiplier;
-    // A zero, Inf and NaN of the codes' own have no remainder.
+    // Zero, Inf and NaN of the codes' own have no remainder.
     values[i] = IsOrdinary(numerator) ? divide(numerator, divisor) : numerator / divisor;
   }
 }

@@ -55,7 +55,8 @@ CellRange Partition::CellsOf(std::uint64_t first, std::uint64_t n) const {
 const Scaling& Checked(const Scaling& scaling) {
   const TypeInfo* const element = FindType(scaling.element);
   const TypeInfo* const scale = FindType(scaling.scale);
-  const bool has_element = element != nullptr && element->bits != 0 && element->bits <= 8 &&
+  // Powers of two without a zero scale; nothing is stored in them.
+  const bool has_element = element != nullptr && element->has_zero && element->bits <= 8 &&
                            (element->is_float() || element->is_integer()) &&
                            (!scaling.zero_point || element->is_integer());
   if (!has_element) {

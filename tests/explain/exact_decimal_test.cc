@@ -11,10 +11,14 @@
 #include <vector>
 
 #include "core/source_codes.h"
-#include "explain/rational.h"
+#include "oracle/rational.h"
 #include "tensorcast/explain.hpp"
 
 namespace tensorcast::testing {
+
+using oracle::IsRounded;
+using oracle::RationalOf;
+
 namespace {
 
 // Doubles of every binade, the limits among them.

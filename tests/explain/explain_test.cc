@@ -12,14 +12,18 @@
 
 #include "core/option_sets.h"
 #include "core/source_codes.h"
-#include "explain/rational.h"
 #include "oracle/cast.h"
 #include "oracle/loss.h"
+#include "oracle/rational.h"
 #include "oracle/text.h"
 #include "oracle/types.h"
 #include "tensorcast/explain.hpp"
 
 namespace tensorcast::testing {
+
+using oracle::IsRounded;
+using oracle::RationalOf;
+
 namespace {
 
 const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }

@@ -1,11 +1,11 @@
 // Reads decimals digit by digit and rounds by comparing with the two neighbours.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "explain/rational.h"
+#include "oracle/rational.h"
 
 #include <cstdlib>
 
-namespace tensorcast::testing {
+namespace oracle {
 namespace {
 
 mpq_class PowerOf(unsigned base, long exponent) {
@@ -38,7 +38,7 @@ mpq_class RationalOf(std::string_view text) {
   return negative ? mpq_class(-value) : value;
 }
 
-mpq_class RationalOf(const oracle::Value& value) {
+mpq_class RationalOf(const Value& value) {
   mpq_class magnitude = mpq_class(mpz_class(value.digits)) * PowerOf(2, value.exponent);
   magnitude.canonicalize();
   return value.negative ? mpq_class(-magnitude) : magnitude;
@@ -63,4 +63,4 @@ bool IsRounded(const mpq_class& exact, const mpq_class& rounded, unsigned digits
   return abs(rounded) == expected && sgn(rounded) == sgn(exact);
 }
 
-}  // namespace tensorcast::testing
+}  // namespace oracle
