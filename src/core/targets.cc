@@ -177,6 +177,13 @@ Target Run(const Bound& bound, const CastOptions&, const Job& job) {
 
 }  // namespace
 
+// A packed type of another width needs its lanes in packing-inl.h, and its case below.
+static_assert(std::all_of(detail::kTypeTable.begin(), detail::kTypeTable.end(),
+                          [](const TypeInfo& row) {
+                            return !row.is_packed() || row.bits == 2 || row.bits == 4 ||
+                                   row.bits == 6;
+                          }));
+
 const Kernels* TargetKernels() {
   static const Kernels kernels = [] {
     Kernels filled = {};
