@@ -85,8 +85,7 @@ LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size
   if (job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
       job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8) {
     const auto bits = static_cast<std::uint64_t>(bound.from->bits);
-    // Four elements of any type end at a byte's end.
-    const std::uint64_t aligned = view.source_first / 4 * 4;
+    const std::uint64_t aligned = view.source_first / kWholeBytes * kWholeBytes;
     const std::uint64_t bytes = ((view.source_first + n) * bits + 7) / 8 - aligned * bits / 8;
     std::memcpy(kept, job.source + aligned * bits / 8, bytes);
     view.source = kept;
@@ -148,7 +147,7 @@ bool CopyPacked(const Bound& bound, const Job& job) {
       job.destination_first * bits % 8 != 0) {
     return false;
   }
-  const std::uint64_t whole = job.n / 4 * 4;
+  const std::uint64_t whole = job.n / kWholeBytes * kWholeBytes;
   std::memmove(job.destination + job.destination_first * bits / 8,
                job.source + job.source_first * bits / 8, whole * bits / 8);
   for (std::uint64_t i = whole; i < job.n; ++i) {
@@ -180,8 +179,9 @@ Target Run(const Bound& bound, const CastOptions&, const Job& job) {
 // A packed type of another width needs its lanes in packing-inl.h, and its case below.
 static_assert(std::all_of(detail::kTypeTable.begin(), detail::kTypeTable.end(),
                           [](const TypeInfo& row) {
-                            return !row.is_packed() || row.bits == 2 || row.bits == 4 ||
-                                   row.bits == 6;
+                            return !row.is_packed() ||
+                                   ((row.bits == 2 || row.bits == 4 || row.bits == 6) &&
+                                    kWholeBytes * static_cast<unsigned>(row.bits) % 8 == 0);
                           }));
 
 const Kernels* TargetKernels() {
