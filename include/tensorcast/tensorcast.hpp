@@ -48,6 +48,7 @@
 namespace tensorcast::core {  // what the classes below hold; internal
 struct Bound;
 struct LossState;
+struct MeterAccess;
 }  // namespace tensorcast::core
 
 namespace tensorcast {
@@ -330,6 +331,7 @@ class TENSORCAST_API LossMeter {
 
  private:
   friend class CastPlan;
+  friend struct core::MeterAccess;
   std::unique_ptr<core::LossState> state_;
 };
 

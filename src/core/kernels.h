@@ -85,6 +85,10 @@ struct Kernels {
   Target target;
   // Runs a bound plan; returns the target it was compiled for.
   Target (*run)(const Bound& bound, const CastOptions& options, const Job& job);
+  // Adds n elements of a block with scales, which are the tensor's from `index` on: the sources are
+  // x, the rest is view.scaled's.
+  void (*measure_scaled)(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
+                         LossState* loss);
   // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
   Stage decode_f32[kRows];      // exact; null for float32 itself
   Stage decode_odd_f32[kRows];  // rounded to odd: float64 and 32/64-bit integers

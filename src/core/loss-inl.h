@@ -30,18 +30,39 @@ HWY_INLINE bool AnyWide(const double* x, std::size_t n) {
   return false;
 }
 
+// The limits of a stretch: the same for all its elements, or each one's own.
+struct UniformLimits {
+  explicit UniformLimits(const LossParams& params)
+      : high(hn::Set(DF64(), params.beyond_high)),
+        low(hn::Set(DF64(), params.beyond_low)),
+        least(hn::Set(DF64(), params.least_normal)) {}
+  template <class V> HWY_INLINE auto Beyond(V x, std::size_t) const {
+    return hn::Or(hn::Ge(x, high), hn::Le(x, low));
+  }
+  HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
+
+  hn::Vec<DF64> high, low, least;
+};
+struct OwnLimits {
+  template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
+    return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
+  }
+  HWY_INLINE auto LeastNormal(std::size_t i) const { return hn::LoadU(DF64(), least_normal + i); }
+
+  const double* beyond;
+  const double* least_normal;
+};
+
 // Counts n elements, a multiple of eight, the first of which is a multiple of eight in its block:
 // element i adds into sum i mod 8 whatever the lanes. stretch->max_* hold what was known before.
-inline void MeasureStretch(const double* x_values, const double* y_values, std::size_t n,
-                           const LossParams& params, LossStretch* stretch) {
+template <class Limits>
+void MeasureStretch(const double* x_values, const double* y_values, std::size_t n,
+                    const LossParams& params, const Limits& limits, LossStretch* stretch) {
   const DF64 d;
   const std::size_t lanes = hn::Lanes(d);
   const std::size_t parts = kLossSums / lanes;
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const auto zero = hn::Zero(d);
-  const auto high = hn::Set(d, params.beyond_high);
-  const auto low = hn::Set(d, params.beyond_low);
-  const auto least_normal = hn::Set(d, params.least_normal);
   const auto count = [&](Loss loss, auto mask) {
     stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
   };
@@ -64,7 +85,7 @@ inline void MeasureStretch(const double* x_values, const double* y_values, std::
       const auto both = hn::And(x_finite, hn::Lt(y_magnitude, infinity));
       const auto exact = hn::Eq(x, y);
       const auto y_zero = hn::Eq(y, zero);
-      const auto beyond = hn::Or(hn::Ge(x, high), hn::Le(x, low));
+      const auto beyond = limits.Beyond(x, i);
       const auto inexact = hn::Not(exact);
 
       const auto value = hn::IfThenElseZero(both, x);
@@ -94,7 +115,8 @@ inline void MeasureStretch(const double* x_values, const double* y_values, std::
       }
 
       count(Loss::kExact, exact);
-      count(Loss::kToSubnormal, hn::And(hn::Lt(y_magnitude, least_normal), hn::Not(y_zero)));
+      count(Loss::kToSubnormal,
+            hn::And(hn::Lt(y_magnitude, limits.LeastNormal(i)), hn::Not(y_zero)));
       if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
       if (params.to_float) {
         const auto x_zero = hn::Eq(x, zero);

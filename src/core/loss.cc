@@ -185,6 +185,17 @@ void LossState::Advance(std::size_t n, std::uint64_t index) {
   if (next_index % kLossBlock == 0) CloseBlock();
 }
 
+LossParams LossState::ParamsOf(const LossView& view, std::uint64_t i) const {
+  if (view.scaled == nullptr) return params;
+  // No cast of ONNX's: nothing is left open.
+  LossParams scaled;
+  scaled.beyond_high = view.scaled->beyond[i];
+  scaled.beyond_low = -scaled.beyond_high;
+  scaled.least_normal = view.scaled->least_normal[i];
+  scaled.to_float = params.to_float;
+  return scaled;
+}
+
 void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
                            std::uint64_t index) {
   for (std::size_t k = 0; k < n; ++k) {
@@ -193,23 +204,25 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
         at, detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
         detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
     const Exact x = ExactOf(example.source_code, *view.from);
-    const Exact y = ExactOf(example.result_code, *view.to);
+    Exact y = ExactOf(example.result_code, *view.to);
+    if (view.scaled != nullptr) y = {.value = view.scaled->values[i + k]};
+    const LossParams limits = ParamsOf(view, i + k);
     const auto count = [&](Loss loss) {
       const auto kind = static_cast<std::size_t>(loss);
       if (counts[kind]++ == 0 || at < first[kind].index) first[kind] = example;
     };
-    Loss loss = Classify(x.value, y.value, params);
-    if (params.wide && x.value == x.value && y.value == y.value) {
+    Loss loss = Classify(x.value, y.value, limits);
+    if (limits.wide && x.value == x.value && y.value == y.value) {
       // Doubles may have rounded: equality is asked of the exact values.
       if (Equal(x, y)) {
         loss = Loss::kExact;
       } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
                  loss == Loss::kRounded) {
-        bool beyond = x.value >= params.beyond_high || x.value <= params.beyond_low;
+        bool beyond = x.value >= limits.beyond_high || x.value <= limits.beyond_low;
         if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
           beyond = view.to->has_sign ? x.whole > Int128{INT64_MAX} : x.whole < 0;
         }
-        loss = !beyond ? Loss::kRounded : params.wraps ? Loss::kWrapped : Loss::kToLimit;
+        loss = !beyond ? Loss::kRounded : limits.wraps ? Loss::kWrapped : Loss::kToLimit;
       }
     }
     count(loss);
@@ -217,14 +230,14 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
     const double magnitude = std::fabs(x.value);
     const bool x_finite = magnitude < kInfinity;
     const bool y_finite = std::fabs(y.value) < kInfinity;
-    if (y.value != 0 && std::fabs(y.value) < params.least_normal) count(Loss::kToSubnormal);
-    if (params.to_float && x.value == 0 && std::signbit(x.value) && y.value == 0 &&
+    if (y.value != 0 && std::fabs(y.value) < limits.least_normal) count(Loss::kToSubnormal);
+    if (limits.to_float && x.value == 0 && std::signbit(x.value) && y.value == 0 &&
         !std::signbit(y.value)) {
       count(Loss::kZeroSignLost);
     }
-    const bool beyond = x.value >= params.beyond_high || x.value <= params.beyond_low;
-    if ((params.nan_undefined && x_nan) || (params.beyond_undefined && beyond) ||
-        (params.no_zero_undefined && x.value <= 0)) {
+    const bool beyond = x.value >= limits.beyond_high || x.value <= limits.beyond_low;
+    if ((limits.nan_undefined && x_nan) || (limits.beyond_undefined && beyond) ||
+        (limits.no_zero_undefined && x.value <= 0)) {
       count(Loss::kUndefined);
     }
     if (x_finite) {
@@ -275,16 +288,17 @@ void LossState::AddStretch(const LossStretch& stretch, const double* x, const do
     return example_at(k);
   };
   const auto is_kind = [&](Loss loss, std::size_t k) {
+    const LossParams limits = ParamsOf(view, i + k);
     switch (loss) {
-      case Loss::kToSubnormal: return y[k] != 0 && std::fabs(y[k]) < params.least_normal;
+      case Loss::kToSubnormal: return y[k] != 0 && std::fabs(y[k]) < limits.least_normal;
       case Loss::kZeroSignLost:
         return x[k] == 0 && std::signbit(x[k]) && y[k] == 0 && !std::signbit(y[k]);
       case Loss::kUndefined:
-        return (params.nan_undefined && x[k] != x[k]) ||
-               (params.beyond_undefined &&
-                (x[k] >= params.beyond_high || x[k] <= params.beyond_low)) ||
-               (params.no_zero_undefined && x[k] <= 0);
-      default: return Classify(x[k], y[k], params) == loss;
+        return (limits.nan_undefined && x[k] != x[k]) ||
+               (limits.beyond_undefined &&
+                (x[k] >= limits.beyond_high || x[k] <= limits.beyond_low)) ||
+               (limits.no_zero_undefined && x[k] <= 0);
+      default: return Classify(x[k], y[k], limits) == loss;
     }
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {

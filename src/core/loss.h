@@ -49,6 +49,14 @@ struct LossStretch {
 // The kind an element counts under, of those up to kRounded; x and y are exact.
 Loss Classify(double x, double y, const LossParams& params);
 
+// What stands in the place of the destination's values and limits where its codes have scales, one
+// of each for an element of the view.
+struct ScaledLimits {
+  const double* values;        // of the codes, after the scale
+  const double* beyond;        // the least magnitude beyond the range
+  const double* least_normal;  // the destination's, times the scale
+};
+
 // The elements of one run over part of a tensor, where they stand: first indices in elements.
 struct LossView {
   const TypeInfo* from;
@@ -57,6 +65,7 @@ struct LossView {
   std::uint64_t source_first;
   const std::byte* result;
   std::uint64_t result_first;
+  const ScaledLimits* scaled = nullptr;
 };
 
 // What a LossMeter holds.
@@ -103,6 +112,8 @@ struct LossState {
   double RelErrorToExceed(std::uint64_t index) const {
     return index < max_rel_example.index ? -1 : max_rel_error;
   }
+  // What element i of a view is classified by.
+  LossParams ParamsOf(const LossView& view, std::uint64_t i) const;
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
   void AddExactly(const LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);

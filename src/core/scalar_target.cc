@@ -50,9 +50,15 @@ Target RunScalar(const Bound& bound, const CastOptions& options, const Job& job)
   return Target::kScalar;
 }
 
+void MeasureScaled(const LossView& view, const double*, std::size_t n, std::uint64_t index,
+                   LossState* loss) {
+  loss->AddExactly(view, 0, n, index);
+}
+
 constexpr Kernels kScalar = {
     .target = Target::kScalar,
     .run = &RunScalar,
+    .measure_scaled = &MeasureScaled,
     .decode_f32 = {},
     .decode_odd_f32 = {},
     .decode_f64 = {},

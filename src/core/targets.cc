@@ -94,13 +94,11 @@ LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size
   return view;
 }
 
-void MeasureBlock(const Bound& bound, const LossView& view, const double* x, const double* y,
-                  std::size_t n, std::uint64_t index, LossState* loss) {
-  const LossParams& params = loss->params;
-  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
-    loss->AddExactly(view, 0, n, index);
-    return;
-  }
+// Adds n elements of one block, those of `view`; x and y are their values.
+template <class LimitsFrom>
+void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFrom& limits_from,
+                  const double* x, const double* y, std::size_t n, std::uint64_t index,
+                  LossState* loss) {
   // Lanes begin where a sum's first element stands.
   std::size_t head = static_cast<std::size_t>((kLossSums - index % kLossSums) % kLossSums);
   head = std::min(head, n);
@@ -112,12 +110,31 @@ void MeasureBlock(const Bound& bound, const LossView& view, const double* x, con
     std::copy_n(loss->open_errors, kLossSums, stretch.errors);
     stretch.max_abs_error = loss->AbsErrorToExceed(index + head);
     stretch.max_rel_error = loss->RelErrorToExceed(index + head);
-    MeasureStretch(x + head, y + head, body, params, &stretch);
+    MeasureStretch(x + head, y + head, body, params, limits_from(head), &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }
   const std::size_t done = head + body;
   if (done != n) loss->AddExactly(view, done, n - done, index + done);
-  (void)bound;
+}
+
+void MeasureBlock(const LossView& view, const double* x, const double* y, std::size_t n,
+                  std::uint64_t index, LossState* loss) {
+  const LossParams& params = loss->params;
+  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
+    loss->AddExactly(view, 0, n, index);
+    return;
+  }
+  const auto limits_from = [&params](std::size_t) { return UniformLimits(params); };
+  MeasureLanes(view, params, limits_from, x, y, n, index, loss);
+}
+
+void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
+                        LossState* loss) {
+  const ScaledLimits& scaled = *view.scaled;
+  const auto limits_from = [&scaled](std::size_t i) {
+    return OwnLimits{scaled.beyond + i, scaled.least_normal + i};
+  };
+  MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
 }
 
 void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
@@ -134,7 +151,7 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     Values(bound.source_value, codes, n, bound.args, x);
     const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
     Values(bound.result_value, results, n, bound.args, y);
-    MeasureBlock(bound, view, x, y, n, index, job.loss);
+    MeasureBlock(view, x, y, n, index, job.loss);
     i += n;
   }
 }
@@ -189,6 +206,7 @@ const Kernels* TargetKernels() {
     Kernels filled = {};
     filled.target = kThisTarget;
     filled.run = &Run;
+    filled.measure_scaled = &MeasureScaledBlock;
     FillDecodeStages(&filled);
     FillEncodeStages(&filled);
     FillFusedStages(&filled);

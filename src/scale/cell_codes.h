@@ -1,0 +1,46 @@
+// From the values of a cell's elements to the quotients its codes are rounded from. To be called in
+// the default floating-point environment (core/fp_environment.h).
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_CELL_CODES_H_
+#define TENSORCAST_SRC_SCALE_CELL_CODES_H_
+
+#include <cstddef>
+
+#include "scale/scaled_tensor.h"
+
+namespace tensorcast::scale {
+
+// Where, of an element type under one scale, a magnitude leaves the range (the least double that
+// does), and the least normal value.
+struct CellLimits {
+  double beyond;
+  double least_normal;
+};
+
+// What the layout asks of the arithmetic, decided once. The scaling is one that CheckedWritten
+// takes.
+class CellQuotients {
+ public:
+  CellQuotients(const Scaling& scaling, bool exact_values);
+
+  // quotients[i] stands for x[i] / scale, the global scale included: it is on the same side of, or
+  // at, every value at which the code changes. Of int8 it is the code's value itself, within 127.
+  void Run(const double* x, double* quotients, std::size_t n, double scale, double global) const;
+  CellLimits Limits(double scale, double global) const;
+
+ private:
+  Factor global_use_;
+  bool integer_;
+  bool exact_values_;  // x has at most 24 bits
+  double beyond_;      // of the element type: a magnitude from here on is beyond, or
+  bool itself_;        // not this one, but larger ones
+  double least_normal_;
+};
+
+// The largest finite magnitude of n values and of `known`.
+double LargestFinite(const double* x, std::size_t n, double known);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_CELL_CODES_H_

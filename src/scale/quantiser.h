@@ -1,0 +1,66 @@
+// Scaled tensors written: largest magnitudes, scales, codes, and what the codes lose. A tensor
+// comes in stretches, of which none needs to be whole; only a scale of the whole tensor asks that
+// all its largest magnitudes are gathered before the first code.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_QUANTISER_H_
+#define TENSORCAST_SRC_SCALE_QUANTISER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "scale/cell_codes.h"
+#include "scale/cell_values.h"
+#include "scale/scale_rule.h"
+#include "scale/scaled_tensor.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::scale {
+
+// Holds no buffers: any number of threads may run one at once. Its functions throw core::Failure
+// (kBufferTooSmall, kSizeOverflow, kNullPointer) where a buffer is short.
+class Quantiser {
+ public:
+  // From a tensor of `source`, a floating type with a zero. Throws core::Failure: kInvalidType,
+  // kUnsupported (see CheckedWritten), kTargetUnavailable.
+  Quantiser(DataType source, const Scaling& scaling, ScaleRule rule, const Partition& partition,
+            Target target = Target::kBest);
+
+  // Raises amax[cell - first_cell] to the largest finite magnitude among those of elements
+  // [first, first + n), the elements from index x_first of `x` on, that are the cell's. `amax`, 0
+  // at first, has every cell of partition.CellsOf(first, n).
+  void GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
+                  std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
+
+  // From amax to what is stored: values of float32 and of the scales' type.
+  double GlobalScale(double amax) const;
+  void Scales(std::span<const double> amax, double global, std::span<double> scales) const;
+
+  // The codes of elements [first, first + n), to those from index codes_first of `codes` on; bits
+  // beside them stay as they are. `scales` has every cell of partition.CellsOf(first, n), as
+  // stored. `loss`, where given, is a Meter(): what the codes with their scales lose. Further codes
+  // then: kLossMismatch, kLossPosition (`first` is no multiple of 1024, nor where this meter
+  // stopped).
+  void Encode(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
+              std::uint64_t n, const CellScales& scales, std::span<std::byte> codes,
+              std::uint64_t codes_first, LossMeter* loss = nullptr) const;
+
+  // A meter of what Encode loses. "Limit" and "subnormal" are the element type's, times the scale;
+  // an example's result is the code alone.
+  LossMeter Meter() const;
+
+ private:
+  DataType source_;
+  Scaling scaling_;
+  ScaleRule rule_;
+  Partition partition_;
+  Target target_;
+  CellQuotients quotients_;
+  CellArithmetic values_;
+  CastPlan value_of_source_, code_of_value_, value_of_code_;
+};
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_QUANTISER_H_

@@ -1,0 +1,44 @@
+// Which scale a cell gets, from the largest magnitude in it. To be called in the default
+// floating-point environment (core/fp_environment.h).
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_SCALE_RULE_H_
+#define TENSORCAST_SRC_SCALE_SCALE_RULE_H_
+
+#include <cstdint>
+
+#include "scale/scaled_tensor.h"
+
+namespace tensorcast::scale {
+
+// Below, amax is the largest finite magnitude of a cell and M the element type's largest value (127
+// of int8, which has no use for -128).
+enum class ScaleRule : std::uint8_t {
+  kAmax,   // amax / M, rounded to nearest in the scales' type
+  kUp,     // the least power of two that is at least amax / M
+  kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
+  kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
+           // compressed-tensors
+};
+
+// M.
+double LargestCode(DataType element);
+
+// The same scaling. Throws core::Failure (kUnsupported) where no tensor is written with this
+// scaling by this rule: powers of two alone (float8e8m0) want a rule of powers of two, a global
+// scale wants kAmax.
+const Scaling& CheckedWritten(const Scaling& scaling, ScaleRule rule);
+
+// The global scale as it is stored, a float32's value, from the largest finite magnitude of the
+// tensor: amax / (M * 448) where it multiplies, its inverse where it divides; 448 stands for the
+// scales' type's largest value. 1 where amax is 0, and where the scale or its inverse is not
+// finite.
+double GlobalScaleOf(const Scaling& scaling, double amax);
+
+// A cell's scale as it is stored, a value of the scales' type, positive and finite. 1 where amax is
+// 0. Not below the type's least normal value, or, under a global scale, its least positive one.
+double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double global);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_SCALE_RULE_H_
