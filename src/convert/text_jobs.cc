@@ -144,10 +144,7 @@ class TextJob {
     throw Error(ErrorKind::kContents,
                 io::PathText(options_.input) + ": tensor " + io::Quoted(info_.name) + " holds " +
                     (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
-                    "\", which is " +
-                    (code == StatusCode::kNotANumber
-                         ? "not a number"
-                         : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
+                    "\", which is " + std::string(text::UnparsedText(code)));
   }
 
   const TensorReader& reader_;

@@ -275,10 +275,7 @@ class Runner {
     if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
       FailStep(step, status.code(),
                "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
-                   "\", is " +
-                   (status.code() == StatusCode::kNotANumber
-                        ? "not a number"
-                        : "not an integer from -2^63 to 2^64 - 1; a floating type holds it"));
+                   "\", is " + std::string(text::UnparsedText(status.code())));
     }
     Check(step, status);
     Set(result, source, plan.to(), std::move(buffer));

@@ -96,4 +96,10 @@ std::string CountText(std::uint64_t n, std::string_view what) {
   return std::to_string(n) + ' ' + std::string(what) + (n == 1 ? "" : "s");
 }
 
+std::string_view UnparsedText(StatusCode code) {
+  return code == StatusCode::kNotANumber
+             ? "not a number"
+             : "not an integer from -2^63 to 2^64 - 1; a floating type holds it";
+}
+
 }  // namespace tensorcast::text

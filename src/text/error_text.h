@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "tensorcast/tensorcast.hpp"
+
 namespace tensorcast::text {
 
 // `text` fit for a terminal: what would steer it or deceive its reader (control characters, marks
@@ -34,6 +36,9 @@ std::string PythonString(std::string_view text);
 
 // "1 byte", "2 bytes".
 std::string CountText(std::uint64_t n, std::string_view what);
+
+// What a text is that cannot be parsed, behind "is": of kNotANumber or kNotAnInteger.
+std::string_view UnparsedText(StatusCode code);
 
 }  // namespace tensorcast::text
 
