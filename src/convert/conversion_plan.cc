@@ -135,11 +135,7 @@ ConversionPlan::~ConversionPlan() = default;
 Status ConversionPlan::Make(const Request& request, const RunSettings& settings,
                             ConversionPlan* plan, std::string* error) {
   return core::Guarded(error, [&] {
-    try {
-      plan->state_ = MakePlan(request, settings);
-    } catch (const io::Interrupted&) {
-      return Status(StatusCode::kInterrupted);
-    }
+    plan->state_ = MakePlan(request, settings);
     return Status();
   });
 }

@@ -153,16 +153,6 @@ Status RunRanges(const ConversionPlan& plan, std::span<const JobRange> ranges,
   return Status();
 }
 
-template <class Work> Status Call(std::string* error, const Work& work) {
-  return core::Guarded(error, [&] {
-    try {
-      return work();
-    } catch (const io::Interrupted&) {
-      return Status(StatusCode::kInterrupted);
-    }
-  });
-}
-
 }  // namespace
 
 void OpenFiles(PlanState& state, const RunSettings& settings) {
@@ -195,7 +185,7 @@ ConversionOutputs::~ConversionOutputs() = default;
 Status ConversionOutputs::Create(const ConversionPlan& plan, bool overwrite,
                                  const RunSettings& settings, ConversionOutputs* outputs,
                                  std::string* error) {
-  return Call(error, [&] {
+  return core::Guarded(error, [&] {
     auto made = std::make_unique<OutputsState>();
     if (plan.jobs() != 0 || plan.outputs() != 0) {
       PlanState& state = PlanAccess::StateOf(plan);
@@ -221,7 +211,7 @@ Status ConversionOutputs::Create(const ConversionPlan& plan, bool overwrite,
 }
 
 Status ConversionOutputs::Commit(std::string* error) {
-  return Call(error, [&] {
+  return core::Guarded(error, [&] {
     if (state_ == nullptr) return Status();
     if (state_->plan != nullptr) {
       for (const PlannedFile& file : state_->plan->files) file.reader->CheckUnchanged();
@@ -242,7 +232,7 @@ std::uint64_t ConversionOutputs::bytes() const {
 Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> ranges,
                      const RunSettings& settings, ConversionOutputs* outputs,
                      std::vector<JobLoss>* losses, std::string* error) {
-  return Call(error, [&] {
+  return core::Guarded(error, [&] {
     if (outputs != nullptr && PlanAccess::StateOf(*outputs) == nullptr) {
       throw Error(ErrorKind::kArguments, "the outputs have not been created");
     }
@@ -268,7 +258,7 @@ Status RunConversion(const ConversionPlan& plan, const RunSettings& settings, bo
 }
 
 Status MergeLosses(std::vector<JobLoss>* losses) {
-  return Call(nullptr, [&] {
+  return core::Guarded(nullptr, [&] {
     std::stable_sort(losses->begin(), losses->end(),
                      [](const JobLoss& a, const JobLoss& b) { return a.job < b.job; });
     std::vector<JobLoss> merged;
