@@ -169,8 +169,8 @@ std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const Fi
     if (!job.to.empty() && !convert::IsTextJob(reader, job)) jobs.push_back(job);
   }
   LossSum sum;
-  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
-    sum.Add(reader.contents().tensors[jobs[j].tensor].name, reports.front());
+  options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
+    sum.Add(reader.contents().tensors[jobs[j].tensor].name, loss.Report());
   };
   convert::RunJobs(reader, jobs, nullptr, options);
   return CrossedLimits(limits, sum);
@@ -255,11 +255,11 @@ int Convert(const ConvertFlags& flags) {
   };
   say_notes();
   ConversionSummary summary = Summarise(*reader, flags, *sink, plan, options.cast);
-  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+  options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
     const std::size_t tensor = plan.jobs[j].tensor;
     const Decision& decision = plan.decisions[tensor];
     summary.cast.Add(reader->contents().tensors[tensor], decision.to, decision.text,
-                     decision.is_companion, reports.front());
+                     decision.is_companion, loss.Report());
   };
   const convert::JobTotals result = convert::RunJobs(*reader, plan.jobs, writer.get(), options);
   writer->Commit();

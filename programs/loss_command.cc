@@ -210,15 +210,13 @@ void MeasurePass(
       if ((plan.cast_to[i] & types & Bit(t)) != 0) job.to.push_back(plan.candidates[t].to);
     }
   }
-  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+  options.measured = [&](std::size_t j, std::size_t type, const LossMeter& meter) {
     const std::size_t i = jobs[j].tensor;
-    std::size_t next = 0;
-    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if ((plan.cast_to[i] & types & Bit(t)) == 0) continue;
-      const LossReport& loss = reports[next++];
-      plan.candidates[t].sum.Add(tensors[i].name, loss);
-      keep(t, i, loss);
-    }
+    const LossReport loss = meter.Report();
+    std::size_t t = 0;
+    while (plan.candidates[t].to != jobs[j].to[type]) ++t;
+    plan.candidates[t].sum.Add(tensors[i].name, loss);
+    keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);
   for (const LossReport& total : result.totals) {

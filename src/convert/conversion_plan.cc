@@ -163,8 +163,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
                    : planned.from == DataType::kString ? Action::kParse
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
-  const bool is_known = FindType(planned.from) != nullptr;
-  planned.sources.push_back({planned.output, job.tensor, 0, is_known ? made.elements : made.bytes});
+  planned.sources.push_back({planned.output, job.tensor, 0, UnitsOf(made)});
   planned.reason = decision.reason;
   if (decision.reason == Reason::kRule) planned.rule = decision.rule;
   planned.text = decision.text;

@@ -35,11 +35,12 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
   }
   if (jobs.empty()) return reasons;
   options.measure = true;
-  options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
+  options.measured = [&](std::size_t j, std::size_t, const LossMeter& meter) {
+    const LossReport loss = meter.Report();
     // Of what is finite all but these stays finite, and can be compared.
-    const std::uint64_t lost = reports.front().finite - reports.front().compared;
+    const std::uint64_t lost = loss.finite - loss.compared;
     if (lost == 0) return;
-    const bool infinite = FindType(reports.front().to)->has_infinity();
+    const bool infinite = FindType(loss.to)->has_infinity();
     reasons[jobs[j].tensor] =
         io::CountText(lost, "finite value") + " would become " + (infinite ? "infinite" : "NaN");
   };

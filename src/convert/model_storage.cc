@@ -57,8 +57,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
   }
   const std::unique_ptr<io::TensorWriter> writer =
       sink->Create(std::move(plan.output), {options.overwrite, {}}, options.interrupted);
-  job_options.measured = [&](std::size_t j, std::span<const LossReport> reports) {
-    tensors[plan.jobs[j].tensor].loss = reports.front();
+  job_options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
+    tensors[plan.jobs[j].tensor].loss = loss.Report();
   };
   convert::RunJobs(model, plan.jobs, writer.get(), job_options);
   writer->Commit();

@@ -89,8 +89,7 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const io::TensorInfo& made = file.plan.output.tensors[place];
   TensorJob job = file.plan.jobs[place];
   const bool is_text = file.from[place] == DataType::kString || made.type == DataType::kString;
-  const bool is_known = FindType(file.from[place]) != nullptr;
-  const std::uint64_t all = is_known ? made.elements : made.bytes;
+  const std::uint64_t all = UnitsOf(made);  // an unknown type stays
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kArguments,
                 "job " + std::to_string(range.job) + ", " + io::Quoted(made.name) + ": " + why);
@@ -142,13 +141,15 @@ Status RunRanges(const ConversionPlan& plan, std::span<const JobRange> ranges,
     if (jobs.empty()) continue;
     JobOptions options = OptionsOf(state, file, settings);
     options.measure = losses != nullptr;
-    options.gathered = [&](std::size_t j, const LossMeter& meter) {
-      gathered.emplace(range_of[j], meter);
+    options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
+      gathered.emplace(range_of[j], std::move(meter));
     };
     RunJobs(*file.reader, jobs, outputs != nullptr ? outputs->writers[f].get() : nullptr, options);
   }
   if (losses != nullptr) {
-    for (const auto& [range, meter] : gathered) losses->push_back({ranges[range].job, meter});
+    for (auto& [range, meter] : gathered) {
+      losses->push_back({ranges[range].job, std::move(meter)});
+    }
   }
   return Status();
 }

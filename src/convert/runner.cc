@@ -38,13 +38,6 @@ constexpr std::uint64_t CeilDivide(std::uint64_t a, std::uint64_t b) {
   return a / b + (a % b != 0);
 }
 
-void Check(Status status, const TensorInfo& info) {
-  if (status.ok()) return;
-  throw Error(
-      status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
-      EscapeName(info.name) + ": " + std::string(status.message()));
-}
-
 // One destination of one tensor: its plan and what its chunks have measured so far.
 struct Cast {
   const CastPlan* plan = nullptr;
@@ -116,14 +109,14 @@ class Run {
     next_chunk_ = 0;
   }
 
-  // The end of a job's range, in elements, or bytes of a type that is not ours.
+  // The end of a job's range, in units.
   static std::uint64_t EndOf(const TensorJob& job, const TensorInfo& info) {
-    const std::uint64_t all = FindType(info.type) != nullptr ? info.elements : info.bytes;
+    const std::uint64_t all = UnitsOf(info);
     const std::uint64_t begin = std::min(job.first, all);
     return begin + std::min(job.count, all - begin);
   }
 
-  // Bytes of the first n elements.
+  // Bytes of the first n units.
   static std::uint64_t BytesOf(const TensorInfo& info, std::uint64_t n) {
     if (info.type == DataType::kString) return n == 0 ? 0 : info.bytes;
     return FindType(info.type) != nullptr ? *StorageBytes(info.type, n) : n;
@@ -170,12 +163,8 @@ class Run {
     if (error_) std::rethrow_exception(error_);
     if (IsInterrupted()) throw Interrupted();
     if (!options_.measure) return;
-    std::vector<LossReport> reports;
     for (Job& job : jobs_) {
-      if (job.casts.empty()) continue;
-      reports.clear();
-      for (Cast& cast : job.casts) reports.push_back(Finish(job, cast));
-      if (options_.measured) options_.measured(job.request, reports);
+      for (std::size_t type = 0; type < job.casts.size(); ++type) Finish(job, type);
     }
   }
 
@@ -185,8 +174,9 @@ class Run {
     const auto [place, is_new] = plans_.try_emplace({job.info->type, to});
     cast.plan = &place->second;
     if (is_new) {
-      Check(CastPlan::Bind(job.info->type, to, options_.cast, &place->second, options_.target),
-            *job.info);
+      CheckStatus(
+          CastPlan::Bind(job.info->type, to, options_.cast, &place->second, options_.target),
+          *job.info);
     }
     if (options_.measure) {
       const auto same = std::find(total_types_.begin(), total_types_.end(), to);
@@ -280,7 +270,7 @@ class Run {
       run.loss = meters.back().get();
       run.loss_index = first;
     }
-    Check(cast.plan->Run(source, 0, result, 0, n, run), *job.info);
+    CheckStatus(cast.plan->Run(source, 0, result, 0, n, run), *job.info);
     if (writer_ != nullptr) writer_->Write(job.output, *StorageBytes(to, first), result);
     return result.size();
   }
@@ -300,7 +290,7 @@ class Run {
       if (whole == nullptr) {
         whole = std::move(meters[i]);
       } else {
-        Check(whole->Merge(*meters[i]), *job.info);
+        CheckStatus(whole->Merge(*meters[i]), *job.info);
       }
     }
     result_.bytes_read += read;
@@ -308,16 +298,15 @@ class Run {
     if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
   }
 
-  // Adds what a tensor's cast lost to the totals, and gives the report of it.
-  LossReport Finish(const Job& job, Cast& cast) {
+  // Adds what a tensor's cast lost to the totals, and lets it go.
+  void Finish(Job& job, std::size_t type) {
+    Cast& cast = job.casts[type];
     if (cast.meter == nullptr) {  // no element
       cast.meter = std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast);
     }
-    Check(totals_[cast.total]->Merge(*cast.meter), *job.info);
-    if (options_.gathered) options_.gathered(job.request, *cast.meter);
-    const LossReport report = cast.meter->Report();
+    CheckStatus(totals_[cast.total]->Merge(*cast.meter), *job.info);
+    if (options_.measured) options_.measured(job.request, type, *cast.meter);
     cast.meter.reset();
-    return report;
   }
 
   const TensorReader& reader_;
@@ -341,6 +330,13 @@ class Run {
 };
 
 }  // namespace
+
+void CheckStatus(Status status, const TensorInfo& info) {
+  if (status.ok()) return;
+  throw Error(
+      status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
+      EscapeName(info.name) + ": " + std::string(status.message()));
+}
 
 JobTotals RunJobs(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
                   const JobOptions& options) {

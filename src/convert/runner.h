@@ -24,12 +24,16 @@ struct TensorJob {
   // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
   // without, each is measured on the same read. Strings need a writer; their loss is not measured.
   std::vector<DataType> to;
-  // Its elements [first, first + count), or bytes of a type that is not ours; UINT64_MAX: to the
-  // end. `first` is a multiple of kRangeGrain, and so is an end that is not the tensor's. Strings
-  // are converted whole.
+  // Its units [first, first + count) (UnitsOf); UINT64_MAX: to the end. `first` is a multiple of
+  // kRangeGrain, and so is an end that is not the tensor's. Strings are converted whole.
   std::uint64_t first = 0;
   std::uint64_t count = UINT64_MAX;
 };
+
+// What parts of a tensor are counted in: its elements, or bytes of a type that is not ours.
+inline std::uint64_t UnitsOf(const io::TensorInfo& info) {
+  return FindType(info.type) != nullptr ? info.elements : info.bytes;
+}
 
 // The grid of loss, and a whole number of bytes of every type.
 inline constexpr std::uint64_t kRangeGrain = 1024;
@@ -37,19 +41,17 @@ inline constexpr std::uint64_t kRangeGrain = 1024;
 struct JobOptions {
   CastOptions cast;
   Target target = Target::kBest;
-  bool measure = true;           // gather a LossReport for every cast of numbers
+  bool measure = true;           // what every cast of numbers loses
   Executor* executor = nullptr;  // none: the calling thread alone
   // What all buffers together may take. It bounds the chunks in flight and their size; the results
   // do not depend on it.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   std::string input;  // the path that messages about its contents begin with
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
-  // What each job lost that has a loss to measure, in the order of the jobs and from the calling
-  // thread: reports[i] is of the job's i-th type, and lives as long as the call. A checkpoint may
-  // have many tensors, so that nothing of them is kept here.
-  std::function<void(std::size_t job, std::span<const LossReport> reports)> measured;
-  // The same as meters, which can be merged with those of other parts of a tensor.
-  std::function<void(std::size_t job, const LossMeter& meter)> gathered;
+  // What each job lost that has a loss to measure, for each of its types, in the order of the jobs
+  // and from the calling thread; the meter may be moved from. A checkpoint may have many tensors,
+  // so that nothing of them is kept here.
+  std::function<void(std::size_t job, std::size_t type, LossMeter& loss)> measured;
   // Called after chunks, from any thread but never from two at once. Does not throw.
   std::function<void(const Progress&)> progress;
 };
@@ -61,6 +63,9 @@ struct JobTotals {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
 };
+
+// Throws where a plan or a meter of this tensor gave a failure.
+void CheckStatus(Status status, const io::TensorInfo& info);
 
 // Runs the jobs that the writer wants, those of strings after the others; `writer` is null where
 // only the loss is wanted. Neither what is written nor any report depends on the executor. What was

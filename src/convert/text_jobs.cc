@@ -19,7 +19,6 @@ namespace {
 
 using io::Error;
 using io::ErrorKind;
-using io::EscapeName;
 using io::StringPiece;
 using io::TensorInfo;
 using io::TensorReader;
@@ -51,7 +50,7 @@ class TextJob {
         to_(job.to.empty() ? DataType::kString : job.to.front()) {
     run_.executor = options.executor;
     if (info_.type == to_) return;
-    Check(CastPlan::Bind(info_.type, to_, options.cast, &plan_, options.target));
+    CheckStatus(CastPlan::Bind(info_.type, to_, options.cast, &plan_, options.target), info_);
   }
 
   TextSize Measure() {
@@ -102,13 +101,6 @@ class TextJob {
     return info_.bytes / info_.elements * element;
   }
 
-  void Check(Status status) const {
-    if (status.ok()) return;
-    throw Error(
-        status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
-        EscapeName(info_.name) + ": " + std::string(status.message()));
-  }
-
   // The texts of a chunk: read (as many as the reader gives at once), or printed. Valid until the
   // next call.
   Strings Texts(std::uint64_t first, std::uint64_t n) {
@@ -121,7 +113,7 @@ class TextJob {
     reader_.Read(job_.tensor, *StorageBytes(info_.type, first), numbers_);
     piece_.offsets.resize(static_cast<std::size_t>(n) + 1);
     piece_.bytes.resize(static_cast<std::size_t>(n) * kLongestPrinted);
-    Check(plan_.Print(numbers_, 0, n, piece_.offsets, piece_.bytes, run_));
+    CheckStatus(plan_.Print(numbers_, 0, n, piece_.offsets, piece_.bytes, run_), info_);
     return piece_.view();
   }
 
@@ -135,7 +127,7 @@ class TextJob {
     if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
       RefuseText(first + failure.index, failure.text, status.code());
     }
-    Check(status);
+    CheckStatus(status, info_);
     return numbers_;
   }
 
