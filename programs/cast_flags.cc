@@ -130,21 +130,25 @@ Target ParseTargetFlag(const std::string& name) {
   return *target;
 }
 
-convert::Rule ParseRule(const std::string& text) {
+convert::RequestedRule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw Error(ErrorKind::kArguments,
                 "--rule '" + io::EscapeName(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
   }
-  return {convert::NamePattern(text.substr(0, equals)),
+  return {text.substr(0, equals),
           ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};
 }
 
-convert::SelectionRequest ParseSelection(const CastFlags& flags) {
-  convert::SelectionRequest request;
-  for (const std::string& text : flags.only) request.only.emplace_back(text);
-  for (const std::string& text : flags.excluded) request.excluded.emplace_back(text);
+convert::Request ParseRequest(const CastFlags& flags) {
+  convert::Request request;
+  request.only = flags.only;
+  request.excluded = flags.excluded;
   request.all_types = flags.all_types;
+  request.ignore_scales = flags.raw_scaled;
+  request.cast = ParseCastOptions(flags);
+  request.assume_type = ParseAssumedType(flags);
+  request.allow_hard_links = flags.allow_hard_links;
   return request;
 }
 

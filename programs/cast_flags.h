@@ -48,10 +48,10 @@ void AddCastOptionFlags(CLI::App& app, CastFlags& flags);
 CastOptions ParseCastOptions(const CastFlags& flags);
 std::optional<DataType> ParseAssumedType(const CastFlags& flags);
 Target ParseTargetFlag(const std::string& name);
-// `only`, `excluded` and `all_types` of a request.
-convert::SelectionRequest ParseSelection(const CastFlags& flags);
+// All of a request but its files, its rules and its type.
+convert::Request ParseRequest(const CastFlags& flags);
 // Splits "GLOB=T" at the last '='.
-convert::Rule ParseRule(const std::string& text);
+convert::RequestedRule ParseRule(const std::string& text);
 // nullptr for one thread.
 std::unique_ptr<Executor> ParseThreads(const std::string& threads);
 

@@ -16,8 +16,8 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "conversion_summary.h"
-#include "convert/plan.h"
-#include "convert/scaled_tensors.h"
+#include "convert/conversion_plan.h"
+#include "convert/run_conversion.h"
 #include "convert/text_jobs.h"
 #include "fail_limits.h"
 #include "io/tensor_file.h"
@@ -37,7 +37,7 @@ namespace tensorcast::tool {
 namespace {
 
 using convert::Decision;
-using convert::FilePlan;
+using convert::PlanState;
 using io::Error;
 using io::ErrorKind;
 
@@ -80,79 +80,114 @@ Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
-void PrintDryRunTable(const io::TensorReader& reader, const FilePlan& plan, std::uint64_t bytes,
-                      const std::vector<CrossedLimit>& crossed) {
-  const auto row = [&](std::size_t place) -> TableRow {
-    const io::TensorInfo& info = reader.contents().tensors[plan.jobs[place].tensor];
-    const Decision& decision = plan.decisions[plan.jobs[place].tensor];
-    const bool is_cast = decision.to != DataType::kUndefined;
+// Of the one file.
+const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
+  return state.files.front().reader->contents().tensors;
+}
+
+bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
+
+// What of a plan is printed below its table, or around its tensors in JSON.
+struct DryRun {
+  std::size_t cast = 0;  // tensors
+  std::uint64_t bytes_before = 0;
+  std::uint64_t bytes_after = 0;
+  bool has_unknown = false;  // texts whose size is not known
+  convert::Needs needs;
+  std::vector<CrossedLimit> crossed;
+
+  void Add(const convert::PlannedJob& job) {
+    cast += IsCast(job) ? 1 : 0;
+    bytes_before += job.bytes_before;
+    bytes_after += job.bytes_after.value_or(0);
+    has_unknown = has_unknown || !job.bytes_after;
+  }
+};
+
+void PrintDryRunTable(const PlanState& state, const convert::ConversionPlan& plan,
+                      const DryRun& run) {
+  const auto after = [](std::uint64_t bytes, bool is_known) {
+    return is_known ? BytesText(bytes) : std::string("?");
+  };
+  const auto row = [&](std::size_t i) -> TableRow {
+    if (i == plan.jobs()) {
+      return {{"total", "", "", "", BytesText(run.bytes_before),
+               after(run.bytes_after, !run.has_unknown)}};
+    }
+    const convert::PlannedJob job = plan.job(i);
+    const io::TensorInfo& info = state.files.front().TensorOf(i);
     return {{io::Escape(info.name), ShapeText(info.shape),
              FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
-             is_cast ? std::string(TypeName(decision.to)) : "·",
-             is_cast ? decision.text : "left alone: " + decision.text}};
+             IsCast(job) ? std::string(TypeName(job.to)) : "·", BytesText(job.bytes_before),
+             after(job.bytes_after.value_or(0), job.bytes_after.has_value()),
+             std::string(job.text)}};
   };
-  const report::NamesOfFile names = report::EscapedNames(reader.contents().tensors);
+  const report::NamesOfFile names = report::EscapedNames(Tensors(state));
   PrintTable({{"tensor", false, 20, 0, names},
-              {"shape", false, 8},
-              {"from"},
+              {"shape", false, 8, 2},
+              {"from", false, 0, 1},
               {"to"},
-              {"taken by", false, 24}},
-             {plan.jobs.size(), row}, Columns(stdout), false);
-  const auto cast = std::count_if(plan.jobs.begin(), plan.jobs.end(),
-                                  [](const convert::TensorJob& job) { return !job.to.empty(); });
-  Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", cast,
-                    plan.jobs.size(), BytesText(bytes)));
-  for (const CrossedLimit& limit : crossed) {
+              {"before", true},
+              {"after", true},
+              {"by, or why not", false, 16}},
+             {plan.jobs() + 1, row}, Columns(stdout), false);
+  Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", run.cast,
+                    plan.jobs(), BytesText(run.needs.disk_bytes)));
+  Print(fmt::format(" needs {} of disk space, which is there, and at most {} of memory\n",
+                    BytesText(run.needs.disk_bytes), BytesText(run.needs.memory_bytes)));
+  for (const CrossedLimit& limit : run.crossed) {
     Print(" limit crossed: " + CrossedText(limit, names) + "\n");
   }
 }
 
-void PrintDryRunJson(const io::TensorReader& reader, const ConvertFlags& flags,
-                     const FilePlan& plan, std::uint64_t bytes,
-                     const std::vector<CrossedLimit>& crossed) {
+void PrintDryRunJson(const PlanState& state, const convert::ConversionPlan& plan,
+                     const DryRun& run) {
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "convert");
   json.Member("dry_run", true);
-  json.Member("input", flags.input);
-  json.Member("output", flags.output);
-  json.Member("output_bytes", bytes);
+  json.Member("input", plan.input(0));
+  json.Member("output", plan.output(0));
+  json.Member("output_bytes", run.needs.disk_bytes);
+  json.Member("memory_bytes", run.needs.memory_bytes);
+  json.Member("bytes_before", run.bytes_before);
+  json.Member("bytes_after", run.has_unknown ? Json() : Json(run.bytes_after));
   json.BeginArray("tensors");
-  for (const convert::TensorJob& job : plan.jobs) {
-    const Decision& decision = plan.decisions[job.tensor];
-    const bool is_cast = decision.to != DataType::kUndefined;
-    Json entry = TensorJson(reader.contents().tensors[job.tensor]);
-    entry["to"] = is_cast ? Json(TypeName(decision.to)) : Json();
-    entry[is_cast ? "taken_by" : "reason"] = decision.text;
+  for (std::size_t i = 0; i < plan.jobs(); ++i) {
+    const convert::PlannedJob job = plan.job(i);
+    Json entry = TensorJson(state.files.front().TensorOf(i));
+    entry["to"] = IsCast(job) ? Json(TypeName(job.to)) : Json();
+    entry["bytes_before"] = job.bytes_before;
+    entry["bytes_after"] = job.bytes_after ? Json(*job.bytes_after) : Json();
+    entry[IsCast(job) ? "taken_by" : "reason"] = job.text;
     json.Element(entry);
   }
   json.EndArray();
   json.BeginArray("limits_crossed");
-  for (const CrossedLimit& limit : crossed) json.Element(CrossedJson(limit));
+  for (const CrossedLimit& limit : run.crossed) json.Element(CrossedJson(limit));
   json.EndArray();
   json.End();
 }
 
 // All but what the run measures and writes.
-ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& flags,
-                            const convert::Sink& sink, const FilePlan& plan,
-                            const CastOptions& options) {
+ConversionSummary Summarise(const PlanState& state) {
+  const convert::PlannedFile& file = state.files.front();
   ConversionSummary summary;
-  summary.input = flags.input;
-  summary.output = flags.output;
-  summary.input_bytes = reader.file_bytes();
-  summary.options = options;
-  summary.names = report::EscapedNames(reader.contents().tensors);
-  const io::TensorInfo* const first = reader.contents().tensors.data();
-  summary.can_hold = [&sink, first](const io::TensorInfo& info, DataType to) {
+  summary.input = file.input;
+  summary.output = file.output;
+  summary.input_bytes = file.input_bytes;
+  summary.options = state.cast;
+  summary.names = report::EscapedNames(Tensors(state));
+  summary.can_hold = [&sink = *file.sink, first = Tensors(state).data()](const io::TensorInfo& info,
+                                                                         DataType to) {
     return sink.CanHold(static_cast<std::size_t>(&info - first), to);
   };
-  for (const convert::TensorJob& job : plan.jobs) {
-    const io::TensorInfo* info = &reader.contents().tensors[job.tensor];
-    const Decision& decision = plan.decisions[job.tensor];
+  for (const convert::TensorJob& job : file.plan.jobs) {
+    const io::TensorInfo* info = &file.TensorOf(job.output);
+    const Decision& decision = file.DecisionOf(job.output);
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.text, decision.is_companion});
-    } else if (convert::IsTextJob(reader, job)) {
+    } else if (convert::IsTextJob(*file.reader, job)) {
       summary.texts.push_back({info, decision.to, decision.text});
     }
   }
@@ -160,117 +195,109 @@ ConversionSummary Summarise(const io::TensorReader& reader, const ConvertFlags& 
 }
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
-std::vector<CrossedLimit> MeasureLimits(const io::TensorReader& reader, const FilePlan& plan,
-                                        const std::vector<LossLimit>& limits,
-                                        convert::JobOptions options) {
+std::vector<CrossedLimit> MeasureLimits(PlanState& state, const convert::RunSettings& settings,
+                                        const std::vector<LossLimit>& limits) {
   if (limits.empty()) return {};
-  std::vector<convert::TensorJob> jobs;
-  for (const convert::TensorJob& job : plan.jobs) {
-    if (!job.to.empty() && !convert::IsTextJob(reader, job)) jobs.push_back(job);
-  }
   LossSum sum;
-  options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
-    sum.Add(reader.contents().tensors[jobs[j].tensor].name, loss.Report());
-  };
-  convert::RunJobs(reader, jobs, nullptr, options);
+  convert::RunPlan(state, settings, nullptr, [&](std::size_t job, const LossMeter& loss) {
+    sum.Add(state.files.front().TensorOf(job).name, loss.Report());
+  });
   return CrossedLimits(limits, sum);
 }
 
+int RunDry(const ConvertFlags& flags, PlanState& state, const convert::ConversionPlan& plan,
+           const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
+           ProgressDisplay& progress) {
+  DryRun run;
+  run.needs = convert::CheckOutputs(state, flags.force, settings);
+  run.crossed = MeasureLimits(state, settings, limits);
+  for (std::size_t i = 0; i < plan.jobs(); ++i) run.Add(plan.job(i));
+  progress.Clear();
+  if (flags.cast.json) {
+    PrintDryRunJson(state, plan, run);
+  } else {
+    PrintDryRunTable(state, plan, run);
+  }
+  return run.crossed.empty() ? kExitDone : kExitLimitCrossed;
+}
+
 // What the user should know before the work begins.
-void SayBefore(const io::TensorReader& reader, const ConvertFlags& flags,
-               const convert::SelectionRequest& request, const FilePlan& plan) {
+void SayBefore(const ConvertFlags& flags, const convert::Request& request, const PlanState& state) {
   if (flags.cast.quiet) return;
-  for (const std::string& note : reader.notes()) {
-    SayNote(note);
-  }
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  if (const std::string text = convert::UnscaledText(tensors, plan.scales, &plan.decisions);
-      !text.empty()) {
-    SayNote(io::Escape(flags.input) + ": " + text);
-  }
-  for (const std::size_t rule : convert::ShadowedRules(tensors, plan.scales.companions, request)) {
+  const std::size_t others = state.notes.size() - state.idle_rules.size();
+  for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
+  for (const std::size_t rule : state.idle_rules) {
     SayWarning(RuleFlag(request.rules[rule]) + " takes no tensor: rules before it do");
   }
-  WarnOfIntegerCasts(tensors, plan.decisions);
+  WarnOfIntegerCasts(Tensors(state), state.files.front().plan.decisions);
+}
+
+convert::Request RequestOf(const ConvertFlags& flags) {
+  convert::Request request = ParseRequest(flags.cast);
+  request.files = {{flags.input, flags.output}};
+  if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
+  for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  return request;
 }
 
 int Convert(const ConvertFlags& flags) {
   if (flags.to.empty() && flags.rules.empty()) {
     throw Error(ErrorKind::kArguments, "convert needs --to TYPE or --rule 'GLOB=TYPE'");
   }
-  convert::SelectionRequest request = ParseSelection(flags.cast);
-  if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
-  for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  const convert::Request request = RequestOf(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
-  convert::JobOptions options;
-  options.cast = ParseCastOptions(flags.cast);
-  options.target = ParseTargetFlag(flags.cast.target);
+  convert::RunSettings settings;
+  settings.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
-  options.executor = executor.get();
-  options.measure = !flags.no_report || !limits.empty();
-  options.input = flags.input;
+  settings.executor = executor.get();
+  settings.interrupted = InterruptFlag();
+  ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
+  settings.progress = [&](const convert::Progress& now) { progress.Show(now); };
 
   const auto begin = std::chrono::steady_clock::now();
-  io::OpenOptions open = ToolOpenOptions();
-  open.assume_type = ParseAssumedType(flags.cast);
-  open.interrupted = InterruptFlag();
-  open.allow_hard_links = flags.cast.allow_hard_links;
-  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
-  ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, reader->contents().tensors);
-  options.progress = [&](const convert::Progress& now) { progress.Show(now); };
-  const std::unique_ptr<convert::Sink> sink = convert::OpenSink(flags.output, *reader);
-  const std::vector<io::TensorInfo>* const tensors[] = {&reader->contents().tensors};
-  convert::RequireMatches(tensors, request);
-  FilePlan plan =
-      convert::PlanFile(*reader, flags.input, *sink, request, flags.cast.raw_scaled, options);
-  NameFlags(request, plan.decisions);
+  convert::ConversionPlan plan;
+  convert::PlanAccess::Set(plan, convert::MakePlan(request, settings, ToolOpenOptions().spool));
+  PlanState& state = *convert::PlanAccess::StateOf(plan);
+  NameFlags(request, state.files.front().plan.decisions);
   progress.Clear();
-  const io::CreateOptions create{flags.force, convert::InputPaths(*reader, flags.input)};
-  SayBefore(*reader, flags, request, plan);
-  if (!flags.dry_run) options.interrupted = CatchInterrupts();
-  convert::MeasureTexts(*reader, *sink, create, options, plan);
+  SayBefore(flags, request, state);
+  if (!flags.dry_run) CatchInterrupts();
+  convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
-  if (flags.dry_run) {
-    const std::uint64_t bytes = sink->Check(plan.output, create);
-    plan.output = {};  // checked: of many tensors it takes as much as the input's
-    const std::vector<CrossedLimit> crossed = MeasureLimits(*reader, plan, limits, options);
-    progress.Clear();
-    if (flags.cast.json) {
-      PrintDryRunJson(*reader, flags, plan, bytes, crossed);
-    } else {
-      PrintDryRunTable(*reader, plan, bytes, crossed);
-    }
-    return crossed.empty() ? kExitDone : kExitLimitCrossed;
-  }
+  if (flags.dry_run) return RunDry(flags, state, plan, settings, limits, progress);
 
-  const std::unique_ptr<io::TensorWriter> writer =
-      sink->Create(std::move(plan.output), create, options.interrupted);
+  const std::unique_ptr<convert::OutputsState> outputs =
+      convert::BeginOutputs(state, flags.force, settings);
+  const io::TensorWriter& writer = *outputs->writers.front();
   std::size_t notes_said = 0;
   const auto say_notes = [&] {
     if (flags.cast.quiet) return;
-    const std::vector<std::string> notes = writer->notes();
+    const std::vector<std::string> notes = writer.notes();
     for (; notes_said < notes.size(); ++notes_said) {
       SayNote(notes[notes_said]);
     }
   };
   say_notes();
-  ConversionSummary summary = Summarise(*reader, flags, *sink, plan, options.cast);
-  options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
-    const std::size_t tensor = plan.jobs[j].tensor;
-    const Decision& decision = plan.decisions[tensor];
-    summary.cast.Add(reader->contents().tensors[tensor], decision.to, decision.text,
-                     decision.is_companion, loss.Report());
-  };
-  const convert::JobTotals result = convert::RunJobs(*reader, plan.jobs, writer.get(), options);
-  writer->Commit();
+  ConversionSummary summary = Summarise(state);
+  convert::Measured measured;
+  if (!flags.no_report || !limits.empty()) {
+    measured = [&](std::size_t job, const LossMeter& loss) {
+      const convert::PlannedFile& file = state.files.front();
+      const Decision& decision = file.DecisionOf(job);
+      summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
+                       loss.Report());
+    };
+  }
+  const std::uint64_t bytes = convert::RunPlan(state, settings, outputs.get(), measured);
+  convert::CommitOutputs(*outputs);
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
-  summary.output_bytes = writer->file_bytes();
-  summary.reading_hint = writer->reading_hint();
+  summary.output_bytes = writer.file_bytes();
+  summary.reading_hint = writer.reading_hint();
   summary.crossed = CrossedLimits(limits, summary.cast.sum());
   if (!flags.no_report) {
     if (flags.cast.json) {
@@ -289,11 +316,9 @@ int Convert(const ConvertFlags& flags) {
         Say(" limit crossed: " + CrossedText(limit, summary.names) + "\n");
       }
     }
-    Say(fmt::format(
-        " wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
-        BytesText(summary.output_bytes), SecondsText(seconds),
-        SpeedText(static_cast<double>(result.bytes_read + result.bytes_written) / seconds),
-        BytesText(PeakMemory())));
+    Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
+                    BytesText(summary.output_bytes), SecondsText(seconds),
+                    SpeedText(static_cast<double>(bytes) / seconds), BytesText(PeakMemory())));
   }
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }

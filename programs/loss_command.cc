@@ -18,6 +18,7 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "conversion_summary.h"
+#include "convert/input.h"
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
 #include "fail_limits.h"
@@ -336,22 +337,21 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
-  convert::SelectionRequest request = ParseSelection(flags.cast);
+  const convert::Request request = ParseRequest(flags.cast);
+  convert::SelectionRequest selection = convert::SelectionOf(request);
   convert::JobOptions options;
-  options.cast = ParseCastOptions(flags.cast);
+  options.cast = request.cast;
   options.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
-  io::OpenOptions open = ToolOpenOptions();
-  open.assume_type = ParseAssumedType(flags.cast);
-  open.interrupted = InterruptFlag();
-  open.allow_hard_links = flags.cast.allow_hard_links;
-  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
+  ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
+  const std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
+      flags.input, {request.assume_type, request.allow_hard_links, request.ignore_scales},
+      ToolOpenOptions().spool, InterruptFlag());
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-  ProgressDisplay progress(flags.cast.progress, flags.cast.quiet, tensors);
 
   const std::vector<io::TensorInfo>* const all[] = {&tensors};
-  convert::RequireMatches(all, request);
+  convert::RequireMatches(all, selection);
   const io::ScaleCompanions scales = io::FindScaleCompanions(*reader, flags.input);
   std::vector<convert::Decision> decisions;
   std::string unscaled;
@@ -359,11 +359,11 @@ int MeasureLoss(const LossFlags& flags) {
   plan.candidates.resize(types.size());
   plan.cast_to.resize(tensors.size());
   for (std::size_t t = 0; t < types.size(); ++t) {
-    request.to = types[t];
+    selection.to = types[t];
     Candidate& candidate = plan.candidates[t];
     candidate.to = types[t];
-    decisions = convert::Select(tensors, scales.companions, request);
-    if (!flags.cast.raw_scaled) convert::RefuseScaled(tensors, flags.input, scales, decisions);
+    decisions = convert::Select(tensors, scales.companions, selection);
+    if (!request.ignore_scales) convert::RefuseScaled(tensors, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = convert::UnscaledText(tensors, scales, &decisions);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);

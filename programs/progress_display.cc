@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "io/tensor_file.h"
 #include "quantities.h"
 #include "streams.h"
 #include "terminal.h"
@@ -28,9 +29,7 @@ std::string TimeLeft(double seconds) {
 
 }  // namespace
 
-ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet,
-                                 const std::vector<io::TensorInfo>& tensors)
-    : tensors_(tensors), begin_(Clock::now()) {
+ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet) : begin_(Clock::now()) {
   if (when != "auto" && when != "always" && when != "never") {
     throw io::Error(io::ErrorKind::kArguments,
                     "--progress: '" + io::Escape(when) + "' is not one of auto, always, never");
@@ -74,7 +73,7 @@ void ProgressDisplay::Show(const convert::Progress& progress) noexcept {
 
 void ProgressDisplay::Draw(const convert::Progress& progress, double seconds) {
   const std::string text = Text(progress, seconds);
-  const std::string name = io::Escape(tensors_[progress.tensor].name);
+  const std::string name = io::Escape(progress.name);
   if (mode_ == Mode::kLines) {
     SayLine(text + Shorten(name, 40));
     return;

@@ -6,10 +6,8 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
-#include "convert/runner.h"
-#include "io/tensor_file.h"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::tool {
 
@@ -17,12 +15,12 @@ namespace tensorcast::tool {
 class ProgressDisplay {
  public:
   // `when` is auto, always or never; throws io::Error (arguments) for anything else.
-  ProgressDisplay(const std::string& when, bool quiet, const std::vector<io::TensorInfo>& tensors);
+  ProgressDisplay(const std::string& when, bool quiet);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;
   ProgressDisplay& operator=(const ProgressDisplay&) = delete;
 
-  // For ConversionOptions::progress. What cannot be shown is left out.
+  // For RunSettings::progress. What cannot be shown is left out.
   void Show(const convert::Progress& progress) noexcept;
   // Removes the bar, before other output.
   void Clear();
@@ -33,7 +31,6 @@ class ProgressDisplay {
   std::string Text(const convert::Progress& progress, double seconds) const;
   void Draw(const convert::Progress& progress, double seconds);
 
-  const std::vector<io::TensorInfo>& tensors_;
   Mode mode_ = Mode::kNone;
   bool always_ = false;
   bool bar_drawn_ = false;

@@ -58,10 +58,11 @@ std::string RefusalText(const io::Error& error) {
   return text;
 }
 
-std::string RuleFlag(const convert::Rule& rule) { return "--rule " + convert::RuleText(rule); }
+std::string RuleFlag(const convert::RequestedRule& rule) {
+  return "--rule " + convert::RuleText(rule.pattern, rule.to);
+}
 
-void NameFlags(const convert::SelectionRequest& request,
-               std::vector<convert::Decision>& decisions) {
+void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions) {
   using convert::Reason;
   for (convert::Decision& decision : decisions) {
     switch (decision.reason) {

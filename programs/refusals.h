@@ -23,10 +23,10 @@ int ExitCodeOf(io::ErrorKind kind);
 std::string RefusalText(const io::Error& error);
 
 // "--rule GLOB=T".
-std::string RuleFlag(const convert::Rule& rule);
+std::string RuleFlag(const convert::RequestedRule& rule);
 
 // Puts the flags that took a tensor, or would take it, in the place of the library's words.
-void NameFlags(const convert::SelectionRequest& request, std::vector<convert::Decision>& decisions);
+void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions);
 
 }  // namespace tensorcast::tool
 

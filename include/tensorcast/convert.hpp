@@ -83,6 +83,7 @@ struct Progress {
   std::uint64_t bytes_done = 0;  // of an input's tensors
   std::uint64_t bytes_total = 0;
   std::size_t tensor = 0;  // index in its input of one that is in work
+  std::string_view name;   // its name, any bytes; for as long as the call
 };
 
 // How to run; nothing here changes a bit of a result.
@@ -143,6 +144,9 @@ struct PlannedJob {
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;
+  std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
+  // nullopt: of strings that are to be printed, and whose size the output need not know before.
+  std::optional<std::uint64_t> bytes_after;
   Reason reason = Reason::kAsked;
   std::optional<std::size_t> rule;  // kRule: its index in the request
   std::string_view text;            // the reason in words: "rule '*.norm.*=float32'"
@@ -202,6 +206,17 @@ struct JobRange {
   std::uint64_t elements = UINT64_MAX;
 };
 
+// What a run needs.
+struct Needs {
+  std::uint64_t disk_bytes = 0;    // of all outputs together, beside what they replace
+  std::uint64_t memory_bytes = 0;  // of the process, at most; an estimate
+};
+
+// Checks that the outputs can be made: their names, their formats, the room on their disks.
+TENSORCAST_API Status CheckOutputs(const ConversionPlan& plan, bool overwrite,
+                                   const RunSettings& settings, Needs* needs,
+                                   std::string* error = nullptr);
+
 // The outputs of a plan, begun once for all parts of a run: each file stands under a temporary name
 // until Commit. Destroyed without, nothing is left.
 class TENSORCAST_API ConversionOutputs {
@@ -211,7 +226,7 @@ class TENSORCAST_API ConversionOutputs {
   ConversionOutputs& operator=(ConversionOutputs&&) noexcept;
   ~ConversionOutputs();
 
-  // Checks that the outputs can be made and what space they need, and makes them. `plan` outlives
+  // Checks as CheckOutputs does, and makes them. `plan` outlives
   // them, and is neither moved nor assigned to.
   static Status Create(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
                        ConversionOutputs* outputs, std::string* error = nullptr);
@@ -229,7 +244,8 @@ class TENSORCAST_API ConversionOutputs {
 // of casts of numbers is measured, which several processes can share: each saves its meters. Adds
 // to `losses`, where given, one meter for each range of such a job, in the order of the ranges.
 // However a plan is divided into ranges, in whatever order they are run, the files have the same
-// bytes, and the meters merged by MergeLosses give the same reports.
+// bytes, and the meters merged by MergeLosses give the same reports. Without `losses` none is
+// measured; of a plan of very many tensors, run in parts, no more meters are held than of a part.
 TENSORCAST_API Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> ranges,
                                     const RunSettings& settings, ConversionOutputs* outputs,
                                     std::vector<JobLoss>* losses, std::string* error = nullptr);

@@ -18,81 +18,77 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-SelectionRequest SelectionOf(const Request& request) {
-  SelectionRequest selection;
-  const auto check = [](DataType type) {
-    if (FindType(type) != nullptr) return type;
-    throw Error(ErrorKind::kArguments, "the request names type " +
-                                           std::to_string(static_cast<std::int32_t>(type)) +
-                                           ", which is not a type; DataType lists them");
-  };
-  if (request.to) selection.to = check(*request.to);
-  for (const RequestedRule& rule : request.rules) {
-    selection.rules.push_back({NamePattern(rule.pattern), check(rule.to)});
-  }
-  for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
-  for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
-  selection.all_types = request.all_types;
-  return selection;
-}
-
-void PlanInto(PlannedFile& file, const SelectionRequest& selection, const Request& request,
-              const RunSettings& settings, PlanState& state) {
+// Plans one file; `idle` loses the rules that take a tensor of it.
+void PlanInto(PlannedFile& file, const SelectionRequest& selection, bool ignore_scales,
+              const RunSettings& settings, PlanState& state, std::vector<std::size_t>& idle) {
   const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
-  const JobOptions options = OptionsOf(state, file, settings);
-  file.sink = OpenSink(file.output, *file.reader);
-  file.plan =
-      PlanFile(*file.reader, file.input, *file.sink, selection, request.ignore_scales, options);
-  // Whether the name is free is for the run to say.
-  MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
-               file.plan);
-  for (const TensorJob& job : file.plan.jobs) file.from.push_back(tensors[job.tensor].type);
+  const io::ScaleCompanions scales = io::FindScaleCompanions(*file.reader, file.input);
+  file.plan = PlanFile(*file.reader, file.input, *file.sink, scales, selection, ignore_scales,
+                       OptionsOf(state, file, settings));
   for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
-  if (std::string text = UnscaledText(tensors, file.plan.scales, &file.plan.decisions);
-      !text.empty()) {
+  if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
-  for (const std::size_t rule : ShadowedRules(tensors, file.plan.scales.companions, selection)) {
-    state.notes.push_back(io::PathText(file.input) + ": rule '" + RuleText(selection.rules[rule]) +
-                          "' takes no tensor: rules before it do");
-  }
-  file.plan.scales = {};
+  const std::vector<std::size_t> shadowed = ShadowedRules(tensors, scales.companions, selection);
+  std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
 }
 
-std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings) {
+}  // namespace
+
+std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings,
+                                    const io::SpoolOptions& spool) {
   auto state = std::make_unique<PlanState>();
   state->cast = request.cast;
-  state->assume_type = request.assume_type;
-  state->allow_hard_links = request.allow_hard_links;
+  state->inputs = {request.assume_type, request.allow_hard_links, request.ignore_scales};
+  state->spool = spool;
   const SelectionRequest selection = SelectionOf(request);
   std::vector<const std::vector<io::TensorInfo>*> all;
   for (const RequestedFile& names : request.files) {
     PlannedFile& file = state->files.emplace_back();
     file.input = names.input;
     file.output = names.output;
-    file.reader = io::OpenTensorFile(
-        names.input, {request.assume_type, settings.interrupted, request.allow_hard_links});
+    file.reader = OpenInput(names.input, state->inputs, spool, settings.interrupted);
+    file.sink = OpenSink(names.output, *file.reader);
     file.input_bytes = file.reader->file_bytes();
     file.input_tensors = file.reader->contents().tensors.size();
   }
   for (const PlannedFile& file : state->files) all.push_back(&file.reader->contents().tensors);
   RequireMatches(all, selection);
+  for (std::size_t i = 0; i < selection.rules.size(); ++i) state->idle_rules.push_back(i);
   for (PlannedFile& file : state->files) {
-    PlanInto(file, selection, request, settings, *state);
+    PlanInto(file, selection, request.ignore_scales, settings, *state, state->idle_rules);
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
+  }
+  for (const std::size_t rule : state->idle_rules) {
+    state->notes.push_back("rule '" +
+                           RuleText(request.rules[rule].pattern, request.rules[rule].to) +
+                           "' takes no tensor: rules before it do");
   }
   return state;
 }
 
-}  // namespace
+void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings) {
+  const io::CreateOptions create{overwrite, InputPaths(state)};
+  for (PlannedFile& file : state.files) {
+    MeasureTexts(*file.reader, *file.sink, create, OptionsOf(state, file, settings), file.plan);
+  }
+}
 
-const PlannedFile& PlanState::FileOf(std::size_t job) const {
+std::vector<std::string> InputPaths(const PlanState& state) {
+  std::vector<std::string> all;
+  for (const PlannedFile& file : state.files) {
+    for (std::string& path : InputPaths(*file.reader, file.input)) all.push_back(std::move(path));
+  }
+  return all;
+}
+
+std::size_t PlanState::FileOf(std::size_t job) const {
   const auto after = std::upper_bound(
       files.begin(), files.end(), job,
       [](std::size_t value, const PlannedFile& file) { return value < file.first_job; });
   // Files without a job share their successor's first_job and stand before it.
-  return *std::prev(after);
+  return static_cast<std::size_t>(after - files.begin()) - 1;
 }
 
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings) {
@@ -135,7 +131,9 @@ ConversionPlan::~ConversionPlan() = default;
 Status ConversionPlan::Make(const Request& request, const RunSettings& settings,
                             ConversionPlan* plan, std::string* error) {
   return core::Guarded(error, [&] {
-    plan->state_ = MakePlan(request, settings);
+    std::unique_ptr<PlanState> made = MakePlan(request, settings);
+    MeasureTexts(*made, true, settings);  // whether the names are free is for the run to say
+    plan->state_ = std::move(made);
     return Status();
   });
 }
@@ -147,23 +145,31 @@ const std::string& ConversionPlan::output(std::size_t i) const { return state_->
 std::size_t ConversionPlan::jobs() const { return state_ != nullptr ? state_->jobs : 0; }
 
 PlannedJob ConversionPlan::job(std::size_t i) const {
-  const PlannedFile& file = state_->FileOf(i);
-  const std::size_t place = i - file.first_job;
-  const TensorJob& job = file.plan.jobs[place];
-  const Decision& decision = file.DecisionOf(place);
-  const io::TensorInfo& made = file.plan.output.tensors[place];
   PlannedJob planned;
-  planned.output = static_cast<std::size_t>(&file - state_->files.data());
-  planned.tensor = place;
-  planned.name = made.name;
-  planned.shape = made.shape;
-  planned.from = file.from[place];
-  planned.to = job.to.empty() ? planned.from : job.to.front();
+  planned.output = state_->FileOf(i);
+  const PlannedFile& file = state_->files[planned.output];
+  planned.tensor = i - file.first_job;
+  const Decision& decision = file.DecisionOf(planned.tensor);
+  const io::TensorInfo& tensor = file.TensorOf(planned.tensor);
+  planned.name = tensor.name;
+  planned.shape = tensor.shape;
+  planned.from = tensor.type;
+  planned.to = file.TypeMade(planned.tensor);
   planned.action = planned.from == planned.to          ? Action::kCopy
                    : planned.from == DataType::kString ? Action::kParse
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
-  planned.sources.push_back({planned.output, job.tensor, 0, UnitsOf(made)});
+  planned.sources.push_back(
+      {planned.output, file.plan.jobs[planned.tensor].tensor, 0, UnitsOf(tensor)});
+  planned.bytes_before = tensor.bytes;
+  if (planned.action == Action::kCopy) {
+    planned.bytes_after = tensor.bytes;
+  } else if (planned.action != Action::kPrint) {
+    planned.bytes_after = StorageBytes(planned.to, tensor.elements);
+  } else if (const auto text = file.plan.texts.find(planned.tensor);
+             text != file.plan.texts.end()) {
+    planned.bytes_after = text->second.total_bytes;
+  }
   planned.reason = decision.reason;
   if (decision.reason == Reason::kRule) planned.rule = decision.rule;
   planned.text = decision.text;

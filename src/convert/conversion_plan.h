@@ -1,5 +1,6 @@
-// What a ConversionPlan holds: one FilePlan for each input and output, and the inputs while they
-// are open.
+// What a ConversionPlan holds: for each input and output what is decided of them, and the inputs
+// while they are open. The tool makes its plans by these functions, which throw what the public
+// ones turn into a status, so that an error keeps its kind and its remedy.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CONVERT_CONVERSION_PLAN_H_
@@ -8,11 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "convert/plan.h"
+#include "convert/file_plan.h"
+#include "convert/input.h"
 #include "convert/sink.h"
 #include "io/tensor_file.h"
 #include "tensorcast/convert.hpp"
@@ -27,41 +30,64 @@ struct PlannedFile {
   // Both null in a plan that was read, until its files are opened.
   std::unique_ptr<io::TensorReader> reader;
   std::unique_ptr<Sink> sink;
-  FilePlan plan;               // until then its decisions are those of the jobs
-  std::vector<DataType> from;  // of each job
-  std::size_t first_job = 0;   // of the plan's
+  FilePlan plan;  // until then its decisions are those of the jobs
+  // Until then: of each job the tensor that the plan was made for.
+  std::vector<io::TensorInfo> claimed;
+  std::size_t first_job = 0;  // of the plan's
 
+  // Of a job of this file.
   const Decision& DecisionOf(std::size_t job) const {
     return plan.decisions[reader != nullptr ? plan.jobs[job].tensor : job];
+  }
+  const io::TensorInfo& TensorOf(std::size_t job) const {
+    return reader != nullptr ? reader->contents().tensors[plan.jobs[job].tensor] : claimed[job];
+  }
+  DataType TypeMade(std::size_t job) const {
+    const TensorJob& one = plan.jobs[job];
+    return one.to.empty() ? TensorOf(job).type : one.to.front();
   }
 };
 
 struct PlanState {
   CastOptions cast;
-  std::optional<DataType> assume_type;
-  bool allow_hard_links = false;
+  InputOptions inputs;
+  io::SpoolOptions spool;  // of this process, no part of the plan
   std::vector<PlannedFile> files;
   std::vector<std::string> notes;
+  // The rules that take no tensor, by their index in the request: the last of the notes are theirs.
+  std::vector<std::size_t> idle_rules;
   std::size_t jobs = 0;
 
-  // The file that a job belongs to; `job` is one.
-  const PlannedFile& FileOf(std::size_t job) const;
+  // The index of the file that a job belongs to; `job` is one.
+  std::size_t FileOf(std::size_t job) const;
 };
 
 // For the functions that are no members.
 struct PlanAccess {
-  static PlanState& StateOf(const ConversionPlan& plan) { return *plan.state_; }
+  // Null: of a plan that was never made.
+  static PlanState* StateOf(const ConversionPlan& plan) { return plan.state_.get(); }
   static void Set(ConversionPlan& plan, std::unique_ptr<PlanState> state) {
     plan.state_ = std::move(state);
   }
   static OutputsState* StateOf(const ConversionOutputs& outputs) { return outputs.state_.get(); }
 };
 
+// Opens the inputs and decides; what is left is MeasureTexts. Throws io::Error, io::Interrupted.
+std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings,
+                                    const io::SpoolOptions& spool = {});
+
+// Reads the texts, and prints the numbers, whose size an output must know before it is begun; not
+// before it is known that the outputs can be made. Throws io::Error, io::Interrupted.
+void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings);
+
 // Opens what of the plan is not open yet, and holds it against the plan. Throws io::Error.
 void OpenFiles(PlanState& state, const RunSettings& settings);
 
 // The runner's options of a call.
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings);
+
+// The files that no output may be.
+std::vector<std::string> InputPaths(const PlanState& state);
 
 std::string PlanToJson(const PlanState& state);
 // Throws io::Error (contents).

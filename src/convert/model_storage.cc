@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "convert/plan.h"
+#include "convert/file_plan.h"
 #include "convert/runner.h"
 #include "convert/sink.h"
 #include "core/failure.h"
@@ -56,7 +56,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     tensors[i].reason = std::move(plan.decisions[i].text);
   }
   const std::unique_ptr<io::TensorWriter> writer =
-      sink->Create(std::move(plan.output), {options.overwrite, {}}, options.interrupted);
+      sink->Create(convert::ContentsOf(model, plan), {options.overwrite, {}}, options.interrupted);
   job_options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
     tensors[plan.jobs[j].tensor].loss = loss.Report();
   };

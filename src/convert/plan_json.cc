@@ -147,14 +147,14 @@ Json TypeJson(DataType type) { return FindType(type) != nullptr ? Json(TypeName(
 Json JobJson(const PlannedFile& file, std::size_t place) {
   const TensorJob& job = file.plan.jobs[place];
   const Decision& decision = file.DecisionOf(place);
-  const io::TensorInfo& made = file.plan.output.tensors[place];
+  const io::TensorInfo& tensor = file.TensorOf(place);
   Json json;
-  json["name"] = BytesJson(made.name);
+  json["name"] = BytesJson(tensor.name);
   json["tensor"] = job.tensor;
-  json["shape"] = made.shape;
-  json["from"] = TypeJson(file.from[place]);
+  json["shape"] = tensor.shape;
+  json["from"] = TypeJson(tensor.type);
   json["to"] = job.to.empty() ? Json() : TypeJson(job.to.front());
-  if (job.to.empty()) json["bytes"] = made.bytes;
+  if (job.to.empty()) json["bytes"] = tensor.bytes;
   json["reason"] = ReasonName(decision.reason);
   if (decision.reason == Reason::kRule) json["rule"] = decision.rule;
   json["because"] = decision.text;
@@ -171,37 +171,35 @@ Reason ReasonOf(const Place& json) {
 
 void ReadJob(const Place& json, PlannedFile& file) {
   TensorJob& job = file.plan.jobs.emplace_back();
-  io::TensorInfo& made = file.plan.output.tensors.emplace_back();
+  io::TensorInfo& tensor = file.claimed.emplace_back();
   Decision& decision = file.plan.decisions.emplace_back();
   job.tensor = json.Member("tensor").Index(static_cast<std::size_t>(file.input_tensors));
   job.output = file.plan.jobs.size() - 1;
-  made.name = json.Member("name").Bytes();
+  tensor.name = json.Member("name").Bytes();
   const Place shape = json.Member("shape");
-  for (std::size_t i = 0; i < shape.size(); ++i) made.shape.push_back(shape[i].Number());
-  const std::optional<std::uint64_t> elements = core::CheckedProduct(made.shape);
+  for (std::size_t i = 0; i < shape.size(); ++i) tensor.shape.push_back(shape[i].Number());
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(tensor.shape);
   if (!elements) shape.Refuse("has more than 2^64 - 1 elements");
-  made.elements = *elements;
-  const DataType from = json.Member("from").Type();
-  file.from.push_back(from);
+  tensor.elements = *elements;
+  tensor.type = json.Member("from").Type();
   decision.to = json.Member("to").Type();
-  made.type = decision.to != DataType::kUndefined ? decision.to : from;
-  if (decision.to == DataType::kUndefined) {
-    made.bytes = json.Member("bytes").Number();
+  const bool is_copy = decision.to == DataType::kUndefined;
+  if (is_copy) {
+    tensor.bytes = json.Member("bytes").Number();
   } else {
-    if (from == DataType::kUndefined) json.Member("to").Refuse("is a cast of no type");
-    if (from == decision.to) json.Member("to").Refuse("is the type that it has");
+    if (tensor.type == DataType::kUndefined) json.Member("to").Refuse("is a cast of no type");
+    if (tensor.type == decision.to) json.Member("to").Refuse("is the type that it has");
     job.to = {decision.to};
-    if (decision.to != DataType::kString) {
-      const std::optional<std::uint64_t> bytes = StorageBytes(decision.to, made.elements);
-      if (!bytes) shape.Refuse("takes more bytes than 64 bits can count");
-      made.bytes = *bytes;
+    if (decision.to != DataType::kString && !StorageBytes(decision.to, tensor.elements)) {
+      shape.Refuse("takes more bytes than 64 bits can count");
     }
   }
-  if (from != DataType::kUndefined && from != DataType::kString) {
-    const std::optional<std::uint64_t> bytes = StorageBytes(from, made.elements);
-    if (!bytes || (decision.to == DataType::kUndefined && *bytes != made.bytes)) {
+  if (tensor.type != DataType::kUndefined && tensor.type != DataType::kString) {
+    const std::optional<std::uint64_t> bytes = StorageBytes(tensor.type, tensor.elements);
+    if (!bytes || (is_copy && *bytes != tensor.bytes)) {
       json.Refuse("has bytes that do not fit its shape");
     }
+    tensor.bytes = *bytes;
   }
   decision.reason = ReasonOf(json.Member("reason"));
   if (decision.reason == Reason::kRule) {
@@ -234,8 +232,9 @@ std::string PlanToJson(const PlanState& state) {
   json["schema_version"] = kSchemaVersion;
   json["kind"] = "tensorcast conversion plan";
   json["options"] = OptionsJson(state.cast);
-  json["assume_type"] = state.assume_type ? TypeJson(*state.assume_type) : Json();
-  json["allow_hard_links"] = state.allow_hard_links;
+  json["assume_type"] = state.inputs.assume_type ? TypeJson(*state.inputs.assume_type) : Json();
+  json["allow_hard_links"] = state.inputs.allow_hard_links;
+  json["ignore_scales"] = state.inputs.ignore_scales;
   json["notes"] = state.notes;
   json["files"] = Json::array();
   for (const PlannedFile& file : state.files) {
@@ -266,9 +265,10 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
   auto state = std::make_unique<PlanState>();
   state->cast = OptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {
-    state->assume_type = type;
+    state->inputs.assume_type = type;
   }
-  state->allow_hard_links = json.Member("allow_hard_links").Bool();
+  state->inputs.allow_hard_links = json.Member("allow_hard_links").Bool();
+  state->inputs.ignore_scales = json.Member("ignore_scales").Bool();
   const Place notes = json.Member("notes");
   for (std::size_t i = 0; i < notes.size(); ++i) state->notes.push_back(notes[i].Text());
   const Place files = json.Member("files");

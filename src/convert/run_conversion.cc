@@ -1,27 +1,25 @@
 // Runs plans: whole, or ranges of their jobs into outputs that were begun once.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include "convert/run_conversion.h"
+
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
-#include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
-#include "convert/conversion_plan.h"
 #include "convert/text_jobs.h"
 #include "core/failure.h"
 #include "io/error_text.h"
 
 namespace tensorcast::convert {
+namespace {
 
 using io::Error;
 using io::ErrorKind;
-
-struct OutputsState {
-  PlanState* plan = nullptr;
-  std::vector<std::unique_ptr<io::TensorWriter>> writers;  // of each file
-};
-
-namespace {
 
 [[noreturn]] void FailToMatch(const PlannedFile& file, const std::string& what) {
   throw Error(ErrorKind::kContents,
@@ -40,10 +38,10 @@ void HoldAgainst(const PlannedFile& file) {
                           std::to_string(file.input_tensors));
   }
   for (const TensorJob& job : file.plan.jobs) {
-    const io::TensorInfo& planned = file.plan.output.tensors[job.output];
+    const io::TensorInfo& planned = file.claimed[job.output];
     const io::TensorInfo& found = tensors[job.tensor];
-    if (found.name == planned.name && found.shape == planned.shape &&
-        found.type == file.from[job.output] && (!job.to.empty() || found.bytes == planned.bytes)) {
+    if (found.name == planned.name && found.shape == planned.shape && found.type == planned.type &&
+        (!job.to.empty() || found.bytes == planned.bytes)) {
       continue;
     }
     FailToMatch(file, "tensor " + std::to_string(job.tensor) + " is " + io::Quoted(found.name) +
@@ -66,7 +64,7 @@ void Complete(PlannedFile& file, const JobOptions& options) {
   for (const TensorJob& job : file.plan.jobs) {
     if (plan.decisions[job.tensor].to == file.plan.decisions[job.output].to) continue;
     throw Error(ErrorKind::kContents, io::PathText(file.output) + ": cannot hold " +
-                                          io::Quoted(file.plan.output.tensors[job.output].name) +
+                                          io::Quoted(file.claimed[job.output].name) +
                                           " as planned: " + plan.decisions[job.tensor].text);
   }
   bool is_all = taken.size() == plan.decisions.size();
@@ -81,18 +79,18 @@ void Complete(PlannedFile& file, const JobOptions& options) {
   MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
                plan);
   file.plan = std::move(plan);
+  file.claimed = {};
 }
 
 // The ranges as jobs of their file. Throws io::Error (arguments).
 TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const std::size_t place = range.job - file.first_job;
-  const io::TensorInfo& made = file.plan.output.tensors[place];
+  const io::TensorInfo& tensor = file.TensorOf(place);
   TensorJob job = file.plan.jobs[place];
-  const bool is_text = file.from[place] == DataType::kString || made.type == DataType::kString;
-  const std::uint64_t all = UnitsOf(made);  // an unknown type stays
+  const std::uint64_t all = UnitsOf(tensor);
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kArguments,
-                "job " + std::to_string(range.job) + ", " + io::Quoted(made.name) + ": " + why);
+                "job " + std::to_string(range.job) + ", " + io::Quoted(tensor.name) + ": " + why);
   };
   if (range.first > all) fail("has " + io::CountText(all, "element"));
   const std::uint64_t elements = std::min(range.elements, all - range.first);
@@ -100,7 +98,7 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   if (range.elements != UINT64_MAX && range.elements > all - range.first) {
     fail("has " + io::CountText(all, "element"));
   }
-  if (is_text && elements != all) fail("strings are converted whole");
+  if (IsTextJob(*file.reader, job) && elements != all) fail("strings are converted whole");
   if (range.first % kRangeGrain != 0 || (end % kRangeGrain != 0 && end != all)) {
     fail("a range begins and ends at multiples of " + std::to_string(kRangeGrain) +
          " elements, or at the job's end");
@@ -110,48 +108,58 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   return job;
 }
 
-Status RunRanges(const ConversionPlan& plan, std::span<const JobRange> ranges,
-                 const RunSettings& settings, OutputsState* outputs, std::vector<JobLoss>* losses) {
-  if (plan.jobs() == 0) {
-    if (ranges.empty()) return Status();
-    throw Error(ErrorKind::kArguments, "the plan has no job");
-  }
-  PlanState& state = PlanAccess::StateOf(plan);
-  if (outputs != nullptr && outputs->plan != &state) {
-    throw Error(ErrorKind::kArguments, "the outputs are another plan's");
-  }
-  OpenFiles(state, settings);
-  // In the order of the ranges, however the files are run.
-  std::map<std::size_t, LossMeter> gathered;
-  for (std::size_t f = 0; f < state.files.size(); ++f) {
-    const PlannedFile& file = state.files[f];
-    std::vector<TensorJob> jobs;
-    std::vector<std::size_t> range_of;
-    for (std::size_t r = 0; r < ranges.size(); ++r) {
-      if (ranges[r].job >= state.jobs) {
-        throw Error(ErrorKind::kArguments, "the plan has " + io::CountText(state.jobs, "job") +
-                                               ", none of index " + std::to_string(ranges[r].job));
-      }
-      if (&state.FileOf(ranges[r].job) != &file) continue;
-      TensorJob job = JobOf(file, ranges[r]);
-      if (outputs == nullptr && (job.to.empty() || IsTextJob(*file.reader, job))) continue;
-      jobs.push_back(std::move(job));
-      range_of.push_back(r);
+// Runs jobs of one file, of which job j has the index index_of[j] for `measured`.
+std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const TensorJob> jobs,
+                      const std::function<std::size_t(std::size_t)>& index_of,
+                      const RunSettings& settings, OutputsState* outputs,
+                      const Measured& measured) {
+  const PlannedFile& file = state.files[index];
+  JobOptions options = OptionsOf(state, file, settings);
+  options.measure = measured != nullptr;
+  options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
+    measured(index_of(j), meter);
+  };
+  io::TensorWriter* const writer = outputs != nullptr ? outputs->writers[index].get() : nullptr;
+  const JobTotals totals = RunJobs(*file.reader, jobs, writer, options);
+  return totals.bytes_read + totals.bytes_written;
+}
+
+bool HasLoss(const PlannedFile& file, const TensorJob& job) {
+  return !job.to.empty() && !IsTextJob(*file.reader, job);
+}
+
+// Two inputs must not become one file.
+void CheckDistinct(const PlanState& state) {
+  std::set<std::string> names;
+  for (const PlannedFile& file : state.files) {
+    if (names.insert(std::filesystem::path(file.output).lexically_normal().string()).second) {
+      continue;
     }
-    if (jobs.empty()) continue;
-    JobOptions options = OptionsOf(state, file, settings);
-    options.measure = losses != nullptr;
-    options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
-      gathered.emplace(range_of[j], std::move(meter));
-    };
-    RunJobs(*file.reader, jobs, outputs != nullptr ? outputs->writers[f].get() : nullptr, options);
+    throw Error(ErrorKind::kArguments,
+                io::PathText(file.output) + ": is the output of two inputs; give each its own");
   }
-  if (losses != nullptr) {
-    for (auto& [range, meter] : gathered) {
-      losses->push_back({ranges[range].job, std::move(meter)});
+}
+
+// An estimate from above: the buffers, and what is held of every tensor: by its reader, by its
+// writer, by the plan, and of its report.
+std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
+  constexpr std::uint64_t kProgram = std::uint64_t{32} << 20;
+  constexpr std::uint64_t kTexts = std::uint64_t{32} << 20;
+  constexpr std::uint64_t kTensor = 1280;
+  std::uint64_t bytes = kProgram;
+  bool has_texts = false;
+  for (const PlannedFile& file : state.files) {
+    bytes = std::max(bytes, kProgram + BufferBytes(OptionsOf(state, file, settings)));
+  }
+  for (const PlannedFile& file : state.files) {
+    for (const io::TensorInfo& tensor : file.reader->contents().tensors) {
+      bytes += kTensor + 4 * tensor.name.size();
+    }
+    for (const TensorJob& job : file.plan.jobs) {
+      has_texts = has_texts || IsTextJob(*file.reader, job);
     }
   }
-  return Status();
+  return bytes + (has_texts ? kTexts : 0);
 }
 
 }  // namespace
@@ -159,8 +167,7 @@ Status RunRanges(const ConversionPlan& plan, std::span<const JobRange> ranges,
 void OpenFiles(PlanState& state, const RunSettings& settings) {
   for (PlannedFile& file : state.files) {
     if (file.reader != nullptr) continue;
-    file.reader = io::OpenTensorFile(
-        file.input, {state.assume_type, settings.interrupted, state.allow_hard_links});
+    file.reader = OpenInput(file.input, state.inputs, state.spool, settings.interrupted);
     try {
       HoldAgainst(file);
       file.sink = OpenSink(file.output, *file.reader);
@@ -173,10 +180,97 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
   }
 }
 
+Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings) {
+  OpenFiles(state, settings);
+  CheckDistinct(state);
+  const io::CreateOptions create{overwrite, InputPaths(state)};
+  Needs needs;
+  for (const PlannedFile& file : state.files) {
+    needs.disk_bytes += file.sink->Check(ContentsOf(*file.reader, file.plan), create);
+  }
+  needs.memory_bytes = MemoryOf(state, settings);
+  return needs;
+}
+
+std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
+                                           const RunSettings& settings) {
+  CheckOutputs(state, overwrite, settings);
+  auto made = std::make_unique<OutputsState>();
+  made->plan = &state;
+  const io::CreateOptions create{overwrite, InputPaths(state)};
+  for (const PlannedFile& file : state.files) {
+    made->writers.push_back(
+        file.sink->Create(ContentsOf(*file.reader, file.plan), create, settings.interrupted));
+  }
+  return made;
+}
+
+void CommitOutputs(const OutputsState& outputs) {
+  if (outputs.plan == nullptr) return;
+  for (const PlannedFile& file : outputs.plan->files) file.reader->CheckUnchanged();
+  for (const auto& writer : outputs.writers) writer->Sync();
+  for (const auto& writer : outputs.writers) writer->Commit();
+}
+
+std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
+                      const Measured& measured) {
+  OpenFiles(state, settings);
+  std::uint64_t bytes = 0;
+  for (std::size_t f = 0; f < state.files.size(); ++f) {
+    const PlannedFile& file = state.files[f];
+    std::vector<TensorJob> with_loss;
+    if (outputs == nullptr) {
+      std::ranges::copy_if(file.plan.jobs, std::back_inserter(with_loss),
+                           [&](const TensorJob& job) { return HasLoss(file, job); });
+    }
+    const std::span<const TensorJob> jobs = outputs == nullptr ? with_loss : file.plan.jobs;
+    bytes += RunFile(
+        state, f, jobs, [&](std::size_t j) { return file.first_job + jobs[j].output; }, settings,
+        outputs, measured);
+  }
+  return bytes;
+}
+
+void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSettings& settings,
+               OutputsState* outputs, const Measured& measured) {
+  std::vector<std::vector<std::size_t>> ranges_of(state.files.size());
+  for (std::size_t r = 0; r < ranges.size(); ++r) {
+    if (ranges[r].job >= state.jobs) {
+      throw Error(ErrorKind::kArguments, "the plan has " + io::CountText(state.jobs, "job") +
+                                             ", none of index " + std::to_string(ranges[r].job));
+    }
+    ranges_of[state.FileOf(ranges[r].job)].push_back(r);
+  }
+  OpenFiles(state, settings);
+  for (std::size_t f = 0; f < state.files.size(); ++f) {
+    const PlannedFile& file = state.files[f];
+    std::vector<TensorJob> jobs;
+    std::vector<std::size_t> range_of;
+    for (const std::size_t r : ranges_of[f]) {
+      TensorJob job = JobOf(file, ranges[r]);
+      if (outputs == nullptr && !HasLoss(file, job)) continue;
+      jobs.push_back(std::move(job));
+      range_of.push_back(r);
+    }
+    if (jobs.empty()) continue;
+    RunFile(
+        state, f, jobs, [&](std::size_t j) { return range_of[j]; }, settings, outputs, measured);
+  }
+}
+
 }  // namespace tensorcast::convert
 
 namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
+
+Status CheckOutputs(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
+                    Needs* needs, std::string* error) {
+  return core::Guarded(error, [&] {
+    PlanState* const state = PlanAccess::StateOf(plan);
+    *needs = state != nullptr ? CheckOutputs(*state, overwrite, settings) : Needs();
+    return Status();
+  });
+}
 
 ConversionOutputs::ConversionOutputs() = default;
 ConversionOutputs::ConversionOutputs(ConversionOutputs&&) noexcept = default;
@@ -187,38 +281,16 @@ Status ConversionOutputs::Create(const ConversionPlan& plan, bool overwrite,
                                  const RunSettings& settings, ConversionOutputs* outputs,
                                  std::string* error) {
   return core::Guarded(error, [&] {
-    auto made = std::make_unique<OutputsState>();
-    if (plan.jobs() != 0 || plan.outputs() != 0) {
-      PlanState& state = PlanAccess::StateOf(plan);
-      OpenFiles(state, settings);
-      made->plan = &state;
-      std::vector<std::string> inputs;
-      for (const PlannedFile& file : state.files) {
-        for (std::string& path : InputPaths(*file.reader, file.input)) {
-          inputs.push_back(std::move(path));
-        }
-      }
-      for (const PlannedFile& file : state.files) {
-        file.sink->Check(file.plan.output, {overwrite, inputs});
-      }
-      for (const PlannedFile& file : state.files) {
-        made->writers.push_back(
-            file.sink->Create(file.plan.output, {overwrite, inputs}, settings.interrupted));
-      }
-    }
-    outputs->state_ = std::move(made);
+    PlanState* const state = PlanAccess::StateOf(plan);
+    outputs->state_ = state != nullptr ? BeginOutputs(*state, overwrite, settings)
+                                       : std::make_unique<OutputsState>();
     return Status();
   });
 }
 
 Status ConversionOutputs::Commit(std::string* error) {
   return core::Guarded(error, [&] {
-    if (state_ == nullptr) return Status();
-    if (state_->plan != nullptr) {
-      for (const PlannedFile& file : state_->plan->files) file.reader->CheckUnchanged();
-    }
-    for (const auto& writer : state_->writers) writer->Sync();
-    for (const auto& writer : state_->writers) writer->Commit();
+    if (state_ != nullptr) CommitOutputs(*state_);
     return Status();
   });
 }
@@ -234,28 +306,48 @@ Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> range
                      const RunSettings& settings, ConversionOutputs* outputs,
                      std::vector<JobLoss>* losses, std::string* error) {
   return core::Guarded(error, [&] {
-    if (outputs != nullptr && PlanAccess::StateOf(*outputs) == nullptr) {
+    PlanState* const state = PlanAccess::StateOf(plan);
+    OutputsState* const made = outputs != nullptr ? PlanAccess::StateOf(*outputs) : nullptr;
+    if (outputs != nullptr && made == nullptr) {
       throw Error(ErrorKind::kArguments, "the outputs have not been created");
     }
-    return RunRanges(plan, ranges, settings,
-                     outputs != nullptr ? PlanAccess::StateOf(*outputs) : nullptr, losses);
+    if (made != nullptr && made->plan != state) {
+      throw Error(ErrorKind::kArguments, "the outputs are another plan's");
+    }
+    if (state == nullptr) {
+      if (ranges.empty()) return Status();
+      throw Error(ErrorKind::kArguments, "the plan has no job");
+    }
+    if (losses == nullptr) {
+      RunRanges(*state, ranges, settings, made, nullptr);
+      return Status();
+    }
+    // In the order of the ranges, however the files are run.
+    std::map<std::size_t, LossMeter> gathered;
+    RunRanges(*state, ranges, settings, made, [&](std::size_t range, LossMeter& loss) {
+      gathered.emplace(range, std::move(loss));
+    });
+    for (auto& [range, loss] : gathered) losses->push_back({ranges[range].job, std::move(loss)});
+    return Status();
   });
 }
 
 Status RunConversion(const ConversionPlan& plan, const RunSettings& settings, bool overwrite,
                      std::vector<JobLoss>* losses, std::string* error) {
-  ConversionOutputs outputs;
-  if (const Status status = ConversionOutputs::Create(plan, overwrite, settings, &outputs, error);
-      !status.ok()) {
-    return status;
-  }
-  std::vector<JobRange> all(plan.jobs());
-  for (std::size_t i = 0; i < all.size(); ++i) all[i].job = i;
-  if (const Status status = RunConversion(plan, all, settings, &outputs, losses, error);
-      !status.ok()) {
-    return status;
-  }
-  return outputs.Commit(error);
+  return core::Guarded(error, [&] {
+    PlanState* const state = PlanAccess::StateOf(plan);
+    if (state == nullptr) return Status();
+    const std::unique_ptr<OutputsState> outputs = BeginOutputs(*state, overwrite, settings);
+    Measured measured;
+    if (losses != nullptr) {
+      measured = [&](std::size_t job, LossMeter& loss) {
+        losses->push_back({job, std::move(loss)});
+      };
+    }
+    RunPlan(*state, settings, outputs.get(), measured);
+    CommitOutputs(*outputs);
+    return Status();
+  });
 }
 
 Status MergeLosses(std::vector<JobLoss>* losses) {

@@ -57,6 +57,16 @@ struct Job {
   std::uint64_t first_chunk = 0;  // in the batch's order
 };
 
+std::size_t WorkersOf(const JobOptions& options) {
+  const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
+  const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
+  return static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
+}
+
+std::uint64_t ChunkBytesOf(const JobOptions& options) {
+  return std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / WorkersOf(options));
+}
+
 // Jobs are taken up some at a time: what is held for each is let go before there are many.
 constexpr std::size_t kBatchJobs = 512;
 
@@ -64,12 +74,12 @@ class Run {
  public:
   Run(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,
       const JobOptions& options)
-      : reader_(reader), requests_(jobs), writer_(writer), options_(options) {
-    const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
-    const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
-    workers_ =
-        static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
-    chunk_bytes_ = std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / workers_);
+      : reader_(reader),
+        requests_(jobs),
+        writer_(writer),
+        options_(options),
+        workers_(WorkersOf(options)),
+        chunk_bytes_(ChunkBytesOf(options)) {
     for (const TensorJob& job : jobs) {
       if (IsWanted(job)) total_bytes_ += BytesIn(job, reader.contents().tensors.at(job.tensor));
     }
@@ -194,8 +204,14 @@ class Run {
     RunTextJob(reader_, job, *writer_, options_, [&](std::uint64_t read, std::uint64_t written) {
       result_.bytes_read += read;
       result_.bytes_written += written;
-      if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
+      Show(job.tensor);
     });
+  }
+
+  void Show(std::size_t tensor) const {
+    if (!options_.progress) return;
+    const std::string& name = reader_.contents().tensors[tensor].name;
+    options_.progress({result_.bytes_read, total_bytes_, tensor, name});
   }
 
   bool IsInterrupted() const {
@@ -295,7 +311,7 @@ class Run {
     }
     result_.bytes_read += read;
     result_.bytes_written += written;
-    if (options_.progress) options_.progress({result_.bytes_read, total_bytes_, job.tensor});
+    Show(job.tensor);
   }
 
   // Adds what a tensor's cast lost to the totals, and lets it go.
@@ -313,8 +329,8 @@ class Run {
   const std::span<const TensorJob> requests_;
   TensorWriter* const writer_;
   const JobOptions& options_;
-  std::size_t workers_ = 1;
-  std::uint64_t chunk_bytes_ = 0;
+  const std::size_t workers_;
+  const std::uint64_t chunk_bytes_;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
   std::vector<Job> jobs_;     // of the batch
   std::uint64_t chunks_ = 0;  // of the batch
@@ -336,6 +352,10 @@ void CheckStatus(Status status, const TensorInfo& info) {
   throw Error(
       status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
       EscapeName(info.name) + ": " + std::string(status.message()));
+}
+
+std::uint64_t BufferBytes(const JobOptions& options) {
+  return WorkersOf(options) * ChunkBytesOf(options);
 }
 
 JobTotals RunJobs(const TensorReader& reader, std::span<const TensorJob> jobs, TensorWriter* writer,

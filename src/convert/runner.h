@@ -64,6 +64,9 @@ struct JobTotals {
   std::uint64_t bytes_written = 0;
 };
 
+// What the buffers of a run with these options take.
+std::uint64_t BufferBytes(const JobOptions& options);
+
 // Throws where a plan or a meter of this tensor gave a failure.
 void CheckStatus(Status status, const io::TensorInfo& info);
 

@@ -100,13 +100,31 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   decision.by_name = rule != nullptr || !request.only.empty();
   if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
   decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
-  return leave(Reason::kRule, "rule '" + RuleText(*rule) + "'");
+  return leave(Reason::kRule, "rule '" + RuleText(rule->pattern.text(), rule->to) + "'");
 }
 
 }  // namespace
 
-std::string RuleText(const Rule& rule) {
-  return io::EscapeName(rule.pattern.text()) + "=" + std::string(TypeName(rule.to));
+std::string RuleText(std::string_view pattern, DataType to) {
+  return io::EscapeName(pattern) + "=" + std::string(TypeName(to));
+}
+
+SelectionRequest SelectionOf(const Request& request) {
+  SelectionRequest selection;
+  const auto check = [](DataType type) {
+    if (FindType(type) != nullptr) return type;
+    throw io::Error(io::ErrorKind::kArguments, "the request names type " +
+                                                   std::to_string(static_cast<std::int32_t>(type)) +
+                                                   ", which is not a type; DataType lists them");
+  };
+  if (request.to) selection.to = check(*request.to);
+  for (const RequestedRule& rule : request.rules) {
+    selection.rules.push_back({NamePattern(rule.pattern), check(rule.to)});
+  }
+  for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
+  for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
+  selection.all_types = request.all_types;
+  return selection;
 }
 
 void RequireMatches(std::span<const std::vector<TensorInfo>* const> contents,

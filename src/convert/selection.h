@@ -26,7 +26,7 @@ struct Rule {
 };
 
 // "GLOB=T", escaped.
-std::string RuleText(const Rule& rule);
+std::string RuleText(std::string_view pattern, DataType to);
 
 struct SelectionRequest {
   std::optional<DataType> to;     // for tensors that no rule takes
@@ -37,6 +37,9 @@ struct SelectionRequest {
   // the file's one tensor: most are labels.
   bool all_types = false;
 };
+
+// The patterns and types of a request, checked. Throws io::Error (arguments).
+SelectionRequest SelectionOf(const Request& request);
 
 // What becomes of one tensor.
 struct Decision {

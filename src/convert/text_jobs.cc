@@ -59,7 +59,8 @@ class TextJob {
       const Strings texts = Texts(first, n);
       io::AddTextSize(texts, size);
       if (options_.progress) {
-        options_.progress({BytesBefore(first + texts.size()), info_.bytes, job_.tensor});
+        options_.progress(
+            {BytesBefore(first + texts.size()), info_.bytes, job_.tensor, info_.name});
       }
       return texts.size();
     });

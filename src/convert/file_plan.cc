@@ -1,7 +1,7 @@
 // Decides, in this order: the request's rules, the output's, the scales'.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/plan.h"
+#include "convert/file_plan.h"
 
 #include <algorithm>
 #include <string_view>
@@ -41,11 +41,11 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const Selecti
 }  // namespace
 
 FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
-                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
+                  const io::ScaleCompanions& scales, const SelectionRequest& request,
+                  bool ignore_scales, const JobOptions& options) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   FilePlan plan;
-  plan.scales = io::FindScaleCompanions(reader, path);
-  plan.decisions = Select(tensors, plan.scales.companions, request);
+  plan.decisions = Select(tensors, scales.companions, request);
   sink.Restrict(plan.decisions, options);
   std::vector<std::size_t> one;
   if (const std::string_view file = sink.one_tensor_file(); !file.empty()) {
@@ -55,7 +55,7 @@ FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const
     }
   }
   if (!ignore_scales && !sink.gives_types_back()) {
-    RefuseScaled(tensors, path, plan.scales, plan.decisions);
+    RefuseScaled(tensors, path, scales, plan.decisions);
   }
   LayOut(reader, path, one.empty() ? nullptr : &one, plan);
   return plan;
@@ -63,20 +63,17 @@ FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const
 
 void MeasureTexts(const io::TensorReader& reader, const Sink& sink, const io::CreateOptions& create,
                   const JobOptions& options, FilePlan& plan) {
-  std::vector<io::TensorInfo>& outputs = plan.output.tensors;
-  const auto is_text = [](const io::TensorInfo& info) { return info.type == DataType::kString; };
-  if (!sink.measures_texts() || std::none_of(outputs.begin(), outputs.end(), is_text)) return;
-  sink.Check(plan.output, create);  // refuse before reading a long file
-  for (const TensorJob& job : plan.jobs) {
-    io::TensorInfo& info = outputs[job.output];
-    if (is_text(info)) info.text = MeasureTexts(reader, job, options);
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const auto makes_text = [&](const TensorJob& job) {
+    return (job.to.empty() ? tensors[job.tensor].type : job.to.front()) == DataType::kString;
+  };
+  if (!sink.measures_texts() || std::none_of(plan.jobs.begin(), plan.jobs.end(), makes_text)) {
+    return;
   }
-}
-
-std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {
-  std::vector<std::string> paths = reader.external_paths();
-  paths.insert(paths.begin(), path);
-  return paths;
+  sink.Check(ContentsOf(reader, plan), create);  // refuse before reading a long file
+  for (const TensorJob& job : plan.jobs) {
+    if (makes_text(job)) plan.texts[job.output] = MeasureTexts(reader, job, options);
+  }
 }
 
 }  // namespace tensorcast::convert

@@ -2,10 +2,11 @@
 // jobs that make them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_PLAN_H_
-#define TENSORCAST_SRC_CONVERT_PLAN_H_
+#ifndef TENSORCAST_SRC_CONVERT_FILE_PLAN_H_
+#define TENSORCAST_SRC_CONVERT_FILE_PLAN_H_
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,31 +19,33 @@
 namespace tensorcast::convert {
 
 struct FilePlan {
-  io::ScaleCompanions scales;
   std::vector<Decision> decisions;  // of each of the input's tensors
   std::vector<TensorJob> jobs;      // one for each of the output's, in its order
-  io::FileContents output;
+  // What the texts that jobs make will take, where the sink must know it; by job.
+  std::map<std::size_t, io::TextSize> texts;
 };
 
 // Plans the conversion of a file; RequireMatches has been asked. `options`: of a sink that reads
 // tensors to decide. With `ignore_scales` tensors that have scales are cast by their bare codes;
 // without, they are refused. Throws io::Error, and what Sink::Restrict throws.
 FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
-                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options);
+                  const io::ScaleCompanions& scales, const SelectionRequest& request,
+                  bool ignore_scales, const JobOptions& options);
 
-// The rest of it, of decisions however they were taken: `jobs` and `output`, of the tensors `taken`
-// or of all. Throws io::Error (contents) where a tensor would be too large to count.
+// The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws
+// io::Error (contents) where a tensor would be too large to count.
 void LayOut(const io::TensorReader& reader, const std::string& path,
             const std::vector<std::size_t>* taken, FilePlan& plan);
+
+// What the output holds. Made when it is asked for: of a checkpoint of many tensors it takes as
+// much memory as the input's.
+io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan);
 
 // Sets what texts will take, where the sink must know it: reads and prints them. Checks before that
 // the output can be made. Throws as RunJobs.
 void MeasureTexts(const io::TensorReader& reader, const Sink& sink, const io::CreateOptions& create,
                   const JobOptions& options, FilePlan& plan);
 
-// The paths that an output must not be: that of the input and of what it reads beside itself.
-std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);
-
 }  // namespace tensorcast::convert
 
-#endif  // TENSORCAST_SRC_CONVERT_PLAN_H_
+#endif  // TENSORCAST_SRC_CONVERT_FILE_PLAN_H_

@@ -1,0 +1,21 @@
+// Files of tensors as inputs.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/input.h"
+
+namespace tensorcast::convert {
+
+std::unique_ptr<io::TensorReader> OpenInput(const std::string& path, const InputOptions& options,
+                                            const io::SpoolOptions& spool,
+                                            const std::atomic<bool>* interrupted) {
+  return io::OpenTensorFile(path,
+                            {options.assume_type, interrupted, options.allow_hard_links, spool});
+}
+
+std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {
+  std::vector<std::string> paths = reader.external_paths();
+  paths.insert(paths.begin(), path);
+  return paths;
+}
+
+}  // namespace tensorcast::convert

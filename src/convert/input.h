@@ -1,0 +1,35 @@
+// Opens what is converted: the one place that decides what the tensors of an input are.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_INPUT_H_
+#define TENSORCAST_SRC_CONVERT_INPUT_H_
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::convert {
+
+// What an input is taken to mean; a part of the plan.
+struct InputOptions {
+  std::optional<DataType> assume_type;  // of npy files that do not name theirs
+  bool allow_hard_links = false;        // of files that hold a model's data
+  bool ignore_scales = false;           // tensors that have scales are their bare codes
+};
+
+// Opens the input of a plan, when the plan is made and when one that was read is run, and that of a
+// measurement. `spool`, `interrupted`: see io::OpenOptions. Throws io::Error, io::Interrupted.
+std::unique_ptr<io::TensorReader> OpenInput(const std::string& path, const InputOptions& options,
+                                            const io::SpoolOptions& spool,
+                                            const std::atomic<bool>* interrupted);
+
+// The paths that an output must not be: that of the input and of what it reads beside itself.
+std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_INPUT_H_

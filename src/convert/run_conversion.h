@@ -1,0 +1,51 @@
+// Runs plans, whole or in parts, into outputs that are begun once: RunConversion and
+// ConversionOutputs for those who want what is thrown.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_RUN_CONVERSION_H_
+#define TENSORCAST_SRC_CONVERT_RUN_CONVERSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "convert/conversion_plan.h"
+#include "io/tensor_file.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+
+struct OutputsState {
+  const PlanState* plan = nullptr;
+  std::vector<std::unique_ptr<io::TensorWriter>> writers;  // of each file
+};
+
+// Checks that the outputs can be made: their names, their formats, the room on their disks. Throws
+// io::Error; opens the inputs of a plan that was read.
+Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings);
+
+// The same, and makes them. Throws io::Error, io::Interrupted.
+std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
+                                           const RunSettings& settings);
+
+// Gives the outputs their names, after every job has been run. Throws io::Error.
+void CommitOutputs(const OutputsState& outputs);
+
+// What a cast of numbers lost, of a job or of a range, by index: called in their order within a
+// file and from the calling thread. The meter may be moved from.
+using Measured = std::function<void(std::size_t index, LossMeter& loss)>;
+
+// Runs every job; without outputs those whose loss can be measured. Without `measured` no loss is.
+// Returns the bytes that were read and written. Throws what RunJobs throws.
+std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
+                      const Measured& measured);
+// The same of ranges.
+void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSettings& settings,
+               OutputsState* outputs, const Measured& measured);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_RUN_CONVERSION_H_
