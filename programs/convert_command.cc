@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "convert/run_conversion.h"
 #include "convert/text_jobs.h"
 #include "fail_limits.h"
+#include "io/system.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
@@ -48,6 +50,7 @@ struct ConvertFlags {
   std::string to;
   std::vector<std::string> rules;
   std::vector<std::string> fail_on;
+  std::string plan;  // where to write it
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
@@ -221,6 +224,13 @@ int RunDry(const ConvertFlags& flags, PlanState& state, const convert::Conversio
   return run.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
+// `json`: the plan.
+void WritePlan(const ConvertFlags& flags, const PlanState& state, const std::string& json) {
+  io::OutputFile file(flags.plan, json.size(), {flags.force, convert::InputPaths(state)});
+  file.Write(0, std::as_bytes(std::span(json)));
+  file.Commit();
+}
+
 // What the user should know before the work begins.
 void SayBefore(const ConvertFlags& flags, const convert::Request& request, const PlanState& state) {
   if (flags.cast.quiet) return;
@@ -237,6 +247,10 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   request.files = {{flags.input, flags.output}};
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  if (std::filesystem::path(flags.plan).lexically_normal() ==
+      std::filesystem::path(flags.output).lexically_normal()) {
+    throw Error(ErrorKind::kArguments, "--write-plan names the output; give the plan its own file");
+  }
   return request;
 }
 
@@ -258,12 +272,15 @@ int Convert(const ConvertFlags& flags) {
   convert::ConversionPlan plan;
   convert::PlanAccess::Set(plan, convert::MakePlan(request, settings, ToolOpenOptions().spool));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
+  // Before the reasons are put into the tool's words.
+  const std::string json = flags.plan.empty() ? std::string() : convert::PlanToJson(state);
   NameFlags(request, state.files.front().plan.decisions);
   progress.Clear();
   SayBefore(flags, request, state);
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
+  if (!flags.plan.empty()) WritePlan(flags, state, json);
   if (flags.dry_run) return RunDry(flags, state, plan, settings, limits, progress);
 
   const std::unique_ptr<convert::OutputsState> outputs =
@@ -345,6 +362,10 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
       command->add_flag("--no-report", flags->no_report, "Measure no loss, print no report");
   no_report->excludes(command->get_option("--json"));
   command->add_flag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
+  command
+      ->add_option("--write-plan", flags->plan,
+                   "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
+      ->type_name("FILE");
   command->add_flag("--force", flags->force, "Replace an existing output");
   command->callback([flags, &run] { run = [flags] { return Convert(*flags); }; });
 }

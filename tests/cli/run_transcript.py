@@ -35,6 +35,8 @@ VOLATILE = (
     (re.compile(r"\b[0-9.]+ [kMGT]?B/s"), "[speed]"),
     (re.compile(r" in [0-9.]+ m?s, \[speed\], peak memory [0-9.]+ [kMGT]?B"),
      " in [time], [speed], peak memory [memory]"),
+    (re.compile(r" at most [0-9.]+ [kMGT]?B of memory"), " at most [memory] of memory"),
+    (re.compile(r'"memory_bytes": [0-9]+'), '"memory_bytes": [memory]'),
     (re.compile(r"\.tensorcast-[0-9a-f]{8}\.tmp"), ".tensorcast-[digits].tmp"),
 )
 
