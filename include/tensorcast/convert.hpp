@@ -230,8 +230,19 @@ class TENSORCAST_API ConversionOutputs {
   // them, and is neither moved nor assigned to.
   static Status Create(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
                        ConversionOutputs* outputs, std::string* error = nullptr);
+  // A text by which other processes of this machine take part, each with the same plan: they Join,
+  // and run ranges. Of .npz files and of models, which one process has to write, there is none
+  // (kUnsupportedFile).
+  Status Share(std::string* handle, std::string* error = nullptr) const;
+  // Outputs that another process created, and commits after all that joined have ended. Jobs of
+  // strings are for that process too. A handle of another plan, or of files that are gone, is
+  // refused.
+  static Status Join(const ConversionPlan& plan, std::string_view handle,
+                     const RunSettings& settings, ConversionOutputs* outputs,
+                     std::string* error = nullptr);
   // Gives the files their names: after every range of every job has been run once. Looks at the
-  // inputs again: those that were rewritten meanwhile are refused (kBadFile).
+  // inputs again: those that were rewritten meanwhile are refused (kBadFile). Not of outputs that
+  // were joined (kBadInput).
   Status Commit(std::string* error = nullptr);
   std::uint64_t bytes() const;  // of all files
 

@@ -93,6 +93,11 @@ std::string PlanToJson(const PlanState& state);
 // Throws io::Error (contents).
 std::unique_ptr<PlanState> PlanFromJson(std::string_view json);
 
+// The temporary files of a plan's outputs, by file, for a process that joins them.
+std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries);
+// Throws io::Error (contents) where it is of another plan.
+std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view json);
+
 }  // namespace tensorcast::convert
 
 #endif  // TENSORCAST_SRC_CONVERT_CONVERSION_PLAN_H_

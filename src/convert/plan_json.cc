@@ -1,11 +1,13 @@
-// A plan as JSON and back. docs/conversion_plan.md has the schema. What is read may be anybody's:
-// it is held against the schema here, and against the files when they are opened.
+// A plan as JSON and back, and the handle of outputs that were begun for one.
+// docs/conversion_plan.md has the schemas. What is read may be anybody's: it is held against them
+// here, and against the files when they are opened.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <array>
 #include <initializer_list>
 #include <limits>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include <nlohmann/json.hpp>
@@ -13,6 +15,7 @@
 #include "convert/conversion_plan.h"
 #include "core/shape.h"
 #include "io/error_text.h"
+#include "onnx/xxh64.h"
 #include "text/utf8.h"
 
 namespace tensorcast::convert {
@@ -31,8 +34,11 @@ constexpr std::array<std::string_view, 2> kFnuzInfinities = {"max", "nan"};
 constexpr std::array<std::string_view, 2> kFiniteOnlyNans = {"zero", "max"};
 constexpr std::array<std::string_view, 2> kStringStyles = {"numpy", "ort"};
 
-[[noreturn]] void Fail(const std::string& where, const std::string& why) {
-  throw Error(ErrorKind::kContents, "the conversion plan: " + where + " " + why);
+constexpr const char* kPlanKind = "tensorcast conversion plan";
+constexpr const char* kHandleKind = "tensorcast conversion outputs";
+
+[[noreturn]] void Fail(const char* what, const std::string& where, const std::string& why) {
+  throw Error(ErrorKind::kContents, std::string(what) + ": " + where + " " + why);
 }
 
 // JSON's strings are UTF-8, and names and paths may be any bytes: those that are not stand as an
@@ -52,14 +58,16 @@ std::string_view NameOf(Option option, const std::array<std::string_view, N>& na
 // A value and where it stands, for messages.
 class Place {
  public:
-  Place(const Json& json, std::string where) : json_(json), where_(std::move(where)) {}
+  // `what` the JSON is, for as long as this.
+  Place(const Json& json, const char* what, std::string where)
+      : json_(json), what_(what), where_(std::move(where)) {}
 
-  [[noreturn]] void Refuse(const std::string& why) const { Fail(where_, why); }
+  [[noreturn]] void Refuse(const std::string& why) const { Fail(what_, where_, why); }
   Place Member(const char* key) const {
     if (!json_.is_object()) Refuse("is no object");
     const auto found = json_.find(key);
     if (found == json_.end()) Refuse("has no \"" + std::string(key) + "\"");
-    return {*found, where_ == "it" ? '"' + std::string(key) + '"' : where_ + "." + key};
+    return {*found, what_, where_ == "it" ? '"' + std::string(key) + '"' : where_ + "." + key};
   }
   bool Has(const char* key) const { return json_.is_object() && json_.contains(key); }
   std::size_t size() const {
@@ -68,7 +76,7 @@ class Place {
   }
   Place operator[](std::size_t i) const {
     if (i >= size()) Refuse("has too few elements");
-    return {json_[i], where_ + '[' + std::to_string(i) + ']'};
+    return {json_[i], what_, where_ + '[' + std::to_string(i) + ']'};
   }
   std::uint64_t Number() const {
     if (!json_.is_number_unsigned()) Refuse("is not a number from 0 to 2^64 - 1");
@@ -117,6 +125,7 @@ class Place {
 
  private:
   const Json& json_;
+  const char* what_;
   std::string where_;
 };
 
@@ -225,12 +234,60 @@ std::optional<Json> Parse(std::string_view text) {
   return json;
 }
 
+// `what` it is said to be, with its kind and the version that is read here.
+Json ParseKind(std::string_view text, const char* what, const char* kind) {
+  std::optional<Json> parsed = Parse(text);
+  if (!parsed) Fail(what, "it", "is not JSON");
+  const Place json(*parsed, what, "it");
+  if (json.Member("kind").Text() != kind) {
+    json.Member("kind").Refuse("is not \"" + std::string(kind) + '"');
+  }
+  if (json.Member("schema_version").Number() != kSchemaVersion) {
+    json.Member("schema_version")
+        .Refuse("is not " + std::to_string(kSchemaVersion) + ", the version that is read here");
+  }
+  return *std::move(parsed);
+}
+
+// Tells plans apart.
+std::string DigestOf(const PlanState& state) {
+  onnx::Xxh64 digest;
+  const std::string json = PlanToJson(state);
+  digest.Add(std::as_bytes(std::span(json)));
+  return digest.Hex();
+}
+
 }  // namespace
+
+std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {
+  Json json;
+  json["schema_version"] = kSchemaVersion;
+  json["kind"] = kHandleKind;
+  json["plan"] = DigestOf(state);
+  json["temporaries"] = Json::array();
+  for (const std::string& path : temporaries) json["temporaries"].push_back(BytesJson(path));
+  return json.dump() + "\n";
+}
+
+std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view text) {
+  constexpr const char* kWhat = "the handle of outputs";
+  const Json parsed = ParseKind(text, kWhat, kHandleKind);
+  const Place json(parsed, kWhat, "it");
+  if (json.Member("plan").Text() != DigestOf(state)) json.Member("plan").Refuse("is not this plan");
+  const Place paths = json.Member("temporaries");
+  if (paths.size() != state.files.size()) paths.Refuse("are not as many as the plan has outputs");
+  std::vector<std::string> temporaries;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    temporaries.push_back(paths[i].Bytes());
+    if (temporaries.back().empty()) paths[i].Refuse("is empty");
+  }
+  return temporaries;
+}
 
 std::string PlanToJson(const PlanState& state) {
   Json json;
   json["schema_version"] = kSchemaVersion;
-  json["kind"] = "tensorcast conversion plan";
+  json["kind"] = kPlanKind;
   json["options"] = OptionsJson(state.cast);
   json["assume_type"] = state.inputs.assume_type ? TypeJson(*state.inputs.assume_type) : Json();
   json["allow_hard_links"] = state.inputs.allow_hard_links;
@@ -252,16 +309,9 @@ std::string PlanToJson(const PlanState& state) {
 }
 
 std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
-  const std::optional<Json> parsed = Parse(text);
-  if (!parsed) Fail("it", "is not JSON");
-  const Place json(*parsed, "it");
-  if (json.Member("kind").Text() != "tensorcast conversion plan") {
-    json.Member("kind").Refuse("is not \"tensorcast conversion plan\"");
-  }
-  if (json.Member("schema_version").Number() != kSchemaVersion) {
-    json.Member("schema_version")
-        .Refuse("is not " + std::to_string(kSchemaVersion) + ", the version that is read here");
-  }
+  constexpr const char* kWhat = "the conversion plan";
+  const Json parsed = ParseKind(text, kWhat, kPlanKind);
+  const Place json(parsed, kWhat, "it");
   auto state = std::make_unique<PlanState>();
   state->cast = OptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {

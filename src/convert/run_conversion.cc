@@ -21,6 +21,9 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
+constexpr const char* kNotCreated = "the outputs have not been created";
+constexpr const char* kNoJob = "the plan has no job";
+
 [[noreturn]] void FailToMatch(const PlannedFile& file, const std::string& what) {
   throw Error(ErrorKind::kContents,
               io::PathText(file.input) + ": is not what was planned: " + what + "; plan again");
@@ -128,6 +131,13 @@ bool HasLoss(const PlannedFile& file, const TensorJob& job) {
   return !job.to.empty() && !IsTextJob(*file.reader, job);
 }
 
+void CheckShared(const PlannedFile& file, const io::TensorWriter& writer) {
+  if (!writer.temporary().empty()) return;
+  throw Error(ErrorKind::kUnsupported,
+              io::PathText(file.output) +
+                  ": can only be written by one process; .safetensors, .npy and .pb can be shared");
+}
+
 // Two inputs must not become one file.
 void CheckDistinct(const PlanState& state) {
   std::set<std::string> names;
@@ -194,7 +204,8 @@ Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings
 
 std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
                                            const RunSettings& settings) {
-  CheckOutputs(state, overwrite, settings);
+  OpenFiles(state, settings);
+  CheckDistinct(state);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
   const io::CreateOptions create{overwrite, InputPaths(state)};
@@ -205,8 +216,38 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   return made;
 }
 
+std::string ShareOutputs(const OutputsState& outputs) {
+  std::vector<std::string> temporaries;
+  for (std::size_t i = 0; i < outputs.writers.size(); ++i) {
+    CheckShared(outputs.plan->files[i], *outputs.writers[i]);
+    temporaries.push_back(outputs.writers[i]->temporary());
+  }
+  const PlanState nothing;
+  return HandleToJson(outputs.plan != nullptr ? *outputs.plan : nothing, temporaries);
+}
+
+std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view handle,
+                                          const RunSettings& settings) {
+  OpenFiles(state, settings);
+  const std::vector<std::string> temporaries = HandleFromJson(state, handle);
+  auto made = std::make_unique<OutputsState>();
+  made->plan = &state;
+  made->is_joined = true;
+  for (std::size_t i = 0; i < state.files.size(); ++i) {
+    const PlannedFile& file = state.files[i];
+    made->writers.push_back(file.sink->Create(ContentsOf(*file.reader, file.plan),
+                                              {true, {}, temporaries[i]}, settings.interrupted));
+    CheckShared(file, *made->writers.back());
+  }
+  return made;
+}
+
 void CommitOutputs(const OutputsState& outputs) {
   if (outputs.plan == nullptr) return;
+  if (outputs.is_joined) {
+    throw Error(ErrorKind::kArguments,
+                "outputs that were joined are committed by the process that created them");
+  }
   for (const PlannedFile& file : outputs.plan->files) file.reader->CheckUnchanged();
   for (const auto& writer : outputs.writers) writer->Sync();
   for (const auto& writer : outputs.writers) writer->Commit();
@@ -249,6 +290,11 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
     for (const std::size_t r : ranges_of[f]) {
       TensorJob job = JobOf(file, ranges[r]);
       if (outputs == nullptr && !HasLoss(file, job)) continue;
+      if (outputs != nullptr && outputs->is_joined && IsTextJob(*file.reader, job)) {
+        throw Error(ErrorKind::kArguments,
+                    "job " + std::to_string(ranges[r].job) +
+                        ": strings are converted by the process that created the outputs");
+      }
       jobs.push_back(std::move(job));
       range_of.push_back(r);
     }
@@ -288,6 +334,25 @@ Status ConversionOutputs::Create(const ConversionPlan& plan, bool overwrite,
   });
 }
 
+Status ConversionOutputs::Share(std::string* handle, std::string* error) const {
+  return core::Guarded(error, [&] {
+    if (state_ == nullptr) throw Error(ErrorKind::kArguments, kNotCreated);
+    *handle = ShareOutputs(*state_);
+    return Status();
+  });
+}
+
+Status ConversionOutputs::Join(const ConversionPlan& plan, std::string_view handle,
+                               const RunSettings& settings, ConversionOutputs* outputs,
+                               std::string* error) {
+  return core::Guarded(error, [&] {
+    PlanState* const state = PlanAccess::StateOf(plan);
+    if (state == nullptr) throw Error(ErrorKind::kArguments, kNoJob);
+    outputs->state_ = JoinOutputs(*state, handle, settings);
+    return Status();
+  });
+}
+
 Status ConversionOutputs::Commit(std::string* error) {
   return core::Guarded(error, [&] {
     if (state_ != nullptr) CommitOutputs(*state_);
@@ -309,14 +374,14 @@ Status RunConversion(const ConversionPlan& plan, std::span<const JobRange> range
     PlanState* const state = PlanAccess::StateOf(plan);
     OutputsState* const made = outputs != nullptr ? PlanAccess::StateOf(*outputs) : nullptr;
     if (outputs != nullptr && made == nullptr) {
-      throw Error(ErrorKind::kArguments, "the outputs have not been created");
+      throw Error(ErrorKind::kArguments, kNotCreated);
     }
     if (made != nullptr && made->plan != state) {
       throw Error(ErrorKind::kArguments, "the outputs are another plan's");
     }
     if (state == nullptr) {
       if (ranges.empty()) return Status();
-      throw Error(ErrorKind::kArguments, "the plan has no job");
+      throw Error(ErrorKind::kArguments, kNoJob);
     }
     if (losses == nullptr) {
       RunRanges(*state, ranges, settings, made, nullptr);

@@ -10,6 +10,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "convert/conversion_plan.h"
@@ -21,15 +23,21 @@ namespace tensorcast::convert {
 struct OutputsState {
   const PlanState* plan = nullptr;
   std::vector<std::unique_ptr<io::TensorWriter>> writers;  // of each file
+  bool is_joined = false;                                  // another process commits them
 };
 
 // Checks that the outputs can be made: their names, their formats, the room on their disks. Throws
 // io::Error; opens the inputs of a plan that was read.
 Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings);
 
-// The same, and makes them. Throws io::Error, io::Interrupted.
+// Makes them, each checked. Throws io::Error, io::Interrupted.
 std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
                                            const RunSettings& settings);
+
+// What a process that takes part is told, and outputs by it. Throw io::Error.
+std::string ShareOutputs(const OutputsState& outputs);
+std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view handle,
+                                          const RunSettings& settings);
 
 // Gives the outputs their names, after every job has been run. Throws io::Error.
 void CommitOutputs(const OutputsState& outputs);

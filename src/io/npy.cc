@@ -91,6 +91,7 @@ class NpyWriter final : public TensorWriter {
     CheckIndex(tensor);
     layout_.WriteStrings(first, texts, sink_);
   }
+  std::string temporary() const override { return file_.temporary(); }
   std::uint64_t file_bytes() const override { return layout_.bytes(); }
   std::string reading_hint() const override {
     const std::string_view name = MlDtypesName(layout_.info().type);

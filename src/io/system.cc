@@ -437,6 +437,10 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
                        const std::string& owner)
     : path_(path), directory_(Split(path).first), overwrite_(options.overwrite) {
+  if (!options.begun.empty()) {
+    OpenBegun(options.begun, bytes);
+    return;
+  }
   CheckOutput(path, bytes, options);
   const std::string prefix = TemporaryPrefix(Split(owner.empty() ? path : owner).second);
   if (owner.empty()) RemoveStale(prefix);
@@ -512,6 +516,31 @@ void OutputFile::CreateTemporary(const std::string& prefix) {
 
 // As the replaced file's, where the system lets: the owner and the group, and the permissions. What
 // cannot be kept is no error.
+// Only what a run left unnamed beside this output: the name may come from anybody.
+void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
+  const auto [directory, name] = Split(begun);
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorKind::kContents, PathText(begun) + ": " + why + "; it is to be an output of " +
+                                          CountText(bytes, "byte") + " begun for " +
+                                          PathText(path_));
+  };
+  if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(Split(path_).second))) {
+    refuse("does not have the name of a temporary file");
+  }
+  Descriptor descriptor(OpenRetrying(begun, O_RDWR | O_NOFOLLOW | O_NONBLOCK));
+  struct stat status {};
+  if (descriptor.get() < 0 || ::fstat(descriptor.get(), &status) != 0) {
+    throw Error(ErrorKind::kSystem, PathText(begun) + ": cannot be opened: " + Reason(errno) +
+                                        "; the process that began it may have ended");
+  }
+  if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
+  if (status.st_size != static_cast<off_t>(bytes)) {
+    refuse("has " + CountText(static_cast<std::uint64_t>(status.st_size), "byte"));
+  }
+  begun_ = begun;
+  descriptor_ = descriptor.Release();
+}
+
 void OutputFile::TakeOwnership(const std::string& path) {
   struct stat replaced {
   }, own{};

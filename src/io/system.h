@@ -99,7 +99,8 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 // in which each state between is whole: Sync, Name and SyncDirectory are the steps of Commit.
 class OutputFile {
  public:
-  // Checks as CheckOutput does, then creates the temporary file and reserves its room. `owner`: the
+  // Checks as CheckOutput does, then creates the temporary file and reserves its room; or opens the
+  // one that options.begun names, which is left to the process that created it. `owner`: the
   // output, in the same directory, to which the file belongs and under whose name the temporary
   // file stands, and whose permissions it has where that is replaced; empty: `path` itself.
   OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
@@ -109,6 +110,7 @@ class OutputFile {
   ~OutputFile();
 
   const std::string& path() const { return path_; }
+  const std::string& temporary() const { return temporary_.empty() ? begun_ : temporary_; }
 
   // Safe to call from several threads.
   void Write(std::uint64_t offset, std::span<const std::byte> data);
@@ -138,6 +140,7 @@ class OutputFile {
  private:
   void RemoveStale(const std::string& prefix);
   void CreateTemporary(const std::string& prefix);
+  void OpenBegun(const std::string& begun, std::uint64_t bytes);
   void TakeOwnership(const std::string& path);
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
@@ -146,6 +149,7 @@ class OutputFile {
   std::string directory_;  // of path_: "." where it has none
   bool overwrite_ = false;
   bool synced_ = false;
+  std::string begun_;           // the temporary file of another process, which this one writes to
   std::string temporary_;       // path of the temporary file; empty: there is none
   int descriptor_ = -1;         // stays open with the final name too
   std::optional<mode_t> mode_;  // of the file that is replaced, for the finished one

@@ -185,6 +185,9 @@ class TensorWriter {
   // Whether a tensor's values are to be written. Those that are not stand in the file already, as
   // they were.
   virtual bool Wants(std::size_t /*tensor*/) const { return true; }
+  // The file that is written until Commit gives it its name, where another process can write parts
+  // of it; empty where it cannot.
+  virtual std::string temporary() const { return {}; }
   // How another program reads what this format cannot say by itself, e.g. npy's
   // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
   virtual std::string reading_hint() const { return {}; }
@@ -220,6 +223,9 @@ struct CreateOptions {
   bool overwrite = false;  // replace an existing file
   // Files the output must not be, by any name (symbolic and hard links included).
   std::vector<std::string> inputs;
+  // The temporary file of an output that another process has begun (TensorWriter::temporary), of
+  // the same contents: parts of it are written, and it is neither removed nor given its name.
+  std::string begun = {};
 };
 
 // Whether a path has the ending of a format (".npy", in lower case), in any case.

@@ -212,6 +212,7 @@ class TensorProtoWriter final : public TensorWriter {
     file_.Write(strings_end_, std::as_bytes(std::span(fields)));
     strings_end_ += fields.size();
   }
+  std::string temporary() const override { return file_.temporary(); }
   std::uint64_t file_bytes() const override { return layout_.file_bytes; }
   std::vector<std::string> notes() const override { return file_.notes(); }
 

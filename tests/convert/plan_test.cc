@@ -6,66 +6,11 @@
 #include <cstring>
 #include <random>
 
+#include "plan_files.h"
 #include "tensorcast/convert.hpp"
-#include "test_files.h"
 
 namespace tensorcast::convert {
 namespace {
-
-using io::FileContents;
-using io::TensorInfo;
-
-std::vector<std::byte> RandomBytes(std::uint64_t n, unsigned seed) {
-  std::mt19937_64 random(seed);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(n));
-  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
-  return bytes;
-}
-
-class Plans : public io::FileTest {
- protected:
-  // A file of tensors of random codes.
-  std::string Make(const std::string& name, std::vector<TensorInfo> tensors) {
-    const std::string path = Path(name);
-    FileContents contents;
-    contents.tensors = std::move(tensors);
-    contents.metadata["made"] = "here";
-    const auto writer = io::CreateTensorFile(path, contents, {true, {}});
-    for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
-      writer->Write(i, 0, RandomBytes(contents.tensors[i].bytes, static_cast<unsigned>(i)));
-    }
-    writer->Commit();
-    return path;
-  }
-  // Of every type that the format holds: odd sizes, several blocks.
-  std::string MakeMany(const std::string& name) {
-    std::vector<TensorInfo> tensors;
-    for (const TypeInfo& row : Types()) {
-      if (row.bits == 0) continue;
-      const TensorInfo info = io::Tensor("t." + std::string(row.name), row.type, {3, 5001});
-      try {
-        io::CheckTensorFile(Path(name), {{info}, {}}, {true, {}});
-      } catch (const io::Error&) {
-        continue;  // no type of the format's
-      }
-      tensors.push_back(info);
-    }
-    tensors.push_back(io::Tensor("empty", DataType::kFloat32, {0, 4}));
-    return Make(name, tensors);
-  }
-
-  static ConversionPlan PlanOf(const Request& request) {
-    ConversionPlan plan;
-    std::string error;
-    EXPECT_TRUE(ConversionPlan::Make(request, {}, &plan, &error).ok()) << error;
-    return plan;
-  }
-  static std::string JsonOf(const ConversionPlan& plan) {
-    std::string json;
-    EXPECT_TRUE(plan.ToJson(&json).ok());
-    return json;
-  }
-};
 
 TEST_F(Plans, SayWhatBecomesOfEachTensorAndWhy) {
   Request request;

@@ -8,10 +8,12 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -91,6 +93,26 @@ class Setting:
         require(printed == wanted, f"{executable} printed\n{printed}")
 
 
+    def expect_conversion(self, executable):
+        """The example that converts a file in two halves, on one that is made here."""
+        given, made = self.temporary / "in.safetensors", self.temporary / "out.safetensors"
+        subprocess.run(
+            [sys.executable, "-B", self.source / "tests/cli/bin/make_file.py", given],
+            input="w F32 64x48 1 0.3\na.norm.b F32 2 1 0.3\nids I64 3 7\n", text=True, check=True)
+        printed = run(executable, given, made)
+        # The float32 0.3 becomes 0.3125 in float8e4m3fn, code 2a, and 0.30078125 in bfloat16.
+        x = struct.unpack("<f", struct.pack("<f", 0.3))[0]
+        wide, narrow = (10 * math.log10((1 + x * x) / (y - x) ** 2) for y in (0.30078125, 0.3125))
+        wanted = ("0: cast float32 to float8e4m3fn, the request's type\n"
+                  "1: cast float32 to bfloat16, rule '*.norm.*=bfloat16'\n"
+                  "2: copy int64 to int64, not floating\n"
+                  f"0: 3072 values, SNR {narrow:.1f} dB\n1: 2 values, SNR {wide:.1f} dB\n")
+        require(printed == wanted, f"{executable} printed\n{printed}")
+        data = made.read_bytes()
+        for codes in b"\x38\x2a" * 1536, b"\x80\x3f\x9a\x3e", b"\7\0\0\0\0\0\0\0" * 3:
+            require(codes in data, f"{made} does not hold {codes[:8].hex()} ...")
+
+
 def library_directory(prefix):
     found = list(prefix.rglob("libtensorcast.a"))
     require(len(found) == 1, f"{prefix} has not one libtensorcast.a but {found}")
@@ -153,6 +175,7 @@ def find_package_shared(setting):
             setting.expect(executable)
         if name == "examples":
             setting.expect_model(build / "run_model")
+            setting.expect_conversion(build / "convert")
     c_needs = needed(setting.temporary / "c_alone/build/cast_c")
     require("libstdc++.so.6" not in c_needs, f"a C program names {c_needs}")
 
