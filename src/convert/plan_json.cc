@@ -3,7 +3,6 @@
 // here, and against the files when they are opened.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -16,6 +15,7 @@
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "onnx/xxh64.h"
+#include "tensorcast/explain.hpp"
 #include "text/utf8.h"
 
 namespace tensorcast::convert {
@@ -27,15 +27,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 5
-
-constexpr std::array<std::string_view, 3> kRoundModes = {"up", "down", "nearest"};
-constexpr std::array<std::string_view, 2> kOverflows = {"wrap", "saturate"};
-constexpr std::array<std::string_view, 2> kFnuzInfinities = {"max", "nan"};
-constexpr std::array<std::string_view, 2> kFiniteOnlyNans = {"zero", "max"};
-constexpr std::array<std::string_view, 2> kStringStyles = {"numpy", "ort"};
-
-constexpr const char* kPlanKind = "tensorcast conversion plan";
-constexpr const char* kHandleKind = "tensorcast conversion outputs";
 
 [[noreturn]] void Fail(const char* what, const std::string& where, const std::string& why) {
   throw Error(ErrorKind::kContents, std::string(what) + ": " + where + " " + why);
@@ -50,11 +41,6 @@ Json BytesJson(std::string_view text) {
   return bytes;
 }
 
-template <class Option, std::size_t N>
-std::string_view NameOf(Option option, const std::array<std::string_view, N>& names) {
-  return names[static_cast<std::size_t>(option)];
-}
-
 // A value and where it stands, for messages.
 class Place {
  public:
@@ -64,14 +50,14 @@ class Place {
 
   [[noreturn]] void Refuse(const std::string& why) const { Fail(what_, where_, why); }
   Place Member(const char* key) const {
-    if (!json_.is_object()) Refuse("is no object");
+    if (!json_.is_object()) Refuse("is not an object");
     const auto found = json_.find(key);
     if (found == json_.end()) Refuse("has no \"" + std::string(key) + "\"");
     return {*found, what_, where_ == "it" ? '"' + std::string(key) + '"' : where_ + "." + key};
   }
   bool Has(const char* key) const { return json_.is_object() && json_.contains(key); }
   std::size_t size() const {
-    if (!json_.is_array()) Refuse("is no array");
+    if (!json_.is_array()) Refuse("is not an array");
     return json_.size();
   }
   Place operator[](std::size_t i) const {
@@ -92,7 +78,7 @@ class Place {
     return json_.get<bool>();
   }
   std::string Text() const {
-    if (!json_.is_string()) Refuse("is no text");
+    if (!json_.is_string()) Refuse("is not a string");
     return json_.get<std::string>();
   }
   std::string Bytes() const {
@@ -100,7 +86,7 @@ class Place {
     std::string bytes;
     for (std::size_t i = 0; i < json_.size(); ++i) {
       const std::uint64_t byte = (*this)[i].Number();
-      if (byte > 255) (*this)[i].Refuse("is no byte");
+      if (byte > 255) (*this)[i].Refuse("is not a byte");
       bytes += static_cast<char>(static_cast<unsigned char>(byte));
     }
     return bytes;
@@ -114,14 +100,6 @@ class Place {
     }
     Refuse("names no type");
   }
-  template <class Option, std::size_t N>
-  Option OneOf(const std::array<std::string_view, N>& names) const {
-    const std::string name = Text();
-    for (std::size_t i = 0; i < N; ++i) {
-      if (names[i] == name) return static_cast<Option>(i);
-    }
-    Refuse("is not one of its words");
-  }
 
  private:
   const Json& json_;
@@ -132,22 +110,23 @@ class Place {
 Json OptionsJson(const CastOptions& options) {
   Json json;
   json["saturate"] = options.saturate;
-  json["round_mode"] = NameOf(options.round_mode, kRoundModes);
-  json["integer_overflow"] = NameOf(options.integer_overflow, kOverflows);
-  json["fnuz_infinity"] = NameOf(options.fnuz_infinity, kFnuzInfinities);
-  json["finite_only_nan"] = NameOf(options.finite_only_nan, kFiniteOnlyNans);
-  json["string_style"] = NameOf(options.string_style, kStringStyles);
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    if (option == CastOption::kSaturate) continue;
+    json[std::string(CastOptionName(option))] = CastOptionValue(option, options);
+  }
   return json;
 }
 
 CastOptions OptionsOf(const Place& json) {
   CastOptions options;
   options.saturate = json.Member("saturate").Bool();
-  options.round_mode = json.Member("round_mode").OneOf<RoundingMode>(kRoundModes);
-  options.integer_overflow = json.Member("integer_overflow").OneOf<IntegerOverflow>(kOverflows);
-  options.fnuz_infinity = json.Member("fnuz_infinity").OneOf<FnuzInfinity>(kFnuzInfinities);
-  options.finite_only_nan = json.Member("finite_only_nan").OneOf<FiniteOnlyNan>(kFiniteOnlyNans);
-  options.string_style = json.Member("string_style").OneOf<StringStyle>(kStringStyles);
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    if (option == CastOption::kSaturate) continue;
+    const Place place = json.Member(std::string(CastOptionName(option)).c_str());
+    if (!SetCastOption(option, place.Text(), &options)) place.Refuse("is not one of its words");
+  }
   return options;
 }
 
@@ -175,7 +154,7 @@ Reason ReasonOf(const Place& json) {
   for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kNotTheOne); ++i) {
     if (ReasonName(static_cast<Reason>(i)) == name) return static_cast<Reason>(i);
   }
-  json.Refuse("is no reason");
+  json.Refuse("is not a reason");
 }
 
 void ReadJob(const Place& json, PlannedFile& file) {
