@@ -1,7 +1,6 @@
 // Makes steps of a graph's nodes: functions are inlined, types inferred, registers shared.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/onnx_numbers.h"
 #include "graph/program.h"
 
 #include <array>
@@ -12,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "core/onnx_numbers.h"
 #include "graph/cast_operator.h"
 #include "graph/constant_operator.h"
 #include "graph/registers.h"
