@@ -1,10 +1,11 @@
 // Why a quotient rounded to nearest serves: rounding is monotone, so that x / s and its nearest
-// double q are on the same side of every double but q. The points at which a code changes are
-// doubles of at most nine bits. Only where q itself has so few can it be one of them; then q * s is
-// a double, which is compared with x, and q moved by one unit to the side on which x / s lies.
+// double q are on the same side of every double but q, and the points m at which a code changes are
+// doubles. Were q = m and x / s not, then x would differ from m * s. That is a double too, m having
+// at most nine bits and s 28, so that x is at least one unit of it away, and x / s from m by the
+// unit over s, which is more than half a unit of m: q would not be m.
 //
-// With a global scale that divides, x / (s / t) is x * t / s, x * t being rounded to odd: it is on
-// the side of x * t of any product of so few bits.
+// With a global scale that divides, x / (s / t) is x * t / s, and the double nearest to x * t does
+// not serve: it is rounded to odd, and so on the side of m * s on which x * t is.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/cell_codes.h"
@@ -13,6 +14,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/loss.h"
 #include "scale/round_to_odd.h"
 #include "scale/scale_rule.h"
 
@@ -20,27 +22,18 @@ namespace tensorcast::scale {
 namespace {
 
 constexpr double kLargest = std::numeric_limits<double>::max();
-constexpr std::uint64_t kLowBits = detail::LowMask(44);
 
 bool IsPowerOfTwo(double value) {
   return (std::bit_cast<std::uint64_t>(value) & detail::LowMask(52)) == 0;
 }
 
-void Divide(double* x, std::size_t n, double divisor) {
+void Divide(const double* x, double* quotients, std::size_t n, double divisor) {
   if (IsPowerOfTwo(divisor)) {
     const double factor = 1 / divisor;
-    for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+    for (std::size_t i = 0; i < n; ++i) quotients[i] = x[i] * factor;
     return;
   }
-  for (std::size_t i = 0; i < n; ++i) {
-    const double quotient = x[i] / divisor;
-    const auto bits = std::bit_cast<std::uint64_t>(quotient);
-    const double wanted = std::fabs(x[i]), product = std::fabs(quotient) * divisor;
-    const std::uint64_t few = static_cast<std::uint64_t>((bits & kLowBits) == 0);
-    const std::uint64_t outward = static_cast<std::uint64_t>(wanted > product);
-    const std::uint64_t inward = static_cast<std::uint64_t>(wanted < product);
-    x[i] = std::bit_cast<double>(bits + (outward - inward) * few);
-  }
+  for (std::size_t i = 0; i < n; ++i) quotients[i] = x[i] / divisor;
 }
 
 // To even, within 127; NaN stays.
@@ -68,18 +61,18 @@ CellQuotients::CellQuotients(const Scaling& scaling, bool exact_values)
 
 void CellQuotients::Run(const double* x, double* quotients, std::size_t n, double scale,
                         double global) const {
-  const bool inverse = global_use_ == Factor::kDivides;
-  for (std::size_t i = 0; i < n; ++i) {
-    quotients[i] = !inverse ? x[i] : x[i] * global;
-  }
-  if (inverse && !exact_values_) {
-    for (std::size_t i = 0; i < n; ++i) {
+  if (global_use_ != Factor::kDivides) {
+    Divide(x, quotients, n, global_use_ == Factor::kMultiplies ? scale * global : scale);
+  } else {
+    double numerators[core::kLossBlock];
+    for (std::size_t i = 0; i < n; ++i) numerators[i] = x[i] * global;
+    for (std::size_t i = 0; !exact_values_ && i < n; ++i) {
       // Outside of this the quotient is far from where codes change, or beyond them all.
       const double magnitude = std::fabs(x[i]);
-      if (magnitude > 0x1p-400 && magnitude < 0x1p400) quotients[i] = MultiplyToOdd(x[i], global);
+      if (magnitude > 0x1p-400 && magnitude < 0x1p400) numerators[i] = MultiplyToOdd(x[i], global);
     }
+    Divide(numerators, quotients, n, scale);
   }
-  Divide(quotients, n, global_use_ == Factor::kMultiplies ? scale * global : scale);
   if (integer_) RoundToInteger(quotients, n);
 }
 

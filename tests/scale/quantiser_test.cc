@@ -166,6 +166,37 @@ TEST(Quantiser, CodesOnEveryTarget) {
   }
 }
 
+// The limit under a scale is the least double whose quotient rounds beyond the element's range.
+TEST(Quantiser, LimitsAreTheLeastDoublesBeyond) {
+  std::mt19937_64 random(25);
+  const auto expect = [](const Scaling& scaling, double scale, double global) {
+    const CellLimits limits = CellQuotients(scaling, false).Limits(scale, global);
+    const auto is_beyond = [&](double x) {
+      const oracle::Number quotient = QuotientOf(scaling, oracle::NumberOf(x), scale, global);
+      return scaling.element == DataType::kInt8
+                 ? quotient.magnitude >= mpq_class(255, 2)
+                 : oracle::Nearest(OracleRow(scaling.element), quotient.magnitude).beyond;
+    };
+    EXPECT_TRUE(is_beyond(limits.beyond)) << scale << " " << global;
+    EXPECT_FALSE(is_beyond(std::nextafter(limits.beyond, 0.0))) << scale << " " << global;
+  };
+  for (int i = 0; i < 1000; ++i) {
+    const double scale = RandomScale(random), global = RandomScale(random);
+    for (const DataType element :
+         {DataType::kFloat8E4M3FN, DataType::kFloat8E5M2, DataType::kInt8}) {
+      expect({element, DataType::kFloat32}, scale, 1);
+    }
+    const double narrow =
+        oracle::NumberOf(OracleRow(DataType::kFloat8E4M3FN), 1 + random() % 126).magnitude.get_d();
+    for (const Factor use : {Factor::kMultiplies, Factor::kDivides}) {
+      const Scaling scaling = {DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies,
+                               use};
+      expect(scaling, narrow, global);
+      expect(scaling, narrow, 0x1p-5);
+    }
+  }
+}
+
 // A whole tensor as a job does it: amax in stretches, scales, codes in stretches of any size;
 // packed codes that begin within a byte. Against the definitions, element by element.
 void ExpectTensor(const Scaling& scaling, ScaleRule rule, const Partition& partition) {
