@@ -2,7 +2,6 @@
 // their numbers: byte for byte what onnx.numpy_helper.from_array gives.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/onnx_numbers.h"
 #include "io/formats.h"
 
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include <protozero/pbf_writer.hpp>
 #include <protozero/varint.hpp>
 
+#include "core/onnx_numbers.h"
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "io/system.h"
