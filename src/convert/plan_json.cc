@@ -28,6 +28,9 @@ using Json = nlohmann::ordered_json;
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 5
 
+constexpr const char* kPlanKind = "tensorcast conversion plan";
+constexpr const char* kHandleKind = "tensorcast conversion outputs";
+
 [[noreturn]] void Fail(const char* what, const std::string& where, const std::string& why) {
   throw Error(ErrorKind::kContents, std::string(what) + ": " + where + " " + why);
 }
