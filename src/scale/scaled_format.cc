@@ -1,0 +1,82 @@
+// The table, and what is read off it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/scaled_format.h"
+
+#include <algorithm>
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr NamedRule kFloatRules[] = {{"amax", ScaleRule::kAmax}, {"pow2", ScaleRule::kUp}};
+constexpr NamedRule kPowerRules[] = {
+    {"ocp", ScaleRule::kOcp}, {"up", ScaleRule::kUp}, {"round", ScaleRule::kRound}};
+constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
+
+constexpr Scaling By(DataType scale, DataType element) { return {element, scale}; }
+constexpr DataType kE4M3 = DataType::kFloat8E4M3FN, kE5M2 = DataType::kFloat8E5M2;
+constexpr DataType kE2M3 = DataType::kFloat6E2M3, kE3M2 = DataType::kFloat6E3M2;
+constexpr DataType kE2M1 = DataType::kFloat4E2M1;
+constexpr DataType kFloat32 = DataType::kFloat32, kE8M0 = DataType::kFloat8E8M0;
+
+// Groups of 32 are OCP Microscaling's, of 16 NVFP4's; blocks of 128 x 128 DeepSeek's.
+constexpr ScaledFormat kFormats[] = {
+    {"fp8-tensor", Cells::kTensor, 0, 0, By(kFloat32, kE4M3), kFloatRules},
+    {"fp8-row", Cells::kRows, 0, 0, By(kFloat32, kE4M3), kFloatRules},
+    {"fp8-block", Cells::kBlocks, 128, 128, By(kFloat32, kE4M3), kFloatRules},
+    {"int8-row", Cells::kRows, 0, 0, By(kFloat32, DataType::kInt8), kFloatRules},
+    {"mxfp8", Cells::kGroups, 1, 32, By(kE8M0, kE4M3), kPowerRules},
+    {"mxfp8-e5m2", Cells::kGroups, 1, 32, By(kE8M0, kE5M2), kPowerRules},
+    {"mxfp6", Cells::kGroups, 1, 32, By(kE8M0, kE2M3), kPowerRules},
+    {"mxfp6-e3m2", Cells::kGroups, 1, 32, By(kE8M0, kE3M2), kPowerRules},
+    {"mxfp4", Cells::kGroups, 1, 32, By(kE8M0, kE2M1), kPowerRules},
+    {"nvfp4",
+     Cells::kGroups,
+     1,
+     16,
+     {kE2M1, kE4M3, Factor::kMultiplies, Factor::kMultiplies},
+     kGlobalRules},
+};
+
+}  // namespace
+
+std::span<const ScaledFormat> ScaledFormats() { return kFormats; }
+
+const ScaledFormat* FindScaledFormat(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const ScaledFormat& format) { return format.name == name; });
+  return found == std::end(kFormats) ? nullptr : found;
+}
+
+bool ScaledFormat::Takes(std::span<const std::uint64_t> shape) const {
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return false;
+  return cells != Cells::kGroups || (!shape.empty() && shape.back() % block_columns == 0);
+}
+
+Partition ScaledFormat::PartitionOf(std::span<const std::uint64_t> shape) const {
+  switch (cells) {
+    case Cells::kTensor: return Partition::OfTensor(shape);
+    case Cells::kRows: return Partition::OfRows(shape);
+    case Cells::kBlocks: return Partition::OfBlocks(shape, block_rows, block_columns);
+    case Cells::kGroups: break;
+  }
+  return Partition::OfGroups(shape, block_columns);
+}
+
+std::optional<ScaleRule> ScaledFormat::FindRule(std::string_view rule) const {
+  for (const NamedRule& named : rules) {
+    if (named.name == rule) return named.rule;
+  }
+  return std::nullopt;
+}
+
+double BitsPerValue(const Scaling& scaling, const Partition& partition) {
+  const auto bits = [](DataType type) { return static_cast<double>(detail::Row(type).bits); };
+  const double global = scaling.global_use == Factor::kNone ? 0 : bits(DataType::kFloat32);
+  return bits(scaling.element) +
+         (bits(scaling.scale) * static_cast<double>(partition.cells()) + global) /
+             static_cast<double>(partition.elements());
+}
+
+}  // namespace tensorcast::scale

@@ -1,0 +1,50 @@
+// The scaled formats that can be written, as data: what they are called, how a tensor is cut into
+// cells, the arithmetic, which rules give a scale. Under which names and with which scale type a
+// file stores them is a layout's affair.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_SCALED_FORMAT_H_
+#define TENSORCAST_SRC_SCALE_SCALED_FORMAT_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "scale/scale_rule.h"
+#include "scale/scaled_tensor.h"
+
+namespace tensorcast::scale {
+
+enum class Cells : std::uint8_t { kTensor, kRows, kBlocks, kGroups };
+
+struct NamedRule {
+  std::string_view name;  // "amax"
+  ScaleRule rule;
+};
+
+struct ScaledFormat {
+  std::string_view name;  // "fp8-block"
+  Cells cells;
+  std::uint64_t block_rows, block_columns;  // of kBlocks; a group is one row of block_columns
+  Scaling scaling;  // float32 and a global scale that multiplies, unless the layout has another
+  std::span<const NamedRule> rules;  // the default first
+
+  // Whether a tensor can have this format: a last dimension that is no multiple of the group, or
+  // no element, leaves it as it is.
+  bool Takes(std::span<const std::uint64_t> shape) const;
+  Partition PartitionOf(std::span<const std::uint64_t> shape) const;
+  // Nothing where the format has no such rule.
+  std::optional<ScaleRule> FindRule(std::string_view rule) const;
+};
+
+std::span<const ScaledFormat> ScaledFormats();
+// Null where there is none of this name.
+const ScaledFormat* FindScaledFormat(std::string_view name);
+
+// Bits that a value takes, its share of the scales included. The partition has elements.
+double BitsPerValue(const Scaling& scaling, const Partition& partition);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_SCALED_FORMAT_H_
