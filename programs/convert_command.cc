@@ -285,7 +285,7 @@ int Convert(const ConvertFlags& flags) {
 
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
-  const io::TensorWriter& writer = *outputs->writers.front();
+  const io::TensorWriter& writer = *outputs->files.front().second;
   std::size_t notes_said = 0;
   const auto say_notes = [&] {
     if (flags.cast.quiet) return;

@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/output_files.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "model_arguments.h"
@@ -195,27 +196,6 @@ std::string FileName(std::string_view name) {
   return text.empty() ? "%" : text;
 }
 
-using OutputFiles = std::vector<std::pair<std::string, std::unique_ptr<io::TensorWriter>>>;
-
-// None gets its name before all are on the disk. Where the system then refuses one a name, those
-// before it stand, and the error says which.
-void CommitAll(const OutputFiles& files) {
-  for (const auto& [path, writer] : files) writer->Sync();
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    try {
-      files[i].second->Commit();
-    } catch (const Error& error) {
-      if (i == 0) throw;
-      throw Error(
-          error.kind(),
-          fmt::format("{}; written before it, and complete: {}{}; the others are as they "
-                      "were",
-                      error.what(), io::PathText(files.front().first),
-                      i == 1 ? "" : fmt::format(" to {}", io::PathText(files[i - 1].first))));
-    }
-  }
-}
-
 void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::Outputs& outputs,
                   const io::CreateOptions& create) {
   std::error_code failed;
@@ -231,7 +211,7 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
     tensors.push_back(outputs[i]);
   }
   const std::filesystem::path directory(flags.directory);
-  OutputFiles files;
+  io::OutputFiles files;
   if (flags.format == "safetensors") {
     const std::string path = (directory / "outputs.safetensors").string();
     files.emplace_back(path, WriteTensors(path, names, tensors, create));
@@ -241,7 +221,7 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
       files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
     }
   }
-  CommitAll(files);
+  io::CommitAll(files);
   if (flags.quiet) return;
   for (const auto& [path, writer] : files) {
     for (const std::string& note : writer->notes()) {

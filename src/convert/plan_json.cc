@@ -26,6 +26,7 @@ using io::ErrorKind;
 using Json = nlohmann::ordered_json;
 
 constexpr int kSchemaVersion = 1;
+constexpr auto kReplace = Json::error_handler_t::replace;  // notes and reasons are escaped texts
 constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 5
 
 constexpr const char* kPlanKind = "tensorcast conversion plan";
@@ -275,19 +276,25 @@ std::string PlanToJson(const PlanState& state) {
   json["allow_hard_links"] = state.inputs.allow_hard_links;
   json["ignore_scales"] = state.inputs.ignore_scales;
   json["notes"] = state.notes;
-  json["files"] = Json::array();
+  // A line for each job, made one by one: there may be many.
+  std::string text = json.dump(1, ' ', false, kReplace);
+  text.resize(text.size() - std::string_view("\n}").size());
+  text += ",\n \"files\": [";
   for (const PlannedFile& file : state.files) {
     Json one;
     one["input"] = BytesJson(file.input);
     one["output"] = BytesJson(file.output);
     one["input_bytes"] = file.input_bytes;
     one["input_tensors"] = file.input_tensors;
-    one["jobs"] = Json::array();
-    for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) one["jobs"].push_back(JobJson(file, i));
-    json["files"].push_back(std::move(one));
+    const std::string head = one.dump();
+    text += (&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
+            ",\"jobs\":[";
+    for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) {
+      text += (i == 0 ? "\n   " : ",\n   ") + JobJson(file, i).dump(-1, ' ', false, kReplace);
+    }
+    text += "]}";
   }
-  // Notes and reasons are escaped texts.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return text + "]\n}\n";
 }
 
 std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {

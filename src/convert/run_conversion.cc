@@ -122,7 +122,8 @@ std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const
   options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
     measured(index_of(j), meter);
   };
-  io::TensorWriter* const writer = outputs != nullptr ? outputs->writers[index].get() : nullptr;
+  io::TensorWriter* const writer =
+      outputs != nullptr ? outputs->files[index].second.get() : nullptr;
   const JobTotals totals = RunJobs(*file.reader, jobs, writer, options);
   return totals.bytes_read + totals.bytes_written;
 }
@@ -131,10 +132,10 @@ bool HasLoss(const PlannedFile& file, const TensorJob& job) {
   return !job.to.empty() && !IsTextJob(*file.reader, job);
 }
 
-void CheckShared(const PlannedFile& file, const io::TensorWriter& writer) {
+void CheckShared(const std::string& path, const io::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
   throw Error(ErrorKind::kUnsupported,
-              io::PathText(file.output) +
+              io::PathText(path) +
                   ": can only be written by one process; .safetensors, .npy and .pb can be shared");
 }
 
@@ -210,17 +211,17 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   made->plan = &state;
   const io::CreateOptions create{overwrite, InputPaths(state)};
   for (const PlannedFile& file : state.files) {
-    made->writers.push_back(
-        file.sink->Create(ContentsOf(*file.reader, file.plan), create, settings.interrupted));
+    made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
+                                                            create, settings.interrupted));
   }
   return made;
 }
 
 std::string ShareOutputs(const OutputsState& outputs) {
   std::vector<std::string> temporaries;
-  for (std::size_t i = 0; i < outputs.writers.size(); ++i) {
-    CheckShared(outputs.plan->files[i], *outputs.writers[i]);
-    temporaries.push_back(outputs.writers[i]->temporary());
+  for (const auto& [path, writer] : outputs.files) {
+    CheckShared(path, *writer);
+    temporaries.push_back(writer->temporary());
   }
   const PlanState nothing;
   return HandleToJson(outputs.plan != nullptr ? *outputs.plan : nothing, temporaries);
@@ -235,9 +236,10 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   made->is_joined = true;
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     const PlannedFile& file = state.files[i];
-    made->writers.push_back(file.sink->Create(ContentsOf(*file.reader, file.plan),
-                                              {true, {}, temporaries[i]}, settings.interrupted));
-    CheckShared(file, *made->writers.back());
+    const io::CreateOptions begun{true, {}, temporaries[i]};
+    made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
+                                                            begun, settings.interrupted));
+    CheckShared(file.output, *made->files.back().second);
   }
   return made;
 }
@@ -249,8 +251,7 @@ void CommitOutputs(const OutputsState& outputs) {
                 "outputs that were joined are committed by the process that created them");
   }
   for (const PlannedFile& file : outputs.plan->files) file.reader->CheckUnchanged();
-  for (const auto& writer : outputs.writers) writer->Sync();
-  for (const auto& writer : outputs.writers) writer->Commit();
+  io::CommitAll(outputs.files);
 }
 
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
@@ -363,7 +364,7 @@ Status ConversionOutputs::Commit(std::string* error) {
 std::uint64_t ConversionOutputs::bytes() const {
   std::uint64_t bytes = 0;
   if (state_ == nullptr) return bytes;
-  for (const auto& writer : state_->writers) bytes += writer->file_bytes();
+  for (const auto& [path, writer] : state_->files) bytes += writer->file_bytes();
   return bytes;
 }
 

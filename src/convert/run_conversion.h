@@ -15,15 +15,15 @@
 #include <vector>
 
 #include "convert/conversion_plan.h"
-#include "io/tensor_file.h"
+#include "io/output_files.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
 struct OutputsState {
   const PlanState* plan = nullptr;
-  std::vector<std::unique_ptr<io::TensorWriter>> writers;  // of each file
-  bool is_joined = false;                                  // another process commits them
+  io::OutputFiles files;   // of each of the plan's
+  bool is_joined = false;  // another process commits them
 };
 
 // Checks that the outputs can be made: their names, their formats, the room on their disks. Throws

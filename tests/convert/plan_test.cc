@@ -57,6 +57,50 @@ TEST_F(Plans, OfManyFilesAPatternHasToMatchInOne) {
   EXPECT_EQ(error, "'nowhere' matches no tensor");
 }
 
+TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2})}), Path("c.npz")},
+                   {Make("b.npz", {io::Tensor("y", DataType::kFloat32, {2})}), Path("d.npz")}};
+  request.rules = {{"y", DataType::kFloat16}, {"?", DataType::kBfloat16}, {"x", DataType::kInt8}};
+  const ConversionPlan plan = PlanOf(request);
+  ASSERT_EQ(plan.notes().size(), 1u);
+  EXPECT_EQ(plan.notes()[0], "rule 'x=int8' takes no tensor: rules before it do");
+}
+
+TEST_F(Plans, SayWhatARunNeeds) {
+  Request request;
+  request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {1000}),
+                                   io::Tensor("i", DataType::kInt64, {5})}),
+                    Path("b.safetensors")}};
+  request.to = DataType::kFloat6E2M3;
+  const ConversionPlan plan = PlanOf(request);
+  EXPECT_EQ(plan.job(0).bytes_before, 4000u);
+  EXPECT_EQ(plan.job(0).bytes_after, 750u);
+  EXPECT_EQ(plan.job(1).bytes_after, 40u);
+  Needs needs;
+  std::string error;
+  ASSERT_TRUE(CheckOutputs(plan, false, {}, &needs, &error).ok()) << error;
+  EXPECT_GT(needs.memory_bytes, 0u);
+  EXPECT_EQ(Names(), (std::vector<std::string>{"a.npz"}));
+  ASSERT_TRUE(RunConversion(plan, {}, false, nullptr, &error).ok()) << error;
+  EXPECT_EQ(needs.disk_bytes, io::ReadBytes(Path("b.safetensors")).size());
+  EXPECT_EQ(CheckOutputs(plan, false, {}, &needs, &error).code(), StatusCode::kBadInput);
+  EXPECT_TRUE(CheckOutputs(plan, true, {}, &needs, &error).ok()) << error;
+}
+
+TEST_F(Plans, TwoInputsDoNotBecomeOneFile) {
+  Request request;
+  request.files = {
+      {Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2})}), Path("c.npz")},
+      {Make("b.npz", {io::Tensor("y", DataType::kFloat32, {2})}), directory() + "/./c.npz"}};
+  request.to = DataType::kFloat16;
+  const ConversionPlan plan = PlanOf(request);
+  std::string error;
+  EXPECT_EQ(RunConversion(plan, {}, true, nullptr, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error, directory() + "/./c.npz: is the output of two inputs; give each its own");
+  EXPECT_EQ(Names(), (std::vector<std::string>{"a.npz", "b.npz"}));
+}
+
 TEST_F(Plans, RunFromJsonAsFromTheRequest) {
   Request request;
   request.files = {{MakeMany("a.safetensors"), Path("b.npz")}};
@@ -123,12 +167,12 @@ TEST_F(Plans, HostileJsonIsRefusedInOneLine) {
     return text.replace(at, a.size(), b);
   };
   EXPECT_TRUE(refused(with("\"schema_version\": 1", "\"schema_version\": 2")));
-  EXPECT_TRUE(refused(with("\"tensor\": 0", "\"tensor\": 4000000000")));
-  EXPECT_TRUE(refused(with("\"tensor\": 0", "\"tensor\": -1")));
+  EXPECT_TRUE(refused(with("\"tensor\":0", "\"tensor\":4000000000")));
+  EXPECT_TRUE(refused(with("\"tensor\":0", "\"tensor\":-1")));
   EXPECT_TRUE(refused(with("5001", "18446744073709551615")));
   EXPECT_TRUE(refused(with("\"round_mode\": \"up\"", "\"round_mode\": \"sideways\"")));
-  EXPECT_TRUE(refused(with("\"from\": \"float32\"", "\"from\": \"float33\"")));
-  EXPECT_TRUE(refused(with("\"reason\": \"asked\"", "\"reason\": \"whim\"")));
+  EXPECT_TRUE(refused(with("\"from\":\"float32\"", "\"from\":\"float33\"")));
+  EXPECT_TRUE(refused(with("\"reason\":\"asked\"", "\"reason\":\"whim\"")));
   for (const char* const key :
        {"options", "files", "jobs", "name", "shape", "to", "because", "kind", "input_bytes"}) {
     EXPECT_TRUE(refused(with('"' + std::string(key) + "\":", "\"other\":"))) << key;

@@ -1,0 +1,25 @@
+// Outputs that belong together: none gets its name before all are on their disks.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_OUTPUT_FILES_H_
+#define TENSORCAST_SRC_IO_OUTPUT_FILES_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/tensor_file.h"
+
+namespace tensorcast::io {
+
+// Each with its path.
+using OutputFiles = std::vector<std::pair<std::string, std::unique_ptr<TensorWriter>>>;
+
+// Syncs all, then gives them their names, in their order. Where the system then refuses one a name,
+// those before it stand, and the error says which. Throws Error.
+void CommitAll(const OutputFiles& files);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_OUTPUT_FILES_H_
