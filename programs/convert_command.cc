@@ -1,15 +1,12 @@
 // tensorcast convert: one tensor file into another, and what was lost on the way.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,10 +17,10 @@
 #include "convert/conversion_plan.h"
 #include "convert/run_conversion.h"
 #include "convert/text_jobs.h"
+#include "dry_run.h"
 #include "fail_limits.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
-#include "json_printer.h"
 #include "loss_json.h"
 #include "open_options.h"
 #include "process.h"
@@ -32,7 +29,6 @@
 #include "refusals.h"
 #include "streams.h"
 #include "terminal.h"
-#include "text_table.h"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -88,90 +84,6 @@ const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
   return state.files.front().reader->contents().tensors;
 }
 
-bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
-
-// What of a plan is printed below its table, or around its tensors in JSON.
-struct DryRun {
-  std::size_t cast = 0;  // tensors
-  std::uint64_t bytes_before = 0;
-  std::uint64_t bytes_after = 0;
-  bool has_unknown = false;  // texts whose size is not known
-  convert::Needs needs;
-  std::vector<CrossedLimit> crossed;
-
-  void Add(const convert::PlannedJob& job) {
-    cast += IsCast(job) ? 1 : 0;
-    bytes_before += job.bytes_before;
-    bytes_after += job.bytes_after.value_or(0);
-    has_unknown = has_unknown || !job.bytes_after;
-  }
-};
-
-void PrintDryRunTable(const PlanState& state, const convert::ConversionPlan& plan,
-                      const DryRun& run) {
-  const auto after = [](std::uint64_t bytes, bool is_known) {
-    return is_known ? BytesText(bytes) : std::string("?");
-  };
-  const auto row = [&](std::size_t i) -> TableRow {
-    if (i == plan.jobs()) {
-      return {{"total", "", "", "", BytesText(run.bytes_before),
-               after(run.bytes_after, !run.has_unknown)}};
-    }
-    const convert::PlannedJob job = plan.job(i);
-    const io::TensorInfo& info = state.files.front().TensorOf(i);
-    return {{io::Escape(info.name), ShapeText(info.shape),
-             FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
-             IsCast(job) ? std::string(TypeName(job.to)) : "·", BytesText(job.bytes_before),
-             after(job.bytes_after.value_or(0), job.bytes_after.has_value()),
-             std::string(job.text)}};
-  };
-  const report::NamesOfFile names = report::EscapedNames(Tensors(state));
-  PrintTable({{"tensor", false, 20, 0, names},
-              {"shape", false, 8, 2},
-              {"from", false, 0, 1},
-              {"to"},
-              {"before", true},
-              {"after", true},
-              {"by, or why not", false, 16}},
-             {plan.jobs() + 1, row}, Columns(stdout), false);
-  Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n", run.cast,
-                    plan.jobs(), BytesText(run.needs.disk_bytes)));
-  Print(fmt::format(" needs {} of disk space, which is there, and at most {} of memory\n",
-                    BytesText(run.needs.disk_bytes), BytesText(run.needs.memory_bytes)));
-  for (const CrossedLimit& limit : run.crossed) {
-    Print(" limit crossed: " + CrossedText(limit, names) + "\n");
-  }
-}
-
-void PrintDryRunJson(const PlanState& state, const convert::ConversionPlan& plan,
-                     const DryRun& run) {
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "convert");
-  json.Member("dry_run", true);
-  json.Member("input", plan.input(0));
-  json.Member("output", plan.output(0));
-  json.Member("output_bytes", run.needs.disk_bytes);
-  json.Member("memory_bytes", run.needs.memory_bytes);
-  json.Member("bytes_before", run.bytes_before);
-  json.Member("bytes_after", run.has_unknown ? Json() : Json(run.bytes_after));
-  json.BeginArray("tensors");
-  for (std::size_t i = 0; i < plan.jobs(); ++i) {
-    const convert::PlannedJob job = plan.job(i);
-    Json entry = TensorJson(state.files.front().TensorOf(i));
-    entry["to"] = IsCast(job) ? Json(TypeName(job.to)) : Json();
-    entry["bytes_before"] = job.bytes_before;
-    entry["bytes_after"] = job.bytes_after ? Json(*job.bytes_after) : Json();
-    entry[IsCast(job) ? "taken_by" : "reason"] = job.text;
-    json.Element(entry);
-  }
-  json.EndArray();
-  json.BeginArray("limits_crossed");
-  for (const CrossedLimit& limit : run.crossed) json.Element(CrossedJson(limit));
-  json.EndArray();
-  json.End();
-}
-
 // All but what the run measures and writes.
 ConversionSummary Summarise(const PlanState& state) {
   const convert::PlannedFile& file = state.files.front();
@@ -208,20 +120,19 @@ std::vector<CrossedLimit> MeasureLimits(PlanState& state, const convert::RunSett
   return CrossedLimits(limits, sum);
 }
 
-int RunDry(const ConvertFlags& flags, PlanState& state, const convert::ConversionPlan& plan,
+int RunDry(const ConvertFlags& flags, const convert::ConversionPlan& plan,
            const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
            ProgressDisplay& progress) {
-  DryRun run;
-  run.needs = convert::CheckOutputs(state, flags.force, settings);
-  run.crossed = MeasureLimits(state, settings, limits);
-  for (std::size_t i = 0; i < plan.jobs(); ++i) run.Add(plan.job(i));
+  PlanState& state = *convert::PlanAccess::StateOf(plan);
+  const convert::Needs needs = convert::CheckOutputs(state, flags.force, settings);
+  const std::vector<CrossedLimit> crossed = MeasureLimits(state, settings, limits);
   progress.Clear();
   if (flags.cast.json) {
-    PrintDryRunJson(state, plan, run);
+    PrintDryRunJson(plan, needs, crossed);
   } else {
-    PrintDryRunTable(state, plan, run);
+    PrintDryRunTable(plan, needs, crossed);
   }
-  return run.crossed.empty() ? kExitDone : kExitLimitCrossed;
+  return crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
 // `json`: the plan.
@@ -281,7 +192,7 @@ int Convert(const ConvertFlags& flags) {
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
   if (!flags.plan.empty()) WritePlan(flags, state, json);
-  if (flags.dry_run) return RunDry(flags, state, plan, settings, limits, progress);
+  if (flags.dry_run) return RunDry(flags, plan, settings, limits, progress);
 
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);

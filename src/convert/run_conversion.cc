@@ -95,12 +95,11 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
     throw Error(ErrorKind::kArguments,
                 "job " + std::to_string(range.job) + ", " + io::Quoted(tensor.name) + ": " + why);
   };
-  if (range.first > all) fail("has " + io::CountText(all, "element"));
-  const std::uint64_t elements = std::min(range.elements, all - range.first);
-  const std::uint64_t end = range.first + elements;
-  if (range.elements != UINT64_MAX && range.elements > all - range.first) {
+  if (range.first > all || (range.elements != UINT64_MAX && range.elements > all - range.first)) {
     fail("has " + io::CountText(all, "element"));
   }
+  const std::uint64_t elements = std::min(range.elements, all - range.first);
+  const std::uint64_t end = range.first + elements;
   if (IsTextJob(*file.reader, job) && elements != all) fail("strings are converted whole");
   if (range.first % kRangeGrain != 0 || (end % kRangeGrain != 0 && end != all)) {
     fail("a range begins and ends at multiples of " + std::to_string(kRangeGrain) +
@@ -265,7 +264,8 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
       std::ranges::copy_if(file.plan.jobs, std::back_inserter(with_loss),
                            [&](const TensorJob& job) { return HasLoss(file, job); });
     }
-    const std::span<const TensorJob> jobs = outputs == nullptr ? with_loss : file.plan.jobs;
+    std::span<const TensorJob> jobs = file.plan.jobs;
+    if (outputs == nullptr) jobs = with_loss;
     bytes += RunFile(
         state, f, jobs, [&](std::size_t j) { return file.first_job + jobs[j].output; }, settings,
         outputs, measured);
