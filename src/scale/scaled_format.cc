@@ -21,17 +21,17 @@ constexpr DataType kFloat32 = DataType::kFloat32, kE8M0 = DataType::kFloat8E8M0;
 
 // Groups of 32 are OCP Microscaling's, of 16 NVFP4's; blocks of 128 x 128 DeepSeek's.
 constexpr ScaledFormat kFormats[] = {
-    {"fp8-tensor", Cells::kTensor, 0, 0, By(kFloat32, kE4M3), kFloatRules},
-    {"fp8-row", Cells::kRows, 0, 0, By(kFloat32, kE4M3), kFloatRules},
-    {"fp8-block", Cells::kBlocks, 128, 128, By(kFloat32, kE4M3), kFloatRules},
-    {"int8-row", Cells::kRows, 0, 0, By(kFloat32, DataType::kInt8), kFloatRules},
-    {"mxfp8", Cells::kGroups, 1, 32, By(kE8M0, kE4M3), kPowerRules},
-    {"mxfp8-e5m2", Cells::kGroups, 1, 32, By(kE8M0, kE5M2), kPowerRules},
-    {"mxfp6", Cells::kGroups, 1, 32, By(kE8M0, kE2M3), kPowerRules},
-    {"mxfp6-e3m2", Cells::kGroups, 1, 32, By(kE8M0, kE3M2), kPowerRules},
-    {"mxfp4", Cells::kGroups, 1, 32, By(kE8M0, kE2M1), kPowerRules},
+    {"fp8-tensor", CellsBy::kTensor, 0, 0, By(kFloat32, kE4M3), kFloatRules},
+    {"fp8-row", CellsBy::kRows, 0, 0, By(kFloat32, kE4M3), kFloatRules},
+    {"fp8-block", CellsBy::kBlocks, 128, 128, By(kFloat32, kE4M3), kFloatRules},
+    {"int8-row", CellsBy::kRows, 0, 0, By(kFloat32, DataType::kInt8), kFloatRules},
+    {"mxfp8", CellsBy::kGroups, 1, 32, By(kE8M0, kE4M3), kPowerRules},
+    {"mxfp8-e5m2", CellsBy::kGroups, 1, 32, By(kE8M0, kE5M2), kPowerRules},
+    {"mxfp6", CellsBy::kGroups, 1, 32, By(kE8M0, kE2M3), kPowerRules},
+    {"mxfp6-e3m2", CellsBy::kGroups, 1, 32, By(kE8M0, kE3M2), kPowerRules},
+    {"mxfp4", CellsBy::kGroups, 1, 32, By(kE8M0, kE2M1), kPowerRules},
     {"nvfp4",
-     Cells::kGroups,
+     CellsBy::kGroups,
      1,
      16,
      {kE2M1, kE4M3, Factor::kMultiplies, Factor::kMultiplies},
@@ -51,15 +51,15 @@ const ScaledFormat* FindScaledFormat(std::string_view name) {
 
 bool ScaledFormat::Takes(std::span<const std::uint64_t> shape) const {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return false;
-  return cells != Cells::kGroups || (!shape.empty() && shape.back() % block_columns == 0);
+  return cells != CellsBy::kGroups || (!shape.empty() && shape.back() % block_columns == 0);
 }
 
 Partition ScaledFormat::PartitionOf(std::span<const std::uint64_t> shape) const {
   switch (cells) {
-    case Cells::kTensor: return Partition::OfTensor(shape);
-    case Cells::kRows: return Partition::OfRows(shape);
-    case Cells::kBlocks: return Partition::OfBlocks(shape, block_rows, block_columns);
-    case Cells::kGroups: break;
+    case CellsBy::kTensor: return Partition::OfTensor(shape);
+    case CellsBy::kRows: return Partition::OfRows(shape);
+    case CellsBy::kBlocks: return Partition::OfBlocks(shape, block_rows, block_columns);
+    case CellsBy::kGroups: break;
   }
   return Partition::OfGroups(shape, block_columns);
 }

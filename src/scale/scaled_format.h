@@ -16,7 +16,7 @@
 
 namespace tensorcast::scale {
 
-enum class Cells : std::uint8_t { kTensor, kRows, kBlocks, kGroups };
+enum class CellsBy : std::uint8_t { kTensor, kRows, kBlocks, kGroups };
 
 struct NamedRule {
   std::string_view name;  // "amax"
@@ -25,7 +25,7 @@ struct NamedRule {
 
 struct ScaledFormat {
   std::string_view name;  // "fp8-block"
-  Cells cells;
+  CellsBy cells;
   std::uint64_t block_rows, block_columns;  // of kBlocks; a group is one row of block_columns
   Scaling scaling;  // float32 and a global scale that multiplies, unless the layout has another
   std::span<const NamedRule> rules;  // the default first
