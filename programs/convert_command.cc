@@ -221,6 +221,10 @@ int Convert(const ConvertFlags& flags) {
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();
+  if (const scale::ScaledReader* const scaled = state.files.front().plan.scaled;
+      scaled != nullptr && !flags.cast.quiet) {
+    for (const std::string& finding : scaled->Findings()) SayWarning(finding);
+  }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -17,6 +17,7 @@
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
+#include "type_text.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -62,8 +63,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
     }
     const convert::PlannedJob job = plan.job(i);
     const io::TensorInfo& info = file.TensorOf(i);
-    return {{io::Escape(info.name), ShapeText(info.shape),
-             FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype),
+    return {{io::Escape(info.name), ShapeText(info.shape), TypeText(info),
              IsCast(job) ? std::string(TypeName(job.to)) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };

@@ -12,7 +12,7 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "convert/scaled_tensors.h"
-#include "io/scale_companions.h"
+#include "io/error_text.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
@@ -22,6 +22,7 @@
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
+#include "type_text.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -49,17 +50,12 @@ struct DtypeTotal {
   std::uint64_t bytes = 0;
 };
 
-// The canonical name of a type of ours, else the file's own word.
-std::string TypeWord(const io::TensorInfo& info) {
-  return FindType(info.type) ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
-}
-
 // In the order in which the types first appear.
 std::vector<DtypeTotal> Totals(const std::vector<io::TensorInfo>& tensors) {
   std::vector<DtypeTotal> totals;
   std::map<std::string, std::size_t> places;
   for (const io::TensorInfo& info : tensors) {
-    const auto [place, is_new] = places.try_emplace(TypeWord(info), totals.size());
+    const auto [place, is_new] = places.try_emplace(TypeText(info), totals.size());
     if (is_new) totals.push_back({place->first});
     DtypeTotal& total = totals[place->second];
     ++total.tensors;
@@ -69,18 +65,44 @@ std::vector<DtypeTotal> Totals(const std::vector<io::TensorInfo>& tensors) {
   return totals;
 }
 
-// The companions, and what kept the search for them from going further.
+// What is quantised, and what kept the search for it from going further.
 struct Scales {
-  io::ScaleCompanions scales;
+  convert::InputScales scales;
   std::string problem;
 };
 
 Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
   try {
-    return {io::FindScaleCompanions(reader, flags.input), {}};
+    return {convert::FindScales(reader, flags.input, false), {}};
   } catch (const io::Error& error) {  // of another file: this one can be shown all the same
-    return {io::FindScaleCompanions(reader, {}), error.what()};
+    return {{io::FindScaleCompanions(reader, {}), {}}, error.what()};
   }
+}
+
+// What is said below the tables of weights with scales.
+std::string ScalesText(const std::vector<io::TensorInfo>& tensors,
+                       const convert::InputScales& scales) {
+  std::string text;
+  const std::vector<io::ScaledTensor>& scaled = scales.companions.scaled;
+  if (!scaled.empty()) {
+    const io::ScaledTensor& first = scaled.front();
+    text += fmt::format("\n scaled: {} tensor{} with scales, the first {} by {}{}\n", scaled.size(),
+                        scaled.size() == 1 ? "" : "s", io::Escape(tensors[first.tensor].name),
+                        io::Escape(first.companion),
+                        first.file.empty() ? "" : " of " + io::Escape(first.file));
+  }
+  for (const std::string& line : convert::AppliedText(scales, {})) text += "   " + line + "\n";
+  std::map<std::string_view, std::size_t> opaque;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) ++opaque[one.writer];
+  for (const auto& [writer, count] : opaque) {
+    text += fmt::format("   {} of {}, never touched\n", io::CountText(count, "tensor"), writer);
+  }
+  for (const scale::UnreadWeight& one : scales.weights.unread) text += "   " + one.why + "\n";
+  if (!scales.companions.companions.empty()) {
+    text += fmt::format(" left alone by a cast unless named: {}\n",
+                        convert::CompanionsText(tensors, scales.companions.companions));
+  }
+  return text;
 }
 
 void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
@@ -90,7 +112,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
                     contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
-    return {{io::Escape(info.name), TypeWord(info),
+    return {{io::Escape(info.name), TypeText(info),
              ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
              CountText(info.elements), BytesText(info.bytes)}};
   };
@@ -112,17 +134,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
                           Shorten(io::Escape(value), width * 3 / 5));
     }
   }
-  if (!found.scales.scaled.empty()) {
-    const io::ScaledTensor& first = found.scales.scaled.front();
-    text += fmt::format(
-        "\n scaled: {} tensor{} with scales, the first {} by {}{}\n", found.scales.scaled.size(),
-        found.scales.scaled.size() == 1 ? "" : "s", io::Escape(contents.tensors[first.tensor].name),
-        io::Escape(first.companion), first.file.empty() ? "" : " of " + io::Escape(first.file));
-  }
-  if (!found.scales.companions.empty()) {
-    text += fmt::format(" left alone by a cast unless named: {}\n",
-                        convert::CompanionsText(contents.tensors, found.scales.companions));
-  }
+  text += ScalesText(contents.tensors, found.scales);
   if (const std::string unscaled = convert::UnscaledText(contents.tensors, found.scales, nullptr);
       !unscaled.empty()) {
     text += "\n " + unscaled + "\n";
@@ -155,15 +167,25 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
   for (const auto& [key, value] : contents.metadata) metadata[key] = value;
   json.Member("metadata", metadata);
   json.BeginArray("scaled");
-  for (const io::ScaledTensor& scaled : found.scales.scaled) {
+  auto weight = found.scales.weights.weights.begin();
+  for (const io::ScaledTensor& scaled : found.scales.companions.scaled) {
     Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
                   {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
+    while (weight != found.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
+    if (weight != found.scales.weights.weights.end() && weight->codes == scaled.tensor) {
+      entry["layout"] = weight->reading.Name();
+      entry["writer"] = weight->reading.layout->writer;
+      entry["scales"] = weight->reading.PartitionText();
+      entry["name"] = weight->name;
+      entry["shape"] = weight->shape;
+      entry["evidence"] = weight->evidence;
+    }
     json.Element(entry);
   }
   json.EndArray();
   json.BeginArray("companions");
-  for (const io::Companion& companion : found.scales.companions) {
+  for (const io::Companion& companion : found.scales.companions.companions) {
     json.Element({{"tensor", contents.tensors[companion.tensor].name},
                   {"role", companion.role},
                   {"of", companion.of}});

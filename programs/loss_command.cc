@@ -76,6 +76,7 @@ constexpr TypeSet Bit(std::size_t type) { return TypeSet{1} << type; }
 struct Plan {
   std::vector<Candidate> candidates;
   std::vector<TypeSet> cast_to;  // of each tensor
+  std::uint64_t data_bytes = 0;  // of the tensors as they are stored
 };
 
 // The SNR of every tensor under every type, for people: as few bytes as tell it.
@@ -249,12 +250,10 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
                 if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
               });
   ExitOnInterrupts(Leaves::kNothing);
-  std::uint64_t bytes = 0;
-  for (const io::TensorInfo& info : tensors) bytes += info.bytes;
   const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
                                   [](TypeSet types) { return types != 0; });
   Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", io::EscapeName(flags.input), cast,
-                    tensors.size(), BytesText(bytes)));
+                    tensors.size(), BytesText(plan.data_bytes)));
   Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");
@@ -345,35 +344,51 @@ int MeasureLoss(const LossFlags& flags) {
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
-  const std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
+  std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
       flags.input, {request.assume_type, request.allow_hard_links, request.ignore_scales},
       ToolOpenOptions().spool, InterruptFlag());
-  const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-
-  const std::vector<io::TensorInfo>* const all[] = {&tensors};
+  const convert::InputScales scales =
+      convert::FindScales(*reader, flags.input, request.ignore_scales);
+  const std::vector<io::TensorInfo>& stored = reader->contents().tensors;
+  const convert::Selectable all[] = {{&stored, &scales}};
   convert::RequireMatches(all, selection);
-  const io::ScaleCompanions scales = io::FindScaleCompanions(*reader, flags.input);
   std::vector<convert::Decision> decisions;
   std::string unscaled;
   Plan plan;
   plan.candidates.resize(types.size());
-  plan.cast_to.resize(tensors.size());
+  plan.cast_to.resize(stored.size());
+  for (const io::TensorInfo& info : stored) plan.data_bytes += info.bytes;
   for (std::size_t t = 0; t < types.size(); ++t) {
     selection.to = types[t];
-    Candidate& candidate = plan.candidates[t];
-    candidate.to = types[t];
-    decisions = convert::Select(tensors, scales.companions, selection);
-    if (!request.ignore_scales) convert::RefuseScaled(tensors, flags.input, scales, decisions);
-    if (unscaled.empty()) unscaled = convert::UnscaledText(tensors, scales, &decisions);
-    for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(tensors[i]);
-      candidate.bytes +=
-          is_cast ? StorageBytes(types[t], tensors[i].elements).value_or(0) : tensors[i].bytes;
+    plan.candidates[t].to = types[t];
+    decisions = convert::Select(all[0], selection);
+    if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
+    if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(stored[i]);
       if (is_cast) plan.cast_to[i] |= Bit(t);
+    }
+  }
+  std::vector<std::size_t> kept;
+  const scale::ScaledReader* const scaled = convert::ApplyScales(
+      reader, scales,
+      [&](std::size_t codes) {
+        return plan.cast_to[codes] != 0 ? std::optional(scale::Rounding::kOdd) : std::nullopt;
+      },
+      &kept);
+  const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+  for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
+    const std::size_t i = kept.empty() ? k : kept[k];
+    for (std::size_t t = 0; t < types.size(); ++t) {
+      plan.candidates[t].bytes += (plan.cast_to[i] & Bit(t)) != 0
+                                      ? StorageBytes(types[t], tensors[i].elements).value_or(0)
+                                      : tensors[i].bytes;
     }
   }
   const bool none =
       std::all_of(plan.cast_to.begin(), plan.cast_to.end(), [](TypeSet set) { return set == 0; });
+  const std::vector<std::string> applied =
+      scaled != nullptr ? convert::AppliedText(scales, decisions) : std::vector<std::string>();
   SayTexts(flags, tensors, decisions, none);
   decisions = {};
   if (!flags.cast.quiet) {
@@ -381,8 +396,11 @@ int MeasureLoss(const LossFlags& flags) {
       SayNote(note);
     }
     if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
-    if (const std::string text = convert::CompanionsText(tensors, scales.companions);
-        !text.empty()) {
+    for (const std::string& text : applied) {
+      SayNote(io::Escape(flags.input) + ": " + text);
+    }
+    if (const std::string text = convert::CompanionsText(tensors, scales.companions.companions);
+        !text.empty() && scaled == nullptr) {
       SayNote(io::Escape(flags.input) + ": left alone unless named: " + text);
     }
   }
@@ -392,6 +410,9 @@ int MeasureLoss(const LossFlags& flags) {
     MeasureForPrograms(flags, *reader, plan, limits, options);
   } else {
     MeasureForPeople(flags, *reader, plan, limits, options);
+  }
+  if (scaled != nullptr && !flags.cast.quiet) {
+    for (const std::string& finding : scaled->Findings()) SayWarning(finding);
   }
   return std::any_of(plan.candidates.begin(), plan.candidates.end(),
                      [&](const Candidate& one) { return !CrossedLimits(limits, one.sum).empty(); })

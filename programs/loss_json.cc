@@ -137,6 +137,10 @@ Json TensorJson(const io::TensorInfo& info) {
   json["elements"] = info.elements;
   json["bytes"] = info.bytes;
   if (info.fortran_order) json["fortran_order"] = true;
+  if (!info.layout.empty()) {
+    json["layout"] = info.layout;
+    json["bytes"] = info.stored_bytes;
+  }
   return json;
 }
 

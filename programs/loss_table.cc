@@ -17,6 +17,7 @@
 #include "report/distinct_names.h"
 #include "terminal.h"
 #include "text_table.h"
+#include "type_text.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -49,8 +50,7 @@ std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typ
       std::string& type = types.emplace_back();
       if (typed) {
         type = ' ';
-        type += FindType(info.type) ? std::string(TypeName(info.type))
-                                    : Shorten(io::Escape(info.dtype), 20);
+        type += FindType(info.type) ? TypeText(info) : Shorten(TypeText(info), 20);
       }
       taken += TextWidth(types.back()) + (i == 0 ? 0 : 2);
     }
@@ -80,14 +80,14 @@ std::size_t RoomIn(std::size_t columns, std::size_t taken) {
 // number where there are many.
 template <class TypeOf> std::string TypeList(const report::CastTensors& tensors, TypeOf type_of) {
   constexpr std::size_t kNamed = 2;
-  std::vector<DataType> seen;
+  std::vector<std::string> seen;
   for (const report::CastTensor& tensor : tensors) {
-    const DataType type = type_of(tensor);
+    const std::string type = type_of(tensor);
     if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
   }
   if (seen.size() > kNamed) return fmt::format("{} types", seen.size());
   std::string text;
-  for (const DataType type : seen) text.append(text.empty() ? "" : ", ").append(TypeName(type));
+  for (const std::string& type : seen) text.append(text.empty() ? "" : ", ").append(type);
   return text;
 }
 
@@ -103,8 +103,10 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   if (!summary.cast.empty()) {
     facts = fmt::format(
         "   {} → {}   {} value{}",
-        TypeList(summary.cast, [](const report::CastTensor& tensor) { return tensor.info->type; }),
-        TypeList(summary.cast, [](const report::CastTensor& tensor) { return tensor.to; }),
+        TypeList(summary.cast,
+                 [](const report::CastTensor& tensor) { return TypeText(*tensor.info); }),
+        TypeList(summary.cast,
+                 [](const report::CastTensor& tensor) { return std::string(TypeName(tensor.to)); }),
         CountText(summary.Values()), summary.Values() == 1 ? "" : "s");
   }
   facts +=

@@ -72,6 +72,7 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
       default: break;  // the library's words name what the file holds
     }
+    if (decision.applies_scales) decision.text += ", scales applied";
   }
 }
 

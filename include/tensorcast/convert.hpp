@@ -122,6 +122,7 @@ enum class Reason : std::uint8_t {
   kAlready,       // it has the type
   kOutput,        // the output cannot hold it in another type, or had better not
   kNotTheOne,     // the output holds one tensor, and it is another
+  kOpaque,        // of a layout of quantised tensors that is not read
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 

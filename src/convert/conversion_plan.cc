@@ -19,17 +19,20 @@ using io::Error;
 using io::ErrorKind;
 
 // Plans one file; `idle` loses the rules that take a tensor of it.
-void PlanInto(PlannedFile& file, const SelectionRequest& selection, bool ignore_scales,
-              const RunSettings& settings, PlanState& state, std::vector<std::size_t>& idle) {
-  const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
-  const io::ScaleCompanions scales = io::FindScaleCompanions(*file.reader, file.input);
-  file.plan = PlanFile(*file.reader, file.input, *file.sink, scales, selection, ignore_scales,
+void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
+              bool ignore_scales, const RunSettings& settings, PlanState& state,
+              std::vector<std::size_t>& idle) {
+  file.plan = PlanFile(file.reader, file.input, *file.sink, scales, selection, ignore_scales,
                        OptionsOf(state, file, settings));
+  const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
   for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
+  for (const std::string& text : AppliedText(scales, file.plan.decisions)) {
+    state.notes.push_back(io::PathText(file.input) + ": " + text);
+  }
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
-  const std::vector<std::size_t> shadowed = ShadowedRules(tensors, scales.companions, selection);
+  const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
   std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
 }
 
@@ -42,7 +45,8 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   state->inputs = {request.assume_type, request.allow_hard_links, request.ignore_scales};
   state->spool = spool;
   const SelectionRequest selection = SelectionOf(request);
-  std::vector<const std::vector<io::TensorInfo>*> all;
+  std::vector<InputScales> scales;
+  std::vector<Selectable> all;
   for (const RequestedFile& names : request.files) {
     PlannedFile& file = state->files.emplace_back();
     file.input = names.input;
@@ -52,11 +56,18 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     file.input_bytes = file.reader->file_bytes();
     file.input_tensors = file.reader->contents().tensors.size();
   }
-  for (const PlannedFile& file : state->files) all.push_back(&file.reader->contents().tensors);
+  for (const PlannedFile& file : state->files) {
+    scales.push_back(FindScales(*file.reader, file.input, request.ignore_scales));
+  }
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    all.push_back({&state->files[i].reader->contents().tensors, &scales[i]});
+  }
   RequireMatches(all, selection);
   for (std::size_t i = 0; i < selection.rules.size(); ++i) state->idle_rules.push_back(i);
-  for (PlannedFile& file : state->files) {
-    PlanInto(file, selection, request.ignore_scales, settings, *state, state->idle_rules);
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    PlannedFile& file = state->files[i];
+    PlanInto(file, scales[i], selection, request.ignore_scales, settings, *state,
+             state->idle_rules);
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
   }
@@ -81,6 +92,28 @@ std::vector<std::string> InputPaths(const PlanState& state) {
     for (std::string& path : InputPaths(*file.reader, file.input)) all.push_back(std::move(path));
   }
   return all;
+}
+
+std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job) {
+  const std::size_t tensor = file.plan.jobs[job].tensor;
+  if (file.reader == nullptr) {
+    const auto claimed = file.claimed_sources.find(job);
+    if (claimed != file.claimed_sources.end()) return claimed->second;
+  }
+  const scale::AppliedWeight* const applied =
+      file.plan.scaled != nullptr ? file.plan.scaled->applied(tensor) : nullptr;
+  if (applied == nullptr) return {{index, tensor, 0, UnitsOf(file.TensorOf(job))}};
+  const scale::ScaledWeight& weight = applied->weight;
+  const std::vector<io::TensorInfo>& stored = file.plan.scaled->stored();
+  std::vector<SourceRange> sources;
+  const auto add = [&](std::optional<std::size_t> i) {
+    if (i) sources.push_back({index, *i, 0, UnitsOf(stored[*i])});
+  };
+  add(weight.codes);
+  add(weight.scale);
+  add(weight.zero_point);
+  add(weight.global);
+  return sources;
 }
 
 std::size_t PlanState::FileOf(std::size_t job) const {
@@ -155,13 +188,13 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   planned.shape = tensor.shape;
   planned.from = tensor.type;
   planned.to = file.TypeMade(planned.tensor);
-  planned.action = planned.from == planned.to          ? Action::kCopy
+  planned.action = !tensor.layout.empty()              ? Action::kCast
+                   : planned.from == planned.to        ? Action::kCopy
                    : planned.from == DataType::kString ? Action::kParse
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
-  planned.sources.push_back(
-      {planned.output, file.plan.jobs[planned.tensor].tensor, 0, UnitsOf(tensor)});
-  planned.bytes_before = tensor.bytes;
+  planned.sources = SourcesOf(file, planned.output, planned.tensor);
+  planned.bytes_before = tensor.layout.empty() ? tensor.bytes : tensor.stored_bytes;
   if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (planned.action != Action::kPrint) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,6 +35,8 @@ struct PlannedFile {
   // Until then: of each job the tensor that the plan was made for.
   std::vector<io::TensorInfo> claimed;
   std::size_t first_job = 0;  // of the plan's
+  // Until then: of each job of a weight whose scales are applied what it is made of.
+  std::map<std::size_t, std::vector<SourceRange>> claimed_sources;
 
   // Of a job of this file.
   const Decision& DecisionOf(std::size_t job) const {
@@ -79,6 +82,10 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
 // Reads the texts, and prints the numbers, whose size an output must know before it is begun; not
 // before it is known that the outputs can be made. Throws io::Error, io::Interrupted.
 void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings);
+
+// What a job of the plan's file of this index is made of: its tensor, or the codes, the scales and
+// what else a weight has whose scales are applied.
+std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job);
 
 // Opens what of the plan is not open yet, and holds it against the plan. Throws io::Error.
 void OpenFiles(PlanState& state, const RunSettings& settings);

@@ -15,12 +15,14 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// The one tensor that the request leaves for `file`, which holds no more.
-std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const SelectionRequest& request,
+// The one tensor of those kept, or of all, that the request leaves for `file`, which holds no more.
+std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
+                       const std::vector<std::size_t>& kept, const SelectionRequest& request,
                        std::string_view file) {
   constexpr std::size_t kListed = 10;
   std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
+  for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
+    const std::size_t i = kept.empty() ? k : kept[k];
     if (IsChosen(tensors[i].name, request)) chosen.push_back(i);
   }
   if (chosen.size() == 1) return chosen.front();
@@ -40,24 +42,26 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors, const Selecti
 
 }  // namespace
 
-FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
-                  const io::ScaleCompanions& scales, const SelectionRequest& request,
+FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
+                  const Sink& sink, const InputScales& scales, const SelectionRequest& request,
                   bool ignore_scales, const JobOptions& options) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   FilePlan plan;
-  plan.decisions = Select(tensors, scales.companions, request);
+  plan.decisions = Select({&reader->contents().tensors, &scales}, request);
   sink.Restrict(plan.decisions, options);
-  std::vector<std::size_t> one;
+  std::vector<std::size_t> taken;
+  plan.scaled = ApplyScales(reader, scales, WantedBy(plan.decisions), &taken);
+  const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+  if (!taken.empty()) plan.left_out = tensors.size() - taken.size();
   if (const std::string_view file = sink.one_tensor_file(); !file.empty()) {
-    one = {OnlyTensor(tensors, request, file)};
+    taken = {OnlyTensor(tensors, taken, request, file)};
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
-      if (i != one.front()) plan.decisions[i] = {};
+      if (i != taken.front()) plan.decisions[i] = {};
     }
   }
   if (!ignore_scales && !sink.gives_types_back()) {
     RefuseScaled(tensors, path, scales, plan.decisions);
   }
-  LayOut(reader, path, one.empty() ? nullptr : &one, plan);
+  LayOut(*reader, path, taken.empty() ? nullptr : &taken, plan);
   return plan;
 }
 

@@ -7,14 +7,16 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "convert/runner.h"
+#include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
-#include "io/scale_companions.h"
 #include "io/tensor_file.h"
+#include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {
 
@@ -23,13 +25,17 @@ struct FilePlan {
   std::vector<TensorJob> jobs;      // one for each of the output's, in its order
   // What the texts that jobs make will take, where the sink must know it; by job.
   std::map<std::size_t, io::TextSize> texts;
+  // Tensors that have no job because they only serve weights whose scales are applied.
+  std::size_t left_out = 0;
+  const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
 };
 
 // Plans the conversion of a file; RequireMatches has been asked. `options`: of a sink that reads
 // tensors to decide. With `ignore_scales` tensors that have scales are cast by their bare codes;
 // without, they are refused. Throws io::Error, and what Sink::Restrict throws.
-FilePlan PlanFile(const io::TensorReader& reader, const std::string& path, const Sink& sink,
-                  const io::ScaleCompanions& scales, const SelectionRequest& request,
+// In the reader's place comes one that applies the scales of those that are cast.
+FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
+                  const Sink& sink, const InputScales& scales, const SelectionRequest& request,
                   bool ignore_scales, const JobOptions& options);
 
 // The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws

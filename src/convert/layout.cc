@@ -36,7 +36,7 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
   const io::FileContents& input = reader.contents();
   io::FileContents output;
   // A checkpoint's metadata is not of one of its tensors.
-  if (plan.jobs.size() == input.tensors.size()) output.metadata = input.metadata;
+  if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
     io::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
@@ -46,6 +46,7 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
     if (job.to.empty()) continue;
     info.type = job.to.front();
     info.dtype.clear();  // the format's own word for it
+    info.layout = {};
     info.bytes = info.type == DataType::kString ? 0 : *StorageBytes(info.type, info.elements);
   }
   return output;

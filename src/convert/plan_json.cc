@@ -147,6 +147,14 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   json["from"] = TypeJson(tensor.type);
   json["to"] = job.to.empty() ? Json() : TypeJson(job.to.front());
   if (job.to.empty()) json["bytes"] = tensor.bytes;
+  if (!tensor.layout.empty()) {
+    json["layout"] = tensor.layout;
+    json["bytes"] = tensor.stored_bytes;
+    json["sources"] = Json::array();
+    for (const SourceRange& one : SourcesOf(file, 0, place)) {
+      json["sources"].push_back({{"tensor", one.tensor}, {"elements", one.elements}});
+    }
+  }
   json["reason"] = ReasonName(decision.reason);
   if (decision.reason == Reason::kRule) json["rule"] = decision.rule;
   json["because"] = decision.text;
@@ -155,13 +163,29 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
 
 Reason ReasonOf(const Place& json) {
   const std::string name = json.Text();
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kNotTheOne); ++i) {
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kOpaque); ++i) {
     if (ReasonName(static_cast<Reason>(i)) == name) return static_cast<Reason>(i);
   }
   json.Refuse("is not a reason");
 }
 
-void ReadJob(const Place& json, PlannedFile& file) {
+// Of a job whose scales are applied.
+void ReadSources(const Place& json, std::size_t index, PlannedFile& file) {
+  io::TensorInfo& tensor = file.claimed.back();
+  tensor.layout = scale::FindLayoutName(json.Member("layout").Text());
+  if (tensor.layout.empty()) json.Member("layout").Refuse("is not a layout");
+  if (tensor.type != DataType::kFloat64) json.Member("from").Refuse("is not \"float64\"");
+  tensor.stored_bytes = json.Member("bytes").Number();
+  const Place sources = json.Member("sources");
+  std::vector<SourceRange>& claimed = file.claimed_sources[file.claimed.size() - 1];
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    claimed.push_back(
+        {index, sources[i].Member("tensor").Index(static_cast<std::size_t>(file.input_tensors)), 0,
+         sources[i].Member("elements").Number()});
+  }
+}
+
+void ReadJob(const Place& json, std::size_t index, PlannedFile& file) {
   TensorJob& job = file.plan.jobs.emplace_back();
   io::TensorInfo& tensor = file.claimed.emplace_back();
   Decision& decision = file.plan.decisions.emplace_back();
@@ -180,7 +204,11 @@ void ReadJob(const Place& json, PlannedFile& file) {
     tensor.bytes = json.Member("bytes").Number();
   } else {
     if (tensor.type == DataType::kUndefined) json.Member("to").Refuse("is a cast of no type");
-    if (tensor.type == decision.to) json.Member("to").Refuse("is the type that it has");
+    if (json.Has("layout")) {
+      ReadSources(json, index, file);
+    } else if (tensor.type == decision.to) {
+      json.Member("to").Refuse("is the type that it has");
+    }
     job.to = {decision.to};
     if (decision.to != DataType::kString && !StorageBytes(decision.to, tensor.elements)) {
       shape.Refuse("takes more bytes than 64 bits can count");
@@ -318,7 +346,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
     file.input_bytes = files[f].Member("input_bytes").Number();
     file.input_tensors = files[f].Member("input_tensors").Number();
     const Place jobs = files[f].Member("jobs");
-    for (std::size_t i = 0; i < jobs.size(); ++i) ReadJob(jobs[i], file);
+    for (std::size_t i = 0; i < jobs.size(); ++i) ReadJob(jobs[i], f, file);
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
   }

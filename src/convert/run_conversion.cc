@@ -29,6 +29,33 @@ constexpr const char* kNoJob = "the plan has no job";
               io::PathText(file.input) + ": is not what was planned: " + what + "; plan again");
 }
 
+// Applies the scales that the plan says, of weights made of the tensors that it says.
+void ApplyPlannedScales(PlannedFile& file, std::size_t index) {
+  if (file.claimed_sources.empty()) return;
+  std::map<std::size_t, scale::Rounding> planned;
+  for (const auto& [job, sources] : file.claimed_sources) {
+    const DataType to = file.plan.jobs[job].to.front();
+    planned[file.plan.jobs[job].tensor] = RoundingFor(to);
+  }
+  std::vector<std::size_t> kept;
+  file.plan.scaled = ApplyScales(
+      file.reader, FindScales(*file.reader, file.input, false),
+      [&](std::size_t codes) -> std::optional<scale::Rounding> {
+        const auto found = planned.find(codes);
+        return found == planned.end() ? std::nullopt : std::optional(found->second);
+      },
+      &kept);
+  if (!kept.empty()) file.plan.left_out = file.reader->contents().tensors.size() - kept.size();
+  for (const auto& [job, sources] : file.claimed_sources) {
+    const std::vector<SourceRange> found = SourcesOf(file, index, job);
+    const auto same = [](const SourceRange& a, const SourceRange& b) {
+      return a.tensor == b.tensor && a.elements == b.elements;
+    };
+    if (std::equal(found.begin(), found.end(), sources.begin(), sources.end(), same)) continue;
+    FailToMatch(file, io::Quoted(file.claimed[job].name) + " is made of other tensors");
+  }
+}
+
 // Whether the file's tensors are those that the plan was made for.
 void HoldAgainst(const PlannedFile& file) {
   const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
@@ -44,7 +71,7 @@ void HoldAgainst(const PlannedFile& file) {
     const io::TensorInfo& planned = file.claimed[job.output];
     const io::TensorInfo& found = tensors[job.tensor];
     if (found.name == planned.name && found.shape == planned.shape && found.type == planned.type &&
-        (!job.to.empty() || found.bytes == planned.bytes)) {
+        found.layout == planned.layout && (!job.to.empty() || found.bytes == planned.bytes)) {
       continue;
     }
     FailToMatch(file, "tensor " + std::to_string(job.tensor) + " is " + io::Quoted(found.name) +
@@ -56,6 +83,8 @@ void HoldAgainst(const PlannedFile& file) {
 // Lays the output out again, now that all is known of the tensors that are copied.
 void Complete(PlannedFile& file, const JobOptions& options) {
   FilePlan plan;
+  plan.left_out = file.plan.left_out;
+  plan.scaled = file.plan.scaled;
   plan.decisions.resize(file.reader->contents().tensors.size());
   std::vector<std::size_t> taken;
   for (const TensorJob& job : file.plan.jobs) {
@@ -83,6 +112,7 @@ void Complete(PlannedFile& file, const JobOptions& options) {
                plan);
   file.plan = std::move(plan);
   file.claimed = {};
+  file.claimed_sources = {};
 }
 
 // The ranges as jobs of their file. Throws io::Error (arguments).
@@ -179,12 +209,14 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
     if (file.reader != nullptr) continue;
     file.reader = OpenInput(file.input, state.inputs, state.spool, settings.interrupted);
     try {
+      ApplyPlannedScales(file, static_cast<std::size_t>(&file - state.files.data()));
       HoldAgainst(file);
       file.sink = OpenSink(file.output, *file.reader);
       Complete(file, OptionsOf(state, file, settings));
     } catch (...) {
       file.sink.reset();
       file.reader.reset();
+      file.plan.scaled = nullptr;
       throw;
     }
   }

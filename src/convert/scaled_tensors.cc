@@ -3,18 +3,92 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/scaled_tensors.h"
 
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include "convert/selection.h"
 #include "io/error_text.h"
+#include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {
+namespace {
 
 using io::EscapeName;
 
+bool IsCast(const Decision& decision) { return decision.to != DataType::kUndefined; }
+
+}  // namespace
+
+InputScales FindScales(const io::TensorReader& reader, const std::string& path,
+                       bool ignore_scales) {
+  InputScales scales;
+  scales.companions = io::FindScaleCompanions(reader, path);
+  if (!ignore_scales && reader.onnx_model() == nullptr) {
+    scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
+  }
+  return scales;
+}
+
+scale::Rounding RoundingFor(DataType to) {
+  // Of these the value is not rounded once more.
+  return to == DataType::kFloat64 || to == DataType::kString ? scale::Rounding::kNearest
+                                                             : scale::Rounding::kOdd;
+}
+
+WantedScales WantedBy(std::span<const Decision> decisions) {
+  return [decisions](std::size_t codes) -> std::optional<scale::Rounding> {
+    const Decision& decision = decisions[codes];
+    if (!IsCast(decision)) return std::nullopt;
+    return RoundingFor(decision.to);
+  };
+}
+
+const scale::ScaledReader* ApplyScales(std::unique_ptr<io::TensorReader>& reader,
+                                       const InputScales& scales, const WantedScales& wanted,
+                                       std::vector<std::size_t>* kept) {
+  std::vector<scale::AppliedWeight> applied;
+  std::unordered_set<std::size_t> codes, gone;
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    const std::optional<scale::Rounding> rounding = wanted(weight.codes);
+    if (!rounding) continue;
+    applied.push_back({weight, *rounding});
+    codes.insert(weight.codes);
+    gone.insert(weight.companions.begin(), weight.companions.end());
+  }
+  if (applied.empty()) return nullptr;
+  // What serves no tensor that is here, a cache's scales and the marks of a file, goes with the
+  // last scaled weight.
+  const bool is_all =
+      std::all_of(scales.companions.scaled.begin(), scales.companions.scaled.end(),
+                  [&](const io::ScaledTensor& one) { return codes.contains(one.tensor); });
+  for (const io::Companion& one : scales.companions.companions) {
+    const bool is_scale = one.row != nullptr && one.row->role == io::CompanionRole::kScale;
+    if (is_all && !one.served && !is_scale) gone.insert(one.tensor);
+  }
+  const std::size_t count = reader->contents().tensors.size();
+  kept->reserve(count - gone.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!gone.contains(i)) kept->push_back(i);
+  }
+  auto scaled =
+      std::make_unique<scale::ScaledReader>(std::move(reader), std::move(applied), is_all);
+  const scale::ScaledReader* const result = scaled.get();
+  reader = std::move(scaled);
+  return result;
+}
+
 void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const io::ScaleCompanions& scales, std::span<const Decision> decisions) {
+                  const InputScales& scales, std::span<const Decision> decisions) {
+  for (const scale::UnreadWeight& unread : scales.weights.unread) {
+    if (!IsCast(decisions[unread.tensor])) continue;
+    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, io::Remedy::kIgnoreScales);
+  }
   std::string first;
   std::size_t found = 0;
-  for (const io::ScaledTensor& scaled : scales.scaled) {
-    if (decisions[scaled.tensor].to == DataType::kUndefined) continue;
+  for (const io::ScaledTensor& scaled : scales.companions.scaled) {
+    if (!IsCast(decisions[scaled.tensor]) || decisions[scaled.tensor].applies_scales) continue;
     if (++found > 1) continue;
     const io::TensorInfo& info = tensors[scaled.tensor];
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
@@ -29,13 +103,26 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
                   io::Remedy::kIgnoreScales);
 }
 
-std::string UnscaledText(const std::vector<io::TensorInfo>& tensors,
-                         const io::ScaleCompanions& scales,
+std::vector<std::string> AppliedText(const InputScales& scales,
+                                     std::span<const Decision> decisions) {
+  std::map<std::string, std::size_t> counts;
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    if (!decisions.empty() && !IsCast(decisions[weight.codes])) continue;
+    ++counts[weight.LayoutText() + ": " + weight.evidence];
+  }
+  std::vector<std::string> lines;
+  for (const auto& [text, count] : counts) {
+    lines.push_back(io::CountText(count, "weight") + (count == 1 ? " is " : " are ") + text);
+  }
+  return lines;
+}
+
+std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
                          const std::vector<Decision>* decisions) {
   const io::TensorInfo* first = nullptr;
   std::size_t found = 0;
-  for (const std::size_t i : scales.unscaled) {
-    if (decisions != nullptr && (*decisions)[i].to == DataType::kUndefined) continue;
+  for (const std::size_t i : scales.companions.unscaled) {
+    if (decisions != nullptr && !IsCast((*decisions)[i])) continue;
     if (found++ == 0) first = &tensors[i];
   }
   if (found == 0) return {};

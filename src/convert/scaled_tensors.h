@@ -1,27 +1,61 @@
-// What is said and refused of quantised tensors and of what belongs to them.
+// What a conversion knows of its input's quantised tensors: whose scales it applies, what it leaves
+// alone, what it refuses and says of them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CONVERT_SCALED_TENSORS_H_
 #define TENSORCAST_SRC_CONVERT_SCALED_TENSORS_H_
 
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "convert/selection.h"
 #include "io/scale_companions.h"
 #include "io/tensor_file.h"
+#include "scale/scaled_reader.h"
+#include "scale/scaled_weights.h"
 
 namespace tensorcast::convert {
 
-// Refuses to cast tensors that have scales (Remedy::kIgnoreScales).
+struct Decision;  // convert/selection.h
+
+struct InputScales {
+  io::ScaleCompanions companions;
+  scale::ScaledWeights weights;  // none where scales are ignored, and of models
+};
+
+// `path` is the input's, a file or a directory. Throws io::Error.
+InputScales FindScales(const io::TensorReader& reader, const std::string& path, bool ignore_scales);
+
+// Applies scales: in the reader's place comes one in which each weight that is wanted, by the index
+// of its codes, is one tensor of its values (scale::ScaledReader). `kept` gets the tensors that are
+// left, by index, without those that only served such weights; it stays empty, and nothing happens,
+// where there is no such weight. Returns the new reader, or null.
+using WantedScales = std::function<std::optional<scale::Rounding>(std::size_t codes)>;
+const scale::ScaledReader* ApplyScales(std::unique_ptr<io::TensorReader>& reader,
+                                       const InputScales& scales, const WantedScales& wanted,
+                                       std::vector<std::size_t>* kept);
+// What a type that its values are cast to asks of them.
+scale::Rounding RoundingFor(DataType to);
+// Those of weights that are cast.
+WantedScales WantedBy(std::span<const Decision> decisions);
+
+// Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales).
 void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const io::ScaleCompanions& scales, std::span<const Decision> decisions);
+                  const InputScales& scales, std::span<const Decision> decisions);
+
+// One line for each layout whose scales are applied: "12 weights are fp8-block (DeepSeek):
+// config.json says ...".
+std::vector<std::string> AppliedText(const InputScales& scales,
+                                     std::span<const Decision> decisions);
 
 // "x.weight (float8e4m3fn) has no scale anywhere here" of tensors of the narrowest types; of those
 // that are cast, where there are decisions. Empty where there are none.
-std::string UnscaledText(const std::vector<io::TensorInfo>& tensors,
-                         const io::ScaleCompanions& scales, const std::vector<Decision>* decisions);
+std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
+                         const std::vector<Decision>* decisions);
 
 // "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions; empty where there are none.
 std::string CompanionsText(const std::vector<io::TensorInfo>& tensors,

@@ -17,38 +17,65 @@ bool AnyMatches(const std::vector<NamePattern>& patterns, std::string_view name)
                      [&](const NamePattern& pattern) { return pattern.Matches(name); });
 }
 
-void RequireMatch(std::span<const std::vector<TensorInfo>* const> contents,
-                  const NamePattern& pattern, io::Remedy remedy) {
-  for (const std::vector<TensorInfo>* const tensors : contents) {
-    if (std::any_of(tensors->begin(), tensors->end(),
-                    [&](const TensorInfo& tensor) { return pattern.Matches(tensor.name); })) {
-      return;
-    }
+void RequireMatch(std::span<const Selectable> contents, const NamePattern& pattern,
+                  io::Remedy remedy) {
+  const auto matches = [&](const auto& one) { return pattern.Matches(one.name); };
+  for (const Selectable& input : contents) {
+    if (std::any_of(input.tensors->begin(), input.tensors->end(), matches)) return;
+    const auto& weights = input.scales->weights.weights;
+    if (std::any_of(weights.begin(), weights.end(), matches)) return;
   }
   throw io::Error(io::ErrorKind::kArguments,
                   "'" + io::EscapeName(pattern.text()) + "' matches no tensor", remedy);
 }
 
-// A tensor and, where it is one, what it is a companion of.
+// A tensor and what is known of it where it is quantised, or serves one that is.
 struct Candidate {
   const TensorInfo& tensor;
   const io::Companion* companion = nullptr;
+  const scale::ScaledWeight* weight = nullptr;
+  const scale::UnreadWeight* unread = nullptr;
+  const scale::OpaqueTensor* opaque = nullptr;
 
+  bool Matches(const NamePattern& pattern) const {
+    return pattern.Matches(tensor.name) ||
+           (weight != nullptr && weight->name != tensor.name && pattern.Matches(weight->name));
+  }
   // A pattern that takes the tensor a companion serves as well ("*") does not mean the companion.
   bool IsMeantBy(const NamePattern& pattern) const {
-    return pattern.Matches(tensor.name) &&
-           (companion == nullptr || !pattern.Matches(companion->of));
+    return Matches(pattern) && (companion == nullptr || !pattern.Matches(companion->of));
   }
+  bool IsMeantByAnyOf(const std::vector<NamePattern>& patterns) const {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const NamePattern& pattern) { return IsMeantBy(pattern); });
+  }
+  bool IsMatchedByAnyOf(const std::vector<NamePattern>& patterns) const {
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const NamePattern& pattern) { return Matches(pattern); });
+  }
+  // Whether it is a weight, whatever its codes are: to the request it is floating.
+  bool IsScaled() const { return weight != nullptr || unread != nullptr; }
 };
 
-std::vector<Candidate> Candidates(const std::vector<TensorInfo>& tensors,
-                                  const std::vector<io::Companion>& companions) {
+// Steps through a list that is in the order of the tensors.
+template <class One, class Index>
+const One* Next(const std::vector<One>& list, std::size_t& next, std::size_t tensor, Index index) {
+  while (next < list.size() && index(list[next]) < tensor) ++next;
+  return next < list.size() && index(list[next]) == tensor ? &list[next] : nullptr;
+}
+
+std::vector<Candidate> Candidates(const Selectable& input) {
+  const auto by_tensor = [](const auto& one) { return one.tensor; };
+  const InputScales& scales = *input.scales;
   std::vector<Candidate> candidates;
-  candidates.reserve(tensors.size());
-  auto next = companions.begin();
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const bool is_companion = next != companions.end() && next->tensor == i;
-    candidates.push_back({tensors[i], is_companion ? &*next++ : nullptr});
+  candidates.reserve(input.tensors->size());
+  std::size_t companion = 0, weight = 0, unread = 0, opaque = 0;
+  for (std::size_t i = 0; i < input.tensors->size(); ++i) {
+    candidates.push_back(
+        {(*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
+         Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
+         Next(scales.weights.unread, unread, i, by_tensor),
+         Next(scales.weights.opaque, opaque, i, by_tensor)});
   }
   return candidates;
 }
@@ -58,6 +85,13 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
     if (candidate.IsMeantBy(rule.pattern)) return &rule;
   }
   return nullptr;
+}
+
+[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const TensorInfo& tensor) {
+  throw io::Error(io::ErrorKind::kUnsupported,
+                  io::EscapeName(tensor.name) + " is quantised by " + std::string(opaque.writer) +
+                      ", which is not read here",
+                  io::Remedy::kIgnoreScales);
 }
 
 // `is_alone`: the file holds no other tensor, so that it need not be named.
@@ -70,30 +104,35 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
     decision.text = std::move(text);
     return std::move(decision);
   };
-  if (!request.only.empty() && !AnyMatches(request.only, tensor.name)) {
+  if (!request.only.empty() && !candidate.IsMatchedByAnyOf(request.only)) {
     return leave(Reason::kNotNamed, "not among those named");
   }
-  if (AnyMatches(request.excluded, tensor.name)) return leave(Reason::kExcluded, "excluded");
+  if (candidate.IsMatchedByAnyOf(request.excluded)) return leave(Reason::kExcluded, "excluded");
   const Rule* rule = FirstRule(request, candidate);
-  if (decision.is_companion && rule == nullptr &&
-      std::none_of(request.only.begin(), request.only.end(),
-                   [&](const NamePattern& pattern) { return candidate.IsMeantBy(pattern); })) {
+  if (decision.is_companion && rule == nullptr && !candidate.IsMeantByAnyOf(request.only)) {
     return leave(Reason::kCompanion, std::string(candidate.companion->role) + " of " +
                                          io::EscapeName(candidate.companion->of));
   }
   if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
   if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
+  if (candidate.opaque != nullptr) {
+    if (rule != nullptr && (request.all_types || from->is_float())) {
+      RefuseOpaque(*candidate.opaque, tensor);
+    }
+    return leave(Reason::kOpaque, "quantised by " + std::string(candidate.opaque->writer));
+  }
   if (tensor.type == DataType::kString) {
     if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {
       return leave(Reason::kTextNotNamed, "strings that are not named");
     }
-  } else if (!request.all_types) {
+  } else if (!request.all_types && !candidate.IsScaled()) {
     if (!from->is_float()) return leave(Reason::kNotFloating, "not floating");
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   const DataType to = rule != nullptr ? rule->to : *request.to;
-  if (to == tensor.type) {
+  decision.applies_scales = candidate.weight != nullptr;
+  if (to == tensor.type && !candidate.IsScaled()) {
     return leave(Reason::kAlready, "already " + std::string(TypeName(to)));
   }
   decision.to = to;
@@ -127,8 +166,7 @@ SelectionRequest SelectionOf(const Request& request) {
   return selection;
 }
 
-void RequireMatches(std::span<const std::vector<TensorInfo>* const> contents,
-                    const SelectionRequest& request) {
+void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request) {
   for (const Rule& rule : request.rules) {
     RequireMatch(contents, rule.pattern, io::Remedy::kMatchRule);
   }
@@ -140,22 +178,18 @@ void RequireMatches(std::span<const std::vector<TensorInfo>* const> contents,
   }
 }
 
-std::vector<Decision> Select(const std::vector<TensorInfo>& tensors,
-                             const std::vector<io::Companion>& companions,
-                             const SelectionRequest& request) {
+std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request) {
   std::vector<Decision> decisions;
-  decisions.reserve(tensors.size());
-  for (const Candidate& candidate : Candidates(tensors, companions)) {
-    decisions.push_back(Decide(candidate, request, tensors.size() == 1));
+  decisions.reserve(input.tensors->size());
+  for (const Candidate& candidate : Candidates(input)) {
+    decisions.push_back(Decide(candidate, request, input.tensors->size() == 1));
   }
   return decisions;
 }
 
-std::vector<std::size_t> ShadowedRules(const std::vector<TensorInfo>& tensors,
-                                       const std::vector<io::Companion>& companions,
-                                       const SelectionRequest& request) {
+std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request) {
   std::set<const Rule*> takers;
-  for (const Candidate& candidate : Candidates(tensors, companions)) {
+  for (const Candidate& candidate : Candidates(input)) {
     takers.insert(FirstRule(request, candidate));
   }
   std::vector<std::size_t> shadowed;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "convert/name_pattern.h"
-#include "io/scale_companions.h"
+#include "convert/scaled_tensors.h"
 #include "io/tensor_file.h"
 #include "tensorcast/convert.hpp"
 
@@ -45,28 +45,31 @@ SelectionRequest SelectionOf(const Request& request);
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
   Reason reason = Reason::kNotTheOne;
-  bool is_companion = false;  // see io/scale_companions.h
-  bool by_name = false;       // a rule or `only` names it
-  std::uint32_t rule = 0;     // kRule: its index in the request
-  std::string text;           // the reason in words: "rule 'GLOB=T'", "not floating" ...
+  bool is_companion = false;    // see io/scale_companions.h
+  bool by_name = false;         // a rule or `only` names it
+  bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
+  std::uint32_t rule = 0;       // kRule: its index in the request
+  std::string text;             // the reason in words: "rule 'GLOB=T'", "not floating" ...
+};
+
+// The tensors of an input, and what is known of those that are quantised.
+struct Selectable {
+  const std::vector<io::TensorInfo>* tensors = nullptr;
+  const InputScales* scales = nullptr;
 };
 
 // Throws io::Error (arguments) where a pattern of the request matches no tensor's name in any of
 // these contents.
-void RequireMatches(std::span<const std::vector<io::TensorInfo>* const> contents,
-                    const SelectionRequest& request);
+void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request);
 
 // One decision per tensor. A companion is cast only where a rule or `only` names it and not the
-// tensor that it serves as well.
-std::vector<Decision> Select(const std::vector<io::TensorInfo>& tensors,
-                             const std::vector<io::Companion>& companions,
-                             const SelectionRequest& request);
+// tensor that it serves as well. A scaled weight, at its codes, answers to its plain name too.
+// Throws io::Error (unsupported) where a rule would cast a tensor of a layout that is not read.
+std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request);
 
 // Rules that match names but take no tensor, because rules before them do, by their index in the
 // request: worth a warning.
-std::vector<std::size_t> ShadowedRules(const std::vector<io::TensorInfo>& tensors,
-                                       const std::vector<io::Companion>& companions,
-                                       const SelectionRequest& request);
+std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request);
 
 // Whether `only` and `excluded`, or their absence, choose this name.
 bool IsChosen(std::string_view name, const SelectionRequest& request);

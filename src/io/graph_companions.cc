@@ -110,7 +110,7 @@ class GraphSearch {
                                ? node.inputs[one.served]
                                : node.name;
     for (auto [at, end] = by_value_.equal_range(node.inputs[one.input]); at != end; ++at) {
-      companions_.emplace(at->second, Companion{at->second, RoleText(one.role), of});
+      companions_.emplace(at->second, Companion{at->second, RoleText(one.role), of, nullptr, {}});
     }
     if (one.role != CompanionRole::kScale || node.op_type == "QuantizeLinear") return;
     for (auto [at, end] = by_value_.equal_range(of); at != end; ++at) {

@@ -206,13 +206,23 @@ class Finder {
            (TensorFits(row, tensor, true) && IsSure());
   }
 
+  static bool IsMisfit(const CompanionName& row, const TensorInfo& companion,
+                       const TensorInfo& tensor) {
+    return row.role == CompanionRole::kScale && row.is_telling && IsNarrowFloat(tensor) &&
+           tensor.elements > 0 && CompanionTypeFits(row, companion);
+  }
+
   void FindInThisFile(std::uint32_t i) {
     std::string room;
     for (const CompanionName& row : CompanionNames()) {
       const std::string_view name = Replaced(tensors_[i].name, row.companion, row.tensor, room);
       if (name.empty()) continue;
       const std::optional<std::uint32_t> served = IndexOf(name);
-      if (!served || *served == i || !Fit(row, tensors_[i], tensors_[*served])) continue;
+      if (!served || *served == i) continue;
+      if (!Fit(row, tensors_[i], tensors_[*served])) {
+        if (IsMisfit(row, tensors_[i], tensors_[*served])) misfits_.push_back({*served, i});
+        continue;
+      }
       places_[i].serves = &row;
       places_[i].served = *served;
       Place& place = places_[*served];
@@ -328,9 +338,16 @@ class Finder {
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       const Place& place = places_[i];
       if (place.serves != nullptr) {
-        result.companions.push_back(
-            {i, RoleText(place.serves->role),
-             place.served != kNone ? tensors_[place.served].name : name->text});
+        Companion& companion = result.companions.emplace_back();
+        companion.tensor = i;
+        companion.role = RoleText(place.serves->role);
+        companion.row = place.serves;
+        if (place.served != kNone) {
+          companion.of = tensors_[place.served].name;
+          companion.served = place.served;
+        } else {
+          companion.of = name->text;
+        }
       } else if (place.scale_row != nullptr) {
         if (place.scale != kNone) {
           result.scaled.push_back({i, tensors_[place.scale].name, {}});
@@ -342,6 +359,11 @@ class Finder {
       }
       while (name != names_.end() && name->tensor == i) ++name;
     }
+    // A scale that was found to be another tensor's is none of these.
+    std::erase_if(misfits_, [&](const Misfit& one) {
+      return places_[one.scale].serves != nullptr || places_[one.tensor].scale_row != nullptr;
+    });
+    result.misfits = std::move(misfits_);
     return result;
   }
 
@@ -358,6 +380,7 @@ class Finder {
   std::vector<std::uint32_t> by_name_;
   std::vector<Place> places_;
   std::vector<Name> names_;
+  std::vector<Misfit> misfits_;
   std::optional<bool> is_sure_;  // by the configuration
   bool has_scaled_ = false;      // a float8 or narrower weight has its scale in this file
 };

@@ -5,10 +5,12 @@
 #define TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/scale_names.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -29,8 +31,18 @@ struct Companion {
   // The name of the tensor it serves, which may stand in another file of the checkpoint, or of the
   // layer; escape before showing.
   std::string of;
+  // Where names told it: their row, and the tensor's index where it stands in the same contents.
+  const CompanionName* row = nullptr;
+  std::optional<std::size_t> served = {};
 
   std::string Text() const { return std::string(role) + " of " + of; }
+};
+
+// Two tensors whose names and types are those of a weight and of its scale, and whose shapes do not
+// fit.
+struct Misfit {
+  std::size_t tensor = 0;
+  std::size_t scale = 0;
 };
 
 struct ScaleCompanions {
@@ -42,6 +54,8 @@ struct ScaleCompanions {
   std::vector<Companion> companions;
   // Tensors of float8 and narrower types that are neither: nothing says that they have a scale.
   std::vector<std::size_t> unscaled;
+  // In the order of their scales. To the lists above these are tensors like any other.
+  std::vector<Misfit> misfits;
 };
 
 // By names, types and shapes, and by what stands beside the file at `path` (see checkpoint.h),

@@ -27,38 +27,38 @@ constexpr CompanionName kNames[] = {
     {".blocks", ".scales", kScale, kWords},
     {".weight", ".scale_weight", kScale},  // ComfyUI
     {"", ".scale_weight", kScale},
-    {".qweight", ".scales", kScale, kWords},  // GPTQ, AWQ
-    {".weight", ".scales", kScale, kWords},   // MLX
-    {".weight", ".SCB", kScale},              // bitsandbytes, 8 bits
-    {"", ".absmax", kScale, kAny},            // bitsandbytes, 4 bits
-    {"_quantized", "_scale", kScale},         // ONNX Runtime
-    {"_Q4", "_scales", kScale},
-    {"_Q8", "_scales", kScale},
+    {".qweight", ".scales", kScale, kWords, true, "GPTQ or AWQ"},
+    {".weight", ".scales", kScale, kWords, true, "MLX"},
+    {".weight", ".SCB", kScale, kNarrow, true, "bitsandbytes"},
+    {"", ".absmax", kScale, kAny, true, "bitsandbytes"},
+    {"_quantized", "_scale", kScale, kNarrow, true, "ONNX Runtime"},
+    {"_Q4", "_scales", kScale, kNarrow, true, "ONNX Runtime"},
+    {"_Q8", "_scales", kScale, kNarrow, true, "ONNX Runtime"},
     {".weight", ".scale", kScale, kNarrow, false},  // DeepSeek V4
     {"", ".scale", kScale, kNarrow, false},
-    {".weight", ".qscale_weight", kScale},      // Mistral
-    {"_qdata", "_scale", kScale},               // torchao
-    {"._data", "._scale", kScale},              // quanto
-    {".W_q", ".scale", kScale, kWords},         // HQQ
-    {".qweight", ".wscales", kScale, kWords},   // SVDQuant
-    {".codes", ".scales", kScale, kWords},      // AQLM
-    {".q_weight", ".q_scale", kScale, kWords},  // ExLlamaV2
-    {".B", ".s", kScale, kWords},               // Marlin
+    {".weight", ".qscale_weight", kScale},  // Mistral
+    {"_qdata", "_scale", kScale, kNarrow, true, "torchao"},
+    {"._data", "._scale", kScale, kNarrow, true, "quanto"},
+    {".W_q", ".scale", kScale, kWords, true, "HQQ"},
+    {".qweight", ".wscales", kScale, kWords, true, "SVDQuant"},
+    {".codes", ".scales", kScale, kWords, true, "AQLM"},
+    {".q_weight", ".q_scale", kScale, kWords, true, "ExLlamaV2"},
+    {".B", ".s", kScale, kWords, true, "Marlin"},
 
     {"", "_scale_2", kSecondScale},  // ModelOpt's NVFP4
     {"_packed", "_global_scale", kSecondScale, kWords},
     {"", "_global_scale", kSecondScale},
-    {"", ".nested_absmax", kSecondScale, kAny},
-    {".q_weight", ".q_scale_max", kSecondScale, kWords},
+    {"", ".nested_absmax", kSecondScale, kAny, true, "bitsandbytes"},
+    {".q_weight", ".q_scale_max", kSecondScale, kWords, true, "ExLlamaV2"},
 
     {"", "_zero_point", kZeroPoint},
-    {"_packed", "_zero_point", kZeroPoint, kWords},
-    {".qweight", ".qzeros", kZeroPoint, kWords},
-    {".weight", ".biases", kZeroPoint, kWords, false},  // MLX
-    {"_quantized", "_zero_point", kZeroPoint},
-    {"_Q4", "_zero_points", kZeroPoint},
-    {"_Q8", "_zero_points", kZeroPoint},
-    {".W_q", ".zero", kZeroPoint, kWords},
+    {"_packed", "_zero_point", kZeroPoint, kWords, true, "compressed-tensors pack-quantized"},
+    {".qweight", ".qzeros", kZeroPoint, kWords, true, "GPTQ or AWQ"},
+    {".weight", ".biases", kZeroPoint, kWords, false, "MLX"},
+    {"_quantized", "_zero_point", kZeroPoint, kNarrow, true, "ONNX Runtime"},
+    {"_Q4", "_zero_points", kZeroPoint, kNarrow, true, "ONNX Runtime"},
+    {"_Q8", "_zero_points", kZeroPoint, kNarrow, true, "ONNX Runtime"},
+    {".W_q", ".zero", kZeroPoint, kWords, true, "HQQ"},
 
     {".weight", ".input_scale", kActivationScale},
     {".weight_packed", ".input_scale", kActivationScale, kWords},
@@ -71,8 +71,8 @@ constexpr CompanionName kNames[] = {
     {".weight_packed", ".pre_quant_scale", kActivationScale, kWords},
     {".weight", ".qscale_act", kActivationScale},
     {".weight", ".input_scale_ub", kActivationScale},
-    {".qweight", ".smooth_factor", kActivationScale, kWords},
-    {".qweight", ".smooth_factor_orig", kActivationScale, kWords},
+    {".qweight", ".smooth_factor", kActivationScale, kWords, true, "SVDQuant"},
+    {".qweight", ".smooth_factor_orig", kActivationScale, kWords, true, "SVDQuant"},
     {".weight", ".q_scale", kActivationScale},  // of the attention's cache, beside a projection
     {".weight", ".k_scale", kActivationScale},
     {".weight", ".v_scale", kActivationScale},
@@ -82,16 +82,16 @@ constexpr CompanionName kNames[] = {
     {".k_proj.weight_packed", ".k_scale", kActivationScale, kWords},
     {".v_proj.weight_packed", ".v_scale", kActivationScale, kWords},
 
-    {".qweight", ".g_idx", kOrder, kWords},
+    {".qweight", ".g_idx", kOrder, kWords, true, "GPTQ or AWQ"},
     {"", "_g_idx", kOrder},
-    {"_packed", "_g_idx", kOrder, kWords},
-    {"_packed", "_shape", kShape, kWords},
-    {"", ".quant_map", kCodeMap, kAny},
-    {".codes", ".codebooks", kCodeMap, kWords},
-    {"", ".nested_quant_map", kCodeMap, kAny},
-    {"", ".quant_state.bitsandbytes__nf4", kState, kAny},
-    {"", ".quant_state.bitsandbytes__fp4", kState, kAny},
-    {".weight", ".weight_format", kState},
+    {"_packed", "_g_idx", kOrder, kWords, true, "compressed-tensors pack-quantized"},
+    {"_packed", "_shape", kShape, kWords, true, "compressed-tensors pack-quantized"},
+    {"", ".quant_map", kCodeMap, kAny, true, "bitsandbytes"},
+    {".codes", ".codebooks", kCodeMap, kWords, true, "AQLM"},
+    {"", ".nested_quant_map", kCodeMap, kAny, true, "bitsandbytes"},
+    {"", ".quant_state.bitsandbytes__nf4", kState, kAny, true, "bitsandbytes"},
+    {"", ".quant_state.bitsandbytes__fp4", kState, kAny, true, "bitsandbytes"},
+    {".weight", ".weight_format", kState, kNarrow, true, "bitsandbytes"},
     {".weight", ".comfy_quant", kState},
 };
 

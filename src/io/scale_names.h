@@ -44,6 +44,9 @@ struct CompanionName {
   // Whether such a name stands for nothing else. Where it may (".scale" is a norm's too), integers
   // of a whole byte are not enough.
   bool is_telling = true;
+  // Who keeps weights so in a form that src/scale does not read; empty: it has a layout of the
+  // kind.
+  std::string_view opaque = {};
 };
 
 // The first that fits a companion is taken; of a tensor's scales that of the first row.

@@ -124,6 +124,10 @@ struct TensorInfo {
   std::uint64_t bytes = 0;
   TextSize text;               // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
+  // Of a weight whose scales are applied how it is stored ("fp8-block"), to be said in the place of
+  // its type; static storage.
+  std::string_view layout = {};
+  std::uint64_t stored_bytes = 0;  // of such a weight: of its codes and of what serves them
 };
 
 // What a whole file holds, in the order of its reader (or as given to a writer).

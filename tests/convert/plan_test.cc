@@ -121,6 +121,58 @@ TEST_F(Plans, RunFromJsonAsFromTheRequest) {
   EXPECT_EQ(io::ReadBytes(Path("b.npz")), written);
 }
 
+TEST_F(Plans, SayWhatAWeightIsMadeOfWhoseScalesAreApplied) {
+  Request request;
+  request.files = {
+      {Make("a.safetensors", {io::Tensor("q.weight", DataType::kFloat8E4M3FN, {300, 200}),
+                              io::Tensor("q.weight_scale_inv", DataType::kFloat32, {3, 2}),
+                              io::Tensor("k.weight_packed", DataType::kUint8, {5, 32}),
+                              io::Tensor("k.weight_scale", DataType::kFloat8E4M3FN, {5, 4}),
+                              io::Tensor("k.weight_global_scale", DataType::kFloat32, {1}),
+                              io::Tensor("norm", DataType::kFloat32, {7})}),
+       Path("b.safetensors")}};
+  request.to = DataType::kBfloat16;
+  request.rules = {{"k.weight", DataType::kFloat64}};
+  const ConversionPlan plan = PlanOf(request);
+  const auto line = [&](std::size_t i) {
+    const PlannedJob job = plan.job(i);
+    std::string text = std::string(job.name) + " " + std::string(ActionName(job.action)) + " " +
+                       std::to_string(job.bytes_before) + " of";
+    for (const SourceRange& one : job.sources) {
+      text.append(" ").append(std::to_string(one.tensor));
+      text.append(":").append(std::to_string(one.elements));
+    }
+    return text;
+  };
+  ASSERT_EQ(plan.jobs(), 3u);
+  EXPECT_EQ(line(0), "norm cast 28 of 1:7");  // the file has its widest types first
+  EXPECT_EQ(line(1), "q.weight cast 60024 of 4:60000 2:6");
+  EXPECT_EQ(line(2), "k.weight cast 184 of 5:160 3:20 0:1");
+  EXPECT_EQ(plan.job(2).shape[1], 64u);
+  ASSERT_EQ(plan.notes().size(), 2u);
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, {}, false, nullptr, &error).ok()) << error;
+  const std::string written = io::ReadBytes(Path("b.safetensors"));
+  const std::string json = JsonOf(plan);
+  ConversionPlan read;
+  ASSERT_TRUE(ConversionPlan::FromJson(json, &read, &error).ok()) << error;
+  EXPECT_EQ(JsonOf(read), json);
+  ASSERT_TRUE(RunConversion(read, {}, true, nullptr, &error).ok()) << error;
+  EXPECT_EQ(JsonOf(read), json);
+  EXPECT_EQ(io::ReadBytes(Path("b.safetensors")), written);
+  // A plan that makes it of other tensors is none of this file.
+  const auto with = [&](const std::string& a, const std::string& b) {
+    std::string text = json;
+    return text.replace(text.find(a), a.size(), b);
+  };
+  ASSERT_TRUE(ConversionPlan::FromJson(with("\"elements\":6}", "\"elements\":7}"), &read).ok());
+  EXPECT_EQ(RunConversion(read, {}, true, nullptr, &error).code(), StatusCode::kBadFile);
+  EXPECT_NE(error.find("\"q.weight\" is made of other tensors"), std::string::npos) << error;
+  const std::string layout = "\"layout\":\"fp8-block\"";
+  EXPECT_FALSE(ConversionPlan::FromJson(with(layout, "\"layout\":\"fp9\""), &read, &error).ok());
+  EXPECT_NE(error.find("\"files\"[0].jobs[1].layout is not a layout"), std::string::npos) << error;
+}
+
 TEST_F(Plans, RefuseFilesThatAreNotThosePlannedFor) {
   Request request;
   request.files = {{Make("a.npz", {io::Tensor("x", DataType::kFloat32, {2, 3})}), Path("b.npz")}};

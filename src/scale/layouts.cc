@@ -1,0 +1,331 @@
+// A reading is tried for each row and each partition; what is equal in meaning is one.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/layouts.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "core/shape.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using io::TensorInfo;
+using Shape = std::vector<std::uint64_t>;
+using enum Storage;
+using enum ScaleType;
+
+constexpr DataType kE2M1 = DataType::kFloat4E2M1;
+constexpr DataType kE2M3 = DataType::kFloat6E2M3;
+constexpr DataType kOwn = DataType::kUndefined;
+
+constexpr std::string_view kCt = "compressed-tensors";
+
+constexpr Layout kLayouts[] = {
+    {"DeepSeek", "fp8", "", "", "_scale_inv", "", kFloat8, kOwn, kFloat},
+    {"DeepSeek", "fp8", "", "", "_scale_inv", "", kFloat8, kOwn, kE8M0},
+    {"DeepSeek", "", "", "", ".scale", "", kFloat8, kOwn, kFloat},
+    {"DeepSeek V4", "", "", "", ".scale", "", kFloat8, kOwn, kE8M0},
+    {"DeepSeek V4", "", ".weight", ".weight", ".scale", "", kPackedBytes, kE2M1, kE8M0, 32},
+    {kCt, kCt, "", "", "_scale", "", kFloat8, kOwn, kFloat},
+    {"ModelOpt", "modelopt", "", "", "_scale", "", kFloat8, kOwn, kFloat},
+    {"FBGEMM", "fbgemm_fp8", "", "", "_scale", "", kFloat8, kOwn, kFloat},
+    {kCt, kCt, "", "", "_scale", "", kInt8, kOwn, kFloat},
+    {kCt, kCt, "", "", "_scale", "", kFloat8, kOwn, kE8M0},
+    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", ".weight_global_scale", kPackedBytes,
+     kE2M1, kE4M3FN, 16, Factor::kDivides},
+    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", "", kPackedBytes, kE2M1, kE8M0, 32},
+    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", "", kPackedBytes, kE2M3, kE8M0, 32},
+    {"ModelOpt", "modelopt", ".weight", ".weight", ".weight_scale", ".weight_scale_2", kPackedBytes,
+     kE2M1, kE4M3FN, 16, Factor::kMultiplies},
+    {"ModelOpt", "modelopt", ".weight", ".weight", ".weight_scale", "", kPackedBytes, kE2M1, kE8M0,
+     32},
+    {"gpt-oss", "mxfp4", "_blocks", "", "_scales", "", kPackedBytes, kE2M1, kE8M0, 32,
+     Factor::kNone, true},
+    {"ComfyUI", "", "", "", ".scale_weight", "", kFloat8, kOwn, kFloat},
+    {"Mistral", "", "", "", ".qscale_weight", "", kFloat8, kOwn, kFloat},
+};
+
+constexpr std::string_view kNames[] = {"nvfp4",       "mxfp4",    "mxfp6",      "mxfp8",
+                                       "fp8-tensor",  "fp8-row",  "fp8-group",  "fp8-block",
+                                       "int8-tensor", "int8-row", "int8-group", "int8-block"};
+
+// Sizes of blocks that are tried beside the configuration's, the usual one first. Of powers of two
+// no two cut a dimension into the same number of pieces, unless it is one.
+constexpr std::array<std::uint64_t, 7> kBlockSizes = {128, 64, 32, 16, 256, 512, 1024};
+
+bool IsFloat8(DataType type) {
+  const TypeInfo* const row = FindType(type);
+  return row != nullptr && row->is_float() && row->bits == 8 && type != DataType::kFloat8E8M0;
+}
+
+bool IsByte(DataType type) { return type == DataType::kUint8 || type == DataType::kInt8; }
+
+// The type of the scales, or kUndefined where it is none of the layout's.
+DataType ScaleTypeOf(const Layout& layout, DataType type) {
+  switch (layout.scale_type) {
+    case kFloat:
+      return type == DataType::kFloat32 || type == DataType::kBfloat16 || type == DataType::kFloat16
+                 ? type
+                 : kOwn;
+    case kE8M0:
+      return type == DataType::kUint8 || type == DataType::kFloat8E8M0 ? DataType::kFloat8E8M0
+                                                                       : kOwn;
+    case kE4M3FN: break;
+  }
+  return type == DataType::kFloat8E4M3FN ? type : kOwn;
+}
+
+// The element type of the codes and their shape as elements, or nothing.
+struct Elements {
+  DataType type = kOwn;
+  Shape shape;
+};
+
+std::optional<Elements> ElementsOf(const Layout& layout, const TensorInfo& codes) {
+  Elements elements{codes.type, codes.shape};
+  switch (layout.storage) {
+    case kFloat8: return IsFloat8(codes.type) ? std::optional(elements) : std::nullopt;
+    case kInt8: return codes.type == DataType::kInt8 ? std::optional(elements) : std::nullopt;
+    case kPackedBytes: break;
+  }
+  if (codes.type == layout.element && !layout.is_transposed) return elements;
+  if (!IsByte(codes.type) || codes.shape.empty()) return std::nullopt;
+  elements.type = layout.element;
+  std::uint64_t last = codes.shape.back();
+  if (layout.is_transposed) {
+    // [..., groups, bytes of a group]
+    if (codes.shape.size() < 3 || last * 2 != layout.group) return std::nullopt;
+    elements.shape.pop_back();
+    last *= elements.shape.back();
+  }
+  const auto bits = static_cast<std::uint64_t>(FindType(layout.element)->bits);
+  if (last > UINT64_MAX / 8 || last * 8 % bits != 0) return std::nullopt;
+  elements.shape.back() = last * 8 / bits;
+  if (!core::CheckedProduct(elements.shape)) return std::nullopt;
+  return elements;
+}
+
+// The partitions of a shape that have scales of this shape.
+std::vector<Partition> PartitionsOf(const Shape& shape, Shape scales, std::uint64_t group,
+                                    const QuantizationConfig& config) {
+  std::vector<Partition> found;
+  const std::uint64_t cells = core::CheckedProduct(scales).value_or(0);
+  const std::size_t rank = shape.size();
+  if (group != 0) {
+    if (rank == 0) return found;
+    Shape wanted = shape;
+    wanted.back() = shape.back() / group + (shape.back() % group != 0);
+    if (scales == wanted) found.push_back(Partition::OfGroups(shape, group));
+    return found;
+  }
+  if (cells == 1) found.push_back(Partition::OfTensor(shape));
+  if (rank == 0) return found;
+  const auto ones_behind = [](const Shape& s, std::size_t from) {
+    return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(std::min(from, s.size())), s.end(),
+                       [](std::uint64_t n) { return n == 1; });
+  };
+  if (cells == shape[0] && scales[0] == cells && (scales.size() == 1 || scales.size() == rank) &&
+      ones_behind(scales, 1)) {
+    found.push_back(Partition::OfRows(shape));
+  }
+  if (rank < 2) return found;
+  if (scales.size() + 1 == rank && rank > 2) scales.push_back(1);  // of rows of stacked matrices
+  if (scales.size() != rank || !std::equal(shape.begin(), shape.end() - 2, scales.begin())) {
+    return found;
+  }
+  const std::uint64_t rows = shape[rank - 2], columns = shape[rank - 1];
+  const auto sizes = [](std::uint64_t length, std::uint64_t pieces,
+                        std::vector<std::uint64_t> tried) {
+    std::vector<std::uint64_t> fit;
+    if (pieces == 1) return std::vector{length};
+    if (pieces == length) fit.push_back(1);
+    tried.insert(tried.end(), kBlockSizes.begin(), kBlockSizes.end());
+    for (const std::uint64_t size : tried) {
+      if (length / size + (length % size != 0) == pieces &&
+          std::find(fit.begin(), fit.end(), size) == fit.end()) {
+        fit.push_back(size);
+      }
+    }
+    return fit;
+  };
+  std::vector<std::uint64_t> of_rows, of_columns;
+  for (const WeightScheme& scheme : config.schemes) {
+    if (scheme.block_rows != 0) of_rows.push_back(scheme.block_rows);
+    if (scheme.block_columns != 0) of_columns.push_back(scheme.block_columns);
+    if (scheme.group != 0) of_columns.push_back(scheme.group);
+  }
+  for (const std::uint64_t b0 : sizes(rows, scales[rank - 2], of_rows)) {
+    for (const std::uint64_t b1 : sizes(columns, scales[rank - 1], of_columns)) {
+      found.push_back(Partition::OfBlocks(shape, b0, b1));
+    }
+  }
+  return found;
+}
+
+// Which elements share a cell, in one form for all partitions of a tensor that have the same cells.
+struct Cut {
+  std::uint64_t run = 0;  // the elements of a cell, where all of them lie together; else 0
+  // Otherwise: blocks over the last two dimensions, and the rows of a matrix where they end inside
+  // a block of stacked matrices.
+  std::uint64_t columns = 0, block_columns = 0, block_rows = 0, rows = 0;
+
+  friend bool operator==(const Cut&, const Cut&) = default;
+};
+
+Cut CutOf(const Partition& p) {
+  const std::uint64_t block_rows = std::min(p.block_rows, p.rows);
+  const std::uint64_t block_columns = std::min(p.block_columns, p.columns);
+  const bool is_ragged = p.batches > 1 && p.rows % block_rows != 0;
+  if (block_columns == p.columns && !is_ragged) return {block_rows * p.columns};
+  if (block_rows == 1 && p.columns % block_columns == 0) return {block_columns};
+  return {0, p.columns, block_columns, block_rows, is_ragged ? p.rows : 0};
+}
+
+// What the cells of a partition of a tensor are called.
+enum class Cells : std::uint8_t { kTensor, kMatrix, kRow, kGroup, kBlock };
+Cells CellsOf(const Partition& partition, const Shape& shape) {
+  if (partition.cells() == 1) return Cells::kTensor;
+  const Cut cut = CutOf(partition);
+  const std::size_t rank = shape.size();
+  if (cut.run == shape.back()) return Cells::kRow;
+  if (rank > 2 && cut.run == shape[rank - 1] * shape[rank - 2]) return Cells::kMatrix;
+  if (cut.run != 0 ? cut.run < shape.back() : cut.block_rows == 1) return Cells::kGroup;
+  return Cells::kBlock;
+}
+
+// The partitions that a scheme asks for.
+std::vector<Partition> PartitionsOf(const WeightScheme& scheme, const Shape& shape) {
+  if (shape.empty()) return {Partition::OfTensor(shape)};
+  if (scheme.strategy == "tensor") {
+    if (shape.size() < 3) return {Partition::OfTensor(shape)};
+    // Of stacked matrices each has one.
+    return {Partition::OfTensor(shape), Partition::OfBlocks(shape, UINT64_MAX, UINT64_MAX)};
+  }
+  if (scheme.strategy == "channel") return {Partition::OfGroups(shape, UINT64_MAX)};
+  if (scheme.strategy == "block" && scheme.block_rows != 0) {
+    return {Partition::OfBlocks(shape, scheme.block_rows, scheme.block_columns)};
+  }
+  if (scheme.group != 0) return {Partition::OfGroups(shape, scheme.group)};
+  return {};
+}
+
+bool HasBits(const WeightScheme& scheme, const Reading& reading) {
+  const TypeInfo* const type = FindType(reading.scaling.element);
+  return scheme.bits == 0 || (scheme.bits == type->bits && scheme.is_integer != type->is_float());
+}
+
+bool Allows(const WeightScheme& scheme, const Reading& reading) {
+  if (!HasBits(scheme, reading)) return false;
+  const std::vector<Partition> asked = PartitionsOf(scheme, reading.shape);
+  return asked.empty() || std::any_of(asked.begin(), asked.end(), [&](const Partition& p) {
+           return CutOf(p) == CutOf(reading.partition);
+         });
+}
+
+}  // namespace
+
+std::span<const Layout> Layouts() { return kLayouts; }
+
+std::string_view FindLayoutName(std::string_view name) {
+  for (const std::string_view one : kNames) {
+    if (one == name) return one;
+  }
+  return {};
+}
+
+std::string_view Reading::Name() const {
+  const TypeInfo* const type = FindType(scaling.element);
+  if (type->bits == 4) return scaling.global_use != Factor::kNone ? "nvfp4" : "mxfp4";
+  if (type->bits == 6) return "mxfp6";
+  const bool is_float = type->is_float();
+  switch (CellsOf(partition, shape)) {
+    case Cells::kTensor:
+    case Cells::kMatrix: return is_float ? "fp8-tensor" : "int8-tensor";
+    case Cells::kRow: return is_float ? "fp8-row" : "int8-row";
+    case Cells::kBlock: return is_float ? "fp8-block" : "int8-block";
+    case Cells::kGroup: break;
+  }
+  if (scaling.scale == DataType::kFloat8E8M0 && partition.block_columns == 32) return "mxfp8";
+  return is_float ? "fp8-group" : "int8-group";
+}
+
+std::string Reading::PartitionText() const {
+  if (layout->group != 0) return "groups of " + std::to_string(layout->group);
+  switch (CellsOf(partition, shape)) {
+    case Cells::kTensor: return "one scale for the tensor";
+    case Cells::kMatrix: return "one scale for a matrix";
+    case Cells::kRow: return "one scale for a row";
+    case Cells::kGroup: return "groups of " + std::to_string(partition.block_columns);
+    case Cells::kBlock: break;
+  }
+  return "blocks of " + std::to_string(partition.block_rows) + " × " +
+         std::to_string(partition.block_columns);
+}
+
+bool Reading::Means(const Reading& other) const {
+  return scaling.element == other.scaling.element && scaling.scale == other.scaling.scale &&
+         scaling.global_use == other.scaling.global_use &&
+         layout->is_transposed == other.layout->is_transposed &&
+         layout->plain == other.layout->plain && shape == other.shape &&
+         CutOf(partition) == CutOf(other.partition);
+}
+
+std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config) {
+  std::vector<Reading> readings;
+  for (const Layout& layout : kLayouts) {
+    if (!tensors.codes->name.ends_with(layout.codes) ||
+        !tensors.scale->name.ends_with(layout.scale) ||
+        (tensors.global != nullptr) != !layout.global.empty() ||
+        (tensors.global != nullptr && !tensors.global->name.ends_with(layout.global))) {
+      continue;
+    }
+    const DataType scale = ScaleTypeOf(layout, tensors.scale->type);
+    const std::optional<Elements> elements = ElementsOf(layout, *tensors.codes);
+    if (scale == kOwn || !elements) continue;
+    if (tensors.zero_point != nullptr && layout.storage != kInt8) continue;
+    for (const Partition& partition :
+         PartitionsOf(elements->shape, tensors.scale->shape, layout.group, config)) {
+      Reading reading;
+      reading.layout = &layout;
+      reading.scaling.element = elements->type;
+      reading.scaling.scale = scale;
+      reading.scaling.global_use = layout.global_use;
+      reading.scaling.zero_point = tensors.zero_point != nullptr;
+      reading.partition = partition;
+      reading.shape = elements->shape;
+      const auto same = std::find_if(readings.begin(), readings.end(),
+                                     [&](const Reading& one) { return one.Means(reading); });
+      if (same == readings.end()) {
+        readings.push_back(std::move(reading));
+      } else if (!config.method.empty() && layout.method == config.method &&
+                 same->layout->method != config.method) {
+        *same = std::move(reading);
+      }
+    }
+  }
+  return readings;
+}
+
+bool Allows(const QuantizationConfig& config, const Reading& reading) {
+  bool is_bound = config.is_complete;
+  for (const WeightScheme& scheme : config.schemes) {
+    if (Allows(scheme, reading)) return true;
+    is_bound = is_bound || HasBits(scheme, reading);
+  }
+  return !is_bound;
+}
+
+std::string SchemeText(const QuantizationConfig& config, const Reading& reading) {
+  for (const WeightScheme& scheme : config.schemes) {
+    if (HasBits(scheme, reading)) return scheme.Text();
+  }
+  return config.schemes.empty()
+             ? std::string()
+             : std::to_string(config.schemes.front().bits) +
+                   (config.schemes.front().is_integer ? "-bit integers" : "-bit floats");
+}
+
+}  // namespace tensorcast::scale

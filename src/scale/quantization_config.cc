@@ -1,0 +1,161 @@
+// One function for each dialect; a member of an unexpected kind is as if it were not there.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/quantization_config.h"
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "io/system.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
+constexpr int kDeepest = 32;  // of arrays and objects
+
+// null where there is no such file, or it is no JSON.
+Json ReadJson(const std::string& path) {
+  if (!io::IsFile(path)) return nullptr;
+  const io::InputFile file(path);
+  if (file.size() > kMostBytes) return nullptr;
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.Read(0, std::as_writable_bytes(std::span(text)));
+  bool is_deep = false;
+  Json json = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, Json&) {
+        is_deep = is_deep || depth > kDeepest;
+        return !is_deep;
+      },
+      false);
+  return is_deep || json.is_discarded() ? Json() : json;
+}
+
+const Json& Member(const Json& json, const char* key) {
+  static const Json kNone;
+  if (!json.is_object()) return kNone;
+  const auto found = json.find(key);
+  return found == json.end() ? kNone : *found;
+}
+
+std::string Text(const Json& json) {
+  return json.is_string() ? json.get<std::string>() : std::string();
+}
+
+std::uint64_t Number(const Json& json) {
+  return json.is_number_unsigned() ? json.get<std::uint64_t>() : 0;
+}
+
+// [rows, columns], both of 1 and more.
+bool ReadBlock(const Json& json, WeightScheme& scheme) {
+  if (!json.is_array() || json.size() != 2) return false;
+  const std::uint64_t rows = Number(json[0]), columns = Number(json[1]);
+  if (rows == 0 || columns == 0) return false;
+  scheme.strategy = "block";
+  scheme.block_rows = rows;
+  scheme.block_columns = columns;
+  return true;
+}
+
+// "weights" of one of compressed-tensors' groups; ModelOpt writes the same.
+std::optional<WeightScheme> SchemeOf(const Json& weights) {
+  if (!weights.is_object()) return std::nullopt;
+  WeightScheme scheme;
+  scheme.bits = static_cast<int>(Number(Member(weights, "num_bits")) & 0xFF);
+  scheme.is_integer = Text(Member(weights, "type")) == "int";
+  scheme.strategy = Text(Member(weights, "strategy"));
+  scheme.group = Number(Member(weights, "group_size"));
+  if (scheme.strategy.empty() && scheme.group != 0) scheme.strategy = "group";
+  if (scheme.strategy == "block") ReadBlock(Member(weights, "block_structure"), scheme);
+  return scheme;
+}
+
+void ReadGroups(const Json& groups, QuantizationConfig& config) {
+  if (!groups.is_object()) return;
+  for (const auto& [name, group] : groups.items()) {
+    if (const auto scheme = SchemeOf(Member(group, "weights"))) config.schemes.push_back(*scheme);
+  }
+}
+
+// ModelOpt's words for a whole checkpoint; others (AWQ, a mixture) say nothing of each weight.
+void ReadAlgorithm(const Json& json, QuantizationConfig& config) {
+  const std::string algorithm = Text(Member(json, "quant_algo"));
+  WeightScheme scheme;
+  if (algorithm == "FP8") {
+    scheme.bits = 8;
+    scheme.strategy = "tensor";
+  } else if (algorithm == "FP8_PER_CHANNEL_PER_TOKEN") {
+    scheme.bits = 8;
+    scheme.strategy = "channel";
+  } else if (algorithm == "NVFP4") {
+    scheme.bits = 4;
+    scheme.strategy = "group";
+    scheme.group = 16;
+  } else {
+    return;
+  }
+  config.schemes.push_back(scheme);
+  config.is_complete = true;
+}
+
+void ReadConfig(const Json& json, QuantizationConfig& config) {
+  config.method = Text(Member(json, "quant_method"));
+  WeightScheme scheme;
+  if (config.method == "fp8" || config.method == "fbgemm_fp8") {
+    scheme.bits = 8;
+    if (config.method == "fbgemm_fp8") scheme.strategy = "channel";
+    ReadBlock(Member(json, "weight_block_size"), scheme);
+    config.schemes.push_back(scheme);
+  } else if (config.method == "mxfp4") {
+    scheme = {4, false, "group", 32, 0, 0};
+    config.schemes.push_back(scheme);
+  } else if (config.method == "compressed-tensors") {
+    ReadGroups(Member(json, "config_groups"), config);
+    config.is_complete = !config.schemes.empty();
+  } else if (config.method == "modelopt") {
+    ReadGroups(Member(json, "config_groups"), config);
+    if (config.schemes.empty()) ReadAlgorithm(json, config);
+  }
+}
+
+}  // namespace
+
+std::string WeightScheme::Text() const {
+  if (strategy == "block" && block_rows != 0) {
+    return "blocks of " + std::to_string(block_rows) + " × " + std::to_string(block_columns);
+  }
+  if (group != 0) return "groups of " + std::to_string(group);
+  if (strategy == "tensor") return "one scale for a tensor";
+  if (strategy == "channel") return "one scale for a row";
+  return std::to_string(bits) + (is_integer ? "-bit integers" : "-bit floats");
+}
+
+QuantizationConfig ReadQuantizationConfig(const std::string& path) {
+  const std::string directory = io::IsFile(path) ? path.substr(0, path.rfind('/') + 1) : path + "/";
+  QuantizationConfig config;
+  const Json json = ReadJson(directory + "config.json");
+  const Json* said = &Member(json, "quantization_config");
+  if (!said->is_object()) said = &Member(json, "compression_config");
+  if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
+  if (said->is_object()) {
+    config.file = "config.json";
+    ReadConfig(*said, config);
+    return config;
+  }
+  const Json beside = ReadJson(directory + "hf_quant_config.json");
+  if (const Json& inner = Member(beside, "quantization"); inner.is_object()) {
+    config.file = "hf_quant_config.json";
+    config.method = "modelopt";
+    ReadAlgorithm(inner, config);
+  }
+  return config;
+}
+
+}  // namespace tensorcast::scale

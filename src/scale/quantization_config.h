@@ -1,0 +1,42 @@
+// What a checkpoint's configuration says of how its weights are quantised: config.json's
+// "quantization_config", hf_quant_config.json.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
+#define TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tensorcast::scale {
+
+// One way in which weights are quantised. What is not said is empty or 0.
+struct WeightScheme {
+  int bits = 0;                     // of a code
+  bool is_integer = false;          // else floating
+  std::string strategy;             // "tensor", "channel", "group", "tensor_group", "block"
+  std::uint64_t group = 0;          // of "group" and "tensor_group"
+  std::uint64_t block_rows = 0;     // of "block"
+  std::uint64_t block_columns = 0;  // of "block"
+
+  // "blocks of 128 × 128", "groups of 16", "8-bit floats" ...
+  std::string Text() const;
+};
+
+struct QuantizationConfig {
+  std::string file;    // "config.json"; empty: nothing is said
+  std::string method;  // "fp8", "compressed-tensors", "modelopt" ...
+  std::vector<WeightScheme> schemes;
+  // Whether weights have no other form than the schemes': where not, the schemes bind only weights
+  // whose codes have their bits.
+  bool is_complete = false;
+};
+
+// Of the checkpoint at `path`, a file or a directory. A configuration that cannot be read says
+// nothing. Throws io::Error (system).
+QuantizationConfig ReadQuantizationConfig(const std::string& path);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_

@@ -1,0 +1,86 @@
+// A checkpoint with scales applied: each scaled weight is one tensor of float64 that holds the
+// products of its codes and scales.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_SCALED_READER_H_
+#define TENSORCAST_SRC_SCALE_SCALED_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "scale/cell_values.h"
+#include "scale/scaled_tensor.h"
+#include "scale/scaled_weights.h"
+
+namespace tensorcast::scale {
+
+// A weight whose scales are applied, and for what.
+struct AppliedWeight {
+  ScaledWeight weight;
+  // kNearest where the float64 itself is wanted, kOdd where it is cast to a narrower type.
+  Rounding rounding = Rounding::kOdd;
+};
+
+// Tensors keep their indices: at that of a weight's codes stands the weight, under its plain name
+// and in its own shape, and what serves it stands as it is, to be left out by the caller.
+class ScaledReader final : public io::TensorReader {
+ public:
+  // `applied` in the order of their codes. Keys of the metadata that speak of scales are left out
+  // where `drops_metadata`.
+  ScaledReader(std::unique_ptr<io::TensorReader> base, std::vector<AppliedWeight> applied,
+               bool drops_metadata);
+  ~ScaledReader() override;
+
+  const io::FileContents& contents() const override { return contents_; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  io::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                              std::uint64_t n) const override {
+    return base_->ReadStrings(tensor, first, n);
+  }
+  std::uint64_t file_bytes() const override { return base_->file_bytes(); }
+  void CheckUnchanged() const override { base_->CheckUnchanged(); }
+  std::vector<std::string> external_paths() const override { return base_->external_paths(); }
+  std::vector<std::string> notes() const override { return base_->notes(); }
+
+  // The applied weight whose codes have this index, or nullptr.
+  const AppliedWeight* applied(std::size_t tensor) const;
+  // The tensors as the file has them.
+  const std::vector<io::TensorInfo>& stored() const { return base_->contents().tensors; }
+
+  // Scales that are <= 0, Inf or NaN among those of the elements read so far; each is counted with
+  // the first element of its cell. One line for each weight that has some: "q.weight: 2 of 16
+  // scales are not positive and finite, the first NaN at [0, 3]".
+  std::vector<std::string> Findings() const;
+
+ private:
+  struct Slab;
+
+  std::vector<double> ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
+  double GlobalOf(const ScaledWeight& weight) const;
+  void ReadInOrder(const AppliedWeight& applied, std::uint64_t first, std::span<double> out) const;
+  void ReadTransposed(const AppliedWeight& applied, std::uint64_t first,
+                      std::span<double> out) const;
+  std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix) const;
+  void Note(const ScaledWeight& weight, CellRange cells, std::span<const double> scales,
+            std::uint64_t first, std::uint64_t n) const;
+
+  std::unique_ptr<io::TensorReader> base_;
+  std::vector<AppliedWeight> applied_;
+  std::unordered_map<std::size_t, std::size_t> by_codes_;  // indices of applied_
+  io::FileContents contents_;
+  mutable std::mutex mutex_;                                         // guards the two below
+  mutable std::unordered_map<std::size_t, ScaleFindings> findings_;  // by codes
+  mutable std::vector<std::shared_ptr<const Slab>> slabs_;           // the last used, newest last
+};
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_SCALED_READER_H_

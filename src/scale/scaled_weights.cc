@@ -1,0 +1,281 @@
+// Gathers what serves each weight, then asks for the readings and holds them against the
+// configuration.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/scaled_weights.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "io/error_text.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using io::Companion;
+using io::CompanionRole;
+using io::ErrorKind;
+using io::TensorInfo;
+using Json = nlohmann::json;
+
+constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
+constexpr std::string_view kPreQuantScale = ".pre_quant_scale";
+constexpr std::string_view kComfyQuant = ".comfy_quant";
+constexpr std::string_view kComfyMetadata = "_quantization_metadata";
+
+// "q.weight_scale [4, 4]"
+std::string ShapedName(const TensorInfo& info) {
+  return io::EscapeName(info.name) + " " + io::ShapeText(info.shape);
+}
+
+class Finder {
+ public:
+  Finder(const io::TensorReader& reader, const std::string& path, const io::ScaleCompanions& found)
+      : reader_(reader),
+        tensors_(reader.contents().tensors),
+        found_(found),
+        config_(ReadQuantizationConfig(path)),
+        described_(DescriptionsOf(reader.contents())) {}
+
+  ScaledWeights Find() {
+    std::map<std::size_t, std::vector<const Companion*>> served;
+    for (const Companion& one : found_.companions) {
+      if (one.served && one.row != nullptr) served[*one.served].push_back(&one);
+    }
+    for (const auto& [codes, companions] : served) Read(codes, companions);
+    for (const io::Misfit& misfit : found_.misfits) {
+      Refuse(misfit.tensor, ErrorKind::kContents,
+             ShapedName(tensors_[misfit.tensor]) + " and " + ShapedName(tensors_[misfit.scale]) +
+                 " fit no layout of scaled weights");
+    }
+    RefuseTakenNames();
+    const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
+    std::stable_sort(result_.unread.begin(), result_.unread.end(), by_tensor);
+    std::sort(result_.opaque.begin(), result_.opaque.end(), by_tensor);
+    return std::move(result_);
+  }
+
+ private:
+  void Refuse(std::size_t tensor, ErrorKind kind, std::string why) {
+    result_.unread.push_back({tensor, kind, std::move(why)});
+  }
+
+  const TensorInfo* Info(std::optional<std::size_t> i) const { return i ? &tensors_[*i] : nullptr; }
+
+  // One weight and what serves it.
+  void Read(std::size_t codes, const std::vector<const Companion*>& companions) {
+    std::string_view writer;
+    for (const Companion* one : companions) {
+      if (writer.empty()) writer = one->row->opaque;
+    }
+    if (!writer.empty()) {
+      result_.opaque.push_back({codes, writer});
+      for (const Companion* one : companions) result_.opaque.push_back({one->tensor, writer});
+      return;
+    }
+    ScaledWeight weight;
+    weight.codes = codes;
+    std::vector<std::size_t> scales;
+    for (const Companion* one : companions) {
+      weight.companions.push_back(one->tensor);
+      switch (one->row->role) {
+        case CompanionRole::kScale: scales.push_back(one->tensor); break;
+        case CompanionRole::kSecondScale: weight.global = one->tensor; break;
+        case CompanionRole::kZeroPoint: weight.zero_point = one->tensor; break;
+        case CompanionRole::kActivationScale:
+        case CompanionRole::kOrder:
+        case CompanionRole::kShape:
+        case CompanionRole::kCodeMap:
+        case CompanionRole::kState: break;
+      }
+    }
+    if (scales.empty()) return;
+    if (scales.size() > 1) {
+      Refuse(codes, ErrorKind::kContents,
+             io::EscapeName(tensors_[codes].name) + " has two scales, " +
+                 io::EscapeName(tensors_[scales[0]].name) + " and " +
+                 io::EscapeName(tensors_[scales[1]].name));
+      return;
+    }
+    weight.scale = scales.front();
+    for (const Companion* one : companions) {
+      if (const std::string why = WhyNot(*one); !why.empty()) {
+        Refuse(codes, ErrorKind::kUnsupported,
+               io::EscapeName(tensors_[codes].name) + " has " +
+                   io::EscapeName(tensors_[one->tensor].name) + ", " + why);
+        return;
+      }
+    }
+    if (const std::string why = WhyNotOfMetadata(tensors_[codes].name); !why.empty()) {
+      Refuse(codes, ErrorKind::kUnsupported,
+             io::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
+                 std::string(kComfyMetadata) + "\"], " + why);
+      return;
+    }
+    Choose(std::move(weight));
+  }
+
+  // The same descriptions, of all layers in one.
+  std::string WhyNotOfMetadata(const std::string& name) const {
+    if (described_.is_null()) return {};
+    if (!described_.is_object()) return "which cannot be read";
+    const auto layer = described_.find(name.substr(0, name.rfind('.')));
+    return layer != described_.end() ? WhyNotOfComfy(*layer) : std::string();
+  }
+
+  // The "layers" of the metadata; null where there is none of it.
+  static Json DescriptionsOf(const io::FileContents& contents) {
+    const auto found = contents.metadata.find(std::string(kComfyMetadata));
+    if (found == contents.metadata.end()) return nullptr;
+    const Json json = Json::parse(found->second, nullptr, false);
+    return json.is_object() && json.contains("layers") ? json["layers"] : Json("unreadable");
+  }
+
+  // Why a companion keeps its weight from being read; empty: it does not.
+  std::string WhyNot(const Companion& one) const {
+    const TensorInfo& info = tensors_[one.tensor];
+    if (info.name.ends_with(kPreQuantScale)) {
+      return "which scales the layer's input: without it the weight is another";
+    }
+    if (one.row->role == CompanionRole::kOrder) {
+      return "which reorders its groups; that is not done here";
+    }
+    if (info.name.ends_with(kComfyQuant)) return WhyNotOfComfy(one.tensor);
+    return {};
+  }
+
+  std::string WhyNotOfComfy(std::size_t tensor) const {
+    const TensorInfo& info = tensors_[tensor];
+    if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
+    std::string text(static_cast<std::size_t>(info.bytes), '\0');
+    reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
+    return WhyNotOfComfy(Json::parse(text, nullptr, false));
+  }
+
+  // ComfyUI describes a layer in JSON. Its block formats have their scales in the order of a
+  // matrix unit, and some weights are rotated: only what is plainly one factor is read.
+  static std::string WhyNotOfComfy(const Json& json) {
+    if (!json.is_object()) return "which is not a description in JSON";
+    for (const auto& [key, value] : json.items()) {
+      if (key == "full_precision_matrix_mult") continue;
+      if (key == "format" && value.is_string()) {
+        const auto format = value.get<std::string>();
+        if (format == "float8_e4m3fn" || format == "float8_e5m2") continue;
+        return "whose format " + io::Quoted(format) + " is not read here";
+      }
+      return "whose " + io::Quoted(key) + " is not understood here";
+    }
+    return {};
+  }
+
+  void Choose(ScaledWeight weight) {
+    const TensorInfo& codes = tensors_[weight.codes];
+    const TensorInfo& scale = tensors_[weight.scale];
+    const WeightTensors tensors = {&codes, &scale, Info(weight.global), Info(weight.zero_point)};
+    std::vector<Reading> readings = ReadingsOf(tensors, config_);
+    if (readings.empty() || !SmallOnesFit(weight)) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " (" + std::string(TypeName(codes.type)) + ") and " +
+                 ShapedName(scale) + " (" + std::string(TypeName(scale.type)) +
+                 ") fit no layout of scaled weights");
+      return;
+    }
+    const Reading by_shape = readings.front();
+    std::erase_if(readings, [&](const Reading& one) { return !Allows(config_, one); });
+    if (readings.empty()) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " with " + ShapedName(scale) + " is " +
+                 std::string(by_shape.Name()) + ", " + by_shape.PartitionText() + ", and " +
+                 config_.file + " says " + SchemeText(config_, by_shape));
+      return;
+    }
+    if (readings.size() > 1) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " with " + ShapedName(scale) + " may be " +
+                 std::string(readings[0].Name()) + ", " + readings[0].PartitionText() + ", or " +
+                 std::string(readings[1].Name()) + ", " + readings[1].PartitionText() +
+                 "; config.json beside it can say which");
+      return;
+    }
+    weight.reading = std::move(readings.front());
+    const Layout& layout = *weight.reading.layout;
+    weight.name = codes.name.substr(0, codes.name.size() - layout.codes.size());
+    weight.name += layout.plain;
+    weight.shape = weight.reading.shape;
+    if (layout.is_transposed) std::swap(weight.shape.end()[-1], weight.shape.end()[-2]);
+    weight.evidence = EvidenceOf(weight.reading);
+    result_.weights.push_back(std::move(weight));
+  }
+
+  // A global scale is one float32, and there are as many zero points as scales.
+  bool SmallOnesFit(const ScaledWeight& weight) const {
+    const TensorInfo* const global = Info(weight.global);
+    const TensorInfo* const zero = Info(weight.zero_point);
+    return (global == nullptr || (global->elements == 1 && global->type == DataType::kFloat32)) &&
+           (zero == nullptr || (zero->elements == tensors_[weight.scale].elements &&
+                                zero->type == tensors_[weight.codes].type));
+  }
+
+  std::string EvidenceOf(const Reading& reading) const {
+    if (config_.file.empty()) return "names, types and shapes fit; no configuration says more";
+    std::string said;
+    for (const WeightScheme& scheme : config_.schemes) {
+      QuantizationConfig one;
+      one.is_complete = true;
+      one.schemes = {scheme};
+      if (Allows(one, reading)) {
+        said = scheme.Text();
+        break;
+      }
+    }
+    const std::string method =
+        config_.method.empty() ? std::string("a quantization") : io::Quoted(config_.method);
+    return config_.file + " says " + method + (said.empty() ? "" : ", " + said) +
+           "; names, types and shapes fit";
+  }
+
+  // The plain weight's name must be free.
+  void RefuseTakenNames() {
+    std::unordered_set<std::string_view> wanted;
+    for (const ScaledWeight& weight : result_.weights) {
+      if (weight.name != tensors_[weight.codes].name) wanted.insert(weight.name);
+    }
+    if (wanted.empty()) return;
+    std::unordered_set<std::string_view> taken;
+    for (const TensorInfo& info : tensors_) {
+      if (wanted.contains(info.name)) taken.insert(info.name);
+    }
+    std::erase_if(result_.weights, [&](const ScaledWeight& weight) {
+      if (weight.name == tensors_[weight.codes].name || !taken.contains(weight.name)) return false;
+      Refuse(weight.codes, ErrorKind::kContents,
+             io::EscapeName(tensors_[weight.codes].name) + " is the weight " +
+                 io::EscapeName(weight.name) + ", and a tensor of that name is there too");
+      return true;
+    });
+  }
+
+  const io::TensorReader& reader_;
+  const std::vector<TensorInfo>& tensors_;
+  const io::ScaleCompanions& found_;
+  const QuantizationConfig config_;
+  const Json described_;
+  ScaledWeights result_;
+};
+
+}  // namespace
+
+std::string ScaledWeight::LayoutText() const {
+  return std::string(reading.Name()) + " (" + std::string(reading.layout->writer) + ")";
+}
+
+ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
+                                const io::ScaleCompanions& companions) {
+  if (companions.companions.empty() && companions.misfits.empty()) return {};
+  return Finder(reader, path, companions).Find();
+}
+
+}  // namespace tensorcast::scale
