@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a virtual environment of these tests, with the versions of a list of requirements.
 
-    make_environment.py FOLDER [REQUIREMENTS]     (requirements.txt)
+    make_environment.py FOLDER [REQUIREMENTS]     (requirements.txt; a path from here)
 
 It stands in the cache folder under a name made of the list and of Python's version, so that every
 build shares it; the path given becomes a link to it. Needs PyPI only where it is not made yet.
@@ -35,7 +35,7 @@ def make(folder, requirements):
 
 def main():
     link = pathlib.Path(sys.argv[1])
-    requirements = pathlib.Path(__file__).with_name(
+    requirements = pathlib.Path(__file__).parent / (
         sys.argv[2] if len(sys.argv) > 2 else "requirements.txt")
     made_from = requirements.read_bytes() + sys.version.encode() + sys.prefix.encode()
     cache = checkpoint.cache_folder()
