@@ -210,8 +210,8 @@ TEST_F(TensorProtoFile, NamesItsTypes) {
   WriteBytes(path, Of(DataType::kUint8, BytesField(kRawData, "ab")));
   EXPECT_EQ(ErrorOf([&] { OpenTensorFile(path, {.assume_type = DataType::kInt8}); }),
             "2 " + path +
-                ": is a TensorProto, which names its type; --assume-type is for .npy files that do "
-                "not");
+                ": is a TensorProto, which names its type; a type is assumed only of .npy files "
+                "that do not");
 }
 
 // By its ending alone: first bytes of other formats win, and no other ending is tried.
