@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "io/error_text.h"
+#include "io/named_file.h"
 #include "io/protobuf_wire.h"
 #include "io/system.h"
 
@@ -19,8 +20,6 @@ namespace tensorcast::io {
 namespace {
 
 constexpr std::uint64_t kMostEntryBytes = 65536;  // a path is at most 4096
-// A process may have some thousand files open, and a model as many data files as tensors.
-constexpr std::size_t kMostOpenFiles = 256;
 
 std::uint64_t Number(const ByteSource& source, const TensorProtoMessage& message,
                      const std::string& key, const std::string& text) {
@@ -34,37 +33,6 @@ std::uint64_t Number(const ByteSource& source, const TensorProtoMessage& message
   }
   return value;
 }
-
-// Opened anew for each reading, and looked at before and after: what is read is of one content.
-class SeldomReadFile final : public ByteSource {
- public:
-  SeldomReadFile(const std::string& path, std::string owner, bool allow_hard_links)
-      : path_(path), owner_(std::move(owner)), allow_hard_links_(allow_hard_links) {
-    const InputFile file = Open();
-    size_ = file.size();
-    written_at_ = file.written_at();
-  }
-  const std::string& path() const override { return path_; }
-  std::uint64_t size() const override { return size_; }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const InputFile file = Open();
-    if (file.size() != size_ || file.written_at() != written_at_) {
-      throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do " +
-                                          "not change a file that is being read");
-    }
-    file.Read(offset, out);
-    file.CheckUnchanged();
-  }
-
- private:
-  InputFile Open() const { return InputFile(path_, owner_, allow_hard_links_); }
-
-  std::string path_;
-  std::string owner_;
-  bool allow_hard_links_;
-  std::uint64_t size_ = 0;
-  std::int64_t written_at_ = 0;
-};
 
 // What is wrong with a location before any file is looked at; empty where nothing is.
 std::string WhyNoLocation(std::string_view location) {
@@ -133,11 +101,7 @@ const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::stri
       slash == std::string::npos ? location : model_path_.substr(0, slash + 1) + location;
   std::unique_ptr<ByteSource> file;
   try {
-    if (files_.size() < kMostOpenFiles) {
-      file = std::make_unique<InputFile>(path, model_path_, allow_hard_links_);
-    } else {
-      file = std::make_unique<SeldomReadFile>(path, model_path_, allow_hard_links_);
-    }
+    file = OpenNamedFile(path, EnclosureOfModel(model_path_, allow_hard_links_), files_.size());
   } catch (const Error& error) {
     throw Error(error.kind(), where + error.what());
   }

@@ -1,5 +1,5 @@
-// Files as the operating system gives them. The only file of the project that calls it is
-// system.cc.
+// Files as the operating system gives them. The only files of the project that call it are
+// system_*.cc.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_IO_SYSTEM_H_
@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +22,21 @@ namespace tensorcast::io {
 // Whether a regular file stands at `path`, or a symbolic link to one.
 bool IsFile(const std::string& path);
 
+// Where a file that another one names must lie, once all symbolic links are followed.
+struct Enclosure {
+  std::vector<std::string> directories;  // resolved: at or below one of them; the first is told
+  bool allow_hard_links = false;         // of a file with other names, which may be from anywhere
+};
+
+// What a model may name: what lies at or below its directory, or that of what it is a link to.
+// Throws Error where there is no such directory.
+Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links);
+
+// What may be read of a checkpoint's directory: what lies at or below it and, where it is a
+// snapshot in a Hugging Face cache (.../snapshots/REVISION), in the cache's "blobs". Hard links are
+// allowed: copies of a whole directory are made of them.
+Enclosure EnclosureOfCheckpoint(const std::string& directory);
+
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
 // CheckUnchanged looks at the size and at the time of the last write; a file that has lost its name
@@ -30,12 +44,9 @@ bool IsFile(const std::string& path);
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
-  // The same of a file that another one names: it must lie, once all symbolic links are followed,
-  // at or below the directory of `owner`, or of what `owner` itself is a link to. A file that is
-  // none, and one that lies elsewhere, are refused (contents) without having been opened for
-  // reading. So is one with other names (hard links), which may be a file from anywhere, unless
-  // they are allowed.
-  InputFile(const std::string& path, const std::string& owner, bool allow_hard_links);
+  // The same of a file that another one names. A file that is none, and one that does not lie where
+  // it must, are refused (contents) without having been opened for reading.
+  InputFile(const std::string& path, const Enclosure& enclosure);
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
   ~InputFile() override;
@@ -145,8 +156,9 @@ class OutputFile {
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
 
-  std::string path_;
-  std::string directory_;  // of path_: "." where it has none
+  std::string path_;       // for messages
+  std::string place_;      // where it gets its name: path_, or the same in the staging directory
+  std::string directory_;  // of place_: "." where it has none
   bool overwrite_ = false;
   bool synced_ = false;
   std::string begun_;           // the temporary file of another process, which this one writes to
@@ -154,21 +166,6 @@ class OutputFile {
   int descriptor_ = -1;         // stays open with the final name too
   std::optional<mode_t> mode_;  // of the file that is replaced, for the finished one
   std::vector<std::string> notes_;
-};
-
-// One run at a time gives names, and takes them away, in the directory of `path`: held while an
-// output of several files gets its names. Where the file system has no locks there is none.
-class DirectoryLock {
- public:
-  // Waits for another run, calling `wait` every few milliseconds, which may throw. Throws Error
-  // where that takes long.
-  DirectoryLock(const std::string& path, const std::function<void()>& wait);
-  DirectoryLock(const DirectoryLock&) = delete;
-  DirectoryLock& operator=(const DirectoryLock&) = delete;
-  ~DirectoryLock();
-
- private:
-  int descriptor_ = -1;
 };
 
 }  // namespace tensorcast::io

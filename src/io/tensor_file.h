@@ -117,6 +117,7 @@ struct TensorInfo {
   std::string dtype;  // as the file spells it
   DataType type =
       DataType::kUndefined;  // kUndefined: not a type tensorcast knows, passed through as bytes
+  std::uint32_t shard = 0;   // a checkpoint's directory: which of its files holds it
   std::vector<std::uint64_t> shape;  // in elements; empty for a scalar
   std::uint64_t elements = 0;        // the checked product of the shape
   // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
@@ -137,6 +138,7 @@ struct FileContents {
   std::map<std::string, std::string> metadata;
 };
 
+class CheckpointReader;  // io/checkpoint_reader.h
 class OnnxTensorReader;  // io/onnx_tensors.h
 struct ScaleCompanions;  // io/scale_companions.h
 
@@ -164,6 +166,8 @@ class TensorReader {
   virtual std::vector<std::string> external_paths() const { return {}; }
   // The model whose tensors these are; null where they are tensors alone.
   virtual const OnnxTensorReader* onnx_model() const { return nullptr; }
+  // The directory whose tensors these are; null where they are one file's.
+  virtual const CheckpointReader* checkpoint() const { return nullptr; }
   // Adds to what the tensors' names tell of scales what the file itself does.
   virtual void AddScaleCompanions(ScaleCompanions& /*found*/) const {}
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
@@ -230,6 +234,12 @@ struct CreateOptions {
   // The temporary file of an output that another process has begun (TensorWriter::temporary), of
   // the same contents: parts of it are written, and it is neither removed nor given its name.
   std::string begun = {};
+  // A directory of safetensors files: so many bytes of tensors in each at most, as far as one
+  // tensor does not take more; 0: the tensors of a file stay together.
+  std::uint64_t max_shard_bytes = 0;
+  // Where a file is made that is part of an output directory: what that directory is called until
+  // it is complete. Empty: in the directory of its path.
+  std::string staging = {};
 };
 
 // Whether a path has the ending of a format (".npy", in lower case), in any case.
@@ -244,10 +254,15 @@ std::string JoinedEndings(std::string_view conjunction);
 // many, or is not in a known format.
 std::string_view OneTensorFile(std::string_view path);
 
+// Whether an output of that name is a directory: it ends with a slash, or has no ending that files
+// of weights have.
+bool IsDirectoryName(const std::string& path);
+
 // Throws Error (unsupported) where tensors cannot be written to a file of that ending.
 void CheckOutputFormat(const std::string& path);
 
-// The format is recognised by the file's first bytes, then by its name's ending.
+// The format is recognised by the file's first bytes, then by its name's ending; a directory is a
+// checkpoint's (checkpoint_reader.h).
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);
 // The same of bytes from elsewhere; the ending is that of source->path().
 std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,

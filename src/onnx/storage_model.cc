@@ -15,6 +15,7 @@
 
 #include "io/error_text.h"
 #include "io/system.h"
+#include "io/system_directory.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
 #include "onnx/xxh64.h"
@@ -280,7 +281,7 @@ class Writer final : public io::TensorWriter {
 
   bool HoldsTheSame(const std::string& path, const io::OutputFile& data) {
     try {
-      const io::InputFile there(path, model_.path(), false);
+      const io::InputFile there(path, io::EnclosureOfModel(model_.path(), false));
       if (there.size() != layout_.data_bytes) return false;
       std::vector<std::byte> other;
       for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
