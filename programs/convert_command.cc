@@ -27,6 +27,7 @@
 #include "progress_display.h"
 #include "quantities.h"
 #include "refusals.h"
+#include "size_argument.h"
 #include "streams.h"
 #include "terminal.h"
 #include "type_argument.h"
@@ -47,13 +48,14 @@ struct ConvertFlags {
   std::vector<std::string> rules;
   std::vector<std::string> fail_on;
   std::string plan;  // where to write it
+  std::optional<std::string> max_shard_size;
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
 };
 
 constexpr const char* kDescription =
-    R"(Cast the tensors of a file to another type, and say what was lost.
+    R"(Cast the tensors of a file or directory to another type, and say what was lost.
 
 Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
@@ -61,6 +63,7 @@ Examples:
       --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' --fail-on to_limit=0 --fail-on snr=20
   tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
+  tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert model.onnx -o small.onnx --to float16
 
@@ -72,6 +75,8 @@ graph's types stay. Unless --rule or --tensor names them, tensors of 1,024 bytes
 alone, and those in which a finite value would become Inf (what may is read once more to find out).
 Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest; with
 --force the data of the model that is replaced is removed.
+Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
+converted, config.json and the index are made true of the result, and all other files are copied.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
@@ -158,6 +163,9 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   request.files = {{flags.input, flags.output}};
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  if (flags.max_shard_size) {
+    request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
+  }
   if (std::filesystem::path(flags.plan).lexically_normal() ==
       std::filesystem::path(flags.output).lexically_normal()) {
     throw Error(ErrorKind::kArguments, "--write-plan names the output; give the plan its own file");
@@ -260,8 +268,13 @@ int Convert(const ConvertFlags& flags) {
 void AddConvertCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<ConvertFlags>();
   CLI::App* command = app.add_subcommand("convert", kDescription);
-  command->add_option("IN", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
-  command->add_option("-o,--output", flags->output, "Where to: " + io::JoinedEndings("or"))
+  command
+      ->add_option("IN", flags->input,
+                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      ->required();
+  command
+      ->add_option("-o,--output", flags->output,
+                   "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
       ->type_name("OUT")
       ->required();
   command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")
@@ -273,6 +286,10 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
       ->allow_extra_args(false);
   AddCastFlags(*command, flags->cast);
   AddFailOnFlag(*command, flags->fail_on);
+  command
+      ->add_option("--max-shard-size", flags->max_shard_size,
+                   "A directory: put the tensors into files of at most so many bytes (5GB)")
+      ->type_name("SIZE");
   CLI::Option* no_report =
       command->add_flag("--no-report", flags->no_report, "Measure no loss, print no report");
   no_report->excludes(command->get_option("--json"));

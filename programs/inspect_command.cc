@@ -12,6 +12,7 @@
 #include "cast_flags.h"
 #include "commands.h"
 #include "convert/scaled_tensors.h"
+#include "io/checkpoint_reader.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
@@ -35,12 +36,13 @@ struct InspectFlags {
 };
 
 constexpr const char* kDescription =
-    R"(List the tensors of a file. Only its header is read: instant at any size.
+    R"(List the tensors of a file or directory. Only headers are read: instant at any size.
 
 Examples:
   tensorcast inspect model.safetensors
   tensorcast inspect model.safetensors --json
   tensorcast inspect arrays.npz
+  tensorcast inspect Qwen3-8B
 )";
 
 struct DtypeTotal {
@@ -125,6 +127,13 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
         {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
+  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
+    TextTable files({{"file"}, {"tensors", true}, {"bytes", true}});
+    for (const io::CheckpointShard& shard : checkpoint->shards()) {
+      files.Add({io::Escape(shard.name), CountText(shard.tensors), BytesText(shard.bytes)});
+    }
+    text += "\n" + files.Render(Columns(stdout), false);
+  }
   if (!contents.metadata.empty()) {
     text += "\n metadata\n";
     // A value may be a document: it is cut for a file too.
@@ -153,8 +162,20 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
   json.BeginArray("tensors");
-  for (const io::TensorInfo& info : contents.tensors) json.Element(TensorJson(info));
+  const io::CheckpointReader* const checkpoint = reader.checkpoint();
+  for (const io::TensorInfo& info : contents.tensors) {
+    Json entry = TensorJson(info);
+    if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
+    json.Element(entry);
+  }
   json.EndArray();
+  if (checkpoint != nullptr) {
+    json.BeginArray("files");
+    for (const io::CheckpointShard& shard : checkpoint->shards()) {
+      json.Element({{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}});
+    }
+    json.EndArray();
+  }
   json.BeginArray("totals");
   for (const DtypeTotal& total : Totals(contents.tensors)) {
     json.Element({{"type", total.dtype},
@@ -218,7 +239,10 @@ int Inspect(const InspectFlags& flags) {
 void AddInspectCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = app.add_subcommand("inspect", kDescription);
-  command->add_option("FILE", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
+  command
+      ->add_option("FILE", flags->input,
+                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      ->required();
   command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
       ->type_name("T");
   AddHardLinksFlag(*command, flags->allow_hard_links);

@@ -425,7 +425,10 @@ int MeasureLoss(const LossFlags& flags) {
 void AddLossCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<LossFlags>();
   CLI::App* command = app.add_subcommand("loss", kDescription);
-  command->add_option("IN", flags->input, "A " + io::JoinedEndings("or") + " file")->required();
+  command
+      ->add_option("IN", flags->input,
+                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      ->required();
   command->add_option("--to", flags->to, "A type to measure; repeatable, or joined by commas")
       ->type_name("T")
       ->delimiter(',')

@@ -56,7 +56,8 @@ struct RequestedRule {
 };
 
 // The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
-// model.
+// model. An input may be a directory of safetensors files, as Hugging Face's libraries lay a
+// checkpoint out; an output without such an ending is then another.
 struct RequestedFile {
   std::string input;
   std::string output;
@@ -75,6 +76,9 @@ struct Request {
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
+  // Directories: at most so many bytes of tensors in each file, but for a tensor that takes more;
+  // 0: each tensor stays in the file that it is in.
+  std::uint64_t max_shard_bytes = 0;
 };
 
 // ----------------------------------------------------------------------------- settings

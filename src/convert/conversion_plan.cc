@@ -43,6 +43,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   auto state = std::make_unique<PlanState>();
   state->cast = request.cast;
   state->inputs = {request.assume_type, request.allow_hard_links, request.ignore_scales};
+  state->max_shard_bytes = request.max_shard_bytes;
   state->spool = spool;
   const SelectionRequest selection = SelectionOf(request);
   std::vector<InputScales> scales;
@@ -80,10 +81,16 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
 }
 
 void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings) {
-  const io::CreateOptions create{overwrite, InputPaths(state)};
+  const io::CreateOptions create = OutputOptions(state, overwrite);
   for (PlannedFile& file : state.files) {
     MeasureTexts(*file.reader, *file.sink, create, OptionsOf(state, file, settings), file.plan);
   }
+}
+
+io::CreateOptions OutputOptions(const PlanState& state, bool overwrite) {
+  io::CreateOptions options{overwrite, InputPaths(state)};
+  options.max_shard_bytes = state.max_shard_bytes;
+  return options;
 }
 
 std::vector<std::string> InputPaths(const PlanState& state) {

@@ -54,7 +54,8 @@ struct PlannedFile {
 struct PlanState {
   CastOptions cast;
   InputOptions inputs;
-  io::SpoolOptions spool;  // of this process, no part of the plan
+  std::uint64_t max_shard_bytes = 0;  // of outputs that are directories
+  io::SpoolOptions spool;             // of this process, no part of the plan
   std::vector<PlannedFile> files;
   std::vector<std::string> notes;
   // The rules that take no tensor, by their index in the request: the last of the notes are theirs.
@@ -92,6 +93,9 @@ void OpenFiles(PlanState& state, const RunSettings& settings);
 
 // The runner's options of a call.
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings);
+
+// How all outputs are made: none may be one of the inputs.
+io::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 
 // The files that no output may be.
 std::vector<std::string> InputPaths(const PlanState& state);

@@ -37,6 +37,7 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
   io::FileContents output;
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
+  output.is_dequantised = input.is_dequantised;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
     io::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);

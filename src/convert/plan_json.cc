@@ -303,6 +303,7 @@ std::string PlanToJson(const PlanState& state) {
   json["assume_type"] = state.inputs.assume_type ? TypeJson(*state.inputs.assume_type) : Json();
   json["allow_hard_links"] = state.inputs.allow_hard_links;
   json["ignore_scales"] = state.inputs.ignore_scales;
+  json["max_shard_bytes"] = state.max_shard_bytes;
   json["notes"] = state.notes;
   // A line for each job, made one by one: there may be many.
   std::string text = json.dump(1, ' ', false, kReplace);
@@ -336,6 +337,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
   }
   state->inputs.allow_hard_links = json.Member("allow_hard_links").Bool();
   state->inputs.ignore_scales = json.Member("ignore_scales").Bool();
+  state->max_shard_bytes = json.Member("max_shard_bytes").Number();
   const Place notes = json.Member("notes");
   for (std::size_t i = 0; i < notes.size(); ++i) state->notes.push_back(notes[i].Text());
   const Place files = json.Member("files");

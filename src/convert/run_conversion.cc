@@ -225,7 +225,7 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
 Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings) {
   OpenFiles(state, settings);
   CheckDistinct(state);
-  const io::CreateOptions create{overwrite, InputPaths(state)};
+  const io::CreateOptions create = OutputOptions(state, overwrite);
   Needs needs;
   for (const PlannedFile& file : state.files) {
     needs.disk_bytes += file.sink->Check(ContentsOf(*file.reader, file.plan), create);
@@ -240,7 +240,7 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   CheckDistinct(state);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
-  const io::CreateOptions create{overwrite, InputPaths(state)};
+  const io::CreateOptions create = OutputOptions(state, overwrite);
   for (const PlannedFile& file : state.files) {
     made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
                                                             create, settings.interrupted));

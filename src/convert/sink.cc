@@ -32,6 +32,10 @@ class FileSink final : public Sink {
 std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader) {
   const io::OnnxTensorReader* const model = reader.onnx_model();
   if (model != nullptr && io::HasEnding(path, ".onnx")) return OpenModelSink(path, *model);
+  const io::CheckpointReader* const checkpoint = reader.checkpoint();
+  if (checkpoint != nullptr && io::IsDirectoryName(path)) {
+    return OpenCheckpointSink(path, *checkpoint);
+  }
   io::CheckOutputFormat(path);
   return std::make_unique<FileSink>(path);
 }

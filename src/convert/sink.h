@@ -44,12 +44,17 @@ class Sink {
                                                    const std::atomic<bool>* interrupted) const = 0;
 };
 
-// A sink for the ending of `path`, of what `reader` reads. Throws io::Error (unsupported) where a
-// model is to be written of tensors that are none's.
+// A sink for the ending of `path`, of what `reader` reads; a checkpoint's directory is written
+// where one is read and the path has the ending of no format, or a slash. Throws io::Error
+// (unsupported) where a model is to be written of tensors that are none's.
 std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader);
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model);
+
+// A directory made of another: its shards, and its other files.
+std::unique_ptr<Sink> OpenCheckpointSink(const std::string& path,
+                                         const io::CheckpointReader& reader);
 
 }  // namespace tensorcast::convert
 

@@ -14,6 +14,7 @@
 
 #include "io/error_text.h"
 #include "io/system.h"
+#include "io/system_directory.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -21,12 +22,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::uint64_t kMostIndexBytes = std::uint64_t{100} << 20;
-constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
 constexpr std::string_view kEnding = ".safetensors";
 
-// The directory of a path with its slash: "a/b" gives "a/", "b" gives "".
-std::string DirectoryOf(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+// The directory of a file with its slash: "a/b" gives "a/", "b" gives ""; that of a directory is
+// its own.
+std::string DirectoryOf(const std::string& path) {
+  if (IsDirectory(path)) return Joined(path, "");
+  return path.substr(0, path.rfind('/') + 1);
+}
 
 // "model-00001-of-00002" without what numbers it.
 std::string_view WithoutNumber(std::string_view name) {
@@ -43,7 +46,7 @@ std::string_view WithoutNumber(std::string_view name) {
 
 // Empty where there is none.
 std::string IndexPath(const std::string& path) {
-  if (!HasEnding(path, kEnding)) return {};
+  if (!HasEnding(path, kEnding) || IsDirectory(path)) return {};
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
   name.remove_suffix(kEnding.size());
@@ -58,17 +61,6 @@ std::string IndexPath(const std::string& path) {
     if (!index.empty() && IsFile(directory + index)) return directory + index;
   }
   return {};
-}
-
-std::string ReadText(const std::string& path, std::uint64_t most) {
-  const InputFile file(path);
-  if (file.size() > most) {
-    throw Error(ErrorKind::kContents, PathText(path) + ": has " + std::to_string(file.size()) +
-                                          " bytes; at most " + std::to_string(most) + " are read");
-  }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.Read(0, std::as_writable_bytes(std::span(text)));
-  return text;
 }
 
 // Follows JSON to the keys of one depth; what derives from it looks at those it wants.
@@ -163,12 +155,9 @@ class ConfigHandler final : public EventHandler {
  private:
   bool Value(const std::string*) override { return true; }
   bool Opens(bool is_object) override {
-    constexpr std::array<std::string_view, 3> kKeys = {"quantization_config", "compression_config",
-                                                       "quantization"};
     // A multimodal model has one configuration for each of its parts.
     says_quantised_ =
-        says_quantised_ || (is_object && depth() > 0 &&
-                            std::find(kKeys.begin(), kKeys.end(), last_key()) != kKeys.end());
+        says_quantised_ || (is_object && depth() > 0 && IsQuantisationKey(last_key()));
     return true;
   }
 
@@ -177,16 +166,22 @@ class ConfigHandler final : public EventHandler {
 
 }  // namespace
 
-void ForEachInIndex(
-    const std::string& path,
-    const std::function<void(std::string_view tensor, std::string_view file)>& take) {
-  const std::string index = IndexPath(path);
-  if (index.empty()) return;
+std::string ReadText(const ByteSource& source, std::uint64_t most) {
+  if (source.size() > most) {
+    throw Error(ErrorKind::kContents, PathText(source.path()) + ": has " +
+                                          std::to_string(source.size()) + " bytes; at most " +
+                                          std::to_string(most) + " are read");
+  }
+  std::string text(static_cast<std::size_t>(source.size()), '\0');
+  source.Read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void ReadIndex(const ByteSource& index, const std::string& advice,
+               const std::function<void(std::string_view tensor, std::string_view file)>& take) {
   const std::string text = ReadText(index, kMostIndexBytes);
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, PathText(index) + ": " + why +
-                                          "; it says where the scales of " + PathText(path) +
-                                          " are: mend it, or move it away");
+    throw Error(ErrorKind::kContents, PathText(index.path()) + ": " + why + "; " + advice);
   };
   IndexHandler handler(take);
   // The parser takes a NUL for the end of its input; no JSON holds one.
@@ -203,6 +198,22 @@ void ForEachInIndex(
   if (!handler.has_map()) fail("has no object \"weight_map\"");
 }
 
+void ForEachInIndex(
+    const std::string& path,
+    const std::function<void(std::string_view tensor, std::string_view file)>& take) {
+  const std::string index = IndexPath(path);
+  if (index.empty()) return;
+  ReadIndex(InputFile(index),
+            "it says where the scales of " + PathText(path) + " are: mend it, or move it away",
+            take);
+}
+
+bool IsQuantisationKey(std::string_view key) {
+  constexpr std::array<std::string_view, 3> kKeys = {"quantization_config", "compression_config",
+                                                     "quantization"};
+  return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
+}
+
 bool ConfigSaysQuantised(const std::string& path) {
   const std::string directory = DirectoryOf(path);
   if (IsFile(directory + "hf_quant_config.json")) return true;
@@ -210,7 +221,7 @@ bool ConfigSaysQuantised(const std::string& path) {
   if (!IsFile(config)) return false;
   try {
     ConfigHandler handler;
-    return !Json::sax_parse(ReadText(config, kMostConfigBytes), &handler) ||
+    return !Json::sax_parse(ReadText(InputFile(config), kMostConfigBytes), &handler) ||
            handler.says_quantised();
   } catch (const Error&) {
     return true;

@@ -7,9 +7,12 @@
 #include <array>
 #include <string_view>
 
+#include "io/checkpoint_files.h"
+#include "io/checkpoint_reader.h"
 #include "io/error_text.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
+#include "io/system_directory.h"
 
 namespace tensorcast::io {
 namespace {
@@ -25,6 +28,21 @@ constexpr Format kFormats[] = {
 };
 
 constexpr std::size_t kHeadBytes = 16;
+
+// The first bytes of a file.
+class Head {
+ public:
+  explicit Head(const ByteSource& source)
+      : size_(static_cast<std::size_t>(std::min<std::uint64_t>(source.size(), kHeadBytes))) {
+    source.Read(0, std::span(bytes_).first(size_));
+  }
+  std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), size_}; }
+
+ private:
+  std::array<std::byte, kHeadBytes> bytes_{};
+  std::size_t size_;
+};
 
 // Formats that are recognised only to say that they are not read.
 struct Stranger {
@@ -50,6 +68,11 @@ const Format* FindByEnding(std::string_view path) {
 
 const Format& OutputFormat(const std::string& path) {
   const Format* const format = FindByEnding(path);
+  if (path.ends_with('/') || (format == nullptr && IsDirectory(path))) {
+    throw Error(ErrorKind::kArguments, PathText(path) +
+                                           ": a directory is written from a directory " +
+                                           "only; name a file: " + JoinedEndings("or"));
+  }
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported, PathText(path) + ": the output's format is not known by " +
                                              "its ending; " + JoinedEndings("and") +
@@ -87,26 +110,33 @@ std::string JoinedEndings(std::string_view conjunction) {
 }
 
 std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
-  return OpenTensorSource(std::make_unique<InputFile>(path), options);
+  if (!IsDirectory(path)) return OpenTensorSource(std::make_unique<InputFile>(path), options);
+  if (options.assume_type) {
+    throw Error(ErrorKind::kArguments, PathText(path) + ": is a directory of safetensors files, " +
+                                           "which name their types");
+  }
+  return std::make_unique<CheckpointReader>(path);
+}
+
+void RefuseStranger(const ByteSource& source) {
+  const Head head(source);
+  for (const Stranger& stranger : kStrangers) {
+    if (head.text().starts_with(stranger.magic)) {
+      throw Error(ErrorKind::kUnsupported, PathText(source.path()) + ": is " +
+                                               std::string(stranger.name) + "; " +
+                                               JoinedEndings("and") + " files are read");
+    }
+  }
 }
 
 std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
                                                const OpenOptions& options) {
-  std::array<std::byte, kHeadBytes> bytes{};
-  const auto head = std::span(bytes).first(
-      static_cast<std::size_t>(std::min<std::uint64_t>(source->size(), kHeadBytes)));
-  source->Read(0, head);
+  const Head head(*source);
   for (const Format& format : kFormats) {
-    if (format.looks_like(head)) return format.open(std::move(source), options);
+    if (format.looks_like(head.bytes())) return format.open(std::move(source), options);
   }
+  RefuseStranger(*source);
   const std::string path = source->path();
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  for (const Stranger& stranger : kStrangers) {
-    if (text.starts_with(stranger.magic)) {
-      throw Error(ErrorKind::kUnsupported, PathText(path) + ": is " + std::string(stranger.name) +
-                                               "; " + JoinedEndings("and") + " files are read");
-    }
-  }
   // The format's own reader says best what is wrong with a file that only has its name.
   if (const Format* const format = FindByEnding(path)) {
     return format->open(std::move(source), options);
@@ -118,6 +148,10 @@ std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> sourc
 std::string_view OneTensorFile(std::string_view path) {
   const Format* const format = FindByEnding(path);
   return format != nullptr ? format->one_tensor : std::string_view();
+}
+
+bool IsDirectoryName(const std::string& path) {
+  return path.ends_with('/') || (FindByEnding(path) == nullptr && !IsWeightsName(path));
 }
 
 void CheckOutputFormat(const std::string& path) { OutputFormat(path); }

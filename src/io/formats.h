@@ -33,6 +33,10 @@ struct Format {
                          const CreateOptions& options);
 };
 
+// Throws Error (unsupported) where a file is in a format that is recognised only to say that it is
+// not read.
+void RefuseStranger(const ByteSource& source);
+
 // safetensors: one JSON header, then the tensors' bytes without gaps.
 bool LooksLikeSafetensors(std::span<const std::byte> head);
 std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
@@ -41,6 +45,8 @@ std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileCon
                                                 const CreateOptions& options);
 std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
                                const CreateOptions& options);
+// The size the file would have; throws where it cannot hold the contents.
+std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents);
 
 // npy: one array in a file, as numpy and ml_dtypes save it. The tensor's name is the file's,
 // without the ending.

@@ -340,9 +340,13 @@ std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileCon
   return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout), options);
 }
 
+std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents) {
+  return LayoutMaker(path, contents).Make().file_bytes;
+}
+
 std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
                                const CreateOptions& options) {
-  const std::uint64_t bytes = LayoutMaker(path, contents).Make().file_bytes;
+  const std::uint64_t bytes = MeasureSafetensors(path, contents);
   CheckOutput(path, bytes, options);
   return bytes;
 }

@@ -136,6 +136,9 @@ struct FileContents {
   std::vector<TensorInfo> tensors;
   // safetensors' __metadata__, a TensorProto's metadata_props.
   std::map<std::string, std::string> metadata;
+  // Scales have been applied to all tensors that had some: what a configuration says of quantised
+  // tensors is true of none of these.
+  bool is_dequantised = false;
 };
 
 class CheckpointReader;  // io/checkpoint_reader.h

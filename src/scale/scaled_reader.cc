@@ -56,6 +56,7 @@ struct ScaledReader::Slab {
 ScaledReader::ScaledReader(std::unique_ptr<io::TensorReader> base,
                            std::vector<AppliedWeight> applied, bool drops_metadata)
     : base_(std::move(base)), applied_(std::move(applied)), contents_(base_->contents()) {
+  contents_.is_dequantised = drops_metadata;
   if (drops_metadata) contents_.metadata.erase(std::string(kMetadataMark));
   for (std::size_t i = 0; i < applied_.size(); ++i) {
     const ScaledWeight& weight = applied_[i].weight;

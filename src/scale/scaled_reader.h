@@ -33,8 +33,8 @@ struct AppliedWeight {
 // and in its own shape, and what serves it stands as it is, to be left out by the caller.
 class ScaledReader final : public io::TensorReader {
  public:
-  // `applied` in the order of their codes. Keys of the metadata that speak of scales are left out
-  // where `drops_metadata`.
+  // `applied` in the order of their codes. `drops_metadata`: they are all that have scales; keys of
+  // the metadata that speak of scales are left out then.
   ScaledReader(std::unique_ptr<io::TensorReader> base, std::vector<AppliedWeight> applied,
                bool drops_metadata);
   ~ScaledReader() override;

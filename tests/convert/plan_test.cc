@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <random>
 
 #include "plan_files.h"
@@ -99,6 +101,48 @@ TEST_F(Plans, TwoInputsDoNotBecomeOneFile) {
   EXPECT_EQ(RunConversion(plan, {}, true, nullptr, &error).code(), StatusCode::kBadInput);
   EXPECT_EQ(error, directory() + "/./c.npz: is the output of two inputs; give each its own");
   EXPECT_EQ(Names(), (std::vector<std::string>{"a.npz", "b.npz"}));
+}
+
+TEST_F(Plans, OfADirectoryMakeAnotherAlsoFromJson) {
+  std::filesystem::create_directory(Path("in"));
+  Make("in/model-00001-of-00002.safetensors",
+       {io::Tensor("a", DataType::kFloat32, {3, 500}), io::Tensor("b", DataType::kInt64, {7})});
+  Make("in/model-00002-of-00002.safetensors", {io::Tensor("c", DataType::kFloat32, {100})});
+  Request request;
+  request.files = {{Path("in"), Path("out")}};
+  request.to = DataType::kBfloat16;
+  request.max_shard_bytes = 3000;
+  const ConversionPlan plan = PlanOf(request);
+  ASSERT_EQ(plan.jobs(), 3u);
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, {}, false, nullptr, &error).ok()) << error;
+  const auto files = [&] {
+    std::map<std::string, std::string> all;
+    for (const auto& entry : std::filesystem::directory_iterator(Path("out"))) {
+      all[entry.path().filename()] = io::ReadBytes(entry.path());
+    }
+    return all;
+  };
+  const std::map<std::string, std::string> written = files();
+  std::string names;
+  for (const auto& [name, bytes] : written) names += name + ' ';
+  // b, wider, stands first and takes 56 bytes, a 3,000, c 200: no neighbours go together.
+  EXPECT_EQ(names,
+            "model-00001-of-00003.safetensors model-00002-of-00003.safetensors "
+            "model-00003-of-00003.safetensors model.safetensors.index.json ");
+  ConversionPlan read;
+  ASSERT_TRUE(ConversionPlan::FromJson(JsonOf(plan), &read, &error).ok()) << error;
+  EXPECT_EQ(RunConversion(read, {}, false, nullptr, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error, Path("out") + ": the output exists; name another directory, or replace it");
+  ASSERT_TRUE(RunConversion(read, {}, true, nullptr, &error).ok()) << error;
+  EXPECT_EQ(files(), written);
+  ConversionOutputs outputs;
+  ASSERT_TRUE(ConversionOutputs::Create(plan, true, {}, &outputs, &error).ok()) << error;
+  std::string handle;
+  EXPECT_EQ(outputs.Share(&handle, &error).code(), StatusCode::kUnsupportedFile);
+  outputs = ConversionOutputs();
+  EXPECT_EQ(files(), written);
+  EXPECT_EQ(Names(), (std::vector<std::string>{"in", "out"}));
 }
 
 TEST_F(Plans, RunFromJsonAsFromTheRequest) {

@@ -22,7 +22,7 @@ NEW, OLD, OTHER = 1, 2, 3  # seeds of the inputs that make the new state, the ol
 
 _SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGINT": 2, "SIGHUP": 1, "SIGPIPE": 13}
 _NOTES = ("tensorcast: note:", "tensorcast: warning:")
-_TEMPORARY = re.compile(r"\.[^/]*\.tensorcast-[0-9a-f]{8}\.tmp$")
+_TEMPORARY = re.compile(r"\.[^/]*\.tensorcast-[0-9a-f]{8}\.tmp(\.old)?(/|$)")
 _DATA = re.compile(r"\.onnx(\.[0-9a-f]+)?\.data$|\.[0-9a-f]+\.onnx\.data$")
 
 
@@ -35,6 +35,11 @@ def _leaves(value):
     elif isinstance(value, tuple):
         for part in value:
             yield from _leaves(part)
+
+
+def _mode(path):
+    """The permissions of what is replaced."""
+    return 0o750 if os.path.isdir(path) else 0o640
 
 
 def _hides_mode(faults):
@@ -50,6 +55,7 @@ class Case:
         self._kept = os.path.join(folder, "kept")  # the folder before each run
         self.arguments = scenario.command.split() + (["--force"] if force else [])
         self._inputs = scenario.inputs(NEW)
+        self.has_directory = scenario.command.startswith("convert in -o out ")
         self.states = {}
         self._hides_mode = False  # a fault keeps the tool from seeing what it replaces
         self._was_killed = False  # the run before this one
@@ -71,7 +77,8 @@ class Case:
                         raise RuntimeError(f"without faults the values of {name} are wrong")
             if name == "old" and self.force:
                 for output in self.scenario.outputs:
-                    os.chmod(os.path.join(self.work, output), 0o640)
+                    path = os.path.join(self.work, output)
+                    os.chmod(path, _mode(path))
                 shutil.copytree(self.work, self._kept)
         if not self.force:
             os.makedirs(self._kept, exist_ok=True)
@@ -139,7 +146,7 @@ class Case:
 
     def problems(self, run, faults):
         """What must hold and does not."""
-        return [*self._problems_of_end(run, faults), *self._problems_of_outputs(run),
+        return [*self._problems_of_end(run, faults), *self._problems_of_outputs(run, faults),
                 *self._problems_of_folder(run, faults)]
 
     def _problems_of_end(self, run, faults):
@@ -149,6 +156,8 @@ class Case:
                    else f"ended by signal {-run.code}")
         # What fails here is the system: 4, or 2 where something appeared under the output's name.
         documented = {0, 4} | ({130} if sent else set())
+        if self.has_directory and "stat:" in faults:
+            documented |= {3, 5}  # a directory, or a shard, that seems not to be there
         if self.scenario.command.startswith("onnx-test"):
             documented |= {1}  # a test that cannot be read is one that does not pass
         if "EEXIST" in faults or "ENOENT" in faults or "stat:" in faults:
@@ -185,10 +194,12 @@ class Case:
         if run.code == 0 and errors:
             yield f"exit code 0 with {errors[0]!r}"
 
-    def _problems_of_outputs(self, run):
+    def _problems_of_outputs(self, run, faults):
         states = [self.state_of(i) for i in range(len(self.scenario.outputs))]
         before = "old" if self.force else "absent"
         allowed = {"new"} if run.code == 0 else {before, "new"}
+        if self.has_directory and "renameat2" in faults and run.code == -_SIGNALS["SIGKILL"]:
+            allowed.add("absent")  # no exchange: the old one is moved aside first
         for output, state in zip(self.scenario.outputs, states):
             if state not in allowed:
                 yield f"{output} is {state} after {run.code}"
@@ -200,9 +211,10 @@ class Case:
             yield f"{run.unsynced_names} files named before they were synced"
         if run.code == 0 and self.force and not self._hides_mode:
             for output in self.scenario.outputs:
-                mode = os.stat(os.path.join(self.work, output)).st_mode & 0o777
-                if mode != 0o640:
-                    yield f"{output} has the mode {mode:o}, the replaced file had 640"
+                path = os.path.join(self.work, output)
+                mode = os.stat(path).st_mode & 0o777
+                if mode != _mode(path):
+                    yield f"{output} has the mode {mode:o}, the replaced had {_mode(path):o}"
 
     def _says_what_stands(self, run, states):
         """Whether the error says that some of several outputs were written."""
@@ -215,14 +227,18 @@ class Case:
                 if file.read() != content:
                     yield f"the input {name} was changed"
         known = {os.path.normpath(name) for name in (*self._inputs, *self.scenario.outputs)}
+        is_output = tuple(f"{output}/" for output in self.scenario.outputs)
         for output in self.scenario.outputs:
             known |= self.data_files(output)
-        for path, _, names in os.walk(self.work):
-            for name in names:
+        for path, folders, names in os.walk(self.work):
+            for name in names + [name for name in folders if _TEMPORARY.search(name)]:
                 place = os.path.relpath(os.path.join(path, name), self.work)
-                if place in known:
+                if place in known or place.startswith(is_output):
                     continue
                 may_be_left = run.code == -_SIGNALS["SIGKILL"] or "unlink" in faults
+                # To remove a directory it must be read.
+                may_be_left |= self.has_directory and any(
+                    name in faults for name in ("open:", "readdir:", "malloc:", "fstat:"))
                 if may_be_left and _TEMPORARY.search(place):
                     continue
                 # Data that no model names yet or any more: of a killed run, or of the replaced

@@ -4,6 +4,8 @@ SPDX-License-Identifier: Apache-2.0
 """
 import collections.abc
 import dataclasses
+import json
+import os
 
 import tensor_files as files
 from make_model import node, tensor, value_info
@@ -78,6 +80,20 @@ def _node_tests(seed):
             folder + "test_data_set_0/output_0.pb": tensor(["FLOAT16", "2", "003c", "0040"])}
 
 
+def _checkpoint(seed):
+    """A directory of two shards with its index and other files."""
+    first, second = _all(seed)[:1], _all(seed)[1:]
+    names = {"in/model-00001-of-00002.safetensors": first,
+             "in/model-00002-of-00002.safetensors": second}
+    weight_map = {tensor[0]: os.path.basename(name)
+                  for name, tensors in names.items() for tensor in tensors}
+    index = {"metadata": {"total_size": 0}, "weight_map": weight_map}
+    return {**{name: files.safetensors(tensors) for name, tensors in names.items()},
+            "in/model.safetensors.index.json": json.dumps(index).encode(),
+            "in/config.json": b'{"torch_dtype": "float32"}',
+            "in/tokenizer.json": b'"%d"' % seed, "in/more/notes.txt": b"%d" % seed}
+
+
 def _texts(seed):
     content = b"".join(str(value).encode("utf-32-le").ljust(4 * 9, b"\0")
                        for value in values("w", seed))
@@ -119,6 +135,7 @@ SCENARIOS = {
                              "out.safetensors"),
     "npz_threads": _convert(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "in.npz", "out.npz",
                             "--to float16 --threads 2"),
+    "checkpoint": _convert(_checkpoint, "in", "out"),
     "pb": _convert(lambda seed: {"in.pb": files.tensor_proto(*_one(seed))}, "in.pb", "out.pb",
                    cast=("w",)),
     "texts": _convert(_texts, "in.npy", "out.npy", "--to float32", ("w",), "f4"),

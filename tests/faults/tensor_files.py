@@ -195,7 +195,9 @@ def _read_npz(path):
 
 
 def read(path):
-    """What the file says, to be compared; raises where it is not whole."""
+    """What a file or directory says, to be compared; raises where it is not whole."""
+    if os.path.isdir(path):
+        return {name: read(os.path.join(path, name)) for name in sorted(os.listdir(path))}
     ending = os.path.splitext(path)[1]
     if ending == ".onnx":
         return _read_model(path)
@@ -207,4 +209,6 @@ def read(path):
         return read_safetensors(content)
     if ending == ".npy":
         return read_npy(content)
+    if ending in (".json", ".txt"):
+        return content
     return tuple(fields(content))

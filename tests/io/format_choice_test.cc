@@ -48,7 +48,9 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
 
 TEST_F(FormatChoice, ReadsRegularFilesOnly) {
   EXPECT_EQ(ErrorOf([&] { Open(directory()); }),
-            "5 " + directory() + ": is a directory; name one of its files");
+            "5 " + directory() +
+                ": has no .safetensors file; name one of its files, or a directory that Hugging "
+                "Face's libraries wrote");
   EXPECT_EQ(ErrorOf([&] { Open("/dev/zero"); }),
             "5 /dev/zero: is a device; copy its data into a file first");
   const std::string pipe = Path("pipe");

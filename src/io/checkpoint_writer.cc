@@ -1,0 +1,274 @@
+// Builds the directory under its hidden name: the copies first, then what the tensors' places say.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/checkpoint_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "io/checkpoint.h"
+#include "io/checkpoint_files.h"
+#include "io/error_text.h"
+#include "io/formats.h"
+#include "io/json_text.h"
+#include "io/named_file.h"
+#include "io/system_directory.h"
+
+namespace tensorcast::io {
+namespace {
+
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+constexpr std::string_view kEmptyIndex =
+    "{\n  \"metadata\": {\n    \"total_size\": 0\n  },\n  \"weight_map\": {}\n}\n";
+
+// The contents of each shard in turn; `contents` gives up its tensors to them where it may.
+template <class Contents, class Take>
+void ForEachShard(Contents& contents, const CheckpointLayout& layout, Take take) {
+  std::vector<std::vector<std::uint32_t>> tensors(layout.shards.size());
+  for (std::uint32_t i = 0; i < layout.shard_of.size(); ++i) {
+    tensors[layout.shard_of[i]].push_back(i);
+  }
+  for (std::size_t shard = 0; shard < tensors.size(); ++shard) {
+    FileContents part;
+    part.metadata = layout.metadata[shard];
+    part.tensors.reserve(tensors[shard].size());
+    for (const std::uint32_t i : tensors[shard]) {
+      part.tensors.push_back(std::move(contents.tensors[i]));
+    }
+    take(shard, std::move(part), tensors[shard]);
+  }
+}
+
+// What of a directory stands there that may be replaced: one that holds a checkpoint, or nothing.
+void CheckReplaced(const std::string& path, const CreateOptions& options) {
+  if (!options.overwrite || !IsDirectory(path)) return;
+  const std::vector<DirectoryEntry> entries = ListDirectory(path);
+  const bool is_checkpoint =
+      std::any_of(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
+        return entry.name == "config.json" || entry.name.ends_with(".safetensors");
+      });
+  if (entries.empty() || is_checkpoint) return;
+  throw Error(ErrorKind::kArguments, PathText(path) + ": holds " + PathText(entries.front().name) +
+                                         " and no checkpoint, so it is not replaced; name another "
+                                         "directory, or remove it");
+}
+
+// The index of the output: the input's, with another total and another map.
+class IndexText {
+ public:
+  IndexText(const CheckpointReader& reader, const FileContents& contents,
+            const CheckpointLayout& layout)
+      : tensors_(contents.tensors), layout_(layout), order_(contents.tensors.size()) {
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return tensors_[a].name < tensors_[b].name;
+    });
+    std::uint64_t total = 0;
+    for (const TensorInfo& info : tensors_) total += info.bytes;
+    const std::string old = Joined(reader.directory(), reader.index());
+    JsonText text(old, reader.index().empty()
+                           ? std::string(kEmptyIndex)
+                           : ReadText(InputFile(old, reader.enclosure()), kMostIndexBytes));
+    if (const std::optional<std::string> metadata = text.Find("metadata");
+        metadata && metadata->starts_with('{')) {
+      JsonText members(old, *metadata);
+      members.Set("total_size", std::to_string(total));
+      text.Set("metadata", members.text());
+    } else {
+      text.Set("metadata", "{\"total_size\": " + std::to_string(total) + '}');
+    }
+    std::size_t begin = 0, end = 0;
+    text.ForEach([&](const JsonText::Member& member) {
+      if (member.keys.size() != 1 || member.keys.front() != "weight_map") return;
+      begin = member.value_begin;
+      end = member.value_end;
+    });
+    head_ = text.text().substr(0, begin);
+    tail_ = text.text().substr(end);
+  }
+
+  void Write(const std::string& path, const CreateOptions& options) const {
+    std::uint64_t bytes = 0;
+    ForEachPiece([&](std::string_view piece) { bytes += piece.size(); });
+    OutputFile file(path, bytes, options);
+    std::uint64_t written = 0;
+    std::string text;
+    const auto write = [&] {
+      file.Write(written, std::as_bytes(std::span(text)));
+      written += text.size();
+      text.clear();
+    };
+    ForEachPiece([&](std::string_view piece) {
+      text += piece;
+      if (text.size() >= kAtOnce) write();
+    });
+    write();
+    file.Commit();
+  }
+
+ private:
+  template <class Take> void ForEachPiece(Take take) const {
+    take(head_);
+    std::string_view before = "{\n    ";
+    for (const std::uint32_t i : order_) {
+      take(before);
+      take(JsonString(tensors_[i].name) + ": " + JsonString(layout_.shards[layout_.shard_of[i]]));
+      before = ",\n    ";
+    }
+    take(order_.empty() ? "{}" : "\n  }");
+    take(tail_);
+  }
+
+  const std::vector<TensorInfo>& tensors_;
+  const CheckpointLayout& layout_;
+  std::vector<std::uint32_t> order_;
+  std::string head_;
+  std::string tail_;
+};
+
+class CheckpointWriter final : public TensorWriter {
+ public:
+  CheckpointWriter(const std::string& path, const CheckpointReader& reader, FileContents contents,
+                   CheckpointLayout layout, const CheckpointExtras& extras,
+                   const CreateOptions& options, std::uint64_t bytes,
+                   const std::atomic<bool>* interrupted)
+      : directory_(path, reader.directory(), bytes, options), notes_(extras.notes) {
+    for (const std::string& name : extras.others.directories) directory_.Add(name);
+    Say(reader, extras.others);
+    for (const std::string& name : extras.others.copied) {
+      copied_.push_back(
+          OpenNamedFile(Joined(reader.directory(), name), reader.enclosure(), kMostOpenFiles));
+      if (!extras.texts.contains(name)) Copy(*copied_.back(), name, interrupted);
+    }
+    for (const auto& [name, text] : extras.texts) {
+      OutputFile file(Joined(directory_.path(), name), text.size(), Within(name));
+      file.Write(0, std::as_bytes(std::span(text)));
+      file.Commit();
+    }
+    if (!layout.index.empty()) {
+      IndexText(reader, contents, layout)
+          .Write(Joined(directory_.path(), layout.index), Within(layout.index));
+    }
+    places_.resize(contents.tensors.size());
+    ForEachShard(contents, layout,
+                 [&](std::size_t shard, FileContents part, std::span<const std::uint32_t> tensors) {
+                   StopIfInterrupted(interrupted);
+                   for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
+                   const std::string& name = layout.shards[shard];
+                   shards_.push_back(CreateSafetensors(Joined(directory_.path(), name),
+                                                       std::move(part), Within(name)));
+                 });
+    shard_of_ = std::move(layout.shard_of);
+  }
+
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+    shards_[shard_of_.at(tensor)]->Write(places_[tensor], offset, data);
+  }
+  std::uint64_t file_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (const auto& shard : shards_) bytes += shard->file_bytes();
+    return bytes;
+  }
+  std::string reading_hint() const override {
+    for (const auto& shard : shards_) {
+      if (std::string hint = shard->reading_hint(); !hint.empty()) return hint;
+    }
+    return {};
+  }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = notes_;
+    notes.insert(notes.end(), directory_.notes().begin(), directory_.notes().end());
+    return notes;
+  }
+
+ private:
+  // A file of the directory, by its path in it, is made where the directory is.
+  CreateOptions Within(const std::string& name) const {
+    CreateOptions options;
+    const std::size_t slash = name.rfind('/');
+    options.staging = slash == std::string::npos
+                          ? directory_.staging()
+                          : Joined(directory_.staging(), name.substr(0, slash));
+    return options;
+  }
+
+  void Copy(const ByteSource& from, const std::string& name, const std::atomic<bool>* interrupted) {
+    OutputFile to(Joined(directory_.path(), name), from.size(), Within(name));
+    std::vector<std::byte> buffer;
+    for (std::uint64_t done = 0; done < from.size(); done += buffer.size()) {
+      StopIfInterrupted(interrupted);
+      buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, from.size() - done)));
+      from.Read(done, buffer);
+      to.Write(done, buffer);
+    }
+    to.Commit();
+  }
+
+  void Say(const CheckpointReader& reader, const OtherFiles& others) {
+    constexpr std::size_t kShown = 5;
+    if (others.left_out.empty()) return;
+    std::string names;
+    for (std::size_t i = 0; i < others.left_out.size() && i < kShown; ++i) {
+      names += (i == 0 ? "" : ", ") + PathText(others.left_out[i]);
+    }
+    if (others.left_out.size() > kShown) {
+      names += " and " + std::to_string(others.left_out.size() - kShown) + " more";
+    }
+    notes_.push_back(PathText(reader.directory()) + ": not copied (weights that are not read, " +
+                     "or not files): " + names);
+  }
+
+  void DoSync() override {
+    for (const auto& source : copied_) source->CheckUnchanged();
+    for (const auto& shard : shards_) shard->Commit();
+    directory_.Sync();
+  }
+  void DoCommit() override { directory_.Commit(); }
+
+  OutputDirectory directory_;  // outlives the files in it
+  std::vector<std::unique_ptr<ByteSource>> copied_;
+  std::vector<std::unique_ptr<TensorWriter>> shards_;
+  std::vector<std::uint32_t> shard_of_;  // each tensor's
+  std::vector<std::uint32_t> places_;    // each tensor's in its shard
+  std::vector<std::string> notes_;
+};
+
+std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,
+                         const CheckpointLayout& layout) {
+  std::uint64_t bytes = 0;
+  ForEachShard(contents, layout,
+               [&](std::size_t shard, const FileContents& part, std::span<const std::uint32_t>) {
+                 bytes += MeasureSafetensors(Joined(path, layout.shards[shard]), part);
+               });
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
+                                               const CheckpointReader& reader,
+                                               FileContents contents, CheckpointLayout layout,
+                                               const CheckpointExtras& extras,
+                                               const CreateOptions& options,
+                                               const std::atomic<bool>* interrupted) {
+  const std::uint64_t bytes =
+      CheckCheckpoint(path, reader, contents, layout, extras.others.bytes, options);
+  return std::make_unique<CheckpointWriter>(path, reader, std::move(contents), std::move(layout),
+                                            extras, options, bytes, interrupted);
+}
+
+std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
+                              const FileContents& contents, const CheckpointLayout& layout,
+                              std::uint64_t other_bytes, const CreateOptions& options) {
+  const std::uint64_t bytes = ShardBytes(path, contents, layout) + other_bytes;
+  CheckOutputDirectory(path, reader.directory(), bytes, options);
+  CheckReplaced(path, options);
+  return bytes;
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,73 @@
+// Finds in a configuration what names the type of a model.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "io/model_config.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <iterator>
+#include <span>
+
+namespace tensorcast::io {
+namespace {
+
+struct TorchType {
+  DataType type;
+  std::string_view name;
+};
+
+constexpr TorchType kTorchTypes[] = {{DataType::kFloat16, "float16"},
+                                     {DataType::kBfloat16, "bfloat16"},
+                                     {DataType::kFloat32, "float32"},
+                                     {DataType::kFloat64, "float64"}};
+
+// Whether a text is what a configuration calls one of torch's floating types.
+bool NamesFloat(std::string_view name) {
+  constexpr std::string_view kModule = "torch.";
+  if (name.starts_with(kModule)) name.remove_prefix(kModule.size());
+  return name.starts_with("float8_") || name == "half" || name == "float" ||
+         std::any_of(std::begin(kTorchTypes), std::end(kTorchTypes),
+                     [&](const TorchType& row) { return row.name == name; });
+}
+
+}  // namespace
+
+std::string_view TorchName(DataType type) {
+  const auto* const row = std::find_if(std::begin(kTorchTypes), std::end(kTorchTypes),
+                                       [&](const TorchType& one) { return one.type == type; });
+  return row != std::end(kTorchTypes) ? row->name : std::string_view();
+}
+
+DataType ModelType(const FileContents& contents) {
+  std::array<std::uint64_t, std::size(kTorchTypes)> values{};
+  for (const TensorInfo& info : contents.tensors) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (info.type == kTorchTypes[i].type) values[i] += info.elements;
+    }
+  }
+  const auto most = std::max_element(values.begin(), values.end());
+  return *most == 0 ? DataType::kUndefined : kTorchTypes[most - values.begin()].type;
+}
+
+void ModelConfig::SetType(DataType type) {
+  json_.Replace([&](const JsonText::Member& member) -> std::optional<std::string> {
+    const std::span<const std::string> around = member.keys.first(member.keys.size() - 1);
+    const std::string& key = member.keys.back();
+    if ((key != "torch_dtype" && key != "dtype") ||
+        std::any_of(around.begin(), around.end(), IsQuantisationKey)) {
+      return std::nullopt;
+    }
+    const std::optional<std::string> named = TextOfJsonString(json_.ValueText(member));
+    if (!named || !NamesFloat(*named)) return std::nullopt;
+    return JsonString(TorchName(type));
+  });
+}
+
+bool ModelConfig::RemoveQuantisation() {
+  return json_.Remove([&](const JsonText::Member& member) {
+    return IsQuantisationKey(member.keys.back()) && json_.ValueText(member).starts_with('{');
+  });
+}
+
+}  // namespace tensorcast::io

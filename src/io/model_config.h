@@ -1,0 +1,53 @@
+// A model's config.json, edited so that it is true of tensors in other types.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_IO_MODEL_CONFIG_H_
+#define TENSORCAST_SRC_IO_MODEL_CONFIG_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "io/byte_source.h"
+#include "io/checkpoint.h"
+#include "io/json_text.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::io {
+
+// What torch calls a type in which it can compute, and so build a model in: "bfloat16"; empty for
+// all others.
+std::string_view TorchName(DataType type);
+
+// The type of the most values among those of TorchName; kUndefined where there is none. What is
+// stored in narrower types is not what a model is built in.
+DataType ModelType(const FileContents& contents);
+
+class ModelConfig {
+ public:
+  // Throws Error (contents) where the file is no JSON object, or large for a configuration.
+  explicit ModelConfig(const ByteSource& file)
+      : json_(file.path(), ReadText(file, kMostConfigBytes)) {}
+
+  const std::string& text() const { return json_.text(); }
+
+  // Sets each "torch_dtype" and "dtype" that names a type of torch's, those of a multimodal model's
+  // parts too, but not what a quantisation's configuration says of its own.
+  void SetType(DataType type);
+
+  // Takes away what says how tensors are quantised, from the model's parts too. Whether there was
+  // such a thing.
+  bool RemoveQuantisation();
+
+  // Members of the outermost object, as JSON text: "quantization_config" ...
+  std::optional<std::string> Find(std::string_view key) const { return json_.Find(key); }
+  void Set(std::string_view key, std::string_view value) { json_.Set(key, value); }
+  bool Remove(std::string_view key) { return json_.Remove(key); }
+
+ private:
+  JsonText json_;
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_IO_MODEL_CONFIG_H_
