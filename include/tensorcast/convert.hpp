@@ -72,7 +72,7 @@ struct Request {
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // their file's one tensor.
   bool all_types = false;
-  bool ignore_scales = false;  // cast the bare codes of tensors that have scales, else refused
+  bool ignore_scales = false;  // cast bare codes where scales would be applied
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
@@ -142,7 +142,7 @@ struct SourceRange {
 // One tensor of an output, and how it is made. The views live as long as the plan.
 struct PlannedJob {
   Action action = Action::kCopy;
-  std::vector<SourceRange> sources;  // one, until scales are applied
+  std::vector<SourceRange> sources;  // one; of a scaled weight its codes, then its scales
   std::size_t output = 0;            // the file
   std::size_t tensor = 0;            // its index in the output
   std::string_view name;             // any bytes; escape before showing
@@ -185,7 +185,7 @@ class TENSORCAST_API ConversionPlan {
 
   // The plan as JSON, schema version 1 (docs/conversion_plan.md); the same bytes for the same plan.
   Status ToJson(std::string* json) const;
-  // Refuses what is no such plan with kBadFile. Opens no file: RunConversion does.
+  // Refuses what is not such a plan with kBadFile. Opens no file: RunConversion does.
   static Status FromJson(std::string_view json, ConversionPlan* plan, std::string* error = nullptr);
 
  private:
@@ -246,7 +246,7 @@ class TENSORCAST_API ConversionOutputs {
                      const RunSettings& settings, ConversionOutputs* outputs,
                      std::string* error = nullptr);
   // Gives the files their names: after every range of every job has been run once. Looks at the
-  // inputs again: those that were rewritten meanwhile are refused (kBadFile). Not of outputs that
+  // inputs again: those that were rewritten meanwhile are refused (kFileError). Not of outputs that
   // were joined (kBadInput).
   Status Commit(std::string* error = nullptr);
   std::uint64_t bytes() const;  // of all files

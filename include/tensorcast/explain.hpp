@@ -180,10 +180,10 @@ struct Explanation {
 // option is none, and what ParseValue gives where a text has no result in the type.
 TENSORCAST_API Explanation Explain(const ExplainSource& source, DataType to,
                                    const CastOptions& options = {});
-// Of a text: kNotANumber where it is no number.
+// Of a text: kNotANumber where it is not a number.
 TENSORCAST_API Explanation Explain(std::string_view text, DataType to,
                                    const CastOptions& options = {});
-// Of a code: kInvalidType where `from` is no fixed-width type or `code` has more bits than it.
+// Of a code: kInvalidType where `from` is not a fixed-width type or `code` has more bits than it.
 TENSORCAST_API Explanation Explain(DataType from, std::uint64_t code, DataType to,
                                    const CastOptions& options = {});
 

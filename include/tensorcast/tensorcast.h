@@ -393,7 +393,8 @@ tensorcast_loss_meter_report(const tensorcast_loss_meter* meter, tensorcast_loss
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_save(
     const tensorcast_loss_meter* meter, void* bytes, size_t capacity, size_t* size);
 /* Makes the meter that was saved, with its types, its options and the place where its last run
- * stopped. TENSORCAST_BAD_FILE where the bytes are none that save writes. */
+ * stopped. Codes: TENSORCAST_BAD_FILE (the bytes are not such as save writes),
+ * TENSORCAST_OUT_OF_MEMORY. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_load(const void* bytes, size_t size,
                                                                   tensorcast_loss_meter** meter);
 TENSORCAST_API void TENSORCAST_CALL tensorcast_loss_meter_destroy(tensorcast_loss_meter* meter);

@@ -161,8 +161,8 @@ constexpr bool Contains(DataType outer, DataType inner) {
 // -------------------------------------------------------------------------------- codes
 
 // Casts one element given as its code: the bit pattern, right-aligned (bits above the type's width
-// are ignored). The types are fixed-width rows of the table and the options valid; for anything
-// else the result is 0.
+// are ignored). The types are of fixed width and the options valid; for anything else the result is
+// 0.
 constexpr std::uint64_t CastBits(DataType from, DataType to, std::uint64_t code,
                                  const CastOptions& options = {}) {
   if (detail::RowIndex(from) < 0 || detail::RowIndex(to) < 0 || from == DataType::kString ||
@@ -173,7 +173,7 @@ constexpr std::uint64_t CastBits(DataType from, DataType to, std::uint64_t code,
 }
 
 // The value of a code, as a double: exact but for 64-bit integers, which are rounded to nearest. 0
-// for string and for a type that is no row.
+// for string and for anything that is not a type.
 constexpr double ValueOf(DataType type, std::uint64_t code) {
   return std::bit_cast<double>(CastBits(type, DataType::kFloat64, code));
 }
@@ -299,10 +299,10 @@ struct LossReport {
   std::uint64_t count(Loss loss) const { return counts[static_cast<std::size_t>(loss)]; }
 };
 
-// A meter that was moved from may only be assigned to or destroyed. A meter of types or options
-// that are none, or of strings, measures nothing: the run that it is given to fails. Gathers the
-// loss of one tensor while plans run over it, chunk by chunk. The figures do not depend on the
-// chunking, the number of threads or the target. Not for use by two runs at once.
+// Gathers the loss of one tensor while plans run over it, chunk by chunk. The figures do not depend
+// on the chunking, the number of threads or the target. Not for use by two runs at once. A meter
+// made of anything that is not a type or an option, or of strings, measures nothing: the run that it
+// is given to fails. A meter that was moved from may only be assigned to or destroyed.
 class TENSORCAST_API LossMeter {
  public:
   LossMeter(DataType from, DataType to, const CastOptions& options = {});
@@ -324,7 +324,7 @@ class TENSORCAST_API LossMeter {
   // layout. Save writes SavedBytes() of them (kBufferTooSmall). Load takes what any version wrote
   // so far and gives the meter that was saved, types, options and the place where its last run
   // stopped included: a run that goes on there, and a merge, give what they would have given.
-  // kBadFile where the bytes are none that Save writes; the meter is then as it was.
+  // kBadFile where the bytes are not such as Save writes; the meter is then as it was.
   static std::size_t SavedBytes();
   Status Save(std::span<std::byte> bytes) const;
   Status Load(std::span<const std::byte> bytes);

@@ -311,7 +311,7 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
   for (std::size_t r = 0; r < ranges.size(); ++r) {
     if (ranges[r].job >= state.jobs) {
       throw Error(ErrorKind::kArguments, "the plan has " + io::CountText(state.jobs, "job") +
-                                             ", none of index " + std::to_string(ranges[r].job));
+                                             ", not one of index " + std::to_string(ranges[r].job));
     }
     ranges_of[state.FileOf(ranges[r].job)].push_back(r);
   }

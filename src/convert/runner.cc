@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -349,9 +350,8 @@ class Run {
 
 void CheckStatus(Status status, const TensorInfo& info) {
   if (status.ok()) return;
-  throw Error(
-      status.code() == StatusCode::kOutOfMemory ? ErrorKind::kSystem : ErrorKind::kArguments,
-      EscapeName(info.name) + ": " + std::string(status.message()));
+  if (status.code() == StatusCode::kOutOfMemory) throw std::bad_alloc();
+  throw Error(ErrorKind::kArguments, EscapeName(info.name) + ": " + std::string(status.message()));
 }
 
 std::uint64_t BufferBytes(const JobOptions& options) {

@@ -20,17 +20,16 @@ std::string_view Status::message() const {
     case StatusCode::kOverlap:
       return "source and destination overlap and are not exactly in place with equal widths";
     case StatusCode::kUnsupported:
-      return "strings have no measured loss, no fixed size and no code";
+      return "strings have no fixed size, and their loss is not measured";
     case StatusCode::kTargetUnavailable:
       return "the target is not in this build or does not run on this machine";
     case StatusCode::kLossPosition:
       return "a measured run must begin at a multiple of 1024 elements or where the meter stopped";
     case StatusCode::kLossMismatch: return "the loss meter is for other types or options";
-    case StatusCode::kOutOfMemory: return "no memory for the workers' shares";
+    case StatusCode::kOutOfMemory: return "out of memory";
     case StatusCode::kWrongCall:
-      return "casts among numbers, from strings (parse), to strings (print) and between strings "
-             "(copy) are "
-             "calls of their own; this is another's";
+      return "this call is not for these types: numbers are cast, strings are parsed, printed and "
+             "copied by calls of their own";
     case StatusCode::kNotANumber: return "a text is not a number";
     case StatusCode::kNotAnInteger:
       return "a text is nan, inf or outside -2^63 to 2^64 - 1, which no integer type holds";
@@ -43,7 +42,7 @@ std::string_view Status::message() const {
     case StatusCode::kExecutorFailed: return "the executor failed, or did not run every task once";
     case StatusCode::kNoThreads: return "this build has no oneTBB: bring an executor";
     case StatusCode::kFileError: return "the system refused a file: missing, permission or full";
-    case StatusCode::kBadFile: return "a file's contents are not what they should be";
+    case StatusCode::kBadFile: return "the contents of a file, or the bytes given, are not what they should be";
     case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
     case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
     case StatusCode::kInterrupted: return "interrupted";

@@ -504,14 +504,6 @@ const OnnxAttribute* OnnxNode::Find(std::string_view attribute) const {
 
 OnnxModel ReadOnnxModel(const ByteSource& source) { return ModelReader(source).Read(); }
 
-std::string AttributeString(const ByteSource& source, const OnnxAttribute& attribute,
-                            std::uint64_t most) {
-  std::string text(static_cast<std::size_t>(std::min<std::uint64_t>(attribute.s.size(), most)),
-                   '\0');
-  if (!text.empty()) source.Read(attribute.s.begin, std::as_writable_bytes(std::span(text)));
-  return text;
-}
-
 std::string NodeText(const OnnxNode& node) {
   if (!node.name.empty()) return "node " + Quoted(node.name);
   if (!node.outputs.empty() && !node.outputs[0].empty()) {

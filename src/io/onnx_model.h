@@ -33,7 +33,7 @@ struct OnnxAttribute {
   core::AttributeType type = core::AttributeType::kUndefined;  // as declared, or as its fields say
   std::int64_t i = 0;
   float f = 0;
-  WireField s;      // of kString: its bytes stand in [s.begin, s.end); see AttributeString
+  WireField s;      // of kString: its bytes stand in [s.begin, s.end)
   std::string ref;  // ref_attr_name: the attribute of the enclosing function it stands for
   std::vector<std::int64_t> ints;   // at most kMostListed
   std::vector<float> floats;        // at most kMostListed
@@ -120,9 +120,6 @@ inline constexpr std::uint64_t kMostListed = 65536;
 // Reads the ModelProto that a source holds. Throws Error: of contents where the bytes are no model.
 OnnxModel ReadOnnxModel(const ByteSource& source);
 
-// The bytes of a kString attribute, at most `most` of them.
-std::string AttributeString(const ByteSource& source, const OnnxAttribute& attribute,
-                            std::uint64_t most = 256);
 
 // How messages name a node: its name quoted, or without one its first output's: "node \"x\"",
 // "the node that gives \"y\"".

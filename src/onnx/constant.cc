@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "core/range.h"
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "io/tensor_proto_values.h"
@@ -13,12 +14,6 @@ namespace tensorcast::onnx {
 namespace {
 
 using io::ErrorKind;
-
-// Pad bits of the last byte may hold anything in a file; results have them clean.
-void CleanPadBits(DataType type, std::uint64_t elements, std::span<std::byte> data) {
-  const std::uint64_t used = elements % 8 * static_cast<std::uint64_t>(FindType(type)->bits) % 8;
-  if (used != 0) data.back() &= static_cast<std::byte>((1u << used) - 1);
-}
 
 }  // namespace
 
@@ -53,7 +48,8 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
     const std::span<std::byte> data = constant.Allocate(range.bytes);
     range.file->Read(range.begin, data);
     range.file->CheckUnchanged();
-    CleanPadBits(type, *elements, data);
+    // Pad bits may hold anything in a file; results have them clean.
+  core::ClearPadBits(*FindType(type), *elements, data);
     return constant;
   }
   const io::TensorProtoValues values(source_, message, type, *elements);
@@ -73,7 +69,8 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
   }
   const std::span<std::byte> data = constant.Allocate(values.bytes());
   values.Read(0, data);
-  CleanPadBits(type, *elements, data);
+  // Pad bits may hold anything in a file; results have them clean.
+  core::ClearPadBits(*FindType(type), *elements, data);
   return constant;
 }
 

@@ -227,8 +227,6 @@ bool Allows(const WeightScheme& scheme, const Reading& reading) {
 
 }  // namespace
 
-std::span<const Layout> Layouts() { return kLayouts; }
-
 std::string_view FindLayoutName(std::string_view name) {
   for (const std::string_view one : kNames) {
     if (one == name) return one;

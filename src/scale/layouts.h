@@ -50,8 +50,6 @@ struct Layout {
   bool is_transposed = false;
 };
 
-std::span<const Layout> Layouts();
-
 // The name among those that Reading::Name gives, in static storage; empty where it is none.
 std::string_view FindLayoutName(std::string_view name);
 
