@@ -1,11 +1,15 @@
 // Advice in words: what is wrong, and the flags that change it.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
+#include "convert/keep.h"
 #include "quantities.h"
 #include "report/advice.h"
 #include "report/distinct_names.h"
@@ -94,10 +98,38 @@ std::string Line(const Advice& advice, const ConversionSummary& summary, std::si
 
 }  // namespace
 
+std::string KeepText(const report::KeepAdvice& advice) {
+  std::string words;
+  for (const convert::Keep keep : advice.keep) {
+    words.append(words.empty() ? "" : ",").append(KeepName(keep));
+  }
+  const std::string after = DecibelText(advice.worst_after) + " dB";
+  return fmt::format(
+      "try --keep {}: {} for {} ({}) more, and the worst SNR {}", words,
+      advice.tensors == 1 ? "1 tensor stays as it is"
+                          : CountText(advice.tensors) + " tensors stay as they are",
+      BytesText(advice.more_bytes),
+      advice.share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * advice.share),
+      std::isinf(advice.worst_before)
+          ? "of the others is " + after
+          : fmt::format("goes from {} dB to {}", DecibelText(advice.worst_before), after));
+}
+
 std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size_t columns) {
   const std::size_t name_columns = columns == kUnlimitedColumns ? columns : columns * 3 / 5;
   std::vector<std::string> lines;
-  for (const Advice& advice : report::Advise(summary.cast, summary.can_hold)) {
+  const auto figures = [&](std::size_t i) -> report::CastFigures {
+    const io::TensorInfo& info = summary.cast.info(i);
+    return {&info, StorageBytes(summary.cast.to(i), info.elements).value_or(0),
+            summary.cast.decibel(i), summary.may_be_kept(info)};
+  };
+  const std::optional<report::KeepAdvice> keep =
+      report::AdviseKeeping(summary.cast.size(), figures, summary.output_bytes);
+  if (keep) lines.push_back(KeepText(*keep));
+  const auto settled = [&](const io::TensorInfo& info) {
+    return keep && summary.may_be_kept(info) && convert::KeptBy(keep->keep, info.name, info.shape);
+  };
+  for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {
     lines.push_back(Line(advice, summary, name_columns));
   }
   return lines;

@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "rules_file.h"
 #include "streams.h"
 #include "tensorcast/explain.hpp"
 #include "type_argument.h"
@@ -62,9 +63,16 @@ void AddHardLinksFlag(CLI::App& app, bool& allowed) {
 }
 
 void AddCastFlags(CLI::App& app, CastFlags& flags) {
-  Repeated(app, "--tensor", flags.only, "Only tensors whose whole name matches; repeatable")
-      ->type_name("GLOB");
-  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("GLOB");
+  Repeated(app, "--tensor", flags.only, "Only tensors that match; repeatable")
+      ->type_name("PATTERN");
+  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("PATTERN");
+  Repeated(app, "--keep", flags.keep,
+           "Leave these alone, unless a rule takes them; repeatable, or joined by commas")
+      ->type_name("small|norms|embeddings|head")
+      ->delimiter(',');
+  app.add_option("--rules", flags.rules_file,
+                 "A TOML file of rules, which come after those of the command line")
+      ->type_name("FILE");
   app.add_flag("--all-types", flags.all_types,
                "Every type, not only floating ones: integers, bool, strings, float8e8m0");
   app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
@@ -134,7 +142,7 @@ convert::RequestedRule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
     throw Error(ErrorKind::kArguments,
-                "--rule '" + io::EscapeName(text) + "' is not GLOB=TYPE, as '*.w2.*=bfloat16'");
+                "--rule '" + io::EscapeName(text) + "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
   }
   return {text.substr(0, equals),
           ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};
@@ -144,12 +152,17 @@ convert::Request ParseRequest(const CastFlags& flags) {
   convert::Request request;
   request.only = flags.only;
   request.excluded = flags.excluded;
+  for (const std::string& word : flags.keep) request.keep.push_back(ParseKeep("--keep", word));
   request.all_types = flags.all_types;
   request.ignore_scales = flags.raw_scaled;
   request.cast = ParseCastOptions(flags);
   request.assume_type = ParseAssumedType(flags);
   request.allow_hard_links = flags.allow_hard_links;
   return request;
+}
+
+void AddRulesFile(const CastFlags& flags, convert::Request& request) {
+  if (!flags.rules_file.empty()) ReadRulesFile(flags.rules_file, request);
 }
 
 std::unique_ptr<Executor> ParseThreads(const std::string& threads) {

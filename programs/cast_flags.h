@@ -24,6 +24,8 @@ namespace tensorcast::tool {
 struct CastFlags {
   std::vector<std::string> only;
   std::vector<std::string> excluded;
+  std::vector<std::string> keep;
+  std::string rules_file;  // empty: none
   bool all_types = false;
   std::string assume_type;
   bool allow_hard_links = false;
@@ -48,9 +50,11 @@ void AddCastOptionFlags(CLI::App& app, CastFlags& flags);
 CastOptions ParseCastOptions(const CastFlags& flags);
 std::optional<DataType> ParseAssumedType(const CastFlags& flags);
 Target ParseTargetFlag(const std::string& name);
-// All of a request but its files, its rules and its type.
+// All of a request but its files, its rules, its type and what AddRulesFile adds.
 convert::Request ParseRequest(const CastFlags& flags);
-// Splits "GLOB=T" at the last '='.
+// Adds what the file of --rules says, behind what the command line said.
+void AddRulesFile(const CastFlags& flags, convert::Request& request);
+// Splits "PATTERN=T" at the last '='.
 convert::RequestedRule ParseRule(const std::string& text);
 // nullptr for one thread.
 std::unique_ptr<Executor> ParseThreads(const std::string& threads);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "report/advice.h"
 #include "report/cast_tensors.h"
 #include "report/distinct_names.h"
+#include "report/keep_advice.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 
@@ -51,11 +53,16 @@ struct ConversionSummary {
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;
   report::CanHold can_hold;
+  // Whether --keep would leave a tensor of the input alone, if it were of its kind.
+  std::function<bool(const io::TensorInfo&)> may_be_kept;
   report::NamesOfFile names;  // of all the input's tensors
 
   std::uint64_t Values() const { return cast.sum().elements; }
   std::uint64_t Count(Loss loss) const { return cast.sum().count(loss); }
 };
+
+// "try --keep small: 36 tensors stay as they are for 0.4 % more bytes, and ...".
+std::string KeepText(const report::KeepAdvice& advice);
 
 // Where values were lost in a way that another type or option prevents: one line each, the worst
 // problem first, at most three; names are shortened to what such a line has room for.

@@ -61,6 +61,7 @@ Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
   tensorcast convert model.safetensors -o small.safetensors --to fp8_e5m2 \
       --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' --fail-on to_limit=0 --fail-on snr=20
+  tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn --keep small,head
   tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
@@ -101,6 +102,10 @@ ConversionSummary Summarise(const PlanState& state) {
   summary.can_hold = [&sink = *file.sink, first = Tensors(state).data()](const io::TensorInfo& info,
                                                                          DataType to) {
     return sink.CanHold(static_cast<std::size_t>(&info - first), to);
+  };
+  summary.may_be_kept = [&file, first = Tensors(state).data()](const io::TensorInfo& info) {
+    const Decision& decision = file.plan.decisions[static_cast<std::size_t>(&info - first)];
+    return decision.reason == convert::Reason::kAsked && !decision.applies_scales;
   };
   for (const convert::TensorJob& job : file.plan.jobs) {
     const io::TensorInfo* info = &file.TensorOf(job.output);
@@ -163,6 +168,12 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   request.files = {{flags.input, flags.output}};
   if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
+  AddRulesFile(flags.cast, request);
+  if (!request.to && request.rules.empty()) {
+    throw Error(ErrorKind::kArguments,
+                "convert needs --to TYPE, --rule 'PATTERN=TYPE' or a file of "
+                "--rules that has one of them");
+  }
   if (flags.max_shard_size) {
     request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
   }
@@ -174,9 +185,6 @@ convert::Request RequestOf(const ConvertFlags& flags) {
 }
 
 int Convert(const ConvertFlags& flags) {
-  if (flags.to.empty() && flags.rules.empty()) {
-    throw Error(ErrorKind::kArguments, "convert needs --to TYPE or --rule 'GLOB=TYPE'");
-  }
   const convert::Request request = RequestOf(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::RunSettings settings;
@@ -281,8 +289,8 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
       ->type_name("T");
   command
       ->add_option("--rule", flags->rules,
-                   "Tensors of these names become T; the first rule that matches wins")
-      ->type_name("'GLOB=T'")
+                   "Tensors that match become T; the first rule that matches wins")
+      ->type_name("'PATTERN=T'")
       ->allow_extra_args(false);
   AddCastFlags(*command, flags->cast);
   AddFailOnFlag(*command, flags->fail_on);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +30,7 @@
 #include "process.h"
 #include "progress_display.h"
 #include "quantities.h"
+#include "report/keep_advice.h"
 #include "report/packed_reports.h"
 #include "streams.h"
 #include "terminal.h"
@@ -76,6 +78,9 @@ constexpr TypeSet Bit(std::size_t type) { return TypeSet{1} << type; }
 struct Plan {
   std::vector<Candidate> candidates;
   std::vector<TypeSet> cast_to;  // of each tensor
+  // The tensors that rules take, and their types: the same whatever the others are cast to, so that
+  // they count in the bytes and are not compared.
+  std::map<std::size_t, DataType> ruled;
   std::uint64_t data_bytes = 0;  // of the tensors as they are stored
 };
 
@@ -106,6 +111,11 @@ class FigureTable {
       worst = std::min(worst, (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place]);
     }
     return worst;
+  }
+  // Of a tensor that is cast to the type.
+  double Decibel(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
   }
   std::string Text(std::size_t tensor, std::size_t type) const {
     const std::size_t place = tensor * types_ + type;
@@ -239,6 +249,26 @@ void PrintCrossed(const Plan& plan, const std::vector<LossLimit>& limits,
   }
 }
 
+// Where keeping all tensors of a kind would pay, type by type.
+void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
+                 const FigureTable& figures) {
+  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+    const Candidate& candidate = plan.candidates[t];
+    std::vector<std::uint32_t> cast;
+    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+      if ((plan.cast_to[i] & Bit(t)) != 0) cast.push_back(i);
+    }
+    const auto at = [&](std::size_t k) -> report::CastFigures {
+      const io::TensorInfo& info = tensors[cast[k]];
+      return {&info, StorageBytes(candidate.to, info.elements).value_or(0),
+              figures.Decibel(cast[k], t), info.layout.empty()};
+    };
+    if (const auto advice = report::AdviseKeeping(cast.size(), at, candidate.bytes)) {
+      Print(fmt::format(" advice: {}: {}\n", TypeName(candidate.to), KeepText(*advice)));
+    }
+  }
+}
+
 void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
                       const std::vector<LossLimit>& limits, const convert::JobOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
@@ -259,6 +289,7 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
     Print("\n nothing was selected: no loss to measure\n");
   } else if (aside) {
     PrintTensorTable(tensors, plan, figures, flags.cast.verbose);
+    PrintAdvice(tensors, plan, figures);
   }
   PrintCrossed(plan, limits, report::EscapedNames(tensors));
 }
@@ -336,7 +367,8 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<DataType> types = ParseTypes(flags.to);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
-  const convert::Request request = ParseRequest(flags.cast);
+  convert::Request request = ParseRequest(flags.cast);
+  AddRulesFile(flags.cast, request);
   convert::SelectionRequest selection = convert::SelectionOf(request);
   convert::JobOptions options;
   options.cast = request.cast;
@@ -366,22 +398,32 @@ int MeasureLoss(const LossFlags& flags) {
     if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(stored[i]);
-      if (is_cast) plan.cast_to[i] |= Bit(t);
+      if (is_cast && decisions[i].reason == convert::Reason::kRule) {
+        plan.ruled.emplace(i, decisions[i].to);
+      } else if (is_cast) {
+        plan.cast_to[i] |= Bit(t);
+      }
     }
   }
   std::vector<std::size_t> kept;
   const scale::ScaledReader* const scaled = convert::ApplyScales(
       reader, scales,
       [&](std::size_t codes) {
-        return plan.cast_to[codes] != 0 ? std::optional(scale::Rounding::kOdd) : std::nullopt;
+        return plan.cast_to[codes] != 0 || plan.ruled.contains(codes)
+                   ? std::optional(scale::Rounding::kOdd)
+                   : std::nullopt;
       },
       &kept);
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
     const std::size_t i = kept.empty() ? k : kept[k];
+    const auto rule = plan.ruled.find(i);
     for (std::size_t t = 0; t < types.size(); ++t) {
-      plan.candidates[t].bytes += (plan.cast_to[i] & Bit(t)) != 0
-                                      ? StorageBytes(types[t], tensors[i].elements).value_or(0)
+      const DataType to = (plan.cast_to[i] & Bit(t)) != 0 ? types[t]
+                          : rule != plan.ruled.end()      ? rule->second
+                                                          : DataType::kUndefined;
+      plan.candidates[t].bytes += to != DataType::kUndefined
+                                      ? StorageBytes(to, tensors[i].elements).value_or(0)
                                       : tensors[i].bytes;
     }
   }
@@ -394,6 +436,12 @@ int MeasureLoss(const LossFlags& flags) {
   if (!flags.cast.quiet) {
     for (const std::string& note : reader->notes()) {
       SayNote(note);
+    }
+    if (!plan.ruled.empty()) {
+      SayNote(
+          fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
+                      "lose is not compared",
+                      io::Escape(flags.input), plan.ruled.size()));
     }
     if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
     for (const std::string& text : applied) {

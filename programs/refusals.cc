@@ -32,6 +32,7 @@ constexpr Words kWords[] = {
     {Remedy::kMatchRule, "--rule ", kPatterns},
     {Remedy::kMatchChosen, "--tensor ", kPatterns},
     {Remedy::kMatchExcluded, "--exclude ", kPatterns},
+    {Remedy::kMatchNames, "", kPatterns},
 };
 
 }  // namespace
@@ -59,7 +60,7 @@ std::string RefusalText(const io::Error& error) {
 }
 
 std::string RuleFlag(const convert::RequestedRule& rule) {
-  return "--rule " + convert::RuleText(rule.pattern, rule.to);
+  return (rule.where.empty() ? "--rule " : io::Escape(rule.where) + ": ") + convert::RuleText(rule);
 }
 
 void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions) {
@@ -70,6 +71,9 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
       case Reason::kRule: decision.text = RuleFlag(request.rules[decision.rule]); break;
       case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
+      case Reason::kKept:
+        decision.text.replace(0, std::string_view("kept: ").size(), "--keep ");
+        break;
       default: break;  // the library's words name what the file holds
     }
     if (decision.applies_scales) decision.text += ", scales applied";

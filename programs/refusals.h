@@ -22,7 +22,7 @@ int ExitCodeOf(io::ErrorKind kind);
 // The error's text, and the flag that lifts what it refuses, where one does.
 std::string RefusalText(const io::Error& error);
 
-// "--rule GLOB=T".
+// "--rule PATTERN=T".
 std::string RuleFlag(const convert::RequestedRule& rule);
 
 // Puts the flags that took a tensor, or would take it, in the place of the library's words.

@@ -47,13 +47,31 @@ inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------------ requests
 
-// Tensors whose whole name matches become `to`. A pattern is a glob (* any run of characters, dots
-// too; ? one; [a-z] one of a set; \x the character x), or behind "re:" an ECMAScript regular
-// expression.
+// A pattern is one of
+//   a glob of whole names: * any run of characters, dots too; ? one; [a-z] one of a set; \x the
+//   character x;
+//   "re:" and an ECMAScript regular expression of whole names;
+//   "dtype:T", tensors of a type, by any name that ParseType takes;
+//   "rank<2", "values>=1024": tensors of so many dimensions or elements; < <= = >= >.
+// A name that begins like one of the last three has \ in front.
+
+// Tensors that match become `to`.
 struct RequestedRule {
   std::string pattern;
   DataType to = DataType::kUndefined;
+  std::vector<std::string> also = {};  // patterns that they have to match too
+  std::string where = {};              // where the rule stands, for messages: "rules.toml:7"
 };
+
+// Tensors that a cast to a narrow type costs much and that take little room. Norms, embeddings and
+// heads are told from names as common checkpoints have them (docs/command_line.md).
+enum class Keep : std::uint8_t {
+  kSmall,  // of fewer than two dimensions, or fewer than 1,024 elements
+  kNorms,
+  kEmbeddings,
+  kHead,
+};
+TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"
 
 // The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
 // model. An input may be a directory of safetensors files, as Hugging Face's libraries lay a
@@ -69,6 +87,7 @@ struct Request {
   std::vector<RequestedRule> rules;   // in order: the first that matches wins
   std::vector<std::string> only;      // patterns; none: every tensor
   std::vector<std::string> excluded;  // patterns
+  std::vector<Keep> keep;             // left alone, but for those that a rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // their file's one tensor.
   bool all_types = false;
@@ -127,6 +146,7 @@ enum class Reason : std::uint8_t {
   kOutput,        // the output cannot hold it in another type, or had better not
   kNotTheOne,     // the output holds one tensor, and it is another
   kOpaque,        // of a layout of quantised tensors that is not read
+  kKept,          // `keep` has its kind
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 

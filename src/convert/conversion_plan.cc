@@ -73,9 +73,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     state->jobs += file.plan.jobs.size();
   }
   for (const std::size_t rule : state->idle_rules) {
-    state->notes.push_back("rule '" +
-                           RuleText(request.rules[rule].pattern, request.rules[rule].to) +
-                           "' takes no tensor: rules before it do");
+    state->notes.push_back(selection.rules[rule].text + " takes no tensor: rules before it do");
   }
   return state;
 }
@@ -154,11 +152,17 @@ std::string_view ActionName(Action action) {
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
+std::string_view KeepName(Keep keep) {
+  constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head"};
+  const auto index = static_cast<std::size_t>(keep);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
 std::string_view ReasonName(Reason reason) {
   constexpr std::string_view kNames[] = {
       "asked",   "rule",         "not_named",      "excluded",     "companion",
       "no_rule", "unknown_type", "text_not_named", "not_floating", "holds_scales",
-      "already", "output",       "not_the_one"};
+      "already", "output",       "not_the_one",    "opaque",       "kept"};
   const auto index = static_cast<std::size_t>(reason);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

@@ -17,13 +17,14 @@ using io::ErrorKind;
 
 // The one tensor of those kept, or of all, that the request leaves for `file`, which holds no more.
 std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
-                       const std::vector<std::size_t>& kept, const SelectionRequest& request,
+                       const std::vector<std::size_t>& kept, const std::vector<Decision>& decisions,
                        std::string_view file) {
   constexpr std::size_t kListed = 10;
   std::vector<std::size_t> chosen;
   for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
     const std::size_t i = kept.empty() ? k : kept[k];
-    if (IsChosen(tensors[i].name, request)) chosen.push_back(i);
+    const Reason reason = decisions[i].reason;
+    if (reason != Reason::kNotNamed && reason != Reason::kExcluded) chosen.push_back(i);
   }
   if (chosen.size() == 1) return chosen.front();
   const std::string holds = std::string(file) + " holds one tensor";
@@ -53,7 +54,7 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   if (!taken.empty()) plan.left_out = tensors.size() - taken.size();
   if (const std::string_view file = sink.one_tensor_file(); !file.empty()) {
-    taken = {OnlyTensor(tensors, taken, request, file)};
+    taken = {OnlyTensor(tensors, taken, plan.decisions, file)};
     for (std::size_t i = 0; i < plan.decisions.size(); ++i) {
       if (i != taken.front()) plan.decisions[i] = {};
     }

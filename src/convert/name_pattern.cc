@@ -4,7 +4,6 @@
 #include "convert/name_pattern.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "io/tensor_file.h"
@@ -103,8 +102,6 @@ std::string GlobFault(std::string_view pattern) {
   return {};
 }
 
-bool IsGlobSyntax(char c) { return c == '*' || c == '?' || c == '[' || c == ']' || c == '\\'; }
-
 }  // namespace
 
 NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
@@ -130,30 +127,6 @@ bool NamePattern::Matches(std::string_view name) const {
                         " bytes is too long for a regular expression; use a glob");
   }
   return std::regex_match(name.begin(), name.end(), *regex_);
-}
-
-std::string GlobLiteral(std::string_view name) {
-  std::string glob(name.starts_with("re:") ? "\\" : "");
-  for (const char c : name) {
-    if (IsGlobSyntax(c)) glob += '\\';
-    glob += c;
-  }
-  return glob;
-}
-
-std::string LayerGlob(std::string_view name) {
-  std::string glob;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    const bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return std::isdigit(c) != 0;
-    });
-    glob += digits ? "*" : GlobLiteral(part);
-    if (end < name.size()) glob += '.';
-    begin = end + 1;
-  }
-  return glob;
 }
 
 }  // namespace tensorcast::convert

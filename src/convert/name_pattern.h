@@ -27,12 +27,6 @@ class NamePattern {
   std::optional<std::regex> regex_;
 };
 
-// `name` as a glob that matches it alone.
-std::string GlobLiteral(std::string_view name);
-
-// `name` as a glob in which every run of digits between dots is a *: the same place in every layer.
-std::string LayerGlob(std::string_view name);
-
 }  // namespace tensorcast::convert
 
 #endif  // TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_

@@ -1,32 +1,23 @@
-// Ordered rules over tensor names, and the types that are cast without being asked for.
+// Ordered rules over tensors, and the types that are cast without being asked for.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/selection.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
+
+#include "convert/keep.h"
+#include "core/shape.h"
 
 namespace tensorcast::convert {
 namespace {
 
 using io::TensorInfo;
 
-bool AnyMatches(const std::vector<NamePattern>& patterns, std::string_view name) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const NamePattern& pattern) { return pattern.Matches(name); });
-}
-
-void RequireMatch(std::span<const Selectable> contents, const NamePattern& pattern,
-                  io::Remedy remedy) {
-  const auto matches = [&](const auto& one) { return pattern.Matches(one.name); };
-  for (const Selectable& input : contents) {
-    if (std::any_of(input.tensors->begin(), input.tensors->end(), matches)) return;
-    const auto& weights = input.scales->weights.weights;
-    if (std::any_of(weights.begin(), weights.end(), matches)) return;
-  }
-  throw io::Error(io::ErrorKind::kArguments,
-                  "'" + io::EscapeName(pattern.text()) + "' matches no tensor", remedy);
+PatternSubject SubjectOf(const TensorInfo& tensor) {
+  return {tensor.name, {}, tensor.type, tensor.shape.size(), tensor.elements};
 }
 
 // A tensor and what is known of it where it is quantised, or serves one that is.
@@ -37,21 +28,41 @@ struct Candidate {
   const scale::UnreadWeight* unread = nullptr;
   const scale::OpaqueTensor* opaque = nullptr;
 
-  bool Matches(const NamePattern& pattern) const {
-    return pattern.Matches(tensor.name) ||
-           (weight != nullptr && weight->name != tensor.name && pattern.Matches(weight->name));
+  PatternSubject Subject() const {
+    PatternSubject subject = SubjectOf(tensor);
+    if (weight == nullptr) return subject;
+    if (weight->name != tensor.name) subject.alias = weight->name;
+    subject.rank = weight->shape.size();
+    subject.values = core::CheckedProduct(weight->shape).value_or(tensor.elements);
+    return subject;
   }
-  // A pattern that takes the tensor a companion serves as well ("*") does not mean the companion.
-  bool IsMeantBy(const NamePattern& pattern) const {
-    return Matches(pattern) && (companion == nullptr || !pattern.Matches(companion->of));
+  bool Matches(const TensorPattern& pattern) const { return pattern.Matches(Subject()); }
+  bool Matches(const std::vector<TensorPattern>& all) const {
+    const PatternSubject subject = Subject();
+    return std::ranges::all_of(
+        all, [&](const TensorPattern& pattern) { return pattern.Matches(subject); });
   }
-  bool IsMeantByAnyOf(const std::vector<NamePattern>& patterns) const {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const NamePattern& pattern) { return IsMeantBy(pattern); });
+  // Whether a pattern names it. One that takes the tensor a companion serves as well ("*") does not
+  // mean the companion, and conditions mean weights.
+  bool IsNamedBy(const TensorPattern& pattern) const {
+    return companion == nullptr || (pattern.IsName() && !pattern.MatchesName(companion->of));
   }
-  bool IsMatchedByAnyOf(const std::vector<NamePattern>& patterns) const {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const NamePattern& pattern) { return Matches(pattern); });
+  bool IsMeantBy(const std::vector<TensorPattern>& all) const {
+    const auto names = [&](const TensorPattern& pattern) { return IsNamedBy(pattern); };
+    return Matches(all) && std::ranges::any_of(all, names);
+  }
+  bool IsMeantByAnyOf(const std::vector<TensorPattern>& patterns) const {
+    return std::ranges::any_of(patterns, [&](const TensorPattern& pattern) {
+      return Matches(pattern) && IsNamedBy(pattern);
+    });
+  }
+  bool IsMatchedByAnyOf(const std::vector<TensorPattern>& patterns) const {
+    return std::ranges::any_of(patterns,
+                               [&](const TensorPattern& pattern) { return Matches(pattern); });
+  }
+  std::optional<Keep> KeptBy(std::span<const Keep> keep) const {
+    return weight != nullptr ? convert::KeptBy(keep, weight->name, weight->shape)
+                             : convert::KeptBy(keep, tensor.name, tensor.shape);
   }
   // Whether it is a weight, whatever its codes are: to the request it is floating.
   bool IsScaled() const { return weight != nullptr || unread != nullptr; }
@@ -64,25 +75,22 @@ const One* Next(const std::vector<One>& list, std::size_t& next, std::size_t ten
   return next < list.size() && index(list[next]) == tensor ? &list[next] : nullptr;
 }
 
-std::vector<Candidate> Candidates(const Selectable& input) {
+template <class Use> void ForEachCandidate(const Selectable& input, const Use& use) {
   const auto by_tensor = [](const auto& one) { return one.tensor; };
   const InputScales& scales = *input.scales;
-  std::vector<Candidate> candidates;
-  candidates.reserve(input.tensors->size());
   std::size_t companion = 0, weight = 0, unread = 0, opaque = 0;
   for (std::size_t i = 0; i < input.tensors->size(); ++i) {
-    candidates.push_back(
-        {(*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
-         Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
-         Next(scales.weights.unread, unread, i, by_tensor),
-         Next(scales.weights.opaque, opaque, i, by_tensor)});
+    use(Candidate{
+        (*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
+        Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
+        Next(scales.weights.unread, unread, i, by_tensor),
+        Next(scales.weights.opaque, opaque, i, by_tensor)});
   }
-  return candidates;
 }
 
 const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidate) {
   for (const Rule& rule : request.rules) {
-    if (candidate.IsMeantBy(rule.pattern)) return &rule;
+    if (candidate.IsMeantBy(rule.patterns)) return &rule;
   }
   return nullptr;
 }
@@ -92,6 +100,16 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
                   io::EscapeName(tensor.name) + " is quantised by " + std::string(opaque.writer) +
                       ", which is not read here",
                   io::Remedy::kIgnoreScales);
+}
+
+// "'a.*'", "'a.* & rank=2'".
+std::string Quoted(std::span<const TensorPattern> all) {
+  std::string text = "'";
+  for (const TensorPattern& pattern : all) {
+    if (&pattern != &all.front()) text += " & ";
+    text += io::EscapeName(pattern.text());
+  }
+  return text + "'";
 }
 
 // `is_alone`: the file holds no other tensor, so that it need not be named.
@@ -130,6 +148,11 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
     if (!from->is_float()) return leave(Reason::kNotFloating, "not floating");
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
+  if (rule == nullptr) {
+    if (const std::optional<Keep> kept = candidate.KeptBy(request.keep)) {
+      return leave(Reason::kKept, "kept: " + std::string(KeepName(*kept)));
+    }
+  }
   const DataType to = rule != nullptr ? rule->to : *request.to;
   decision.applies_scales = candidate.weight != nullptr;
   if (to == tensor.type && !candidate.IsScaled()) {
@@ -139,13 +162,15 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   decision.by_name = rule != nullptr || !request.only.empty();
   if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
   decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
-  return leave(Reason::kRule, "rule '" + RuleText(rule->pattern.text(), rule->to) + "'");
+  return leave(Reason::kRule, rule->text);
 }
 
 }  // namespace
 
-std::string RuleText(std::string_view pattern, DataType to) {
-  return io::EscapeName(pattern) + "=" + std::string(TypeName(to));
+std::string RuleText(const RequestedRule& rule) {
+  std::string text = io::EscapeName(rule.pattern);
+  for (const std::string& pattern : rule.also) text += " & " + io::EscapeName(pattern);
+  return text + "=" + std::string(TypeName(rule.to));
 }
 
 SelectionRequest SelectionOf(const Request& request) {
@@ -158,50 +183,71 @@ SelectionRequest SelectionOf(const Request& request) {
   };
   if (request.to) selection.to = check(*request.to);
   for (const RequestedRule& rule : request.rules) {
-    selection.rules.push_back({NamePattern(rule.pattern), check(rule.to)});
+    Rule& made = selection.rules.emplace_back();
+    made.to = check(rule.to);
+    made.patterns.emplace_back(rule.pattern);
+    for (const std::string& pattern : rule.also) made.patterns.emplace_back(pattern);
+    made.where = rule.where.empty() ? "" : io::Escape(rule.where) + ": ";
+    made.text = made.where + "rule '" + RuleText(rule);
+    made.text += "'";
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
+  selection.keep = request.keep;
   selection.all_types = request.all_types;
   return selection;
 }
 
 void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request) {
+  // What has to match, and how its absence is said.
+  struct Required {
+    std::function<bool(const Candidate&)> matches;
+    std::string text;
+    io::Remedy remedy;
+  };
+  std::vector<Required> required;
   for (const Rule& rule : request.rules) {
-    RequireMatch(contents, rule.pattern, io::Remedy::kMatchRule);
+    required.push_back(
+        {[&](const Candidate& candidate) { return candidate.Matches(rule.patterns); },
+         rule.where + Quoted(rule.patterns),
+         rule.where.empty() ? io::Remedy::kMatchRule : io::Remedy::kMatchNames});
   }
-  for (const NamePattern& pattern : request.only) {
-    RequireMatch(contents, pattern, io::Remedy::kMatchChosen);
+  const auto add = [&](const std::vector<TensorPattern>& patterns, io::Remedy remedy) {
+    for (const TensorPattern& pattern : patterns) {
+      required.push_back({[&](const Candidate& candidate) { return candidate.Matches(pattern); },
+                          Quoted({&pattern, 1}), remedy});
+    }
+  };
+  add(request.only, io::Remedy::kMatchChosen);
+  add(request.excluded, io::Remedy::kMatchExcluded);
+  for (const Selectable& input : contents) {
+    ForEachCandidate(input, [&](const Candidate& candidate) {
+      std::erase_if(required, [&](const Required& one) { return one.matches(candidate); });
+    });
   }
-  for (const NamePattern& pattern : request.excluded) {
-    RequireMatch(contents, pattern, io::Remedy::kMatchExcluded);
-  }
+  if (required.empty()) return;
+  throw io::Error(io::ErrorKind::kArguments, required.front().text + " matches no tensor",
+                  required.front().remedy);
 }
 
 std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request) {
   std::vector<Decision> decisions;
   decisions.reserve(input.tensors->size());
-  for (const Candidate& candidate : Candidates(input)) {
+  ForEachCandidate(input, [&](const Candidate& candidate) {
     decisions.push_back(Decide(candidate, request, input.tensors->size() == 1));
-  }
+  });
   return decisions;
 }
 
 std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request) {
   std::set<const Rule*> takers;
-  for (const Candidate& candidate : Candidates(input)) {
-    takers.insert(FirstRule(request, candidate));
-  }
+  ForEachCandidate(
+      input, [&](const Candidate& candidate) { takers.insert(FirstRule(request, candidate)); });
   std::vector<std::size_t> shadowed;
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
     if (!takers.contains(&request.rules[i])) shadowed.push_back(i);
   }
   return shadowed;
-}
-
-bool IsChosen(std::string_view name, const SelectionRequest& request) {
-  return (request.only.empty() || AnyMatches(request.only, name)) &&
-         !AnyMatches(request.excluded, name);
 }
 
 }  // namespace tensorcast::convert

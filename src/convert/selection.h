@@ -9,30 +9,32 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "convert/name_pattern.h"
 #include "convert/scaled_tensors.h"
+#include "convert/tensor_pattern.h"
 #include "io/tensor_file.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
-// "GLOB=T": tensors of these names become T.
+// Tensors that match all patterns become `to`.
 struct Rule {
-  NamePattern pattern;
+  std::vector<TensorPattern> patterns;
   DataType to;
+  std::string text;   // "rule 'PATTERN=T'", with where it stands
+  std::string where;  // as the request's
 };
 
-// "GLOB=T", escaped.
-std::string RuleText(std::string_view pattern, DataType to);
+// "PATTERN=T", escaped; of several patterns "PATTERN & PATTERN=T".
+std::string RuleText(const RequestedRule& rule);
 
 struct SelectionRequest {
-  std::optional<DataType> to;     // for tensors that no rule takes
-  std::vector<Rule> rules;        // the first that matches wins
-  std::vector<NamePattern> only;  // none means every tensor
-  std::vector<NamePattern> excluded;
+  std::optional<DataType> to;       // for tensors that no rule takes
+  std::vector<Rule> rules;          // the first that matches wins
+  std::vector<TensorPattern> only;  // none means every tensor
+  std::vector<TensorPattern> excluded;
+  std::vector<Keep> keep;  // of what no rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // the file's one tensor: most are labels.
   bool all_types = false;
@@ -49,7 +51,7 @@ struct Decision {
   bool by_name = false;         // a rule or `only` names it
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   std::uint32_t rule = 0;       // kRule: its index in the request
-  std::string text;             // the reason in words: "rule 'GLOB=T'", "not floating" ...
+  std::string text;             // the reason in words: "rule 'PATTERN=T'", "not floating" ...
 };
 
 // The tensors of an input, and what is known of those that are quantised.
@@ -58,7 +60,7 @@ struct Selectable {
   const InputScales* scales = nullptr;
 };
 
-// Throws io::Error (arguments) where a pattern of the request matches no tensor's name in any of
+// Throws io::Error (arguments) where a rule or a pattern of the request matches no tensor in any of
 // these contents.
 void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request);
 
@@ -67,12 +69,9 @@ void RequireMatches(std::span<const Selectable> contents, const SelectionRequest
 // Throws io::Error (unsupported) where a rule would cast a tensor of a layout that is not read.
 std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request);
 
-// Rules that match names but take no tensor, because rules before them do, by their index in the
+// Rules that match tensors but take none, because rules before them do, by their index in the
 // request: worth a warning.
 std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request);
-
-// Whether `only` and `excluded`, or their absence, choose this name.
-bool IsChosen(std::string_view name, const SelectionRequest& request);
 
 }  // namespace tensorcast::convert
 

@@ -45,6 +45,8 @@ enum class Remedy {
   kMatchRule,
   kMatchChosen,
   kMatchExcluded,
+  // The message says where the pattern stands, and that it matches no tensor.
+  kMatchNames,
 };
 
 constexpr StatusCode CodeOf(ErrorKind kind) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "convert/name_pattern.h"
+#include "convert/tensor_pattern.h"
 
 namespace tensorcast::report {
 namespace {
@@ -166,10 +167,12 @@ std::optional<Advice> AdviceOf(const Group& group, const CastTensors& cast) {
 
 }  // namespace
 
-std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold) {
+std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
+                           const std::function<bool(const io::TensorInfo&)>& settled) {
   std::vector<Group> groups;
   for (const std::uint32_t i : tensors.WorstFirst()) {
     if (tensors.verdict(i) == Verdict::kGood) break;
+    if (settled && settled(tensors.info(i))) continue;
     const CastTensor tensor = tensors[i];
     const std::optional<Problem> problem = ProblemOf(tensor);
     if (!problem) continue;

@@ -55,8 +55,10 @@ struct Advice {
 using CanHold = std::function<bool(const io::TensorInfo&, DataType)>;
 
 // Where values were lost in a way that another type or option prevents: the worst problem first, at
-// most three, none with a remedy that was given before.
-std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold);
+// most three, none with a remedy that was given before, and none of tensors that are `settled` by
+// other advice.
+std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
+                           const std::function<bool(const io::TensorInfo&)>& settled = {});
 
 }  // namespace tensorcast::report
 

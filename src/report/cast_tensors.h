@@ -66,6 +66,8 @@ class CastTensors {
   const io::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
   DataType to(std::size_t i) const { return tensors_[i].to; }
   Verdict verdict(std::size_t i) const { return tensors_[i].verdict; }
+  // ComparableDecibel of what it lost.
+  double decibel(std::size_t i) const { return tensors_[i].decibel; }
   const LossSum& sum() const { return sum_; }
   // Worst first: by verdict, then by SNR, then as they stand in the file.
   std::vector<std::uint32_t> WorstFirst() const;

@@ -331,7 +331,8 @@ DEBIAN = {
     "hwy": "libhwy-dev", "hwy/highway.h": "libhwy-dev", "TBB": "libtbb-dev",
     "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev", "nlohmann_json": "nlohmann-json3-dev",
-    "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "Git": None,
+    "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
+    "Git": None,
 }
 OPTIONAL_HEADERS = {
     "ONNX": {"onnx.hpp", "onnx.h", "tensor_view.hpp"}, "CONVERT": {"convert.hpp", "report.hpp"}

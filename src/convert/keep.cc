@@ -1,0 +1,38 @@
+// Small tensors by their shape, the others by what their names say they are for.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/keep.h"
+
+#include "convert/weight_roles.h"
+#include "core/shape.h"
+
+namespace tensorcast::convert {
+namespace {
+
+constexpr std::uint64_t kFewValues = 1024;
+
+bool IsSmall(std::span<const std::uint64_t> shape) {
+  return shape.size() < 2 || core::CheckedProduct(shape).value_or(kFewValues) < kFewValues;
+}
+
+bool Belongs(Keep keep, std::string_view name, std::span<const std::uint64_t> shape) {
+  switch (keep) {
+    case Keep::kSmall: return IsSmall(shape);
+    case Keep::kNorms: return RoleOf(name, shape) == WeightRole::kNorm;
+    case Keep::kEmbeddings: return RoleOf(name, shape) == WeightRole::kEmbedding;
+    case Keep::kHead: return RoleOf(name, shape) == WeightRole::kHead;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,
+                           std::span<const std::uint64_t> shape) {
+  for (const Keep one : keep) {
+    if (Belongs(one, name, shape)) return one;
+  }
+  return std::nullopt;
+}
+
+}  // namespace tensorcast::convert

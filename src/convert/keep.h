@@ -1,0 +1,24 @@
+// Which tensors a request keeps by their kind.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_KEEP_H_
+#define TENSORCAST_SRC_CONVERT_KEEP_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+
+inline constexpr Keep kKeeps[] = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead};
+
+// The first of `keep` that a tensor belongs to; nothing where it belongs to none.
+std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,
+                           std::span<const std::uint64_t> shape);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_KEEP_H_
