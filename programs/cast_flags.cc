@@ -62,6 +62,13 @@ void AddHardLinksFlag(CLI::App& app, bool& allowed) {
   app.add_flag("--allow-hard-links", allowed, "Read a model's data from files with hard links too");
 }
 
+void AddScaleFlag(CLI::App& app, std::string& scale) {
+  app.add_option("--scale", scale,
+                 "How scaled formats choose scales: amax or pow2 (fp8-*, int8-row), ocp, up or "
+                 "round (mx*)")
+      ->type_name("RULE");
+}
+
 void AddCastFlags(CLI::App& app, CastFlags& flags) {
   Repeated(app, "--tensor", flags.only, "Only tensors that match; repeatable")
       ->type_name("PATTERN");
@@ -145,7 +152,7 @@ convert::RequestedRule ParseRule(const std::string& text) {
                 "--rule '" + io::EscapeName(text) + "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
   }
   return {text.substr(0, equals),
-          ParseTypeArgument("--rule", std::string_view(text).substr(equals + 1))};
+          ParseDestination("--rule", std::string_view(text).substr(equals + 1))};
 }
 
 convert::Request ParseRequest(const CastFlags& flags) {
@@ -187,6 +194,7 @@ void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
   std::set<std::string_view> types;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TypeInfo* from = FindType(tensors[i].type);
+    if (decisions[i].scaled) continue;
     const TypeInfo* to = FindType(decisions[i].to);
     if (from != nullptr && to != nullptr && from->is_float() && to->is_integer()) {
       types.insert(to->name);

@@ -40,6 +40,9 @@ struct CastFlags {
 };
 
 // Registers the flags; `flags` outlives the app.
+// How scaled formats choose their scales.
+void AddScaleFlag(CLI::App& app, std::string& scale);
+
 void AddCastFlags(CLI::App& app, CastFlags& flags);
 // For commands that read models.
 void AddHardLinksFlag(CLI::App& app, bool& allowed);

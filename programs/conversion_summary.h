@@ -52,6 +52,8 @@ struct ConversionSummary {
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;
+  std::string
+      quantization_config;  // JSON that config.json needs; empty: nothing, or it stands there
   report::CanHold can_hold;
   // Whether --keep would leave a tensor of the input alone, if it were of its kind.
   std::function<bool(const io::TensorInfo&)> may_be_kept;

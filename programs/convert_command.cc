@@ -45,6 +45,8 @@ struct ConvertFlags {
   std::string input;
   std::string output;
   std::string to;
+  std::string layout;  // of scaled formats
+  std::string scale;
   std::vector<std::string> rules;
   std::vector<std::string> fail_on;
   std::string plan;  // where to write it
@@ -90,6 +92,20 @@ const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
   return state.files.front().reader->contents().tensors;
 }
 
+// Whether the output is a directory, of one that has a configuration.
+bool WritesConfig(const ConvertFlags& flags) {
+  return io::IsDirectoryName(flags.output) &&
+         std::filesystem::exists(std::filesystem::path(flags.input) / "config.json");
+}
+
+// Whether something was cast to float8 without scales.
+bool HasBareFloat8(const convert::FilePlan& plan) {
+  return std::any_of(plan.jobs.begin(), plan.jobs.end(), [](const convert::TensorJob& job) {
+    const TypeInfo* const to = job.to.empty() ? nullptr : FindType(job.to.front());
+    return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
+  });
+}
+
 // All but what the run measures and writes.
 ConversionSummary Summarise(const PlanState& state) {
   const convert::PlannedFile& file = state.files.front();
@@ -107,9 +123,10 @@ ConversionSummary Summarise(const PlanState& state) {
     const Decision& decision = file.plan.decisions[static_cast<std::size_t>(&info - first)];
     return decision.reason == convert::Reason::kAsked && !decision.applies_scales;
   };
-  for (const convert::TensorJob& job : file.plan.jobs) {
-    const io::TensorInfo* info = &file.TensorOf(job.output);
-    const Decision& decision = file.DecisionOf(job.output);
+  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+    const convert::TensorJob& job = file.plan.jobs[j];
+    const io::TensorInfo* info = &file.TensorOf(j);
+    const Decision& decision = file.DecisionOf(j);
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.text, decision.is_companion});
     } else if (convert::IsTextJob(*file.reader, job)) {
@@ -166,7 +183,9 @@ void SayBefore(const ConvertFlags& flags, const convert::Request& request, const
 convert::Request RequestOf(const ConvertFlags& flags) {
   convert::Request request = ParseRequest(flags.cast);
   request.files = {{flags.input, flags.output}};
-  if (!flags.to.empty()) request.to = ParseTypeArgument("--to", flags.to);
+  if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
+  request.layout = ParseLayoutArgument(flags.layout);
+  request.scale_rule = ParseScaleRuleArgument(flags.scale);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   AddRulesFile(flags.cast, request);
   if (!request.to && request.rules.empty()) {
@@ -229,7 +248,7 @@ int Convert(const ConvertFlags& flags) {
       const convert::PlannedFile& file = state.files.front();
       const Decision& decision = file.DecisionOf(job);
       summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
-                       loss.Report());
+                       loss.Report(), decision.scaled);
     };
   }
   const std::uint64_t bytes = convert::RunPlan(state, settings, outputs.get(), measured);
@@ -246,6 +265,9 @@ int Convert(const ConvertFlags& flags) {
 
   summary.output_bytes = writer.file_bytes();
   summary.reading_hint = writer.reading_hint();
+  if (!WritesConfig(flags)) {
+    summary.quantization_config = state.files.front().plan.config.quantization_config;
+  }
   summary.crossed = CrossedLimits(limits, summary.cast.sum());
   if (!flags.no_report) {
     if (flags.cast.json) {
@@ -267,6 +289,11 @@ int Convert(const ConvertFlags& flags) {
     Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
                     BytesText(summary.output_bytes), SecondsText(seconds),
                     SpeedText(static_cast<double>(bytes) / seconds), BytesText(PeakMemory())));
+    if (WritesConfig(flags) && HasBareFloat8(state.files.front().plan)) {
+      SayNote(
+          "transformers opens no float8 weights without scales by default; --to fp8-block, fp8-row "
+          "and the like write scales, and a configuration that it reads");
+    }
   }
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
@@ -285,8 +312,13 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
                    "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
       ->type_name("OUT")
       ->required();
-  command->add_option("--to", flags->to, "The type tensors are cast to, unless a rule takes them")
+  command
+      ->add_option("--to", flags->to,
+                   "The type or scaled format tensors become, unless a rule takes them")
       ->type_name("T");
+  command->add_option("--layout", flags->layout, "Whose names scaled weights get")
+      ->type_name("deepseek|compressed-tensors|modelopt|comfyui");
+  AddScaleFlag(*command, flags->scale);
   command
       ->add_option("--rule", flags->rules,
                    "Tensors that match become T; the first rule that matches wins")

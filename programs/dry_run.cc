@@ -24,6 +24,12 @@ namespace {
 
 bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
 
+std::string GoalText(const convert::PlannedJob& job) {
+  return std::string(job.action == convert::Action::kQuantise
+                         ? convert::ScaledFormatName(job.format)
+                         : TypeName(job.to));
+}
+
 // Of all tensors together.
 struct Totals {
   std::size_t cast = 0;  // tensors
@@ -64,7 +70,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
     const convert::PlannedJob job = plan.job(i);
     const io::TensorInfo& info = file.TensorOf(i);
     return {{io::Escape(info.name), ShapeText(info.shape), TypeText(info),
-             IsCast(job) ? std::string(TypeName(job.to)) : "·", BytesText(job.bytes_before),
+             IsCast(job) ? GoalText(job) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };
   const report::NamesOfFile names = report::EscapedNames(file.reader->contents().tensors);
@@ -106,7 +112,16 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
   for (std::size_t i = 0; i < plan.jobs(); ++i) {
     const convert::PlannedJob job = plan.job(i);
     Json entry = TensorJson(file.TensorOf(i));
-    entry["to"] = IsCast(job) ? Json(TypeName(job.to)) : Json();
+    entry["to"] = IsCast(job) ? Json(GoalText(job)) : Json();
+    if (job.action == convert::Action::kQuantise) {
+      entry["to_layout"] = convert::ScaledLayoutName(job.layout);
+      entry["codes"] = TypeName(job.to);
+      entry["made"] = Json::array();
+      for (const convert::MadeTensor& made : job.made) {
+        entry["made"].push_back(
+            {{"name", made.name}, {"type", TypeName(made.type)}, {"shape", made.shape}});
+      }
+    }
     entry["bytes_before"] = job.bytes_before;
     entry["bytes_after"] = bytes_json(job.bytes_after);
     entry[IsCast(job) ? "taken_by" : "reason"] = job.text;

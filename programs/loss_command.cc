@@ -47,6 +47,7 @@ struct LossFlags {
   CastFlags cast;
   std::string input;
   std::vector<std::string> to;
+  std::string scale;  // of scaled formats
   std::vector<std::string> fail_on;
 };
 
@@ -56,17 +57,21 @@ constexpr const char* kDescription =
 Examples:
   tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
   tensorcast loss model.safetensors --to fp16,bf16 --tensor '*.weight' --json
+  tensorcast loss model.safetensors --to fp8-block,mxfp4,nvfp4,bf16
   tensorcast loss weights.npy --to float4e2m1 --fail-on to_zero=1%
 
 All types are measured in one pass over the file (with --json in several where it holds very many
-tensors). Exit code 1: a --fail-on limit was crossed under one of the types.
+tensors); each scaled format in one more. A scaled format takes the weights of linear layers, unless
+--tensor names others. Exit code 1: a --fail-on limit was crossed under one of the types.
 )";
 
 // What one destination type does to the file.
 struct Candidate {
-  DataType to = DataType::kUndefined;
-  std::uint64_t bytes = 0;  // of all the file's tensors
-  LossReport total;         // over all cast
+  convert::Goal to;
+  std::uint64_t bytes = 0;           // of all the file's tensors
+  std::uint64_t cast_bytes = 0;      // of those that are cast, scales included
+  LossReport total;                  // over all cast
+  std::unique_ptr<LossMeter> meter;  // the same of a scaled format, as it is gathered
   LossSum sum;
 };
 
@@ -80,7 +85,7 @@ struct Plan {
   std::vector<TypeSet> cast_to;  // of each tensor
   // The tensors that rules take, and their types: the same whatever the others are cast to, so that
   // they count in the bytes and are not compared.
-  std::map<std::size_t, DataType> ruled;
+  std::map<std::size_t, convert::Goal> ruled;
   std::uint64_t data_bytes = 0;  // of the tensors as they are stored
 };
 
@@ -136,29 +141,64 @@ class FigureTable {
   std::vector<std::uint8_t> marks_;  // 0: not cast
 };
 
-std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
-  std::vector<DataType> types;
-  for (const std::string& name : names) {
-    const DataType type = ParseNumberTypeArgument(
-        "--to", name, "the loss of texts is not measured; convert prints numbers as texts");
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
+std::vector<convert::Goal> ParseGoals(const LossFlags& flags) {
+  const std::optional<convert::ScaleRule> rule = ParseScaleRuleArgument(flags.scale);
+  std::vector<convert::Goal> goals;
+  bool has_scaled = false;
+  for (const std::string& name : flags.to) {
+    const convert::Destination to = ParseDestination("--to", name);
+    if (to.type == DataType::kString) {
+      ParseNumberTypeArgument("--to", name,
+                              "the loss of texts is not measured; convert prints numbers as texts");
+    }
+    const convert::Goal goal = convert::GoalOf(to, std::nullopt, rule, true);
+    has_scaled = has_scaled || goal.scaled;
+    if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
   }
-  return types;
+  if (rule && !has_scaled) {
+    throw Error(ErrorKind::kArguments, "--scale is for scaled formats, and --to names none");
+  }
+  return goals;
+}
+
+// The bytes of a tensor that is cast.
+std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info) {
+  if (!goal.scaled) return StorageBytes(goal.type, info.elements).value_or(0);
+  std::uint64_t bytes = 0;
+  for (const scale::WrittenTensor& made : scale::TensorsOf(goal.scaled, info.name, info.shape)) {
+    bytes += made.bytes;
+  }
+  return bytes;
+}
+
+// "4.25": of a cast value, with its share of the scales.
+std::string BitsText(const Candidate& candidate) {
+  return fmt::format("{:.4g}", 8.0 * static_cast<double>(candidate.cast_bytes) /
+                                   static_cast<double>(candidate.total.elements));
 }
 
 std::string TypeTable(const std::vector<Candidate>& candidates, const report::NamesOfFile& names) {
-  TextTable table({{"type"},
-                   {"data", true},
-                   {"SNR dB", true},
-                   {"lost", true},
-                   {"→ zero", true},
-                   {"subnormal", true, 0, 2},
-                   {"max abs error", true, 0, 1},
-                   {"worst dB", true},
-                   {"in tensor", false, 16, 0, names}});
+  // Of plain types the name says it.
+  const bool has_bits = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
+    return static_cast<bool>(one.to.scaled);
+  });
+  std::vector<Column> columns = {{"type"}, {"data", true}};
+  if (has_bits) columns.push_back({"bits/value", true});
+  for (const Column& column : {Column{"SNR dB", true},
+                               {"lost", true},
+                               {"→ zero", true},
+                               {"subnormal", true, 0, 2},
+                               {"max abs error", true, 0, 1},
+                               {"worst dB", true},
+                               {"in tensor", false, 16, 0, names}}) {
+    columns.push_back(column);
+  }
+  TextTable table(std::move(columns));
   for (const Candidate& candidate : candidates) {
-    std::vector<std::string> cells = {std::string(TypeName(candidate.to)),
-                                      BytesText(candidate.bytes)};
+    std::vector<std::string> cells = {std::string(candidate.to.Name()), BytesText(candidate.bytes)};
+    if (has_bits) {
+      cells.push_back(candidate.sum.worst ? BitsText(candidate) : "–");
+    }
     if (candidate.sum.worst) {
       const LossReport& loss = candidate.total;
       const std::uint64_t lost = LostValues(loss);
@@ -182,7 +222,7 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& pl
   std::vector<Column> columns = {{"SNR dB by tensor", false, 24, 0, report::EscapedNames(tensors)},
                                  {"shape", false, 8}};
   for (const Candidate& candidate : plan.candidates) {
-    columns.push_back({std::string(TypeName(candidate.to)), true});
+    columns.push_back({std::string(candidate.to.Name()), true});
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
@@ -207,6 +247,14 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& pl
   }
 }
 
+void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const io::TensorInfo& info) {
+  if (total == nullptr) {
+    total = std::make_unique<LossMeter>(std::move(meter));
+  } else {
+    convert::CheckStatus(total->Merge(meter), info);
+  }
+}
+
 // Measures the tensors that are cast to one of `types`, in one pass over the file; `keep` gets
 // each report, in the order of the file.
 void MeasurePass(
@@ -216,25 +264,46 @@ void MeasurePass(
   std::vector<convert::TensorJob> jobs;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if ((plan.cast_to[i] & types) == 0) continue;
-    convert::TensorJob& job = jobs.emplace_back();
-    job.tensor = i;
+    convert::TensorJob plain;  // all types together; scaled formats are jobs of their own
+    plain.tensor = i;
+    const std::size_t first = jobs.size();
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if ((plan.cast_to[i] & types & Bit(t)) != 0) job.to.push_back(plan.candidates[t].to);
+      if ((plan.cast_to[i] & types & Bit(t)) == 0) continue;
+      const convert::Goal& goal = plan.candidates[t].to;
+      if (goal.scaled) {
+        convert::TensorJob& job = jobs.emplace_back();
+        job.tensor = i;
+        job.to = {goal.type};
+        job.scaled = goal.scaled;
+      } else {
+        plain.to.push_back(goal.type);
+      }
+    }
+    if (!plain.to.empty()) {
+      jobs.insert(jobs.begin() + static_cast<std::ptrdiff_t>(first), std::move(plain));
     }
   }
-  options.measured = [&](std::size_t j, std::size_t type, const LossMeter& meter) {
+  options.measured = [&](std::size_t j, std::size_t type, LossMeter& meter) {
     const std::size_t i = jobs[j].tensor;
     const LossReport loss = meter.Report();
+    const convert::Goal goal{jobs[j].to[type], jobs[j].scaled};
     std::size_t t = 0;
-    while (plan.candidates[t].to != jobs[j].to[type]) ++t;
-    plan.candidates[t].sum.Add(tensors[i].name, loss);
+    while (plan.candidates[t].to != goal) ++t;
+    Candidate& candidate = plan.candidates[t];
+    candidate.sum.Add(tensors[i].name, loss);
+    if (goal.scaled) AddTo(candidate.meter, meter, tensors[i]);
     keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);
   for (const LossReport& total : result.totals) {
     for (Candidate& candidate : plan.candidates) {
-      if (candidate.to == total.to) candidate.total = total;
+      if (!candidate.to.scaled && candidate.to.type == total.to) candidate.total = total;
     }
+  }
+  for (Candidate& candidate : plan.candidates) {
+    if (candidate.meter == nullptr) continue;
+    candidate.total = candidate.meter->Report();
+    candidate.meter.reset();
   }
 }
 
@@ -243,7 +312,7 @@ void PrintCrossed(const Plan& plan, const std::vector<LossLimit>& limits,
                   const report::NamesOfFile& names) {
   for (const Candidate& candidate : plan.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
-      Print(fmt::format(" limit crossed: {}: {}\n", TypeName(candidate.to),
+      Print(fmt::format(" limit crossed: {}: {}\n", candidate.to.Name(),
                         CrossedText(crossed, names)));
     }
   }
@@ -260,11 +329,10 @@ void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
     }
     const auto at = [&](std::size_t k) -> report::CastFigures {
       const io::TensorInfo& info = tensors[cast[k]];
-      return {&info, StorageBytes(candidate.to, info.elements).value_or(0),
-              figures.Decibel(cast[k], t), info.layout.empty()};
+      return {&info, BytesOf(candidate.to, info), figures.Decibel(cast[k], t), info.layout.empty()};
     };
     if (const auto advice = report::AdviseKeeping(cast.size(), at, candidate.bytes)) {
-      Print(fmt::format(" advice: {}: {}\n", TypeName(candidate.to), KeepText(*advice)));
+      Print(fmt::format(" advice: {}: {}\n", candidate.to.Name(), KeepText(*advice)));
     }
   }
 }
@@ -321,7 +389,13 @@ void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, 
       const Candidate& candidate = plan.candidates[t];
       const std::optional<std::string>& worst = candidate.sum.worst;
       json.BeginObject();
-      json.Member("to", TypeName(candidate.to));
+      json.Member("to", candidate.to.Name());
+      if (candidate.to.scaled) {
+        json.Member("codes", TypeName(candidate.to.type));
+        json.Member("scale_rule",
+                    scale::RuleName(*candidate.to.scaled.format, candidate.to.scaled.rule));
+      }
+      json.Member("cast_bytes", candidate.cast_bytes);
       json.Member("data_bytes", candidate.bytes);
       json.Member("total", worst ? FiguresJson(candidate.total) : Json());
       json.Member("worst_snr_db", SnrJson(candidate.sum.worst_loss));
@@ -365,7 +439,7 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 }
 
 int MeasureLoss(const LossFlags& flags) {
-  const std::vector<DataType> types = ParseTypes(flags.to);
+  const std::vector<convert::Goal> types = ParseGoals(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::Request request = ParseRequest(flags.cast);
   AddRulesFile(flags.cast, request);
@@ -399,7 +473,7 @@ int MeasureLoss(const LossFlags& flags) {
     for (std::size_t i = 0; i < stored.size(); ++i) {
       const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(stored[i]);
       if (is_cast && decisions[i].reason == convert::Reason::kRule) {
-        plan.ruled.emplace(i, decisions[i].to);
+        plan.ruled.emplace(i, convert::Goal{decisions[i].to, decisions[i].scaled});
       } else if (is_cast) {
         plan.cast_to[i] |= Bit(t);
       }
@@ -419,12 +493,13 @@ int MeasureLoss(const LossFlags& flags) {
     const std::size_t i = kept.empty() ? k : kept[k];
     const auto rule = plan.ruled.find(i);
     for (std::size_t t = 0; t < types.size(); ++t) {
-      const DataType to = (plan.cast_to[i] & Bit(t)) != 0 ? types[t]
-                          : rule != plan.ruled.end()      ? rule->second
-                                                          : DataType::kUndefined;
-      plan.candidates[t].bytes += to != DataType::kUndefined
-                                      ? StorageBytes(to, tensors[i].elements).value_or(0)
-                                      : tensors[i].bytes;
+      const bool is_cast = (plan.cast_to[i] & Bit(t)) != 0;
+      const convert::Goal* const goal = is_cast                    ? &types[t]
+                                        : rule != plan.ruled.end() ? &rule->second
+                                                                   : nullptr;
+      const std::uint64_t bytes = goal != nullptr ? BytesOf(*goal, tensors[i]) : tensors[i].bytes;
+      plan.candidates[t].bytes += bytes;
+      if (is_cast) plan.candidates[t].cast_bytes += bytes;
     }
   }
   const bool none =
@@ -477,11 +552,14 @@ void AddLossCommand(CLI::App& app, CommandRun& run) {
       ->add_option("IN", flags->input,
                    "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
       ->required();
-  command->add_option("--to", flags->to, "A type to measure; repeatable, or joined by commas")
+  command
+      ->add_option("--to", flags->to,
+                   "A type or scaled format to measure; repeatable, or joined by commas")
       ->type_name("T")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->required();
+  AddScaleFlag(*command, flags->scale);
   AddCastFlags(*command, flags->cast);
   AddFailOnFlag(*command, flags->fail_on);
   command->callback([flags, &run] { run = [flags] { return MeasureLoss(*flags); }; });

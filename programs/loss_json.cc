@@ -182,6 +182,12 @@ void PrintLossJson(const ConversionSummary& summary) {
   };
   for (const report::CastTensor& tensor : summary.cast) {
     Json entry = entry_of(tensor);
+    if (tensor.scaled) {
+      entry["to"] = tensor.scaled.format->name;
+      entry["to_layout"] = convert::ScaledLayoutName(tensor.scaled.layout->layout);
+      entry["to_scale_rule"] = scale::RuleName(*tensor.scaled.format, tensor.scaled.rule);
+      entry["codes"] = TypeName(tensor.to);
+    }
     entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
     json.Element(entry);
   }
@@ -200,6 +206,9 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.EndArray();
   json.Member("advice", AdviceTexts(summary, kUnlimitedColumns));
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
+  if (!summary.quantization_config.empty()) {
+    json.Member("quantization_config", Json::parse(summary.quantization_config));
+  }
   Json crossed = Json::array();
   for (const CrossedLimit& limit : summary.crossed) {
     crossed.push_back(CrossedJson(limit));

@@ -13,6 +13,7 @@
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
+#include "loss_json.h"
 #include "quantities.h"
 #include "report/distinct_names.h"
 #include "terminal.h"
@@ -93,7 +94,7 @@ template <class TypeOf> std::string TypeList(const report::CastTensors& tensors,
 
 bool HasSeveralTypes(const report::CastTensors& tensors) {
   for (std::size_t i = 1; i < tensors.size(); ++i) {
-    if (tensors.to(i) != tensors.to(0)) return true;
+    if (tensors.to(i) != tensors.to(0) || tensors.scaled(i) != tensors.scaled(0)) return true;
   }
   return false;
 }
@@ -106,7 +107,9 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
         TypeList(summary.cast,
                  [](const report::CastTensor& tensor) { return TypeText(*tensor.info); }),
         TypeList(summary.cast,
-                 [](const report::CastTensor& tensor) { return std::string(TypeName(tensor.to)); }),
+                 [](const report::CastTensor& tensor) {
+                   return tensor.scaled ? tensor.scaled.Text() : std::string(TypeName(tensor.to));
+                 }),
         CountText(summary.Values()), summary.Values() == 1 ? "" : "s");
   }
   facts +=
@@ -160,7 +163,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     std::vector<std::string> cells;
     cells.push_back(verdict == Verdict::kLost ? "✗" : verdict == Verdict::kPoor ? "!" : "✓");
     cells.push_back(io::Escape(tensor.info->name));
-    if (typed) cells.emplace_back(TypeName(tensor.to));
+    if (typed) cells.push_back(GoalText(tensor.to, tensor.scaled));
     cells.push_back(ShapeText(tensor.info->shape));
     cells.push_back(SnrText(loss));
     cells.push_back(CountCell(loss.count(Loss::kToLimit)));
@@ -308,6 +311,10 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
     text += AdviceLines(advice, columns);
   if (!summary.reading_hint.empty())
     text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns));
+  if (!summary.quantization_config.empty()) {
+    text += " config.json of a model with these weights needs:\n\"quantization_config\": " +
+            JsonText(Json::parse(summary.quantization_config));
+  }
   for (const CrossedLimit& crossed : summary.crossed) {
     text += " limit crossed: " + CrossedText(crossed, summary.names) + "\n";
   }

@@ -100,7 +100,7 @@ convert::RequestedRule RuleOf(const toml::table& table, const std::string& path)
   keys.RequireAllTaken();
   if (patterns.empty()) keys.Refuse(table, "the rule has no match");
   if (to == nullptr) keys.Refuse(table, "the rule has no to");
-  rule.to = ParseTypeArgument(keys.Place(to->source()), keys.Text(*to, "to"));
+  rule.to = ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
   rule.pattern = std::move(patterns.front());
   rule.also.assign(std::make_move_iterator(patterns.begin() + 1),
                    std::make_move_iterator(patterns.end()));
@@ -142,7 +142,8 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
   Table keys(table, path, "to, keep, only, exclude, rule");
   if (const toml::node* const to = keys.Take("to")) {
-    const DataType type = ParseTypeArgument(keys.Place(to->source()), keys.Text(*to, "to"));
+    const convert::Destination type =
+        ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
     if (!request.to) request.to = type;
   }
   keys.EachText("keep", [&](const std::string& word, const toml::node& node) {

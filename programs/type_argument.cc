@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "io/tensor_file.h"
+#include "scale/written_form.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -21,13 +22,7 @@ constexpr Meaning kMeanings[] = {
     {"fp6", "may be float6e2m3 or float6e3m2; name one of them"},
     {"f6", "may be float6e2m3 or float6e3m2; name one of them"},
     {"float6", "may be float6e2m3 or float6e3m2; name one of them"},
-    {"mxfp4", "is a scaled layout, not supported yet; its elements are float4e2m1"},
-    {"nvfp4", "is a scaled layout, not supported yet; its elements are float4e2m1"},
-    {"mxfp6", "is a scaled layout, not supported yet; its elements are float6e2m3 or float6e3m2"},
-    {"mxfp8", "is a scaled layout, not supported yet; its elements are float8e4m3fn or float8e5m2"},
-    {"mxint8", "is a scaled layout, not supported yet; its elements are int8"},
-    {"fp8-block", "is a scaled layout, not supported yet; its elements are float8e4m3fn"},
-    {"fp8_block", "is a scaled layout, not supported yet; its elements are float8e4m3fn"},
+    {"mxint8", "is a scaled format, not supported; its elements are int8"},
     {"nf4",
      "is a code with scales, not supported; the plain four-bit float is "
      "float4e2m1"},
@@ -35,6 +30,19 @@ constexpr Meaning kMeanings[] = {
     {"awq", "is a way to quantise, which a cast is not; its elements are int4 or uint4"},
     {"tf32", "is not a stored type; the nearest are float32 and bfloat16"},
 };
+
+// The scaled format of a name, in any case, with '-' or '_'.
+const scale::ScaledFormat* FormatNamed(std::string_view name) {
+  std::string canonical(name.substr(0, 32));
+  for (char& c : canonical) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    if (c == '_') c = '-';
+  }
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    if (format.name == canonical) return &format;
+  }
+  return nullptr;
+}
 
 // GGUF's blocks: Q4_0, Q4_K_M, IQ2_XS, TQ1_0.
 bool IsGgufBlock(std::string_view lower) {
@@ -69,6 +77,12 @@ std::string NearestNames(std::string_view name) {
 DataType ParseTypeArgument(std::string_view where, std::string_view name) {
   const std::optional<DataType> type = ParseType(name);
   if (!type) {
+    if (const scale::ScaledFormat* const format = FormatNamed(name); format != nullptr) {
+      throw io::Error(io::ErrorKind::kArguments,
+                      std::string(where) + ": " + std::string(format->name) +
+                          " is a scaled format, which is not taken here; its elements are " +
+                          std::string(TypeName(format->scaling.element)));
+    }
     if (const std::string_view meaning = MeaningOf(name); !meaning.empty()) {
       throw io::Error(io::ErrorKind::kArguments,
                       std::string(where) + ": '" + io::Escape(name) + "' " + std::string(meaning));
@@ -79,6 +93,35 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
                         " ('tensorcast types' lists all)");
   }
   return *type;
+}
+
+convert::Destination ParseDestination(std::string_view where, std::string_view name) {
+  const scale::ScaledFormat* const format = ParseType(name) ? nullptr : FormatNamed(name);
+  if (format != nullptr) return scale::FormatOf(*format);
+  return ParseTypeArgument(where, name);
+}
+
+std::optional<convert::ScaledLayout> ParseLayoutArgument(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  std::string known;
+  for (const auto layout :
+       {convert::ScaledLayout::kDeepSeek, convert::ScaledLayout::kCompressedTensors,
+        convert::ScaledLayout::kModelOpt, convert::ScaledLayout::kComfyUi}) {
+    if (convert::ScaledLayoutName(layout) == name) return layout;
+    known.append(known.empty() ? "" : ", ").append(convert::ScaledLayoutName(layout));
+  }
+  throw io::Error(io::ErrorKind::kArguments,
+                  "--layout: '" + io::Escape(name) + "' is not one of " + known);
+}
+
+std::optional<convert::ScaleRule> ParseScaleRuleArgument(std::string_view name) {
+  if (name.empty()) return std::nullopt;
+  if (name == "amax") return convert::ScaleRule::kAmax;
+  if (name == "pow2" || name == "up") return convert::ScaleRule::kUp;
+  if (name == "ocp") return convert::ScaleRule::kOcp;
+  if (name == "round") return convert::ScaleRule::kRound;
+  throw io::Error(io::ErrorKind::kArguments,
+                  "--scale: '" + io::Escape(name) + "' is not one of ocp, up, round, amax, pow2");
 }
 
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,

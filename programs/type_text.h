@@ -7,6 +7,7 @@
 #include <string>
 
 #include "io/tensor_file.h"
+#include "scale/written_form.h"
 
 namespace tensorcast::tool {
 
@@ -15,6 +16,11 @@ namespace tensorcast::tool {
 inline std::string TypeText(const io::TensorInfo& info) {
   if (!info.layout.empty()) return std::string(info.layout);
   return FindType(info.type) != nullptr ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
+}
+
+// What it becomes: a scaled format, or the type.
+inline std::string GoalText(DataType to, const scale::WrittenForm& scaled) {
+  return std::string(scaled ? scaled.format->name : TypeName(to));
 }
 
 }  // namespace tensorcast::tool

@@ -47,6 +47,46 @@ inline namespace TENSORCAST_ABI {
 
 // ------------------------------------------------------------------------------ requests
 
+// Formats of scaled tensors: codes of a narrow type, and a scale for each of their cells.
+enum class ScaledFormat : std::uint8_t {
+  kNone,
+  kFp8Tensor,  // float8e4m3fn: one scale for the tensor
+  kFp8Row,     // one for each row of the last dimension
+  kFp8Block,   // one for each 128 x 128 of the last two dimensions
+  kInt8Row,    // int8
+  kMxfp8,      // float8e4m3fn: powers of two for groups of 32 along the last dimension
+  kMxfp6,      // float6e2m3
+  kMxfp4,      // float4e2m1
+  kNvfp4,      // float4e2m1: float8e4m3fn for groups of 16, and one float32 for the tensor
+  kMxfp8E5M2,  // float8e5m2; measured, not written
+  kMxfp6E3M2,  // float6e3m2; measured, not written
+};
+TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
+
+// Whose names the tensors of a scaled weight have, and whose configuration says so.
+enum class ScaledLayout : std::uint8_t { kDeepSeek, kCompressedTensors, kModelOpt, kComfyUi };
+TENSORCAST_API std::string_view ScaledLayoutName(ScaledLayout layout);  // "deepseek"
+
+// What a cell's scale is, amax being the largest finite magnitude in the cell, M the largest value
+// of the codes' type (127 of int8, which has no use for -128).
+enum class ScaleRule : std::uint8_t {
+  kAmax,   // amax / M, rounded to nearest in the scales' type
+  kUp,     // the least power of two that is at least amax / M
+  kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
+  kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
+           // compressed-tensors
+};
+
+// What tensors become: of a type, or of a scaled format.
+struct Destination {
+  constexpr Destination() = default;
+  constexpr Destination(DataType element_type) : type(element_type) {}
+  constexpr Destination(ScaledFormat scaled_format) : format(scaled_format) {}
+
+  DataType type = DataType::kUndefined;  // where the format is kNone
+  ScaledFormat format = ScaledFormat::kNone;
+};
+
 // A pattern is one of
 //   a glob of whole names: * any run of characters, dots too; ? one; [a-z] one of a set; \x the
 //   character x;
@@ -58,7 +98,7 @@ inline namespace TENSORCAST_ABI {
 // Tensors that match become `to`.
 struct RequestedRule {
   std::string pattern;
-  DataType to = DataType::kUndefined;
+  Destination to;
   std::vector<std::string> also = {};  // patterns that they have to match too
   std::string where = {};              // where the rule stands, for messages: "rules.toml:7"
 };
@@ -82,8 +122,10 @@ struct RequestedFile {
 };
 
 struct Request {
-  std::vector<RequestedFile> files;   // each pattern has to match in one of them at least
-  std::optional<DataType> to;         // for tensors that no rule takes; none: these stay
+  std::vector<RequestedFile> files;  // each pattern has to match in one of them at least
+  // For tensors that no rule takes; none: these stay. A scaled format takes the weights of linear
+  // layers that it can hold (docs/scales.md says how they are told); a rule takes what it names.
+  std::optional<Destination> to;
   std::vector<RequestedRule> rules;   // in order: the first that matches wins
   std::vector<std::string> only;      // patterns; none: every tensor
   std::vector<std::string> excluded;  // patterns
@@ -92,6 +134,9 @@ struct Request {
   // their file's one tensor.
   bool all_types = false;
   bool ignore_scales = false;  // cast bare codes where scales would be applied
+  // Of the scaled formats that are asked for; none: the usual of each.
+  std::optional<ScaledLayout> layout;
+  std::optional<ScaleRule> scale_rule;
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
@@ -122,10 +167,11 @@ struct RunSettings {
 // --------------------------------------------------------------------------------- plans
 
 enum class Action : std::uint8_t {
-  kCopy,   // the bytes as they are
-  kCast,   // numbers to numbers
-  kParse,  // strings to numbers
-  kPrint,  // numbers to strings
+  kCopy,      // the bytes as they are
+  kCast,      // numbers to numbers
+  kParse,     // strings to numbers
+  kPrint,     // numbers to strings
+  kQuantise,  // numbers to codes and scales
 };
 TENSORCAST_API std::string_view ActionName(Action action);  // "copy"
 
@@ -147,6 +193,8 @@ enum class Reason : std::uint8_t {
   kNotTheOne,     // the output holds one tensor, and it is another
   kOpaque,        // of a layout of quantised tensors that is not read
   kKept,          // `keep` has its kind
+  kNotLinear,     // to a scaled format: not known to be a weight of a linear layer, or small
+  kMisfit,        // to a scaled format: its shape does not fit, or its name the layout
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 
@@ -159,16 +207,28 @@ struct SourceRange {
   std::uint64_t elements = 0;
 };
 
-// One tensor of an output, and how it is made. The views live as long as the plan.
+// A tensor of an output that holds a part of a scaled weight.
+struct MadeTensor {
+  std::string name;  // any bytes
+  std::vector<std::uint64_t> shape;
+  DataType type = DataType::kUndefined;
+};
+
+// One tensor of an output, or the several of a scaled weight, and how it is made. The views live as
+// long as the plan.
 struct PlannedJob {
   Action action = Action::kCopy;
   std::vector<SourceRange> sources;  // one; of a scaled weight its codes, then its scales
   std::size_t output = 0;            // the file
-  std::size_t tensor = 0;            // its index in the output
+  std::size_t tensor = 0;            // its index in the output, or that of the first
   std::string_view name;             // any bytes; escape before showing
   std::span<const std::uint64_t> shape;
   DataType from = DataType::kUndefined;  // kUndefined: not a type of the library's
   DataType to = DataType::kUndefined;
+  // kQuantise: the format and its layout; `to` is the codes' type, and these are made.
+  ScaledFormat format = ScaledFormat::kNone;
+  ScaledLayout layout = ScaledLayout::kDeepSeek;
+  std::vector<MadeTensor> made;
   std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
   // nullopt: of strings that are to be printed, and whose size the output need not know before.
   std::optional<std::uint64_t> bytes_after;

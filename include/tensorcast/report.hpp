@@ -83,8 +83,8 @@ TENSORCAST_API std::string_view LimitName(const LossLimit& limit);
 // Every name that ParseLossLimit takes.
 TENSORCAST_API std::vector<std::string_view> LimitNames();
 
-// "to_limit=0", "to_zero=1%" or "snr=20". Nothing where `text` is not a limit; `problem`, where given,
-// then says why, in one line in which `text` is escaped.
+// "to_limit=0", "to_zero=1%" or "snr=20". Nothing where `text` is not a limit; `problem`, where
+// given, then says why, in one line in which `text` is escaped.
 TENSORCAST_API std::optional<LossLimit> ParseLossLimit(std::string_view text,
                                                        std::string* problem = nullptr);
 

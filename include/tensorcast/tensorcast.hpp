@@ -301,8 +301,8 @@ struct LossReport {
 
 // Gathers the loss of one tensor while plans run over it, chunk by chunk. The figures do not depend
 // on the chunking, the number of threads or the target. Not for use by two runs at once. A meter
-// made of anything that is not a type or an option, or of strings, measures nothing: the run that it
-// is given to fails. A meter that was moved from may only be assigned to or destroyed.
+// made of anything that is not a type or an option, or of strings, measures nothing: the run that
+// it is given to fails. A meter that was moved from may only be assigned to or destroyed.
 class TENSORCAST_API LossMeter {
  public:
   LossMeter(DataType from, DataType to, const CastOptions& options = {});

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,16 @@ constexpr const char* kConfig = "config.json";
 // All of it is of quantised tensors.
 constexpr const char* kQuantisation = "hf_quant_config.json";
 
+// JSON of several lines as the value of an outermost member.
+std::string Indented(std::string_view json) {
+  std::string text;
+  for (const char c : json) {
+    text += c;
+    if (c == '\n') text += "  ";
+  }
+  return text;
+}
+
 class CheckpointSink final : public Sink {
  public:
   CheckpointSink(std::string path, const io::CheckpointReader& reader)
@@ -32,6 +43,8 @@ class CheckpointSink final : public Sink {
                                io::LayOutCheckpoint(reader_, contents, options.max_shard_bytes),
                                io::FindOtherFiles(reader_).bytes, options);
   }
+
+  bool holds_scaled_weights() const override { return true; }
 
   std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
                                            const io::CreateOptions& options,
@@ -47,14 +60,19 @@ class CheckpointSink final : public Sink {
     io::CheckpointExtras extras;
     extras.others = io::FindOtherFiles(reader_);
     std::vector<std::string>& copied = extras.others.copied;
-    if (contents.is_dequantised) std::erase(copied, kQuantisation);
+    const bool is_quantised = !contents.quantization_config.empty();
+    if (contents.is_dequantised || is_quantised) std::erase(copied, kQuantisation);
+    if (!contents.hf_quant_config.empty()) extras.texts[kQuantisation] = contents.hf_quant_config;
     const DataType type = io::ModelType(contents);
     if (std::find(copied.begin(), copied.end(), kConfig) == copied.end()) return extras;
     const io::InputFile file(io::Joined(reader_.directory(), kConfig), reader_.enclosure());
     try {
       io::ModelConfig config(file);
       if (type != DataType::kUndefined) config.SetType(type);
-      if (contents.is_dequantised) config.RemoveQuantisation();
+      if (contents.is_dequantised || is_quantised) config.RemoveQuantisation();
+      if (is_quantised) {
+        config.Set("quantization_config", Indented(contents.quantization_config));
+      }
       extras.texts[kConfig] = config.text();
     } catch (const io::Error& error) {
       if (error.kind() != io::ErrorKind::kContents) throw;

@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
 #include "core/failure.h"
@@ -18,22 +19,45 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
+// Of tensors whose scale is one of all their values; empty where there is none.
+std::string ReadTwiceText(const std::vector<TensorJob>& jobs) {
+  const auto count =
+      std::ranges::count_if(jobs, [](const TensorJob& job) { return ReadingsOf(job) > 1; });
+  if (count == 0) return {};
+  return io::CountText(static_cast<std::uint64_t>(count), "tensor") +
+         (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
+}
+
 // Plans one file; `idle` loses the rules that take a tensor of it.
 void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
               bool ignore_scales, const RunSettings& settings, PlanState& state,
               std::vector<std::size_t>& idle) {
-  file.plan = PlanFile(file.reader, file.input, *file.sink, scales, selection, ignore_scales,
-                       OptionsOf(state, file, settings));
+  file.plan = PlanFile(file.reader, file.input, file.output, *file.sink, scales, selection,
+                       ignore_scales, OptionsOf(state, file, settings));
   const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
   for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
   for (const std::string& text : AppliedText(scales, file.plan.decisions)) {
     state.notes.push_back(io::PathText(file.input) + ": " + text);
+  }
+  if (std::string text = ReadTwiceText(file.plan.jobs); !text.empty()) {
+    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
   std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
+}
+
+// What becomes of a tensor that is made a scaled weight.
+void AddMade(const scale::WrittenForm& form, const io::TensorInfo& tensor, PlannedJob& planned) {
+  planned.format = scale::FormatOf(*form.format);
+  if (form.layout != nullptr) planned.layout = form.layout->layout;
+  planned.bytes_after = 0;
+  for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape)) {
+    *planned.bytes_after += one.bytes;
+    planned.made.push_back({std::move(one.name), std::move(one.shape), one.type});
+  }
 }
 
 }  // namespace
@@ -147,7 +171,7 @@ namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
 
 std::string_view ActionName(Action action) {
-  constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print"};
+  constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print", "quantise"};
   const auto index = static_cast<std::size_t>(action);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -160,9 +184,9 @@ std::string_view KeepName(Keep keep) {
 
 std::string_view ReasonName(Reason reason) {
   constexpr std::string_view kNames[] = {
-      "asked",   "rule",         "not_named",      "excluded",     "companion",
-      "no_rule", "unknown_type", "text_not_named", "not_floating", "holds_scales",
-      "already", "output",       "not_the_one",    "opaque",       "kept"};
+      "asked",        "rule",           "not_named",    "excluded",     "companion", "no_rule",
+      "unknown_type", "text_not_named", "not_floating", "holds_scales", "already",   "output",
+      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit"};
   const auto index = static_cast<std::size_t>(reason);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -192,22 +216,27 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   PlannedJob planned;
   planned.output = state_->FileOf(i);
   const PlannedFile& file = state_->files[planned.output];
-  planned.tensor = i - file.first_job;
-  const Decision& decision = file.DecisionOf(planned.tensor);
-  const io::TensorInfo& tensor = file.TensorOf(planned.tensor);
+  const std::size_t place = i - file.first_job;
+  const TensorJob& job = file.plan.jobs[place];
+  const Decision& decision = file.DecisionOf(place);
+  const io::TensorInfo& tensor = file.TensorOf(place);
+  planned.tensor = job.output;
   planned.name = tensor.name;
   planned.shape = tensor.shape;
   planned.from = tensor.type;
-  planned.to = file.TypeMade(planned.tensor);
-  planned.action = !tensor.layout.empty()              ? Action::kCast
+  planned.to = file.TypeMade(place);
+  planned.action = job.scaled                          ? Action::kQuantise
+                   : !tensor.layout.empty()            ? Action::kCast
                    : planned.from == planned.to        ? Action::kCopy
                    : planned.from == DataType::kString ? Action::kParse
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
-  planned.sources = SourcesOf(file, planned.output, planned.tensor);
+  planned.sources = SourcesOf(file, planned.output, place);
   planned.bytes_before = tensor.layout.empty() ? tensor.bytes : tensor.stored_bytes;
   if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
+  } else if (job.scaled) {
+    AddMade(job.scaled, tensor, planned);
   } else if (planned.action != Action::kPrint) {
     planned.bytes_after = StorageBytes(planned.to, tensor.elements);
   } else if (const auto text = file.plan.texts.find(planned.tensor);

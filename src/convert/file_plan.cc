@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <string_view>
 
+#include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
+#include "io/error_text.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -43,9 +45,16 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
 
 }  // namespace
 
+void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs) {
+  if (sink.holds_scaled_weights() || std::none_of(jobs.begin(), jobs.end(), IsQuantiseJob)) return;
+  throw Error(
+      ErrorKind::kUnsupported,
+      io::PathText(path) + ": scaled weights are written to .safetensors files and to directories");
+}
+
 FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
-                  const Sink& sink, const InputScales& scales, const SelectionRequest& request,
-                  bool ignore_scales, const JobOptions& options) {
+                  const std::string& output, const Sink& sink, const InputScales& scales,
+                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
   FilePlan plan;
   plan.decisions = Select({&reader->contents().tensors, &scales}, request);
   sink.Restrict(plan.decisions, options);
@@ -63,6 +72,8 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
     RefuseScaled(tensors, path, scales, plan.decisions);
   }
   LayOut(*reader, path, taken.empty() ? nullptr : &taken, plan);
+  CheckScaled(sink, output, plan.jobs);
+  plan.config = ConfigOf(*reader, output, plan);
   return plan;
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
+#include "convert/written_config.h"
 #include "io/tensor_file.h"
 #include "scale/scaled_reader.h"
 
@@ -25,6 +27,7 @@ struct FilePlan {
   std::vector<TensorJob> jobs;      // one for each of the output's, in its order
   // What the texts that jobs make will take, where the sink must know it; by job.
   std::map<std::size_t, io::TextSize> texts;
+  WrittenConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
   const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
@@ -35,8 +38,11 @@ struct FilePlan {
 // without, they are refused. Throws io::Error, and what Sink::Restrict throws.
 // In the reader's place comes one that applies the scales of those that are cast.
 FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
-                  const Sink& sink, const InputScales& scales, const SelectionRequest& request,
-                  bool ignore_scales, const JobOptions& options);
+                  const std::string& output, const Sink& sink, const InputScales& scales,
+                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options);
+
+// Refuses scaled weights in an output that cannot hold them. Throws io::Error (unsupported).
+void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs);
 
 // The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws
 // io::Error (contents) where a tensor would be too large to count.

@@ -3,8 +3,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "convert/file_plan.h"
+#include "core/shape.h"
 #include "io/error_text.h"
 
 namespace tensorcast::convert {
@@ -17,14 +20,17 @@ void LayOut(const io::TensorReader& reader, const std::string& path,
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const std::size_t count = taken != nullptr ? taken->size() : tensors.size();
   plan.jobs.reserve(count);
+  std::size_t made = 0;  // tensors of the output
   for (std::size_t k = 0; k < count; ++k) {
     TensorJob& job = plan.jobs.emplace_back();
     job.tensor = taken != nullptr ? (*taken)[k] : k;
-    job.output = k;
+    job.output = made++;
     const DataType to = plan.decisions[job.tensor].to;
     if (to == DataType::kUndefined) continue;
     job.to = {to};
+    job.scaled = plan.decisions[job.tensor].scaled;
     const io::TensorInfo& info = tensors[job.tensor];
+    if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
     if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
     throw Error(ErrorKind::kContents, io::PathText(path) + ": " + io::EscapeName(info.name) +
                                           " has more " + std::string(TypeName(to)) +
@@ -32,14 +38,40 @@ void LayOut(const io::TensorReader& reader, const std::string& path,
   }
 }
 
+namespace {
+
+void AddScaled(const io::TensorInfo& source, const scale::WrittenForm& form,
+               std::vector<io::TensorInfo>& tensors) {
+  for (scale::WrittenTensor& made : scale::TensorsOf(form, source.name, source.shape)) {
+    io::TensorInfo& info = tensors.emplace_back(source);
+    info.name = std::move(made.name);
+    info.type = made.type;
+    info.dtype.clear();
+    info.layout = {};
+    info.shape = std::move(made.shape);
+    info.elements = *core::CheckedProduct(info.shape);
+    info.bytes = made.bytes;
+    info.fortran_order = false;
+  }
+}
+
+}  // namespace
+
 io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan) {
   const io::FileContents& input = reader.contents();
   io::FileContents output;
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.is_dequantised = input.is_dequantised;
+  output.quantization_config = plan.config.quantization_config;
+  output.hf_quant_config = plan.config.hf_quant_config;
+  for (const auto& [key, text] : plan.config.metadata) output.metadata[key] = text;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
+    if (job.scaled) {
+      AddScaled(input.tensors[job.tensor], job.scaled, output.tensors);
+      continue;
+    }
     io::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
     if (const auto text = plan.texts.find(job.output); text != plan.texts.end()) {
       info.text = text->second;

@@ -3,6 +3,7 @@
 // here, and against the files when they are opened.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -155,6 +156,17 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
       json["sources"].push_back({{"tensor", one.tensor}, {"elements", one.elements}});
     }
   }
+  if (job.scaled) {
+    json["made"] = {{"format", job.scaled.format->name},
+                    {"layout", ScaledLayoutName(job.scaled.layout->layout)},
+                    {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
+                    {"tensors", Json::array()}};
+    for (const scale::WrittenTensor& one :
+         scale::TensorsOf(job.scaled, tensor.name, tensor.shape)) {
+      json["made"]["tensors"].push_back(
+          {{"name", BytesJson(one.name)}, {"type", TypeName(one.type)}, {"shape", one.shape}});
+    }
+  }
   json["reason"] = ReasonName(decision.reason);
   if (decision.reason == Reason::kRule) json["rule"] = decision.rule;
   json["because"] = decision.text;
@@ -163,7 +175,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
 
 Reason ReasonOf(const Place& json) {
   const std::string name = json.Text();
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kKept); ++i) {
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kMisfit); ++i) {
     if (ReasonName(static_cast<Reason>(i)) == name) return static_cast<Reason>(i);
   }
   json.Refuse("is not a reason");
@@ -185,12 +197,39 @@ void ReadSources(const Place& json, std::size_t index, PlannedFile& file) {
   }
 }
 
+// The form of a scaled weight, of a tensor that it can hold; the tensors' names follow from it.
+scale::WrittenForm ReadForm(const Place& json, const io::TensorInfo& tensor, DataType to) {
+  scale::WrittenForm form;
+  form.format = scale::FindScaledFormat(json.Member("format").Text());
+  if (form.format == nullptr) json.Member("format").Refuse("is not a scaled format");
+  const std::string layout = json.Member("layout").Text();
+  for (const scale::LayoutNames& one : scale::LayoutsOf(*form.format)) {
+    if (ScaledLayoutName(one.layout) == layout) form.layout = &one;
+  }
+  if (form.layout == nullptr) json.Member("layout").Refuse("is not a layout of the format");
+  const std::optional<ScaleRule> rule = form.format->FindRule(json.Member("scale").Text());
+  if (!rule) json.Member("scale").Refuse("is not a rule of the format");
+  form.rule = *rule;
+  const TypeInfo* const from = FindType(tensor.type);
+  if (from == nullptr || !from->is_float() || !from->has_zero ||
+      to != form.format->scaling.element) {
+    json.Refuse("is not of its types");
+  }
+  if (!scale::WhyNot(*form.format, tensor.shape).empty()) json.Refuse("does not fit the shape");
+  return form;
+}
+
 void ReadJob(const Place& json, std::size_t index, PlannedFile& file) {
   TensorJob& job = file.plan.jobs.emplace_back();
   io::TensorInfo& tensor = file.claimed.emplace_back();
   Decision& decision = file.plan.decisions.emplace_back();
   job.tensor = json.Member("tensor").Index(static_cast<std::size_t>(file.input_tensors));
-  job.output = file.plan.jobs.size() - 1;
+  if (file.plan.jobs.size() > 1) {
+    const TensorJob& before = file.plan.jobs.end()[-2];
+    const io::TensorInfo& its = file.claimed.end()[-2];
+    job.output = before.output +
+                 (before.scaled ? scale::TensorsOf(before.scaled, its.name, its.shape).size() : 1);
+  }
   tensor.name = json.Member("name").Bytes();
   const Place shape = json.Member("shape");
   for (std::size_t i = 0; i < shape.size(); ++i) tensor.shape.push_back(shape[i].Number());
@@ -206,10 +245,14 @@ void ReadJob(const Place& json, std::size_t index, PlannedFile& file) {
     if (tensor.type == DataType::kUndefined) json.Member("to").Refuse("is a cast of no type");
     if (json.Has("layout")) {
       ReadSources(json, index, file);
-    } else if (tensor.type == decision.to) {
+    } else if (!json.Has("made") && tensor.type == decision.to) {
       json.Member("to").Refuse("is the type that it has");
     }
     job.to = {decision.to};
+    if (json.Has("made")) {
+      decision.scaled = ReadForm(json.Member("made"), tensor, decision.to);
+      job.scaled = decision.scaled;
+    }
     if (decision.to != DataType::kString && !StorageBytes(decision.to, tensor.elements)) {
       shape.Refuse("takes more bytes than 64 bits can count");
     }

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
 #include "core/failure.h"
 #include "io/error_text.h"
@@ -67,8 +68,9 @@ void HoldAgainst(const PlannedFile& file) {
     FailToMatch(file, "it has " + io::CountText(tensors.size(), "tensor") + ", not " +
                           std::to_string(file.input_tensors));
   }
-  for (const TensorJob& job : file.plan.jobs) {
-    const io::TensorInfo& planned = file.claimed[job.output];
+  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+    const TensorJob& job = file.plan.jobs[j];
+    const io::TensorInfo& planned = file.claimed[j];
     const io::TensorInfo& found = tensors[job.tensor];
     if (found.name == planned.name && found.shape == planned.shape && found.type == planned.type &&
         found.layout == planned.layout && (!job.to.empty() || found.bytes == planned.bytes)) {
@@ -87,16 +89,19 @@ void Complete(PlannedFile& file, const JobOptions& options) {
   plan.scaled = file.plan.scaled;
   plan.decisions.resize(file.reader->contents().tensors.size());
   std::vector<std::size_t> taken;
-  for (const TensorJob& job : file.plan.jobs) {
+  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+    const TensorJob& job = file.plan.jobs[j];
     taken.push_back(job.tensor);
-    plan.decisions[job.tensor] = file.plan.decisions[job.output];
+    plan.decisions[job.tensor] = file.plan.decisions[j];
     plan.decisions[job.tensor].by_name = true;  // nothing is left out by default now
   }
   file.sink->Restrict(plan.decisions, options);
-  for (const TensorJob& job : file.plan.jobs) {
-    if (plan.decisions[job.tensor].to == file.plan.decisions[job.output].to) continue;
+  CheckScaled(*file.sink, file.output, file.plan.jobs);
+  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+    const TensorJob& job = file.plan.jobs[j];
+    if (plan.decisions[job.tensor].to == file.plan.decisions[j].to) continue;
     throw Error(ErrorKind::kContents, io::PathText(file.output) + ": cannot hold " +
-                                          io::Quoted(file.claimed[job.output].name) +
+                                          io::Quoted(file.claimed[j].name) +
                                           " as planned: " + plan.decisions[job.tensor].text);
   }
   bool is_all = taken.size() == plan.decisions.size();
@@ -107,6 +112,7 @@ void Complete(PlannedFile& file, const JobOptions& options) {
         io::PathText(file.output) + ": the plan does not have the model's tensors, each once");
   }
   LayOut(*file.reader, file.input, &taken, plan);
+  plan.config = ConfigOf(*file.reader, file.output, plan);
   // What a plan says of texts is not believed: a writer relies on it.
   MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
                plan);
@@ -131,6 +137,7 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const std::uint64_t elements = std::min(range.elements, all - range.first);
   const std::uint64_t end = range.first + elements;
   if (IsTextJob(*file.reader, job) && elements != all) fail("strings are converted whole");
+  if (IsQuantiseJob(job) && elements != all) fail("a scaled weight is made whole");
   if (range.first % kRangeGrain != 0 || (end % kRangeGrain != 0 && end != all)) {
     fail("a range begins and ends at multiples of " + std::to_string(kRangeGrain) +
          " elements, or at the job's end");
@@ -292,15 +299,18 @@ std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsStat
   for (std::size_t f = 0; f < state.files.size(); ++f) {
     const PlannedFile& file = state.files[f];
     std::vector<TensorJob> with_loss;
-    if (outputs == nullptr) {
-      std::ranges::copy_if(file.plan.jobs, std::back_inserter(with_loss),
-                           [&](const TensorJob& job) { return HasLoss(file, job); });
+    std::vector<std::size_t> places;  // of these
+    for (std::size_t j = 0; outputs == nullptr && j < file.plan.jobs.size(); ++j) {
+      if (!HasLoss(file, file.plan.jobs[j])) continue;
+      with_loss.push_back(file.plan.jobs[j]);
+      places.push_back(j);
     }
     std::span<const TensorJob> jobs = file.plan.jobs;
     if (outputs == nullptr) jobs = with_loss;
     bytes += RunFile(
-        state, f, jobs, [&](std::size_t j) { return file.first_job + jobs[j].output; }, settings,
-        outputs, measured);
+        state, f, jobs,
+        [&](std::size_t j) { return file.first_job + (outputs == nullptr ? places[j] : j); },
+        settings, outputs, measured);
   }
   return bytes;
 }

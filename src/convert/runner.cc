@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
 
 namespace tensorcast::convert {
@@ -58,16 +59,6 @@ struct Job {
   std::uint64_t first_chunk = 0;  // in the batch's order
 };
 
-std::size_t WorkersOf(const JobOptions& options) {
-  const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
-  const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
-  return static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
-}
-
-std::uint64_t ChunkBytesOf(const JobOptions& options) {
-  return std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / WorkersOf(options));
-}
-
 // Jobs are taken up some at a time: what is held for each is let go before there are many.
 constexpr std::size_t kBatchJobs = 512;
 
@@ -82,7 +73,8 @@ class Run {
         workers_(WorkersOf(options)),
         chunk_bytes_(ChunkBytesOf(options)) {
     for (const TensorJob& job : jobs) {
-      if (IsWanted(job)) total_bytes_ += BytesIn(job, reader.contents().tensors.at(job.tensor));
+      if (!IsWanted(job)) continue;
+      total_bytes_ += ReadingsOf(job) * BytesIn(job, reader.contents().tensors.at(job.tensor));
     }
   }
 
@@ -92,7 +84,10 @@ class Run {
       BeginBatch();
       for (; i < requests_.size() && jobs_.size() < kBatchJobs; ++i) {
         if (!IsWanted(requests_[i])) continue;
-        if (IsTextJob(reader_, requests_[i])) {
+        if (IsQuantiseJob(requests_[i])) {
+          if (has_casts_) break;  // what they lost is handed over first
+          RunQuantise(i);
+        } else if (IsTextJob(reader_, requests_[i])) {
           if (writer_ == nullptr) throw std::logic_error("strings have no loss to measure");
           texts.push_back(i);
         } else {
@@ -116,6 +111,7 @@ class Run {
 
   void BeginBatch() {
     jobs_.clear();
+    has_casts_ = false;
     chunks_ = 0;
     next_chunk_ = 0;
   }
@@ -197,8 +193,20 @@ class Run {
         totals_.push_back(std::make_unique<LossMeter>(job.info->type, to, options_.cast));
       }
     }
+    has_casts_ = true;
     job.casts.push_back(std::move(cast));
     return static_cast<std::uint64_t>(FindType(to)->bits);
+  }
+
+  void RunQuantise(std::size_t index) {
+    const TensorJob& job = requests_[index];
+    const std::unique_ptr<LossMeter> meter = RunQuantiseJob(
+        reader_, job, writer_, options_, [&](std::uint64_t read, std::uint64_t written) {
+          result_.bytes_read += read;
+          result_.bytes_written += written;
+          Show(job.tensor);
+        });
+    if (meter != nullptr && options_.measured) options_.measured(index, 0, *meter);
   }
 
   void RunTexts(const TensorJob& job) {
@@ -334,6 +342,7 @@ class Run {
   const std::uint64_t chunk_bytes_;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
   std::vector<Job> jobs_;     // of the batch
+  bool has_casts_ = false;    // the batch
   std::uint64_t chunks_ = 0;  // of the batch
   std::uint64_t total_bytes_ = 0;
   std::atomic<std::uint64_t> next_chunk_{0};
@@ -352,6 +361,16 @@ void CheckStatus(Status status, const TensorInfo& info) {
   if (status.ok()) return;
   if (status.code() == StatusCode::kOutOfMemory) throw std::bad_alloc();
   throw Error(ErrorKind::kArguments, EscapeName(info.name) + ": " + std::string(status.message()));
+}
+
+std::size_t WorkersOf(const JobOptions& options) {
+  const std::size_t threads = options.executor ? options.executor->Concurrency() : 1;
+  const std::uint64_t most = std::max<std::uint64_t>(1, options.buffer_bytes / kLeastChunkBytes);
+  return static_cast<std::size_t>(std::min<std::uint64_t>(std::max<std::size_t>(1, threads), most));
+}
+
+std::uint64_t ChunkBytesOf(const JobOptions& options) {
+  return std::min<std::uint64_t>(kChunkBytes, options.buffer_bytes / WorkersOf(options));
 }
 
 std::uint64_t BufferBytes(const JobOptions& options) {

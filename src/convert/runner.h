@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "io/tensor_file.h"
+#include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
@@ -24,6 +25,9 @@ struct TensorJob {
   // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
   // without, each is measured on the same read. Strings need a writer; their loss is not measured.
   std::vector<DataType> to;
+  // A scaled form that it is given; then it makes several tensors, from `output` on, `to` is the
+  // type of the codes, and it is done whole.
+  scale::WrittenForm scaled = {};
   // Its units [first, first + count) (UnitsOf); UINT64_MAX: to the end. `first` is a multiple of
   // kRangeGrain, and so is an end that is not the tensor's. Strings are converted whole.
   std::uint64_t first = 0;
@@ -58,13 +62,16 @@ struct JobOptions {
 
 struct JobTotals {
   // One report per destination type over all tensors cast to it, in the order in which the types
-  // first appear. The examples' indices are of different tensors: `measured` has those of each.
+  // first appear; not of scaled forms. The examples' indices are of different tensors: `measured`
+  // has those of each.
   std::vector<LossReport> totals;
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
 };
 
-// What the buffers of a run with these options take.
+// How many threads work at once, and what the buffers of each take; of all of a run.
+std::size_t WorkersOf(const JobOptions& options);
+std::uint64_t ChunkBytesOf(const JobOptions& options);
 std::uint64_t BufferBytes(const JobOptions& options);
 
 // Throws where a plan or a meter of this tensor gave a failure.

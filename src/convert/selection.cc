@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "convert/keep.h"
+#include "convert/weight_roles.h"
 #include "core/shape.h"
 
 namespace tensorcast::convert {
@@ -102,6 +103,49 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
                   io::Remedy::kIgnoreScales);
 }
 
+// Why a tensor does not become a scaled weight; nothing where it does.
+struct Refusal {
+  Reason reason;
+  std::string text;
+};
+
+std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
+                                    bool is_named) {
+  constexpr std::uint64_t kFewValues = 1024;
+  constexpr std::string_view kWeight = ".weight";
+  const TensorInfo& tensor = candidate.tensor;
+  const scale::ScaledWeight* const weight = candidate.weight;
+  const std::string& name = weight != nullptr ? weight->name : tensor.name;
+  const std::vector<std::uint64_t>& shape = weight != nullptr ? weight->shape : tensor.shape;
+  if (weight != nullptr && form.layout != nullptr && weight->reading.Name() == form.format->name &&
+      weight->reading.layout->method == scale::MethodName(form.layout->layout)) {
+    return Refusal{Reason::kAlready, "already " + weight->LayoutText()};
+  }
+  if (weight == nullptr &&
+      (!FindType(tensor.type)->is_float() || tensor.type == DataType::kString)) {
+    return Refusal{Reason::kNotFloating, "not floating"};
+  }
+  if (weight == nullptr && tensor.type == DataType::kFloat8E8M0) {
+    return Refusal{Reason::kHoldsScales, "holds scales"};
+  }
+  if (!is_named) {
+    const WeightRole role = RoleOf(name, shape);
+    if (role != WeightRole::kLinear) {
+      return Refusal{Reason::kNotLinear, std::string(RoleText(role))};
+    }
+    if (core::CheckedProduct(shape).value_or(kFewValues) < kFewValues) {
+      return Refusal{Reason::kNotLinear, "fewer than 1,024 values"};
+    }
+  }
+  if (std::string why = scale::WhyNot(*form.format, shape); !why.empty()) {
+    return Refusal{Reason::kMisfit, std::move(why)};
+  }
+  if (form.layout != nullptr && form.layout->packs_codes && !name.ends_with(kWeight)) {
+    return Refusal{Reason::kMisfit, "its name does not end in .weight, as the layout's do"};
+  }
+  return std::nullopt;
+}
+
 // "'a.*'", "'a.* & rank=2'".
 std::string Quoted(std::span<const TensorPattern> all) {
   std::string text = "'";
@@ -153,13 +197,18 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
       return leave(Reason::kKept, "kept: " + std::string(KeepName(*kept)));
     }
   }
-  const DataType to = rule != nullptr ? rule->to : *request.to;
-  decision.applies_scales = candidate.weight != nullptr;
-  if (to == tensor.type && !candidate.IsScaled()) {
-    return leave(Reason::kAlready, "already " + std::string(TypeName(to)));
+  const Goal& goal = rule != nullptr ? rule->to : *request.to;
+  const bool is_named = rule != nullptr || !request.only.empty();
+  if (goal.scaled) {
+    std::optional<Refusal> refusal = WhyNotScaled(candidate, goal.scaled, is_named || is_alone);
+    if (refusal) return leave(refusal->reason, std::move(refusal->text));
+  } else if (goal.type == tensor.type && !candidate.IsScaled()) {
+    return leave(Reason::kAlready, "already " + std::string(TypeName(goal.type)));
   }
-  decision.to = to;
-  decision.by_name = rule != nullptr || !request.only.empty();
+  decision.applies_scales = candidate.weight != nullptr;
+  decision.to = goal.type;
+  decision.scaled = goal.scaled;
+  decision.by_name = is_named;
   if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
   decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
   return leave(Reason::kRule, rule->text);
@@ -167,29 +216,84 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
 
 }  // namespace
 
+std::string_view Goal::Name() const { return scaled ? scaled.format->name : TypeName(type); }
+
+std::string_view DestinationName(const Destination& to) {
+  return to.format != ScaledFormat::kNone ? ScaledFormatName(to.format) : TypeName(to.type);
+}
+
 std::string RuleText(const RequestedRule& rule) {
   std::string text = io::EscapeName(rule.pattern);
   for (const std::string& pattern : rule.also) text += " & " + io::EscapeName(pattern);
-  return text + "=" + std::string(TypeName(rule.to));
+  return text + "=" + std::string(DestinationName(rule.to));
+}
+
+Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
+            const std::optional<ScaleRule>& rule, bool is_measured) {
+  const auto fail = [](const std::string& why) { throw io::Error(io::ErrorKind::kArguments, why); };
+  if (to.format == ScaledFormat::kNone) {
+    if (FindType(to.type) == nullptr) {
+      fail("the request names type " + std::to_string(static_cast<std::int32_t>(to.type)) +
+           ", which is not a type; DataType lists them");
+    }
+    return {to.type, {}};
+  }
+  const scale::ScaledFormat* const format = scale::RowOf(to.format);
+  if (format == nullptr) {
+    fail("the request names scaled format " + std::to_string(static_cast<int>(to.format)) +
+         ", which is not one; ScaledFormat lists them");
+  }
+  Goal goal{format->scaling.element, {format, nullptr, format->rules.front().rule}};
+  const std::span<const scale::LayoutNames> layouts = scale::LayoutsOf(*format);
+  const std::string name(format->name);
+  std::string possible;
+  const auto list = [&](std::string_view one) {
+    possible.append(possible.empty() ? "" : ", ").append(one);
+  };
+  if (!layouts.empty()) goal.scaled.layout = &layouts.front();
+  if (layouts.empty() && !is_measured) {
+    fail(name + " can be measured, not written: no layout has it");
+  }
+  if (layout && !layouts.empty()) {
+    const auto found = std::ranges::find(layouts, *layout, &scale::LayoutNames::layout);
+    for (const scale::LayoutNames& one : layouts) list(ScaledLayoutName(one.layout));
+    if (found == layouts.end()) {
+      fail(name + " is not written in the layout " + std::string(ScaledLayoutName(*layout)) +
+           "; it is in " + possible);
+    }
+    goal.scaled.layout = &*found;
+  }
+  if (rule) {
+    possible.clear();
+    for (const scale::NamedRule& one : format->rules) list(one.name);
+    if (std::ranges::find(format->rules, *rule, &scale::NamedRule::rule) == format->rules.end()) {
+      fail(name + " does not take the scale rule " + std::string(scale::RuleName(*format, *rule)) +
+           "; it takes " + possible);
+    }
+    goal.scaled.rule = *rule;
+  }
+  return goal;
 }
 
 SelectionRequest SelectionOf(const Request& request) {
   SelectionRequest selection;
-  const auto check = [](DataType type) {
-    if (FindType(type) != nullptr) return type;
-    throw io::Error(io::ErrorKind::kArguments, "the request names type " +
-                                                   std::to_string(static_cast<std::int32_t>(type)) +
-                                                   ", which is not a type; DataType lists them");
+  const auto goal = [&](const Destination& to) {
+    return GoalOf(to, request.layout, request.scale_rule, false);
   };
-  if (request.to) selection.to = check(*request.to);
+  if (request.to) selection.to = goal(*request.to);
   for (const RequestedRule& rule : request.rules) {
     Rule& made = selection.rules.emplace_back();
-    made.to = check(rule.to);
+    made.to = goal(rule.to);
     made.patterns.emplace_back(rule.pattern);
     for (const std::string& pattern : rule.also) made.patterns.emplace_back(pattern);
     made.where = rule.where.empty() ? "" : io::Escape(rule.where) + ": ";
     made.text = made.where + "rule '" + RuleText(rule);
     made.text += "'";
+  }
+  if (!HasScaledGoal(selection) && (request.layout || request.scale_rule)) {
+    throw io::Error(io::ErrorKind::kArguments,
+                    std::string(request.layout ? "a layout" : "a rule of scales") +
+                        " is asked for, and no scaled format that would have it");
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
@@ -248,6 +352,12 @@ std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionR
     if (!takers.contains(&request.rules[i])) shadowed.push_back(i);
   }
   return shadowed;
+}
+
+bool HasScaledGoal(const SelectionRequest& request) {
+  return (request.to && request.to->scaled) ||
+         std::ranges::any_of(request.rules,
+                             [](const Rule& rule) { return static_cast<bool>(rule.to.scaled); });
 }
 
 }  // namespace tensorcast::convert

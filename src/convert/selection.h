@@ -14,23 +14,40 @@
 #include "convert/scaled_tensors.h"
 #include "convert/tensor_pattern.h"
 #include "io/tensor_file.h"
+#include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
+// What a tensor becomes: values of a type, or a scaled weight, the codes of which have the type.
+struct Goal {
+  DataType type = DataType::kUndefined;
+  scale::WrittenForm scaled = {};
+
+  std::string_view Name() const;  // "bfloat16", "fp8-block"
+  bool operator==(const Goal&) const = default;
+};
+
+// Throws io::Error (arguments) where it is no type, and where the format has not that layout or
+// rule, listing those it has. `is_measured`: formats that are only measured are taken too.
+Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
+            const std::optional<ScaleRule>& rule, bool is_measured);
+
 // Tensors that match all patterns become `to`.
 struct Rule {
   std::vector<TensorPattern> patterns;
-  DataType to;
+  Goal to;
   std::string text;   // "rule 'PATTERN=T'", with where it stands
   std::string where;  // as the request's
 };
 
+// "bfloat16", "fp8-block".
+std::string_view DestinationName(const Destination& to);
 // "PATTERN=T", escaped; of several patterns "PATTERN & PATTERN=T".
 std::string RuleText(const RequestedRule& rule);
 
 struct SelectionRequest {
-  std::optional<DataType> to;       // for tensors that no rule takes
+  std::optional<Goal> to;           // for tensors that no rule takes
   std::vector<Rule> rules;          // the first that matches wins
   std::vector<TensorPattern> only;  // none means every tensor
   std::vector<TensorPattern> excluded;
@@ -47,7 +64,9 @@ SelectionRequest SelectionOf(const Request& request);
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
   Reason reason = Reason::kNotTheOne;
-  bool is_companion = false;    // see io/scale_companions.h
+  bool is_companion = false;  // see io/scale_companions.h
+  scale::WrittenForm scaled =
+      {};                       // what it becomes, where that is a scaled weight; `to`: its codes
   bool by_name = false;         // a rule or `only` names it
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   std::uint32_t rule = 0;       // kRule: its index in the request
@@ -72,6 +91,9 @@ std::vector<Decision> Select(const Selectable& input, const SelectionRequest& re
 // Rules that match tensors but take none, because rules before them do, by their index in the
 // request: worth a warning.
 std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request);
+
+// Whether something is to become a scaled weight.
+bool HasScaledGoal(const SelectionRequest& request);
 
 }  // namespace tensorcast::convert
 

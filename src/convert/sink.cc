@@ -13,6 +13,7 @@ class FileSink final : public Sink {
   explicit FileSink(std::string path) : path_(std::move(path)) {}
 
   std::string_view one_tensor_file() const override { return io::OneTensorFile(path_); }
+  bool holds_scaled_weights() const override { return io::HasEnding(path_, ".safetensors"); }
   std::uint64_t Check(const io::FileContents& contents,
                       const io::CreateOptions& options) const override {
     return io::CheckTensorFile(path_, contents, options);

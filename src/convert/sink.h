@@ -33,6 +33,9 @@ class Sink {
   // tensors for that. Throws io::Error (arguments) where a type can be held by no tensor here, and
   // what RunJobs throws.
   virtual void Restrict(std::span<Decision> /*decisions*/, const JobOptions& /*options*/) const {}
+  // Whether scaled weights can be written: several tensors for one, with names that say what they
+  // are.
+  virtual bool holds_scaled_weights() const { return false; }
   // Whether a tensor of the input can be held as `to`.
   virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
   // The checks of Create that need no writing; returns the size that the output would have.

@@ -42,7 +42,8 @@ std::string_view Status::message() const {
     case StatusCode::kExecutorFailed: return "the executor failed, or did not run every task once";
     case StatusCode::kNoThreads: return "this build has no oneTBB: bring an executor";
     case StatusCode::kFileError: return "the system refused a file: missing, permission or full";
-    case StatusCode::kBadFile: return "the contents of a file, or the bytes given, are not what they should be";
+    case StatusCode::kBadFile:
+      return "the contents of a file, or the bytes given, are not what they should be";
     case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
     case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
     case StatusCode::kInterrupted: return "interrupted";

@@ -120,7 +120,6 @@ inline constexpr std::uint64_t kMostListed = 65536;
 // Reads the ModelProto that a source holds. Throws Error: of contents where the bytes are no model.
 OnnxModel ReadOnnxModel(const ByteSource& source);
 
-
 // How messages name a node: its name quoted, or without one its first output's: "node \"x\"",
 // "the node that gives \"y\"".
 std::string NodeText(const OnnxNode& node);

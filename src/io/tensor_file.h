@@ -141,6 +141,10 @@ struct FileContents {
   // Scales have been applied to all tensors that had some: what a configuration says of quantised
   // tensors is true of none of these.
   bool is_dequantised = false;
+  // JSON that a configuration beside these tensors has to say of those that are quantised:
+  // config.json's member "quantization_config", all of hf_quant_config.json. Empty: nothing new.
+  std::string quantization_config = {};
+  std::string hf_quant_config = {};
 };
 
 class CheckpointReader;  // io/checkpoint_reader.h

@@ -49,7 +49,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
     range.file->Read(range.begin, data);
     range.file->CheckUnchanged();
     // Pad bits may hold anything in a file; results have them clean.
-  core::ClearPadBits(*FindType(type), *elements, data);
+    core::ClearPadBits(*FindType(type), *elements, data);
     return constant;
   }
   const io::TensorProtoValues values(source_, message, type, *elements);

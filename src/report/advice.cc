@@ -173,6 +173,7 @@ std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
   for (const std::uint32_t i : tensors.WorstFirst()) {
     if (tensors.verdict(i) == Verdict::kGood) break;
     if (settled && settled(tensors.info(i))) continue;
+    if (tensors.scaled(i)) continue;  // another type or option is not what would help
     const CastTensor tensor = tensors[i];
     const std::optional<Problem> problem = ProblemOf(tensor);
     if (!problem) continue;

@@ -9,15 +9,16 @@
 namespace tensorcast::report {
 
 void CastTensors::Add(const io::TensorInfo& info, DataType to, const std::string& taken_by,
-                      bool is_companion, const LossReport& loss) {
-  tensors_.push_back({&info, &taken_by, ComparableDecibel(loss), to, Judge(loss), is_companion});
+                      bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled) {
+  tensors_.push_back(
+      {&info, &taken_by, ComparableDecibel(loss), to, Judge(loss), is_companion, scaled});
   reports_.Add(loss);
   sum_.Add(info.name, loss);
 }
 
 CastTensor CastTensors::operator[](std::size_t i) const {
   const Entry& entry = tensors_[i];
-  return {entry.info, entry.to, *entry.taken_by, reports_[i], entry.is_companion};
+  return {entry.info, entry.to, *entry.taken_by, reports_[i], entry.is_companion, entry.scaled};
 }
 
 std::vector<std::uint32_t> CastTensors::WorstFirst() const {

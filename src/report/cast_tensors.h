@@ -13,6 +13,7 @@
 
 #include "io/tensor_file.h"
 #include "report/packed_reports.h"
+#include "scale/written_form.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 
@@ -25,6 +26,7 @@ struct CastTensor {
   std::string_view taken_by;  // what chose it: the request's type, or a rule
   LossReport loss;
   bool is_companion = false;  // a scale or the like, cast because it was named
+  scale::WrittenForm scaled;  // it became a scaled weight; `to` is the codes'
 };
 
 // Many of them, packed: a checkpoint may have a million. Elements are made when asked for.
@@ -54,7 +56,7 @@ class CastTensors {
 
   // `info` and `taken_by` outlive this.
   void Add(const io::TensorInfo& info, DataType to, const std::string& taken_by, bool is_companion,
-           const LossReport& loss);
+           const LossReport& loss, const scale::WrittenForm& scaled = {});
 
   bool empty() const { return tensors_.empty(); }
   std::size_t size() const { return tensors_.size(); }
@@ -65,6 +67,7 @@ class CastTensors {
 
   const io::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
   DataType to(std::size_t i) const { return tensors_[i].to; }
+  const scale::WrittenForm& scaled(std::size_t i) const { return tensors_[i].scaled; }
   Verdict verdict(std::size_t i) const { return tensors_[i].verdict; }
   // ComparableDecibel of what it lost.
   double decibel(std::size_t i) const { return tensors_[i].decibel; }
@@ -80,6 +83,7 @@ class CastTensors {
     DataType to;
     Verdict verdict;
     bool is_companion;
+    scale::WrittenForm scaled;
   };
   std::vector<Entry> tensors_;
   PackedReports reports_;

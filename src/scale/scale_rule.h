@@ -8,18 +8,12 @@
 #include <cstdint>
 
 #include "scale/scaled_tensor.h"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::scale {
 
-// Below, amax is the largest finite magnitude of a cell and M the element type's largest value (127
-// of int8, which has no use for -128).
-enum class ScaleRule : std::uint8_t {
-  kAmax,   // amax / M, rounded to nearest in the scales' type
-  kUp,     // the least power of two that is at least amax / M
-  kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
-  kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
-           // compressed-tensors
-};
+// amax is the largest finite magnitude of a cell and M the element type's largest value.
+using convert::ScaleRule;
 
 // M.
 double LargestCode(DataType element);

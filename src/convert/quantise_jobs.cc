@@ -1,0 +1,297 @@
+// A tensor is cut into bands, stretches of whole cells: rows, rows of blocks, or some groups. A
+// chunk is as many bands as begin at a multiple of the grid of loss, and is one thread's; it is
+// done in pieces of whole bands, each read once. Only a band that is larger than a piece is read
+// twice, for its largest magnitudes and for its codes, as is a tensor that has a scale of its own.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/quantise_jobs.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "scale/quantiser.h"
+#include "scale/written_form.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::TensorInfo;
+using scale::CellsBy;
+
+struct Buffers {
+  std::vector<std::byte> in, out;
+  std::vector<double> scales;
+};
+
+template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
+  if (buffer.size() < n) buffer.resize(static_cast<std::size_t>(n));
+  return std::span(buffer).first(static_cast<std::size_t>(n));
+}
+
+class QuantiseJob {
+ public:
+  QuantiseJob(const io::TensorReader& reader, const TensorJob& job, io::TensorWriter* writer,
+              const JobOptions& options, const QuantiseProgress& done)
+      : reader_(reader),
+        job_(job),
+        writer_(writer),
+        options_(options),
+        done_(done),
+        info_(reader.contents().tensors.at(job.tensor)),
+        scaling_(job.scaled.scaling()),
+        partition_(job.scaled.PartitionOf(info_.shape)),
+        quantiser_(info_.type, scaling_, job.scaled.rule, partition_, options.target) {
+    const std::uint64_t cell =
+        std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
+                                       std::min(partition_.block_columns, partition_.columns));
+    const std::uint64_t bits = BitsOf(info_.type) + BitsOf(scaling_.element) + 64 / cell + 1;
+    piece_ = std::max(kRangeGrain, ChunkBytesOf(options) * 8 / bits / kRangeGrain * kRangeGrain);
+  }
+
+  std::unique_ptr<LossMeter> Run() {
+    if (options_.measure) meter_ = std::make_unique<LossMeter>(quantiser_.Meter());
+    if (job_.scaled.HasTensorScale()) FindTensorScale();
+    // Chunks begin on the grid, whatever the lengths of rows.
+    const std::uint64_t unit = UnitOfBands();
+    const std::uint64_t chunk = (piece_ / unit + (piece_ % unit != 0)) * unit;
+    ForChunks(chunk, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
+      std::unique_ptr<LossMeter> meter;
+      if (options_.measure) meter = std::make_unique<LossMeter>(quantiser_.Meter());
+      while (first < end) first = RunBands(first, end, buffers, meter.get());
+      if (meter == nullptr) return;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      CheckStatus(meter_->Merge(*meter), info_);
+    });
+    return std::move(meter_);
+  }
+
+ private:
+  static std::uint64_t BitsOf(DataType type) {
+    return static_cast<std::uint64_t>(FindType(type)->bits);
+  }
+
+  // The end of the band that begins at an element.
+  std::uint64_t BandEnd(std::uint64_t first) const {
+    const std::uint64_t columns = partition_.columns, rows = partition_.rows;
+    switch (job_.scaled.format->cells) {
+      case CellsBy::kRows: return first + columns;
+      case CellsBy::kBlocks: {
+        const std::uint64_t row = first / columns % rows;
+        return first + std::min(partition_.block_rows, rows - row) * columns;
+      }
+      case CellsBy::kTensor:
+      case CellsBy::kGroups: break;
+    }
+    return std::min(info_.elements, first + kRangeGrain);
+  }
+
+  // The least number of elements after which both a band and a block of the grid end.
+  std::uint64_t UnitOfBands() const {
+    std::uint64_t band = kRangeGrain;
+    if (job_.scaled.format->cells == CellsBy::kRows) {
+      band = partition_.columns;
+    } else if (job_.scaled.format->cells == CellsBy::kBlocks) {
+      const std::uint64_t whole_matrix = partition_.rows * partition_.columns;
+      band = partition_.batches == 1 || partition_.rows % partition_.block_rows == 0
+                 ? std::min(whole_matrix, partition_.block_rows * partition_.columns)
+                 : whole_matrix;
+    }
+    // A file of so many elements is read in one stretch, if there is one.
+    if (band > UINT64_MAX / kRangeGrain) return info_.elements;
+    return std::lcm(band, kRangeGrain);
+  }
+
+  // Bands from `first` on, as many as one piece holds, or one; returns their end.
+  std::uint64_t RunBands(std::uint64_t first, std::uint64_t end, Buffers& buffers,
+                         LossMeter* meter) {
+    std::uint64_t stop = BandEnd(first);
+    while (stop < end && BandEnd(stop) - first <= piece_) stop = BandEnd(stop);
+    const bool is_whole = stop - first <= piece_;
+    const scale::CellRange cells = partition_.CellsOf(first, stop - first);
+    std::span<double> scales(&tensor_scale_, 1);
+    std::uint64_t skew = is_whole ? Read(first, stop - first, buffers) : 0;
+    if (job_.scaled.format->cells != CellsBy::kTensor) {
+      scales = Sized(buffers.scales, cells.count);
+      std::fill(scales.begin(), scales.end(), 0.0);
+      if (is_whole) {
+        quantiser_.GatherAmax(buffers.in, skew, first, stop - first, cells.first, scales);
+      } else {
+        ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
+          skew = Read(at, n, buffers);
+          quantiser_.GatherAmax(buffers.in, skew, at, n, cells.first, scales);
+        });
+      }
+      quantiser_.Scales(scales, global_, scales);
+      WriteScales(cells.first, scales);
+    }
+    ForPieces(first, stop, [&](std::uint64_t at, std::uint64_t n) {
+      if (!is_whole) skew = Read(at, n, buffers);
+      Encode(skew, at, n, {cells.first, scales, {}, global_}, buffers, meter);
+    });
+    return stop;
+  }
+
+  template <class Function>
+  void ForPieces(std::uint64_t first, std::uint64_t end, const Function& use) const {
+    while (first < end) {
+      io::StopIfInterrupted(options_.interrupted);
+      const std::uint64_t n = std::min(piece_, end - first);
+      use(first, n);
+      first += n;
+    }
+  }
+
+  // Reads elements [first, first + n); the first of them is element `skew` of the buffer, which is
+  // returned: a packed type's rows may begin inside a byte.
+  std::uint64_t Read(std::uint64_t first, std::uint64_t n, Buffers& buffers) const {
+    constexpr std::uint64_t kWholeBytes = 8;  // elements, of any width
+    const std::uint64_t skew = BitsOf(info_.type) < 8 ? first % kWholeBytes : 0;
+    const std::uint64_t after = (first + n) % kWholeBytes;
+    const std::uint64_t end = BitsOf(info_.type) >= 8 || after == 0
+                                  ? first + n
+                                  : std::min(info_.elements, first + n + kWholeBytes - after);
+    const std::uint64_t begin = *StorageBytes(info_.type, first - skew);
+    reader_.Read(job_.tensor, begin, Sized(buffers.in, *StorageBytes(info_.type, end) - begin));
+    return skew;
+  }
+
+  void Encode(std::uint64_t skew, std::uint64_t first, std::uint64_t n,
+              const scale::CellScales& scales, Buffers& buffers, LossMeter* meter) {
+    const std::span<std::byte> codes = Sized(buffers.out, *StorageBytes(scaling_.element, n));
+    quantiser_.Encode(buffers.in, skew, first, n, scales, codes, 0, meter);
+    if (writer_ != nullptr) {
+      writer_->Write(job_.output, *StorageBytes(scaling_.element, first), codes);
+    }
+    Done(*StorageBytes(info_.type, n), codes.size());
+  }
+
+  // The scales of cells from `first` on, as they are stored.
+  void WriteScales(std::uint64_t first, std::span<const double> scales) {
+    if (writer_ == nullptr) return;
+    WriteCodes(job_.output + 1, scaling_.scale, first, scales);
+  }
+  void WriteCodes(std::size_t output, DataType type, std::uint64_t first,
+                  std::span<const double> values) {
+    constexpr std::size_t kAtOnce = std::size_t{64} << 10;
+    const std::uint64_t bytes = BitsOf(type) / 8;
+    CastPlan plan;
+    CheckStatus(CastPlan::Bind(DataType::kFloat64, type, {}, &plan, options_.target), info_);
+    std::vector<std::byte> stored;
+    for (std::size_t done = 0; done < values.size(); done += kAtOnce) {
+      const std::size_t n = std::min(values.size() - done, kAtOnce);
+      stored.resize(n * bytes);
+      CheckStatus(plan.Run(std::as_bytes(values.subspan(done, n)), 0, stored, 0, n), info_);
+      writer_->Write(output, (first + done) * bytes, stored);
+    }
+  }
+
+  // The first reading of a tensor that has one scale, or a global one.
+  void FindTensorScale() {
+    const scale::Quantiser whole(info_.type, scaling_, job_.scaled.rule,
+                                 scale::Partition::OfTensor(info_.shape), options_.target);
+    double amax = 0;
+    ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
+      double found = 0;
+      const std::uint64_t skew = Read(first, end - first, buffers);
+      whole.GatherAmax(buffers.in, skew, first, end - first, 0, std::span(&found, 1));
+      Done(*StorageBytes(info_.type, end - first), 0);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      amax = std::max(amax, found);
+    });
+    if (scaling_.global_use != scale::Factor::kNone) {
+      global_ = whole.GlobalScale(amax);
+      if (writer_ != nullptr) {
+        WriteCodes(job_.output + 2, DataType::kFloat32, 0, std::span(&global_, 1));
+      }
+      return;
+    }
+    whole.Scales(std::span(&amax, 1), global_, std::span(&tensor_scale_, 1));
+    WriteScales(0, std::span(&tensor_scale_, 1));
+  }
+
+  void Done(std::uint64_t read, std::uint64_t written) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    done_(read, writer_ != nullptr ? written : 0);
+  }
+
+  // Calls run(first, end, buffers) for chunks of `size` elements, on all threads. Of several that
+  // throw, what the first of them threw is thrown.
+  template <class Function> void ForChunks(std::uint64_t size, const Function& run) {
+    const std::uint64_t chunks = info_.elements / size + (info_.elements % size != 0);
+    struct State {
+      const Function& run;
+      QuantiseJob& job;
+      std::uint64_t size, chunks;
+      std::atomic<std::uint64_t> next{0};
+      std::atomic<bool> has_failed{false};
+      std::exception_ptr error = nullptr;
+      std::uint64_t error_chunk = 0;
+    } state{run, *this, size, chunks};
+    const auto work = [](void* self, std::size_t) {
+      State& s = *static_cast<State*>(self);
+      std::uint64_t chunk = 0;
+      try {
+        Buffers buffers;
+        while (!s.has_failed.load(std::memory_order_relaxed)) {
+          chunk = s.next.fetch_add(1, std::memory_order_relaxed);
+          if (chunk >= s.chunks) return;
+          io::StopIfInterrupted(s.job.options_.interrupted);
+          const std::uint64_t first = chunk * s.size;
+          s.run(first, first + std::min(s.size, s.job.info_.elements - first), buffers);
+        }
+      } catch (...) {
+        const std::lock_guard<std::mutex> lock(s.job.mutex_);
+        if (!s.error || chunk < s.error_chunk) {
+          s.error = std::current_exception();
+          s.error_chunk = chunk;
+        }
+        s.has_failed.store(true, std::memory_order_relaxed);
+      }
+    };
+    const auto workers =
+        static_cast<std::size_t>(std::min<std::uint64_t>(WorkersOf(options_), chunks));
+    if (workers > 1) {
+      options_.executor->ParallelFor(workers, work, &state);
+    } else {
+      work(&state, 0);
+    }
+    if (state.error) std::rethrow_exception(state.error);
+  }
+
+  const io::TensorReader& reader_;
+  const TensorJob& job_;
+  io::TensorWriter* const writer_;
+  const JobOptions& options_;
+  const QuantiseProgress& done_;
+  const TensorInfo& info_;
+  const scale::Scaling scaling_;
+  const scale::Partition partition_;
+  const scale::Quantiser quantiser_;
+  std::uint64_t piece_ = 0;  // elements that are read at once
+  double global_ = 1;
+  double tensor_scale_ = 1;  // of a tensor that has one
+  std::mutex mutex_;
+  std::unique_ptr<LossMeter> meter_;
+};
+
+}  // namespace
+
+std::uint64_t ReadingsOf(const TensorJob& job) {
+  return IsQuantiseJob(job) && job.scaled.HasTensorScale() ? 2 : 1;
+}
+
+std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
+                                          io::TensorWriter* writer, const JobOptions& options,
+                                          const QuantiseProgress& done) {
+  return QuantiseJob(reader, job, writer, options, done).Run();
+}
+
+}  // namespace tensorcast::convert

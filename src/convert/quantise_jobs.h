@@ -1,0 +1,35 @@
+// Jobs that make a scaled weight of a tensor: its codes, its scales.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_QUANTISE_JOBS_H_
+#define TENSORCAST_SRC_CONVERT_QUANTISE_JOBS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "convert/runner.h"
+#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::convert {
+
+inline bool IsQuantiseJob(const TensorJob& job) { return static_cast<bool>(job.scaled); }
+
+// How many times the job reads its tensor: twice where a scale is the whole tensor's.
+std::uint64_t ReadingsOf(const TensorJob& job);
+
+// Bytes that were read and written, never from two threads at once.
+using QuantiseProgress = std::function<void(std::uint64_t read, std::uint64_t written)>;
+
+// Writes job.output, the codes, and the scales behind it; with `writer` null what it loses is
+// measured alone. Takes memory for its buffers, and 8 bytes for each cell in a row of cells. The
+// meter, null unless options.measure, does not depend on the executor, nor does what is written.
+// Throws what RunJobs throws.
+std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
+                                          io::TensorWriter* writer, const JobOptions& options,
+                                          const QuantiseProgress& done);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_QUANTISE_JOBS_H_

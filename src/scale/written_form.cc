@@ -1,0 +1,186 @@
+// The table of layouts, and what follows from a row.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/written_form.h"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "core/shape.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using enum ScaledLayout;
+using enum DataType;
+
+constexpr Factor kNoGlobal = Factor::kNone;
+constexpr std::string_view kScale = "_scale", kPacked = "_packed";
+
+constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScale}};
+constexpr LayoutNames kFloatBlock[] = {{kDeepSeek, "", "_scale_inv"},
+                                       {kCompressedTensors, "", kScale}};
+constexpr LayoutNames kFloatTensor[] = {{kCompressedTensors, "", kScale},
+                                        {kModelOpt, "", kScale, {}, kNoGlobal, OneShape::kScalar},
+                                        {kComfyUi, "", kScale, {}, kNoGlobal, OneShape::kScalar}};
+constexpr LayoutNames kBytes[] = {
+    {kCompressedTensors, "", kScale, {}, kNoGlobal, OneShape::kVector, false, true}};
+constexpr LayoutNames kPackedBytes[] = {
+    {kCompressedTensors, kPacked, kScale, {}, kNoGlobal, OneShape::kVector, true, true}};
+constexpr LayoutNames kTwoScales[] = {
+    {kCompressedTensors, kPacked, kScale, "_global_scale", Factor::kDivides, OneShape::kVector,
+     true},
+    {kModelOpt, "", kScale, "_scale_2", Factor::kMultiplies, OneShape::kScalar, true}};
+
+struct Layouts {
+  std::string_view format;
+  std::span<const LayoutNames> layouts;
+};
+constexpr Layouts kLayouts[] = {
+    {"fp8-tensor", kFloatTensor}, {"fp8-row", kFloatRow}, {"fp8-block", kFloatBlock},
+    {"int8-row", kFloatRow},      {"mxfp8", kBytes},      {"mxfp6", kPackedBytes},
+    {"mxfp4", kPackedBytes},      {"nvfp4", kTwoScales},
+};
+
+// In the order of convert::ScaledFormat.
+constexpr std::string_view kFormatNames[] = {"none",     "fp8-tensor", "fp8-row",   "fp8-block",
+                                             "int8-row", "mxfp8",      "mxfp6",     "mxfp4",
+                                             "nvfp4",    "mxfp8-e5m2", "mxfp6-e3m2"};
+constexpr std::string_view kLayoutNames[] = {"deepseek", "compressed-tensors", "modelopt",
+                                             "comfyui"};
+
+std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
+  return length / block + (length % block != 0);
+}
+
+}  // namespace
+
+std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format) {
+  for (const Layouts& row : kLayouts) {
+    if (row.format == format.name) return row.layouts;
+  }
+  return {};
+}
+
+const ScaledFormat* RowOf(convert::ScaledFormat format) {
+  const auto index = static_cast<std::size_t>(format);
+  return index < std::size(kFormatNames) ? FindScaledFormat(kFormatNames[index]) : nullptr;
+}
+
+convert::ScaledFormat FormatOf(const ScaledFormat& row) {
+  const auto* const name = std::find(std::begin(kFormatNames), std::end(kFormatNames), row.name);
+  return static_cast<convert::ScaledFormat>(name - std::begin(kFormatNames));
+}
+
+std::string_view MethodName(ScaledLayout layout) {
+  switch (layout) {
+    case kDeepSeek: return "fp8";
+    case kCompressedTensors: return "compressed-tensors";
+    case kModelOpt: return "modelopt";
+    case kComfyUi: break;
+  }
+  return {};
+}
+
+std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
+  for (const NamedRule& named : format.rules) {
+    if (named.rule == rule) return named.name;
+  }
+  constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round"};
+  return kNames[static_cast<std::size_t>(rule)];
+}
+
+bool WrittenForm::HasTensorScale() const {
+  return format->cells == CellsBy::kTensor || scaling().global_use != Factor::kNone;
+}
+
+Scaling WrittenForm::scaling() const {
+  Scaling scaling = format->scaling;
+  if (layout != nullptr) scaling.global_use = layout->global_use;
+  return scaling;
+}
+
+Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
+  if (format->cells == CellsBy::kGroups) {
+    const std::uint64_t row[] = {*core::CheckedProduct(shape)};
+    return format->PartitionOf(row);
+  }
+  if (format->cells == CellsBy::kRows && shape.size() > 2) {
+    return Partition::OfGroups(shape, shape.back());
+  }
+  return format->PartitionOf(shape);
+}
+
+std::string WrittenForm::Text() const {
+  std::string text(format->name);
+  if (layout != nullptr) {
+    text += " (" + std::string(convert::ScaledLayoutName(layout->layout)) + ")";
+  }
+  return text;
+}
+
+std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> shape) {
+  if (shape.size() < 2) return "it is not a matrix";
+  if (core::CheckedProduct(shape).value_or(0) == 0) return "it has no elements";
+  if (!format.Takes(shape)) {
+    return "its last dimension, " + std::to_string(shape.back()) + ", is not a multiple of " +
+           std::to_string(format.block_columns);
+  }
+  return {};
+}
+
+std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
+                                     std::span<const std::uint64_t> shape) {
+  const ScaledFormat& format = *form.format;
+  const LayoutNames none{};
+  const LayoutNames& layout = form.layout != nullptr ? *form.layout : none;
+  const auto tensor = [&](std::string_view suffix, std::vector<std::uint64_t> dims, DataType type) {
+    WrittenTensor made{std::string(name) + std::string(suffix), std::move(dims), type};
+    made.bytes = *StorageBytes(type, *core::CheckedProduct(made.shape));
+    return made;
+  };
+  std::vector<std::uint64_t> codes(shape.begin(), shape.end());
+  std::vector<std::uint64_t> scales = codes;
+  const std::vector<std::uint64_t> one = layout.one == OneShape::kScalar
+                                             ? std::vector<std::uint64_t>()
+                                             : std::vector<std::uint64_t>{1};
+  switch (format.cells) {
+    case CellsBy::kTensor: scales = one; break;
+    case CellsBy::kRows: scales.back() = 1; break;
+    case CellsBy::kBlocks:
+      scales.end()[-2] = CellsAlong(shape.end()[-2], format.block_rows);
+      [[fallthrough]];
+    case CellsBy::kGroups: scales.back() = CellsAlong(shape.back(), format.block_columns); break;
+  }
+  if (layout.packs_codes) {
+    // A group is a whole number of bytes.
+    const auto bits = static_cast<std::uint64_t>(FindType(format.scaling.element)->bits);
+    codes.back() = codes.back() / format.block_columns * (format.block_columns * bits / 8);
+  }
+  std::vector<WrittenTensor> made;
+  made.push_back(
+      tensor(layout.codes, std::move(codes), layout.packs_codes ? kUint8 : format.scaling.element));
+  made.push_back(tensor(layout.scale, std::move(scales),
+                        layout.has_scale_bytes ? kUint8 : format.scaling.scale));
+  if (!layout.global.empty()) made.push_back(tensor(layout.global, one, kFloat32));
+  return made;
+}
+
+}  // namespace tensorcast::scale
+
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
+
+std::string_view ScaledFormatName(ScaledFormat format) {
+  const auto index = static_cast<std::size_t>(format);
+  return index < std::size(scale::kFormatNames) ? scale::kFormatNames[index] : "unknown";
+}
+
+std::string_view ScaledLayoutName(ScaledLayout layout) {
+  const auto index = static_cast<std::size_t>(layout);
+  return index < std::size(scale::kLayoutNames) ? scale::kLayoutNames[index] : "unknown";
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::convert

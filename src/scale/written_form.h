@@ -1,0 +1,87 @@
+// A scaled format as it is written: in a layout, by a rule. The layouts are the rows of a table;
+// docs/scales.md has it too.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_
+#define TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "scale/scale_rule.h"
+#include "scale/scaled_format.h"
+#include "scale/scaled_tensor.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::scale {
+
+using convert::ScaledLayout;
+
+// The shape of a scale of the whole tensor.
+enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
+
+// How a layout writes a format.
+struct LayoutNames {
+  ScaledLayout layout;
+  // Appended to the weight's name.
+  std::string_view codes;
+  std::string_view scale;
+  std::string_view global = {};
+  Factor global_use = Factor::kNone;
+  OneShape one = OneShape::kVector;
+  bool packs_codes = false;      // as uint8, several to a byte
+  bool has_scale_bytes = false;  // float8e8m0 as uint8
+};
+
+// The usual one first; none of a format that is only measured.
+std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format);
+// What configurations call who writes a layout: "fp8", "compressed-tensors", "modelopt"; empty:
+// they do not.
+std::string_view MethodName(ScaledLayout layout);
+
+// The row of a format of the public interface; null: it is none. And back.
+const ScaledFormat* RowOf(convert::ScaledFormat format);
+convert::ScaledFormat FormatOf(const ScaledFormat& row);
+std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);  // "pow2"
+
+// A format with all that is open of it decided.
+struct WrittenForm {
+  const ScaledFormat* format = nullptr;  // null: it is no scaled form
+  const LayoutNames* layout = nullptr;   // null: it is only measured
+  ScaleRule rule = ScaleRule::kAmax;
+
+  explicit operator bool() const { return format != nullptr; }
+  bool operator==(const WrittenForm&) const = default;
+
+  Scaling scaling() const;
+  // Of a tensor that the format can hold. As ScaledFormat::PartitionOf, but that of stacked
+  // matrices each row of each has a scale, and that groups, which rows are whole numbers of, stand
+  // in one row: then the cells of any stretch of groups are these groups.
+  Partition PartitionOf(std::span<const std::uint64_t> shape) const;
+  // Has the whole tensor to be read before its first code is known?
+  bool HasTensorScale() const;
+  std::string Text() const;  // "fp8-block (deepseek)"
+};
+
+// Why a tensor of this shape cannot be held in the format; empty: it can. "its last dimension, 100,
+// is not a multiple of 32".
+std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> shape);
+
+// One tensor of a scaled weight as it stands in a file.
+struct WrittenTensor {
+  std::string name;
+  std::vector<std::uint64_t> shape;
+  DataType type;
+  std::uint64_t bytes = 0;
+};
+// Codes, scales and, where the layout has one, the global scale of a weight that the format can
+// hold; of a form that is only measured its codes and scales unpacked.
+std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
+                                     std::span<const std::uint64_t> shape);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_
