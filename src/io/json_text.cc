@@ -221,8 +221,8 @@ bool JsonText::Remove(const std::function<bool(const Member&)>& is_one) {
     while (!ranges.empty() && ranges.back().first > member.begin) ranges.pop_back();  // within it
     ranges.emplace_back(member.begin, member.value_end);
   });
-  for (auto range = ranges.rbegin(); range != ranges.rend(); ++range) {
-    auto [begin, end] = *range;
+  std::reverse(ranges.begin(), ranges.end());  // so that those before keep their places
+  for (auto [begin, end] : ranges) {
     std::size_t after = end;
     while (IsSpace(text_[after])) ++after;
     if (text_[after] == ',') {  // up to the next member's key
