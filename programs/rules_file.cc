@@ -3,7 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rules_file.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <span>
 #include <utility>
 #include <vector>

@@ -342,7 +342,7 @@ class Run {
   const std::uint64_t chunk_bytes_;
   std::map<std::pair<DataType, DataType>, CastPlan> plans_;
   std::vector<Job> jobs_;     // of the batch
-  bool has_casts_ = false;    // the batch
+  bool has_casts_ = false;    // whether the batch casts numbers
   std::uint64_t chunks_ = 0;  // of the batch
   std::uint64_t total_bytes_ = 0;
   std::atomic<std::uint64_t> next_chunk_{0};

@@ -5,6 +5,7 @@
 #define TENSORCAST_TESTS_CONVERT_PLAN_FILES_H_
 
 #include <cstddef>
+#include <cstring>
 #include <random>
 #include <string>
 #include <utility>
@@ -59,6 +60,17 @@ class Plans : public io::FileTest {
     std::string error;
     EXPECT_TRUE(ConversionPlan::Make(request, {}, &plan, &error).ok()) << error;
     return plan;
+  }
+  // The same jobs, and of each the same report, byte for byte.
+  static void ExpectSameLosses(const ConversionPlan& plan, const std::vector<JobLoss>& losses,
+                               const std::vector<JobLoss>& whole) {
+    ASSERT_EQ(losses.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(losses[i].job, whole[i].job);
+      const LossReport a = whole[i].loss.Report();
+      const LossReport b = losses[i].loss.Report();
+      EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.job(whole[i].job).name;
+    }
   }
   static std::string JsonOf(const ConversionPlan& plan) {
     std::string json;

@@ -3,7 +3,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -347,13 +346,7 @@ TEST_F(Plans, AnyDivisionInAnyOrderGivesTheSameBytesAndReports) {
       EXPECT_EQ(io::ReadBytes(Path("d.npy")), second);
     }
     ASSERT_TRUE(MergeLosses(&losses).ok());
-    ASSERT_EQ(losses.size(), whole.size());
-    for (std::size_t i = 0; i < whole.size(); ++i) {
-      EXPECT_EQ(losses[i].job, whole[i].job);
-      const LossReport a = whole[i].loss.Report();
-      const LossReport b = losses[i].loss.Report();
-      EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.job(whole[i].job).name;
-    }
+    ExpectSameLosses(plan, losses, whole);
   }
 }
 

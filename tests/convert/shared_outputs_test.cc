@@ -5,7 +5,6 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include <cstring>
 #include <filesystem>
 
 #include "plan_files.h"
@@ -98,13 +97,7 @@ TEST_F(SharedOutputs, OfTwoProcessesAreThoseOfOne) {
   ASSERT_TRUE(MergeLosses(&losses).ok());
   // A tensor without an element has no range.
   std::erase_if(whole, [&](const JobLoss& one) { return one.loss.Report().elements == 0; });
-  ASSERT_EQ(losses.size(), whole.size());
-  for (std::size_t i = 0; i < whole.size(); ++i) {
-    EXPECT_EQ(losses[i].job, whole[i].job);
-    const LossReport a = whole[i].loss.Report();
-    const LossReport b = losses[i].loss.Report();
-    EXPECT_EQ(std::memcmp(&a, &b, sizeof a), 0) << plan.job(whole[i].job).name;
-  }
+  ExpectSameLosses(plan, losses, whole);
 }
 
 TEST_F(SharedOutputs, LeaveNothingWhereTheyAreNotCommitted) {
