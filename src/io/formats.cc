@@ -120,6 +120,8 @@ std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const Open
 
 void RefuseStranger(const ByteSource& source) {
   const Head head(source);
+  // A safetensors file begins with a length, whose bytes may be any of these.
+  if (LooksLikeSafetensors(head.bytes())) return;
   for (const Stranger& stranger : kStrangers) {
     if (head.text().starts_with(stranger.magic)) {
       throw Error(ErrorKind::kUnsupported, PathText(source.path()) + ": is " +

@@ -46,6 +46,19 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
             "5 FILE: is a Git LFS pointer; fetch the file itself (git lfs pull); " + read);
 }
 
+// A pickle begins with 80 02 or 80 04, a gzip file with 1F 8B; so do these.
+TEST_F(FormatChoice, TheLengthOfAHeaderIsNoSignature) {
+  const std::string path = Path("model.safetensors");
+  for (const std::size_t length : {0x0280u, 0x0480u, 0x8B1Fu, 0x10480u}) {
+    WriteBytes(path, Safetensors("{}" + std::string(length - 2, ' ')));
+    EXPECT_TRUE(Open(path)->contents().tensors.empty()) << length;
+    EXPECT_TRUE(Open(directory())->contents().tensors.empty()) << length;
+  }
+  WriteBytes(path, "\x80\x02}q\x01.");
+  EXPECT_EQ(ErrorOf([&] { Open(directory()); }),
+            "5 " + path + ": is a pickle; .safetensors, .npy, .npz, .pb and .onnx files are read");
+}
+
 TEST_F(FormatChoice, ReadsRegularFilesOnly) {
   EXPECT_EQ(ErrorOf([&] { Open(directory()); }),
             "5 " + directory() +
