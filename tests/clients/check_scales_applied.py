@@ -4,6 +4,7 @@ in DeepSeek's layout) become plain ones of float32 and bfloat16.
 
     check_scales_applied.py --tool TENSORCAST
 
+inspect, a dry run and loss are asked on the way, and held against the same values.
 The expected value of an element is the exact product of the code and its scales, taken in Python's
 fractions, rounded once by numpy or ml_dtypes' rules (torch's own cast of one double, which is exact
 where the product fits; divisions by fractions). What the library's own decompression gives is
@@ -13,10 +14,8 @@ place, never by more. transformers then loads the result without a quantisation 
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
-import fractions
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -25,77 +24,31 @@ from transformers import LlamaForCausalLM
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import made_checkpoints as made  # noqa: E402
+from command_walk import walk  # noqa: E402
+from exact_weights import exact_weights, rounded  # noqa: E402
 
-E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
-E2M3 = [(c & 7) / 8 if c < 8 else (1 + (c & 7) / 8) * 2.0 ** ((c >> 3) - 1) for c in range(32)]
-
-
-def values_of_codes(packed, bits):
-    """The values of packed float4e2m1 or float6e2m3 codes, in float64."""
-    data = packed.to(torch.int64)
-    if bits == 4:
-        codes = torch.stack((data & 15, data >> 4), -1).flatten(-2)
-        table = torch.tensor(E2M1 + [-v for v in E2M1], dtype=torch.float64)
-    else:
-        three = data.unflatten(-1, (-1, 3))
-        word = three[..., 0] | three[..., 1] << 8 | three[..., 2] << 16
-        codes = torch.stack([word >> 6 * i & 63 for i in range(4)], -1).flatten(-2)
-        table = torch.tensor(E2M3 + [-v for v in E2M3], dtype=torch.float64)
-    return table[codes]
+# As inspect calls them.
+LAYOUTS = {"FP8_DYNAMIC": "fp8-row", "FP8_BLOCK": "fp8-block", "INT8": "int8-row",
+           "NVFP4A16": "nvfp4", "MXFP4A16": "mxfp4", "MXFP6A16": "mxfp6", "MXFP8A16": "mxfp8",
+           "deepseek": "fp8-block"}
 
 
-def exact_weights(tensors, layer):
-    """A layer's weight as float64 factors: (product of code and scale, global divisor or None); the
-    product is exact, having at most 32 bits."""
-    scale = tensors.get(layer + "weight_scale", tensors.get(layer + "weight_scale_inv"))
-    whole = tensors.get(layer + "weight_global_scale")
-    if scale.dtype == torch.uint8:
-        scale = torch.exp2(scale.to(torch.float64) - 127)
-    scale = scale.to(torch.float64)
-    if layer + "weight_packed" in tensors:
-        packed = tensors[layer + "weight_packed"]
-        # float6: 3 bytes hold 4 codes of a group of 32.
-        bits = 4 if packed.shape[1] * 2 % scale.shape[1] == 0 and \
-            packed.shape[1] * 2 // scale.shape[1] in (16, 32) else 6
-        codes = values_of_codes(packed, bits)
-    else:
-        codes = tensors[layer + "weight"].to(torch.float64)
-    rows, columns = codes.shape
-    down, across = -(-rows // scale.shape[0]), -(-columns // scale.shape[1])
-    grid = scale.repeat_interleave(down, 0)[:rows].repeat_interleave(across, 1)[:, :columns]
-    return codes * grid, None if whole is None else whole.to(torch.float64).item()
+def exact_values(folder):
+    """The linear weights of a checkpoint in float64, rounded once to it."""
+    tensors = made.tensors_of(folder)
+    layers = {key.rsplit(".", 1)[0] + "." for key in tensors if "_proj." in key}
+    found = {}
+    for layer in layers:
+        product, divisor = exact_weights(tensors, layer)
+        found[layer + "weight"] = product if divisor is None else product / divisor
+    return found
 
 
-def rounded(product, divisor, dtype):
-    """Rounds once to dtype."""
-    if divisor is None:
-        return product.to(dtype)
-    # A double that a quotient was rounded to may be a tie of dtype that the quotient is not: those
-    # are decided by fractions.
-    quotient = product / divisor
-    result = quotient.to(dtype)
-    bits = 53 - (24 if dtype == torch.float32 else 8)
-    tail = quotient.view(torch.int64) & ((1 << bits) - 1)
-    for place in torch.nonzero(tail == 1 << (bits - 1)):
-        i = tuple(place.tolist())
-        exact = fractions.Fraction(product[i].item()) / fractions.Fraction(divisor)
-        near = fractions.Fraction(quotient[i].item())
-        if exact != near:
-            away = quotient[i].item() * (1 + 2.0 ** -50 * (1 if (exact > near) == (near > 0) else -1))
-            result[i] = torch.tensor(away, dtype=torch.float64).to(dtype)
-    return result
-
-
-def run(tool, *arguments):
-    done = subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}")
-    return done.stdout
-
-
-def check(tool, folder, decompressed, out, dtype, name):
+def check(tool, folder, decompressed, out, dtype):
     """Returns how many weights were compared, wrong, and otherwise rounded by the library."""
-    run(tool, "convert", folder, "-o", out, "--to", name, "-q", "--no-report")
+    exact = exact_values(folder)
+    walk(tool, folder, out, {key: tuple(value.shape) for key, value in exact.items()}, exact,
+         LAYOUTS[folder.name], dtype)
     before, after = made.tensors_of(folder), made.tensors_of(out)
     kept = {key for key in before if not any(word in key for word in ("_proj.", "scale"))}
     wrong = compared = 0
@@ -150,7 +103,7 @@ def main():
         for checkpoint, decompressed in checkpoints.items():
             for dtype, to in ((torch.float32, "float32"), (torch.bfloat16, "bfloat16")):
                 compared, wrong, twice, logits = check(
-                    tool, folder / checkpoint, decompressed, folder / f"{checkpoint}-{to}", dtype, to)
+                    tool, folder / checkpoint, decompressed, folder / f"{checkpoint}-{to}", dtype)
                 cosine = torch.nn.functional.cosine_similarity(
                     logits.float().flatten(), original.flatten(), 0).item()
                 failed = failed or wrong > 0 or compared == 0 or cosine < 0.9

@@ -1,0 +1,87 @@
+"""What the weights of a checkpoint with scales are, exactly: the product of the code and its scales
+in float64, which holds it, and divisions by Python's fractions. Nothing of tensorcast is used.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import fractions
+import subprocess
+import sys
+
+import torch
+
+E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+E2M3 = [(c & 7) / 8 if c < 8 else (1 + (c & 7) / 8) * 2.0 ** ((c >> 3) - 1) for c in range(32)]
+
+
+def values_of_codes(packed, bits):
+    """The values of packed float4e2m1 or float6e2m3 codes, in float64."""
+    data = packed.to(torch.int64)
+    if bits == 4:
+        codes = torch.stack((data & 15, data >> 4), -1).flatten(-2)
+        table = torch.tensor(E2M1 + [-v for v in E2M1], dtype=torch.float64)
+    else:
+        three = data.unflatten(-1, (-1, 3))
+        word = three[..., 0] | three[..., 1] << 8 | three[..., 2] << 16
+        codes = torch.stack([word >> 6 * i & 63 for i in range(4)], -1).flatten(-2)
+        table = torch.tensor(E2M3 + [-v for v in E2M3], dtype=torch.float64)
+    return table[codes]
+
+
+def exact_weights(tensors, layer):
+    """A layer's weight as float64 factors: (product of code and scale, global divisor or None); the
+    product is exact, having at most 32 bits."""
+    scale = tensors.get(layer + "weight_scale", tensors.get(layer + "weight_scale_inv"))
+    whole = tensors.get(layer + "weight_global_scale")
+    if scale.dtype == torch.uint8:
+        scale = torch.exp2(scale.to(torch.float64) - 127)
+    scale = scale.to(torch.float64)
+    if scale.ndim < 2:
+        scale = scale.reshape(1, 1)
+    if layer + "weight_packed" in tensors:
+        packed = tensors[layer + "weight_packed"]
+        # float6: 3 bytes hold 4 codes of a group of 32.
+        bits = 4 if packed.shape[1] * 2 % scale.shape[1] == 0 and \
+            packed.shape[1] * 2 // scale.shape[1] in (16, 32) else 6
+        codes = values_of_codes(packed, bits)
+    else:
+        codes = tensors[layer + "weight"].to(torch.float64)
+    rows, columns = codes.shape
+    down, across = -(-rows // scale.shape[0]), -(-columns // scale.shape[1])
+    grid = scale.repeat_interleave(down, 0)[:rows].repeat_interleave(across, 1)[:, :columns]
+    return codes * grid, None if whole is None else whole.to(torch.float64).item()
+
+
+def nearest_of(values, dtype):
+    """Doubles rounded once, to the even one at ties; torch's own cast of a double to bfloat16 goes by
+    way of float32. Not for subnormals."""
+    bits = {torch.float32: 24, torch.bfloat16: 8}[dtype]
+    mantissa, exponent = torch.frexp(values)
+    return torch.ldexp(torch.round(torch.ldexp(mantissa, torch.tensor(bits))),
+                       exponent - bits).to(dtype)
+
+
+def rounded(product, divisor, dtype):
+    """Rounds once to dtype."""
+    if divisor is None:
+        return nearest_of(product, dtype)
+    # A double that a quotient was rounded to may be a tie of dtype that the quotient is not: those
+    # are decided by fractions.
+    quotient = product / divisor
+    result = nearest_of(quotient, dtype)
+    bits = 53 - (24 if dtype == torch.float32 else 8)
+    tail = quotient.view(torch.int64) & ((1 << bits) - 1)
+    for place in torch.nonzero(tail == 1 << (bits - 1)):
+        i = tuple(place.tolist())
+        exact = fractions.Fraction(product[i].item()) / fractions.Fraction(divisor)
+        near = fractions.Fraction(quotient[i].item())
+        if exact != near:
+            away = quotient[i].item() * (1 + 2.0 ** -50 * (1 if (exact > near) == (near > 0) else -1))
+            result[i] = nearest_of(torch.tensor(away, dtype=torch.float64), dtype)
+    return result
+
+
+def run(tool, *arguments):
+    done = subprocess.run([tool, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr}")
+    return done.stdout
