@@ -100,7 +100,10 @@ enum {
   TENSORCAST_BAD_FILE = 21,         /* a file's contents are not what they should be */
   TENSORCAST_UNSUPPORTED_FILE = 22, /* legal, but not done here */
   TENSORCAST_BAD_INPUT = 23,        /* what was asked for or given does not fit the model */
-  TENSORCAST_INTERRUPTED = 24       /* tensorcast_interrupt_set was called */
+  TENSORCAST_INTERRUPTED = 24,      /* tensorcast_interrupt_set was called */
+  /* Of graphs (graph.h): */
+  TENSORCAST_NO_SUCH_NAME = 25, /* nothing in the graph has the name */
+  TENSORCAST_NO_SUCH_INDEX = 26 /* the graph has nothing at the index */
 };
 
 /* One sentence in English for a status; "unknown status" for an unknown number. */

@@ -91,6 +91,9 @@ enum class StatusCode : std::int32_t {
   kUnsupportedFile = 22,  // legal, but not done here
   kBadInput = 23,         // what was asked for or given does not fit the model
   kInterrupted = 24,      // the caller's flag became true
+  // Of graphs (graph.hpp):
+  kNoSuchName = 25,   // nothing in the graph has the name
+  kNoSuchIndex = 26,  // the graph has nothing at the index
 };
 
 // The outcome of a call, by value: a code and one fixed sentence.

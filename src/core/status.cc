@@ -47,6 +47,8 @@ std::string_view Status::message() const {
     case StatusCode::kUnsupportedFile: return "the file is legal, but holds what is not done here";
     case StatusCode::kBadInput: return "what was asked for or given does not fit the model";
     case StatusCode::kInterrupted: return "interrupted";
+    case StatusCode::kNoSuchName: return "nothing in the graph has this name";
+    case StatusCode::kNoSuchIndex: return "the graph has nothing at this index";
   }
   return "unknown status";
 }
