@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 
+#include "core/failure.h"
 #include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
 #include "text/error_text.h"
@@ -16,6 +18,13 @@ namespace tensorcast::graph {
 namespace {
 
 using text::Quoted;
+
+struct RoundModeName {
+  RoundingMode mode;
+  std::string_view name;
+};
+constexpr RoundModeName kRoundModes[] = {
+    {RoundingMode::kUp, "up"}, {RoundingMode::kDown, "down"}, {RoundingMode::kNearest, "nearest"}};
 
 // What messages show of a text.
 constexpr std::uint64_t kMostShown = 256;
@@ -104,16 +113,14 @@ class CastNode {
              AttributeTypeText(mode->type) + "; it is a STRING: up, down or nearest");
       }
       const std::string text = mode->s.Text(kMostShown);
-      if (text == "up") {
-        options.round_mode = RoundingMode::kUp;
-      } else if (text == "down") {
-        options.round_mode = RoundingMode::kDown;
-      } else if (text == "nearest") {
-        options.round_mode = RoundingMode::kNearest;
-      } else {
+      const auto* const found =
+          std::find_if(std::begin(kRoundModes), std::end(kRoundModes),
+                       [&](const RoundModeName& each) { return each.name == text; });
+      if (found == std::end(kRoundModes)) {
         Fail("has the attribute \"round_mode\" = " + Quoted(text) +
              "; expected up, down or nearest, in lower case");
       }
+      options.round_mode = found->mode;
     }
   }
 
@@ -203,6 +210,13 @@ void FailNode(const NodePlace& place, ErrorKind kind, const std::string& why) {
   throw Error(kind, what + ") " + why);
 }
 
+std::string_view RoundModeText(RoundingMode mode) {
+  for (const RoundModeName& each : kRoundModes) {
+    if (each.mode == mode) return each.name;
+  }
+  throw core::Failure(StatusCode::kInvalidOption, "a rounding mode is none of up, down, nearest");
+}
+
 std::string AttributeTypeText(AttributeType type) {
   constexpr std::array<std::string_view, 15> kNames = {
       "without a value", "a FLOAT",         "an INT",         "a STRING",     "a TENSOR",
@@ -211,6 +225,14 @@ std::string AttributeTypeText(AttributeType type) {
   const auto index = static_cast<std::size_t>(type);
   return index < kNames.size() ? std::string(kNames[index])
                                : "of the unknown type " + std::to_string(index);
+}
+
+std::vector<NodeAttribute> AttributesOf(const Node& node) {
+  std::vector<NodeAttribute> attributes;
+  for (const Attribute& attribute : node.attributes) {
+    attributes.push_back({attribute.name, &attribute});
+  }
+  return attributes;
 }
 
 CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attributes,

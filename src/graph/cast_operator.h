@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/error.h"
 #include "graph/graph.h"
@@ -33,6 +34,9 @@ struct NodeAttribute {
   const Attribute* value = nullptr;
 };
 
+// Those of a node that is in no function, where nothing can refer to another's.
+std::vector<NodeAttribute> AttributesOf(const Node& node);
+
 struct CastRequest {
   DataType to = DataType::kUndefined;
   CastOptions options;
@@ -46,6 +50,9 @@ CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attr
 // Of a CastLike node whose second input has the type `like`.
 CastRequest ReadCastLike(const NodePlace& place, std::span<const NodeAttribute> attributes,
                          std::int64_t opset, DataType from, DataType like, bool as_tests);
+
+// "up", "down" or "nearest". Throws core::Failure (kInvalidOption) where it is none of these.
+std::string_view RoundModeText(RoundingMode mode);
 
 // "an INT", "a STRING": the kind of an attribute, for messages.
 std::string AttributeTypeText(AttributeType type);

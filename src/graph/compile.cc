@@ -71,7 +71,10 @@ class Compiler {
     Inline(AddNames(graph_.body), scope);
     CheckDeclared(scope);
     TakeOutputs(scope);
-    ReadConstants();
+    for (const std::uint32_t found : scope.values) {
+      program_.types.push_back(found == kNothing ? DataType::kUndefined : values_[found].type);
+    }
+    if (options_.reads_constants) ReadConstants();
     PlaceValues();
     return std::move(program_);
   }
@@ -200,9 +203,12 @@ class Compiler {
 
   // ------------------------------------------------------------------------ values and names
 
-  std::uint32_t AddValue(const Value& value) {
+  // What a node gives has the shape of its source's origin; other values are origins themselves.
+  std::uint32_t AddValue(Value value) {
+    const auto index = static_cast<std::uint32_t>(values_.size());
+    if (value.is != Value::Is::kResult) value.origin = index;
     values_.push_back(value);
-    return static_cast<std::uint32_t>(values_.size() - 1);
+    return index;
   }
 
   std::uint32_t AddConstant(const Tensor& tensor) {
@@ -414,6 +420,8 @@ class Compiler {
     const DataType from = values_[source].type;
     Step step;
     step.op = op;
+    step.trains = place.node.trains;
+    step.lda = place.node.lda;
     // A cast to the same type copies bits. A packed tensor's pad bits are not its own, so it is
     // one.
     const bool is_view = from == request.to && !FindType(from)->is_packed();
@@ -431,11 +439,13 @@ class Compiler {
     const auto index = static_cast<std::uint32_t>(program_.steps.size());
     step.source = source;
     step.name = name_;
+    step.from = values_[source].type;
+    step.to = type;
     values_[source].last_read = index;
     if (values_[source].is == Value::Is::kConstant) {
       pending_[values_[source].index].is_needed = true;
     }
-    step.result = AddValue({type, Value::Is::kResult, index});
+    step.result = AddValue({type, Value::Is::kResult, index, kAbsent, values_[source].origin});
     program_.steps.push_back(step);
     Give(place, scope, 0, step.result);
   }
@@ -605,6 +615,11 @@ class Compiler {
       program_.defaults.push_back(constant == kNoDefault ? kNoDefault : inputs + constant);
     }
     program_.results = output_values_;
+    for (const std::uint32_t value : output_values_) {
+      const Value& origin = values_[values_[value].origin];
+      program_.origins.push_back(origin.is == Value::Is::kInput ? origin.index
+                                                                : inputs + origin.index);
+    }
     AssignRegisters(values_, program_);
   }
 
@@ -633,6 +648,11 @@ class Compiler {
 
 Program Compile(const Graph& graph, const CompileOptions& options) {
   return Compiler(graph, options).Make();
+}
+
+std::vector<DataType> TypesOf(const Graph& graph, bool as_tests) {
+  const CompileOptions options{as_tests, Target::kBest, false};
+  return Compiler(graph, options).Make().types;
 }
 
 }  // namespace tensorcast::graph

@@ -17,7 +17,8 @@
 
 namespace tensorcast::graph {
 
-// A tensor that owns its values, or views memory that outlives it. Moving it moves no value.
+// A tensor that owns its values, or views memory that outlives it or that it holds. Moving it moves
+// no value.
 struct Constant {
   DataType type = DataType::kUndefined;
   std::vector<std::uint64_t> shape;
@@ -26,6 +27,7 @@ struct Constant {
   std::vector<std::uint64_t> text_offsets = {0};  // of strings
   std::vector<char> texts;
   std::unique_ptr<std::byte[]> owned;
+  std::shared_ptr<const void> holder;  // what keeps the memory that `data` views, if anything does
 
   // Memory of its own for `data`.
   std::span<std::byte> Allocate(std::uint64_t bytes);
@@ -47,6 +49,8 @@ class ByteStore {
  public:
   virtual ~ByteStore() = default;
   virtual void Read(std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Throws where they may not be what they were any more.
+  virtual void CheckUnchanged() const {}
 };
 struct Blob {
   std::shared_ptr<const ByteStore> store;  // none: there are no bytes

@@ -35,6 +35,15 @@ std::optional<ValueId> Body::Find(std::string_view name) const {
   return found == by_name_.end() ? std::nullopt : std::optional(found->second);
 }
 
+void Body::Rename(ValueId id, std::string_view name) {
+  std::string given(name);
+  by_name_.erase(names_[id]);
+  names_[id].swap(given);
+  by_name_.emplace(names_[id], id);
+}
+
+void Body::Forget(ValueId id) { by_name_.erase(names_[id]); }
+
 std::string Body::NodeText(const Node& node) const {
   if (!node.name.empty()) return "node " + text::Quoted(node.name);
   if (!node.outputs.empty() && node.outputs[0] != kNoValue) {

@@ -1,6 +1,7 @@
 // A graph of casts and of what stands around them: values, nodes, functions, tensors. It knows no
 // format: bytes and tensors of a model are carried by reference, and so are nodes and subgraphs
-// that it does not understand. Nothing is checked here; Compile does that.
+// that it does not understand. Nothing is checked here; Compile does that. What was read and is not
+// changed keeps its bytes, and is written as it stood.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_GRAPH_GRAPH_H_
@@ -44,6 +45,8 @@ struct Declaration {
   std::uint64_t number = 0;  // ONNX's of the element type, one of ours or not; 0: not said
   bool has_shape = false;
   std::vector<Dimension> shape;
+  Blob bytes = {};  // as it was read
+  bool is_changed = false;
 };
 
 // A tensor that the graph holds.
@@ -52,6 +55,10 @@ struct Tensor {
   std::uint64_t number = 0;  // ONNX's of its type
   std::vector<std::uint64_t> shape;
   std::shared_ptr<const TensorData> data;
+  Blob bytes = {};  // as it was read, with its values unless these are in another file
+  bool is_external = false;
+  bool is_changed = false;
+  Blob values = {};  // of one that was built: as raw_data has them; nothing of strings
 };
 
 // A graph within a node's attribute, carried as it is.
@@ -74,6 +81,7 @@ struct Attribute {
   std::uint64_t listed = 0;
   std::vector<Tensor> tensors;      // of kTensor: one; of kTensors
   std::vector<Subgraph> subgraphs;  // of kGraph: one; of kGraphs
+  Blob bytes = {};                  // as it was read
 };
 
 // Values that a list holds; the others are counted.
@@ -92,7 +100,12 @@ struct Node {
   std::vector<ValueId> outputs;
   std::vector<Attribute> attributes;
   // As it was read, with what is not told here (its doc_string); nothing of one that was built.
-  Blob bytes;
+  Blob bytes = {};
+  bool is_changed = false;
+  // Of a Cast or CastLike, for its derivative: whether gradients pass it, and by what they are
+  // multiplied on their way.
+  bool trains = true;
+  double lda = 1;
 };
 
 // Values and nodes with names of their own: the graph's, or a function's.
@@ -105,6 +118,10 @@ class Body {
   // The value of a name, made where there is none yet.
   ValueId ValueOf(std::string_view name);
   std::optional<ValueId> Find(std::string_view name) const;
+  // Gives a value a name that no other has.
+  void Rename(ValueId id, std::string_view name);
+  // Frees a value's name; the number stays its own.
+  void Forget(ValueId id);
 
   const std::string& name(ValueId id) const { return names_[id]; }
   // How many values there are.
@@ -146,6 +163,12 @@ struct Graph {
   std::vector<Initializer> initializers;
   std::uint64_t sparse_initializers = 0;  // which are not read
   std::vector<Function> functions;
+  bool holds_training = false;  // it was saved with what its nodes say of training
+  // Of a graph that was read: the version of its messages, and the fields of the model and of the
+  // graph that are not told here (functions too), each whole, as it stood.
+  std::int64_t ir_version = 0;
+  std::vector<Blob> model_fields;
+  std::vector<Blob> graph_fields;
 };
 
 }  // namespace tensorcast::graph

@@ -26,12 +26,16 @@ struct Step {
   enum class Kind : std::uint8_t { kView, kNumbers, kParse, kPrint };
   Kind kind = Kind::kView;
   Operator op = Operator::kIdentity;
+  DataType from = DataType::kUndefined;
+  DataType to = DataType::kUndefined;
   bool frees_source = false;  // it is the last to read its register
   bool frees_result = false;  // nobody reads its result
+  bool trains = true;         // gradients pass it
   std::uint32_t source = 0;   // a place
   std::uint32_t result = 0;   // a register
   std::uint32_t plan = 0;     // not of kView
   std::uint32_t name = 0;     // of its node, in Program::names
+  double lda = 1;             // what it multiplies gradients by
 };
 
 // What errors and profiles call a node.
@@ -50,7 +54,10 @@ struct Program {
   std::vector<Step> steps;
   std::vector<NodeName> names;
   std::vector<std::uint32_t> results;  // of each output, a place
+  std::vector<std::uint32_t> origins;  // of each output the input or constant whose shape it has
   std::uint32_t registers = 0;
+  // Of the graph's own values, by ValueId; kUndefined where nothing gives one.
+  std::vector<DataType> types;
 };
 
 inline constexpr std::uint32_t kNoDefault = UINT32_MAX;
@@ -63,11 +70,16 @@ struct CompileOptions {
   // Where an operator's text and the stored official tests contradict each other: as these have it.
   bool as_tests = false;
   Target target = Target::kBest;
+  // Else the program is not run: it says the types alone.
+  bool reads_constants = true;
 };
 
 // Makes a program of a graph; what it needs of the graph's tensors is read. Throws Error, and what
 // TensorData::Read throws.
 Program Compile(const Graph& graph, const CompileOptions& options);
+
+// The types of the graph's own values, by ValueId. Throws as Compile does.
+std::vector<DataType> TypesOf(const Graph& graph, bool as_tests);
 
 // Memory of a value, shared by its views.
 struct Buffer {
@@ -75,6 +87,8 @@ struct Buffer {
   std::size_t size = 0;
   std::unique_ptr<std::uint64_t[]> offsets;  // of strings
   std::size_t offset_count = 0;
+
+  void Allocate(std::uint64_t byte_count, std::uint64_t offsets_wanted);
 };
 
 // What a run gives.

@@ -24,6 +24,7 @@ struct Value {
   Is is = Is::kInput;
   std::uint32_t index = 0;            // of the input, constant or step
   std::uint32_t last_read = kAbsent;  // the last step that reads it, or kKept
+  std::uint32_t origin = 0;           // the input's or constant's value whose shape it has
 };
 
 // The steps' sources and results, and the program's results, are indices in `values`; they become

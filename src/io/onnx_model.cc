@@ -394,6 +394,7 @@ class ModelReader {
           value.parents.clear();
           value.has_shape = false;
           value.shape.clear();
+          value.dimension_names.clear();
         }
       }
     }
@@ -414,16 +415,16 @@ class ModelReader {
       value.has_shape = true;
       WireReader dims(windowed_, part.begin, part.end);
       for (WireField dim; dims.Next(&dim);) {
-        if (dim.number == FieldNumber("TensorShapeProto.dim"))
-          value.shape.push_back(ReadDimension(dim));
+        if (dim.number == FieldNumber("TensorShapeProto.dim")) ReadDimension(dim, value);
       }
     }
   }
 
-  std::optional<std::uint64_t> ReadDimension(const WireField& field) {
+  void ReadDimension(const WireField& field, OnnxValue& value_info) {
     Expect(field, WireType::kBytes, "dim");
-    Count(field, sizeof(std::optional<std::uint64_t>));
-    std::optional<std::uint64_t> size;
+    Count(field, sizeof(std::optional<std::uint64_t>) + sizeof(std::string));
+    std::optional<std::uint64_t>& size = value_info.shape.emplace_back();
+    std::string& name = value_info.dimension_names.emplace_back();
     WireReader fields(windowed_, field.begin, field.end);
     for (WireField part; fields.Next(&part);) {
       // Some exporters write -1 for a size that they do not know.
@@ -431,11 +432,12 @@ class ModelReader {
         const std::int64_t value = Int(part, "dim_value");
         size = value < 0 ? std::nullopt
                          : std::optional<std::uint64_t>(static_cast<std::uint64_t>(value));
+        name.clear();
       } else if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_param")) {
         size.reset();
+        name = Text(fields, part, "dim_param");
       }
     }
-    return size;
   }
 
   void ReadFunction(const WireField& field) {

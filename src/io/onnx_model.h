@@ -69,6 +69,7 @@ struct OnnxValue {
   bool has_shape = false;
   // Of each dimension its size, or nothing where it is symbolic or not said.
   std::vector<std::optional<std::uint64_t>> shape;
+  std::vector<std::string> dimension_names;  // beside it: dim_param, or empty
 };
 
 struct OnnxGraph {

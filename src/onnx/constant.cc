@@ -4,6 +4,7 @@
 #include "onnx/constant.h"
 
 #include <string>
+#include <utility>
 
 #include "core/range.h"
 #include "core/shape.h"
@@ -17,15 +18,15 @@ using io::ErrorKind;
 
 }  // namespace
 
-ConstantReader::ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory,
-                               bool allow_hard_links)
-    : source_(source), memory_(memory) {
-  if (memory.data() == nullptr) files_.emplace(source.path(), allow_hard_links);
+ConstantReader::ConstantReader(std::shared_ptr<const io::ByteSource> source,
+                               std::span<const std::byte> memory, bool allow_hard_links)
+    : source_(std::move(source)), memory_(memory) {
+  if (memory.data() == nullptr) files_.emplace(source_->path(), allow_hard_links);
 }
 
 graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
   const auto fail = [&](ErrorKind kind, const std::string& why) {
-    io::FailTensorProto(source_, message, kind, why);
+    io::FailTensorProto(*source_, message, kind, why);
   };
   graph::Constant constant;
   constant.type = type;
@@ -44,7 +45,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
           "has external data, which a model in memory has no directory for; load it from its file");
     }
     const io::ExternalRange range = io::FindExternalValues(
-        *files_, source_, message, StorageBytes(type, *elements).value_or(0));
+        *files_, *source_, message, StorageBytes(type, *elements).value_or(0));
     const std::span<std::byte> data = constant.Allocate(range.bytes);
     range.file->Read(range.begin, data);
     range.file->CheckUnchanged();
@@ -52,7 +53,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
     core::ClearPadBits(*FindType(type), *elements, data);
     return constant;
   }
-  const io::TensorProtoValues values(source_, message, type, *elements);
+  const io::TensorProtoValues values(*source_, message, type, *elements);
   if (type == DataType::kString) {
     for (std::uint64_t done = 0; done < *elements;) {
       const io::StringPiece piece = values.ReadStrings(done, *elements - done);

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 
@@ -21,7 +22,7 @@ namespace tensorcast::onnx {
 class ConstantReader {
  public:
   // `memory`: the model's bytes, or nothing where they are in a file.
-  ConstantReader(const io::ByteSource& source, std::span<const std::byte> memory,
+  ConstantReader(std::shared_ptr<const io::ByteSource> source, std::span<const std::byte> memory,
                  bool allow_hard_links);
 
   // Throws Error; `type` is the message's, one of ours.
@@ -31,7 +32,7 @@ class ConstantReader {
   const std::byte* InMemory(const io::TensorProtoMessage& message, DataType type,
                             std::uint64_t elements) const;
 
-  const io::ByteSource& source_;
+  std::shared_ptr<const io::ByteSource> source_;
   std::span<const std::byte> memory_;
   std::optional<io::ExternalFiles> files_;  // none: the model is in memory
 };

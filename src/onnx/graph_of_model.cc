@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/graph_of_model.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,18 +22,21 @@
 namespace tensorcast::onnx {
 namespace {
 
+using io::FieldNumber;
+
 static_assert(graph::kMostListed == io::kMostListed);
 
 // The model's bytes, for what is carried of them.
 class SourceBytes final : public graph::ByteStore {
  public:
-  explicit SourceBytes(const io::ByteSource& source) : source_(source) {}
+  explicit SourceBytes(std::shared_ptr<const io::ByteSource> source) : source_(std::move(source)) {}
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    source_.Read(offset, out);
+    source_->Read(offset, out);
   }
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
 
  private:
-  const io::ByteSource& source_;
+  std::shared_ptr<const io::ByteSource> source_;
 };
 
 // A tensor of the model, which is read when a program needs it.
@@ -40,7 +45,9 @@ class ModelTensor final : public graph::TensorData {
   ModelTensor(std::shared_ptr<ConstantReader> reader, io::TensorProtoMessage message)
       : reader_(std::move(reader)), message_(std::move(message)) {}
   graph::Constant Read() const override {
-    return reader_->Read(message_, core::TypeOfNumber(message_.data_type));
+    graph::Constant constant = reader_->Read(message_, core::TypeOfNumber(message_.data_type));
+    if (constant.owned == nullptr && !constant.data.empty()) constant.holder = reader_;
+    return constant;
   }
 
  private:
@@ -50,20 +57,29 @@ class ModelTensor final : public graph::TensorData {
 
 class GraphMaker {
  public:
-  GraphMaker(const io::ByteSource& source, std::span<const std::byte> memory, bool allow_hard_links)
-      : model_(io::ReadOnnxModel(source)),
+  GraphMaker(std::shared_ptr<const io::ByteSource> source, std::span<const std::byte> memory,
+             bool allow_hard_links)
+      : source_(*source),
+        model_(io::ReadOnnxModel(source_)),
         reader_(std::make_shared<ConstantReader>(source, memory, allow_hard_links)),
-        bytes_(std::make_shared<SourceBytes>(source)) {}
+        bytes_(std::make_shared<SourceBytes>(std::move(source))) {}
 
   graph::Graph Make() {
     graph::Graph graph;
+    graph.ir_version = model_.ir_version;
     graph.opsets = std::move(model_.opset_imports);
     io::OnnxGraph& main = model_.graphs.at(0);
+    TakeFields(0, source_.size(), graph.model_fields,
+               {FieldNumber("ModelProto.ir_version"), FieldNumber("ModelProto.graph"),
+                FieldNumber("ModelProto.opset_import")});
+    TakeFields(main.field.begin, main.field.end, graph.graph_fields,
+               {FieldNumber("GraphProto.node"), FieldNumber("GraphProto.initializer"),
+                FieldNumber("GraphProto.input"), FieldNumber("GraphProto.output"),
+                FieldNumber("GraphProto.value_info")});
     TakeValues(main.inputs, graph.body, graph.inputs);
     graph.initializers.reserve(main.initializers.size());
     for (io::OnnxTensor& tensor : main.initializers) {
-      graph.initializers.push_back(
-          {graph.body.ValueOf(tensor.message.name), Tensor(std::move(tensor.message))});
+      graph.initializers.push_back({graph.body.ValueOf(tensor.message.name), Tensor(tensor)});
     }
     graph.sparse_initializers = main.sparse_initializers;
     TakeNodes(main.nodes, graph.body);
@@ -77,8 +93,18 @@ class GraphMaker {
   }
 
  private:
-  static void TakeValues(const std::vector<io::OnnxValue>& values, graph::Body& body,
-                         std::vector<graph::Declaration>& declarations) {
+  // The fields of a message, each whole, but for those that are told otherwise.
+  void TakeFields(std::uint64_t begin, std::uint64_t end, std::vector<graph::Blob>& fields,
+                  std::initializer_list<std::uint32_t> told) const {
+    io::WireReader reader(source_, begin, end);
+    for (io::WireField field; reader.Next(&field);) {
+      if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
+      fields.push_back({bytes_, field.offset, field.end - field.offset});
+    }
+  }
+
+  void TakeValues(const std::vector<io::OnnxValue>& values, graph::Body& body,
+                  std::vector<graph::Declaration>& declarations) const {
     for (const io::OnnxValue& value : values) {
       graph::Declaration& declared = declarations.emplace_back();
       declared.value = body.ValueOf(value.name);
@@ -86,9 +112,10 @@ class GraphMaker {
       declared.is_tensor = value.is_tensor;
       declared.number = value.elem_type;
       declared.has_shape = value.has_shape;
-      for (const std::optional<std::uint64_t>& size : value.shape) {
-        declared.shape.push_back({size, {}});
+      for (std::size_t i = 0; i < value.shape.size(); ++i) {
+        declared.shape.push_back({value.shape[i], value.dimension_names[i]});
       }
+      declared.bytes = Bytes(value.field);
     }
   }
 
@@ -96,12 +123,14 @@ class GraphMaker {
     return {bytes_, field.begin, field.size()};
   }
 
-  graph::Tensor Tensor(io::TensorProtoMessage message) const {
+  graph::Tensor Tensor(io::OnnxTensor& from) const {
     graph::Tensor tensor;
-    tensor.name = message.name;
-    tensor.number = message.data_type;
-    tensor.shape = message.dims;
-    tensor.data = std::make_shared<ModelTensor>(reader_, std::move(message));
+    tensor.name = from.message.name;
+    tensor.number = from.message.data_type;
+    tensor.shape = from.message.dims;
+    tensor.is_external = from.message.is_external;
+    tensor.bytes = Bytes(from.field);
+    tensor.data = std::make_shared<ModelTensor>(reader_, std::move(from.message));
     return tensor;
   }
 
@@ -136,6 +165,7 @@ class GraphMaker {
   graph::Attribute Attribute(io::OnnxAttribute& from, const graph::Body& body) {
     graph::Attribute attribute;
     attribute.name = std::move(from.name);
+    attribute.bytes = Bytes(from.field);
     attribute.type = from.type;
     attribute.ref = std::move(from.ref);
     attribute.i = from.i;
@@ -146,7 +176,7 @@ class GraphMaker {
     for (const io::WireField& text : from.strings) attribute.strings.push_back(Bytes(text));
     attribute.listed = from.listed;
     for (io::OnnxTensor& tensor : from.tensors) {
-      attribute.tensors.push_back(Tensor(std::move(tensor.message)));
+      attribute.tensors.push_back(Tensor(tensor));
     }
     for (const std::size_t index : from.graphs) {
       graph::Subgraph& subgraph = attribute.subgraphs.emplace_back();
@@ -208,6 +238,7 @@ class GraphMaker {
     return function;
   }
 
+  const io::ByteSource& source_;
   io::OnnxModel model_;
   std::shared_ptr<ConstantReader> reader_;
   std::shared_ptr<const SourceBytes> bytes_;
@@ -224,19 +255,25 @@ io::ErrorKind KindOf(graph::ErrorKind kind) {
 
 }  // namespace
 
-graph::Graph ReadGraph(const io::ByteSource& source, std::span<const std::byte> memory,
-                       bool allow_hard_links) {
-  return GraphMaker(source, memory, allow_hard_links).Make();
+graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
+                       std::span<const std::byte> memory, bool allow_hard_links) {
+  return GraphMaker(std::move(source), memory, allow_hard_links).Make();
+}
+
+void FailModel(const io::ByteSource& source, const graph::Error& error) {
+  throw io::Error(KindOf(error.kind()), io::PathText(source.path()) + ": " + error.what());
 }
 
 graph::Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
                            const LoadOptions& options) {
-  const graph::Graph graph = ReadGraph(source, memory, options.allow_hard_links);
+  // The program keeps nothing of a source that is the caller's.
+  const std::shared_ptr<const io::ByteSource> borrowed(std::shared_ptr<void>(), &source);
+  const graph::Graph graph = ReadGraph(borrowed, memory, options.allow_hard_links);
   try {
     return graph::Compile(graph,
                           {options.contradictions == Contradictions::kTests, options.target});
   } catch (const graph::Error& error) {
-    throw io::Error(KindOf(error.kind()), io::PathText(source.path()) + ": " + error.what());
+    FailModel(source, error);
   }
 }
 

@@ -5,8 +5,10 @@
 #define TENSORCAST_SRC_ONNX_GRAPH_OF_MODEL_H_
 
 #include <cstddef>
+#include <memory>
 #include <span>
 
+#include "graph/error.h"
 #include "graph/graph.h"
 #include "graph/program.h"
 #include "io/byte_source.h"
@@ -14,14 +16,18 @@
 
 namespace tensorcast::onnx {
 
-// Reads the model that a source holds. Tensors, texts and what is carried stay where they are: the
-// source outlives the graph, and so does `memory`, the model's bytes or nothing where they are in a
-// file. Throws Error where the bytes are no model.
-graph::Graph ReadGraph(const io::ByteSource& source, std::span<const std::byte> memory,
-                       bool allow_hard_links);
+// Reads the model that a source holds. Tensors, texts and what is carried stay where they are; the
+// graph holds the source. `memory`: the model's bytes, which live as long as the source, or nothing
+// where they are in a file. Throws Error where the bytes are no model.
+graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
+                       std::span<const std::byte> memory, bool allow_hard_links);
 
-// The same, compiled. Constants are read, or are views of `memory` where they stand there as a run
-// needs them. Throws Error, which begins with the source's path.
+// Throws what is wrong with the graph of a source as an io::Error, which begins with its path.
+[[noreturn]] void FailModel(const io::ByteSource& source, const graph::Error& error);
+
+// The same, compiled, of a source that lives during the call. Constants are read, or are views of
+// `memory`, which outlives the program, where they stand there as a run needs them. Throws Error,
+// which begins with the source's path.
 graph::Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
                            const LoadOptions& options);
 

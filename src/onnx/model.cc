@@ -12,26 +12,11 @@
 #include "io/system.h"
 #include "io/tensor_file.h"
 #include "onnx/graph_of_model.h"
+#include "onnx/memory_bytes.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
 namespace {
-
-// A model's bytes in the caller's memory.
-class MemoryBytes final : public io::ByteSource {
- public:
-  explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(bytes) {}
-  const std::string& path() const override { return path_; }
-  std::uint64_t size() const override { return bytes_.size(); }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const auto part = bytes_.subspan(static_cast<std::size_t>(offset), out.size());
-    std::copy(part.begin(), part.end(), out.begin());
-  }
-
- private:
-  std::span<const std::byte> bytes_;
-  std::string path_ = "the model";
-};
 
 std::optional<std::size_t> Find(std::span<const ValueInfo> values, std::string_view name) {
   const auto found = std::find_if(values.begin(), values.end(),
@@ -91,10 +76,8 @@ Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options
                     std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
-    // An empty model may come with a null pointer, which would say that there is a file.
-    constexpr std::byte kNothing{};
-    const std::span<const std::byte> memory = bytes.empty() ? std::span(&kNothing, 0) : bytes;
-    auto state = std::make_unique<State>(State{MakeProgram(MemoryBytes(memory), memory, options)});
+    const MemoryBytes source(bytes);
+    auto state = std::make_unique<State>(State{MakeProgram(source, source.bytes(), options)});
     model->state_ = std::move(state);
     return Status();
   });

@@ -15,7 +15,7 @@
 #include <limits>
 
 #include "core/loss.h"
-#include "scale/round_to_odd.h"
+#include "core/round_to_odd.h"
 #include "scale/scale_rule.h"
 
 namespace tensorcast::scale {
@@ -69,7 +69,8 @@ void CellQuotients::Run(const double* x, double* quotients, std::size_t n, doubl
     for (std::size_t i = 0; !exact_values_ && i < n; ++i) {
       // Outside of this the quotient is far from where codes change, or beyond them all.
       const double magnitude = std::fabs(x[i]);
-      if (magnitude > 0x1p-400 && magnitude < 0x1p400) numerators[i] = MultiplyToOdd(x[i], global);
+      if (magnitude > 0x1p-400 && magnitude < 0x1p400)
+        numerators[i] = core::MultiplyToOdd(x[i], global);
     }
     Divide(numerators, quotients, n, scale);
   }
@@ -86,7 +87,7 @@ CellLimits CellQuotients::Limits(double scale, double global) const {
     return {itself_ ? beyond : next(beyond), least_normal_ * factor};
   }
   const double wanted = beyond_ * scale, beyond = wanted / global, product = beyond * global;
-  const double rest = (wanted - product) - ProductError(beyond, global, product);
+  const double rest = (wanted - product) - core::ProductError(beyond, global, product);
   return {rest > 0 || (rest == 0 && !itself_) ? next(beyond) : beyond,
           least_normal_ * scale / global};
 }

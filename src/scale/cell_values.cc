@@ -14,7 +14,7 @@
 #include <cmath>
 #include <limits>
 
-#include "scale/round_to_odd.h"
+#include "core/round_to_odd.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -64,12 +64,12 @@ void CellArithmetic::Run(double* values, std::size_t n, double scale, double glo
     if (exact_product || rounding == Rounding::kNearest) {
       for (std::size_t i = 0; i < n; ++i) values[i] *= multiplier;
     } else {
-      for (std::size_t i = 0; i < n; ++i) values[i] = MultiplyToOdd(values[i], multiplier);
+      for (std::size_t i = 0; i < n; ++i) values[i] = core::MultiplyToOdd(values[i], multiplier);
     }
     return;
   }
   const auto divide = [this](double a, double b) {
-    return rounding == Rounding::kNearest ? a / b : DivideToOdd(a, b);
+    return rounding == Rounding::kNearest ? a / b : core::DivideToOdd(a, b);
   };
   if (two_mantissas) {
     // Powers of two do not change how a quotient is rounded.

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "core/failure.h"
-#include "scale/round_to_odd.h"
+#include "core/round_to_odd.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -53,11 +53,12 @@ int PowerOf(ScaleRule rule, DataType element, double amax) {
 // amax / M, or what is left of it under a global scale, to odd.
 double Quotient(const Scaling& scaling, double amax, double global) {
   const Split top(amax);
-  const double numerator =
-      scaling.global_use == Factor::kDivides ? MultiplyToOdd(top.fraction, global) : top.fraction;
+  const double numerator = scaling.global_use == Factor::kDivides
+                               ? core::MultiplyToOdd(top.fraction, global)
+                               : top.fraction;
   const double largest = LargestCode(scaling.element);  // of at most 7 bits: products are exact
   const double divisor = scaling.global_use == Factor::kMultiplies ? largest * global : largest;
-  return std::ldexp(DivideToOdd(numerator, divisor), top.exponent);
+  return std::ldexp(core::DivideToOdd(numerator, divisor), top.exponent);
 }
 
 }  // namespace
@@ -91,8 +92,8 @@ double GlobalScaleOf(const Scaling& scaling, double amax) {
   const Split top(amax);
   const double largest = LargestCode(scaling.element) * LimitsOf(scaling.scale).greatest;
   const double quotient = scaling.global_use == Factor::kMultiplies
-                              ? std::ldexp(DivideToOdd(top.fraction, largest), top.exponent)
-                              : std::ldexp(DivideToOdd(largest, top.fraction), -top.exponent);
+                              ? std::ldexp(core::DivideToOdd(top.fraction, largest), top.exponent)
+                              : std::ldexp(core::DivideToOdd(largest, top.fraction), -top.exponent);
   const double stored = RoundedTo(DataType::kFloat32, quotient);
   return stored > 0 && stored <= std::numeric_limits<double>::max() ? stored : 1;
 }

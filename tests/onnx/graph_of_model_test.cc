@@ -32,7 +32,7 @@ TEST(GraphOfModel, ReadsValuesNodesAndTensors) {
   const std::string cast = NodeBytes("Cast", {"x"}, {"y"}, {AttributeInt("to", kFloat16)}, "c");
   const std::string unknown = NodeBytes("Unknown", {"y", "", "w"}, {"", "z"}) +
                               BytesField(6, "its documentation") + BytesField(7, "some.domain");
-  const io::MemorySource source(ModelBytes(
+  const auto source = std::make_shared<io::MemorySource>(ModelBytes(
       BytesField(1, cast) + BytesField(1, unknown) +
           BytesField(5, TensorBytes("w", kFloat, 2, FloatBytes({1, 2}))) + BytesField(11, shaped) +
           BytesField(12, ValueBytes("z", kFloat)) + BytesField(13, ValueBytes("y", kFloat16)),
@@ -77,7 +77,7 @@ TEST(GraphOfModel, ASubgraphNamesWhatItReads) {
       BytesField(5, TensorBytes("c", kFloat, 1, FloatBytes({1}))) +
       BytesField(1, NodeBytes("Mul", {"t", "c"}, {"r"})) + BytesField(12, ValueBytes("r", kFloat));
   const std::string otherwise = BytesField(12, ValueBytes("c", kFloat));
-  const io::MemorySource source(
+  const auto source = std::make_shared<io::MemorySource>(
       ModelBytes(BytesField(1, NodeBytes("If", {"q"}, {"y"},
                                          {AttributeGraph("then_branch", then),
                                           AttributeGraph("else_branch", otherwise)})) +

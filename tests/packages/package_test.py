@@ -335,7 +335,8 @@ DEBIAN = {
     "Git": None,
 }
 OPTIONAL_HEADERS = {
-    "ONNX": {"onnx.hpp", "onnx.h", "tensor_view.hpp"}, "CONVERT": {"convert.hpp", "report.hpp"}
+    "ONNX": {"graph.hpp", "onnx.hpp", "onnx.h", "session.hpp", "tensor_view.hpp"},
+    "CONVERT": {"convert.hpp", "report.hpp"},
 }
 
 

@@ -7,13 +7,13 @@
 // 40 ns.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_SCALE_ROUND_TO_ODD_H_
-#define TENSORCAST_SRC_SCALE_ROUND_TO_ODD_H_
+#ifndef TENSORCAST_SRC_CORE_ROUND_TO_ODD_H_
+#define TENSORCAST_SRC_CORE_ROUND_TO_ODD_H_
 
 #include <bit>
 #include <cstdint>
 
-namespace tensorcast::scale {
+namespace tensorcast::core {
 
 // a * b - product, exactly, `product` being a * b rounded to nearest (Dekker).
 inline double ProductError(double a, double b, double product) {
@@ -47,6 +47,6 @@ inline double DivideToOdd(double a, double b) {
   return ToOdd(quotient, b > 0 ? remainder : -remainder);
 }
 
-}  // namespace tensorcast::scale
+}  // namespace tensorcast::core
 
-#endif  // TENSORCAST_SRC_SCALE_ROUND_TO_ODD_H_
+#endif  // TENSORCAST_SRC_CORE_ROUND_TO_ODD_H_

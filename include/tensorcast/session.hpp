@@ -1,0 +1,127 @@
+// Runs of a graph, forward and backward: what is bound by index or by name, in the caller's memory.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SESSION_HPP_
+#define TENSORCAST_SESSION_HPP_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorcast/graph.hpp"
+#include "tensorcast/tensor_view.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast {
+struct SessionState;  // what Session holds; internal
+}  // namespace tensorcast
+
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
+
+// Types that have derivatives: of the first, float16, float32, float64 and bfloat16; of the second,
+// the float8, float6 and float4 types too.
+enum class Differentiable : std::uint8_t { kUsual, kWide };
+
+struct SessionOptions {
+  Target target = Target::kBest;
+  bool backward = false;  // Backward may be called
+  Differentiable differentiable = Differentiable::kUsual;
+  // An input that no gradient reaches gets one of zeros, not none.
+  bool gives_zeros = false;
+};
+
+// An input or an output of a graph, by its index or its name.
+class Port {
+ public:
+  Port(std::size_t index) : index_(index), is_name_(false) {}  // NOLINT: meant to convert
+  Port(int index) : Port(static_cast<std::size_t>(index)) {}   // NOLINT
+  Port(std::string_view name) : name_(name) {}                 // NOLINT
+  Port(const char* name) : name_(name) {}                      // NOLINT
+  Port(const std::string& name) : name_(name) {}               // NOLINT
+  bool is_name() const { return is_name_; }
+  std::size_t index() const { return index_; }
+  std::string_view name() const { return name_; }
+
+ private:
+  std::size_t index_ = 0;
+  std::string_view name_;
+  bool is_name_ = true;
+};
+
+// What an output or a gradient takes. Of strings: their bytes, and so many lengths.
+struct TensorSize {
+  std::vector<std::uint64_t> shape;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+};
+
+// A graph made ready to run. One thread at a time; any number of sessions of one graph at once.
+// Memory that runs need is kept, so that runs of the same shapes allocate nothing.
+class TENSORCAST_API Session {
+ public:
+  Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // Takes of the graph what it needs; constants are read. Codes: as Graph::Save,
+  // kTargetUnavailable, kOutOfMemory.
+  static Status Create(const Graph& graph, const SessionOptions& options, Session* session,
+                       std::string* error = nullptr);
+
+  std::span<const ValueInfo> inputs() const;
+  std::span<const ValueInfo> outputs() const;
+
+  // The caller's memory is read by Run, until another is bound; a view of type kUndefined takes the
+  // input's default. Codes: kNoSuchIndex, kNoSuchName, kBadInput (another type than the input's,
+  // data that does not fit the shape).
+  Status BindInput(const Port& input, const TensorView& view, std::string* error = nullptr);
+  // Run writes an output of numbers there, which must have room for it, and may not overlap what
+  // is read or another output; no memory at all unbinds it. Codes: kNoSuchIndex, kNoSuchName,
+  // kBadInput (an output of strings, which CopyOutput gives).
+  Status BindOutput(const Port& output, std::span<std::byte> memory, std::string* error = nullptr);
+  // The outputs that are wanted; only what they need is run. All, until this is called.
+  Status SelectOutputs(std::span<const Port> outputs, std::string* error = nullptr);
+
+  // What an output will take, of the inputs as they are bound. Of strings that is known after Run
+  // alone. Codes: kNoSuchIndex, kNoSuchName, kBadInput (an input is not bound).
+  Status OutputSize(const Port& output, TensorSize* size, std::string* error = nullptr) const;
+
+  // Codes: kBadInput (an input is not bound), kBufferTooSmall (a bound output), kOverlap,
+  // kNotANumber, kNotAnInteger, kOutOfMemory, kInterrupted. After a failure there are no outputs.
+  Status Run(const GraphRun& run, std::string* error = nullptr);
+
+  // Of the last run, good until the next one or until something is bound; its views may be of
+  // bound inputs. Codes: kNoSuchIndex, kNoSuchName, kBadInput (there was no run, or it did not make
+  // this output).
+  Status Output(const Port& output, TensorView* view, std::string* error = nullptr) const;
+  // Copies it: packed elements; of strings their bytes, one after the other, and `lengths`, one for
+  // each. kBufferTooSmall where either has no room.
+  Status CopyOutput(const Port& output, std::span<std::byte> bytes,
+                    std::span<std::uint64_t> lengths, std::string* error = nullptr) const;
+
+  // --------------------------------------------------------------------------- backward
+
+  // The gradient of an output, of its type and of the shape that the last run gave it; none until
+  // it is bound. Codes: as BindInput, kUnsupported (the session was not made for this).
+  Status BindGradient(const Port& output, const TensorView& view, std::string* error = nullptr);
+  // Gradients of the inputs, after a run whose inputs are still bound. docs/graphs.md has the rule.
+  Status Backward(const GraphRun& run, std::string* error = nullptr);
+  // Of the last Backward; `has_gradient` false: none reaches the input. Codes: as Output.
+  Status Gradient(const Port& input, bool* has_gradient, TensorView* view,
+                  std::string* error = nullptr) const;
+
+ private:
+  std::unique_ptr<SessionState> state_;
+};
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
+
+#endif  // TENSORCAST_SESSION_HPP_

@@ -1,0 +1,416 @@
+// Finding and changing what a graph has.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "graph/cast_operator.h"
+#include "graph/graph_state.h"
+#include "graph/program.h"
+#include "text/error_text.h"
+
+namespace tensorcast {
+
+using graph::CastOperator;
+using graph::kNoValue;
+using graph::Refuse;
+using graph::ValueId;
+using text::Quoted;
+
+void GraphState::ChangeOpset(std::int64_t to) {
+  const auto is_int = [](std::int64_t opset) {
+    const graph::VersionInForce version = graph::FindVersion(CastOperator::kCast, opset);
+    return version.row == nullptr || version.row->to_is_int;
+  };
+  const bool changes = is_int(to) != is_int(opset()) || opset() <= 6;
+  graph.opsets[""] = to;
+  if (!changes) return;
+  for (graph::Node& node : graph.body.nodes) {
+    CastOperator op{};
+    if (!IsCast(node, &op) || op != CastOperator::kCast || node.outputs[0] == kNoValue) continue;
+    const graph::Attribute* const written = Find(node, "to");
+    const graph::Attribute wanted = ToAttribute(to, known[node.outputs[0]].type);
+    if (written == nullptr || written->type != wanted.type) SetAttribute(node, wanted);
+  }
+}
+
+void GraphState::RenameValue(ValueId id, std::string_view name) {
+  graph.body.Rename(id, name);
+  known[id].is_named_here = false;
+  const auto has = [&](const std::vector<ValueId>& ids) {
+    return std::find(ids.begin(), ids.end(), id) != ids.end();
+  };
+  for (graph::Node& node : graph.body.nodes) {
+    if (has(node.inputs) || has(node.outputs)) node.is_changed = true;
+  }
+  for (auto* const declarations : {&graph.inputs, &graph.outputs, &graph.between}) {
+    for (graph::Declaration& each : *declarations) {
+      if (each.value == id) each.is_changed = true;
+    }
+  }
+  for (graph::Initializer& each : graph.initializers) {
+    if (each.value != id) continue;
+    each.tensor.name = name;
+    each.tensor.is_changed = true;
+  }
+}
+
+namespace {
+
+bool SaturateOf(const graph::Node& node) {
+  const graph::Attribute* const saturate = GraphState::Find(node, "saturate");
+  return saturate == nullptr || saturate->i != 0;
+}
+
+RoundingMode RoundModeOf(const graph::Node& node) {
+  constexpr std::uint64_t kLongest = 16;
+  const graph::Attribute* const mode = GraphState::Find(node, "round_mode");
+  const std::string text = mode == nullptr ? std::string() : mode->s.Text(kLongest);
+  for (const RoundingMode each : {RoundingMode::kDown, RoundingMode::kNearest}) {
+    if (text == graph::RoundModeText(each)) return each;
+  }
+  return RoundingMode::kUp;
+}
+
+GraphNode NodeAt(const GraphState& state, std::size_t index) {
+  const graph::Node& node = state.graph.body.nodes[index];
+  GraphNode told;
+  told.index = index;
+  told.name = node.name;
+  told.op_type = node.op_type;
+  told.domain = node.domain;
+  const auto handle = [&](ValueId id) { return id == kNoValue ? GraphValue() : state.Handle(id); };
+  for (const ValueId id : node.inputs) told.inputs.push_back(handle(id));
+  for (const ValueId id : node.outputs) told.outputs.push_back(handle(id));
+  const auto type = [&](const std::vector<ValueId>& ids) {
+    return ids.empty() || ids[0] == kNoValue ? DataType::kUndefined : state.known[ids[0]].type;
+  };
+  told.from = type(node.inputs);
+  told.to = type(node.outputs);
+  told.is_cast = GraphState::IsCast(node);
+  if (told.is_cast) {
+    told.saturate = SaturateOf(node);
+    told.round_mode = RoundModeOf(node);
+    told.training = node.trains;
+    told.lda_coeff = node.lda;
+  }
+  return told;
+}
+
+GraphValueInfo ValueAt(const GraphState& state, ValueId id) {
+  const GraphState::Known& known = state.known[id];
+  GraphValueInfo info;
+  info.value = state.Handle(id);
+  info.name = state.graph.body.name(id);
+  info.type = known.type;
+  info.kind = known.kind;
+  info.is_output = known.is_output;
+  info.readers = known.readers;
+  return info;
+}
+
+void AddShape(const graph::Declaration& declared, GraphValueInfo& info) {
+  info.has_shape = declared.has_shape;
+  info.shape.clear();
+  for (const graph::Dimension& each : declared.shape) info.shape.push_back({each.size, each.name});
+}
+
+// A change of one node, checked.
+void Change(const GraphState& state, const CastChange& change, graph::Node& node) {
+  CastOperator op{};
+  if (!GraphState::IsCast(node, &op)) {
+    Refuse(state.graph.body.NodeText(node) + " is " + Quoted(node.op_type) +
+           ", which has none of these settings; a Cast and a CastLike have");
+  }
+  if (change.to && op == CastOperator::kCastLike) {
+    Refuse(state.graph.body.NodeText(node) +
+           " is a CastLike, which takes its type from its second input; it has no `to`");
+  }
+  if (change.to) {
+    if (*change.to == DataType::kUndefined) {
+      Refuse(state.graph.body.NodeText(node) + " has to cast to a type; UNDEFINED is none");
+    }
+    if (FindType(*change.to) == nullptr) {
+      throw core::Failure(StatusCode::kInvalidType,
+                          state.graph.body.NodeText(node) + " cannot cast to type " +
+                              std::to_string(static_cast<int>(*change.to)) +
+                              ", which is not an element type");
+    }
+    GraphState::SetAttribute(node, GraphState::ToAttribute(state.opset(), *change.to));
+  }
+  if (change.saturate) {
+    GraphState::DropAttribute(node, "saturate");
+    if (!*change.saturate) GraphState::SetAttribute(node, graph::IntAttribute("saturate", 0));
+  }
+  if (change.round_mode) {
+    const std::string_view mode = graph::RoundModeText(*change.round_mode);
+    GraphState::DropAttribute(node, "round_mode");
+    if (*change.round_mode != RoundingMode::kUp) {
+      GraphState::SetAttribute(node, graph::TextAttribute("round_mode", mode));
+    }
+  }
+  if (change.training) node.trains = *change.training;
+  if (change.lda_coeff) node.lda = *change.lda_coeff;
+  state.CheckCast(node, state.opset());
+}
+
+void SetNodes(GraphState& state, const NodeKey& key, const CastChange& change) {
+  std::vector<graph::Node>& nodes = state.graph.body.nodes;
+  std::vector<std::pair<std::size_t, graph::Node>> before;
+  const auto restore = [&] {
+    for (auto& [index, node] : before) nodes[index] = std::move(node);
+  };
+  try {
+    const auto set = [&](std::size_t index) {
+      before.emplace_back(index, nodes[index]);
+      Change(state, change, nodes[index]);
+    };
+    if (key.is() == NodeKey::Is::kAll) {
+      for (std::size_t i = 0; i < nodes.size(); ++i) {
+        CastOperator op{};
+        if (!GraphState::IsCast(nodes[i], &op)) continue;
+        if (change.to && op == CastOperator::kCastLike) continue;
+        set(i);
+      }
+    } else {
+      set(state.NodeOf(key));
+    }
+    if (change.to && !before.empty()) state.Retype(before.front().first);
+  } catch (...) {
+    restore();
+    throw;
+  }
+}
+
+void CheckOpset(std::int64_t opset) {
+  const std::int64_t newest = graph::CastVersions().back().since;
+  if (opset >= 1 && opset <= newest) return;
+  Refuse("opset " + std::to_string(opset) + " is not known here; opsets go from 1 to " +
+         std::to_string(newest));
+}
+
+void SetTheOpset(GraphState& state, std::int64_t opset) {
+  CheckOpset(opset);
+  const std::int64_t before = state.opset();
+  state.ChangeOpset(opset);
+  try {
+    for (const graph::Declaration& input : state.graph.inputs) {
+      const DataType type = state.known[input.value].type;
+      const std::int64_t first =
+          type == DataType::kString ? 1 : graph::FirstOpsetOf(CastOperator::kCast, type);
+      if (first > opset) {
+        Refuse("input " + Quoted(state.graph.body.name(input.value)) + " is " +
+               std::string(TypeName(type)) + ", which needs opset " + std::to_string(first));
+      }
+    }
+    (void)graph::TypesOf(state.graph, state.as_tests());
+  } catch (...) {
+    state.ChangeOpset(before);
+    throw;
+  }
+}
+
+void SetTheLowestOpset(GraphState& state) {
+  const std::int64_t newest = state.opset();
+  for (std::int64_t opset = 1; opset < newest; ++opset) {
+    try {
+      SetTheOpset(state, opset);
+      return;
+    } catch (const graph::Error&) {
+    } catch (const core::Failure&) {
+    }
+  }
+}
+
+void Remove(GraphState& state, std::size_t index) {
+  const graph::Body& body = state.graph.body;
+  const graph::Node& node = body.nodes[index];
+  for (const ValueId id : node.outputs) {
+    if (id == kNoValue) continue;
+    const GraphState::Known& known = state.known[id];
+    if (!known.is_output && known.readers == 0) continue;
+    Refuse(body.NodeText(node) + " gives " + Quoted(body.name(id)) + ", which " +
+           (known.is_output ? "is an output of the graph"
+                            : text::CountText(known.readers, "node input") + " read") +
+           "; it stays");
+  }
+  for (const ValueId id : node.inputs) {
+    if (id != kNoValue) --state.known[id].readers;
+  }
+  for (const ValueId id : node.outputs) {
+    if (id == kNoValue) continue;
+    std::vector<graph::Declaration>& between = state.graph.between;
+    between.erase(std::remove_if(between.begin(), between.end(),
+                                 [&](const graph::Declaration& each) { return each.value == id; }),
+                  between.end());
+    state.known[id] = {};
+    state.graph.body.Forget(id);
+  }
+  std::vector<graph::Node>& nodes = state.graph.body.nodes;
+  nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(index));
+  state.IndexNodes();
+}
+
+}  // namespace
+
+inline namespace TENSORCAST_ABI {
+
+Graph::Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+Graph::~Graph() = default;
+
+Status Graph::Create(const GraphOptions& options, Graph* graph, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    CheckOpset(options.opset);
+    graph->state_ = std::make_unique<GraphState>(options);
+    return Status();
+  });
+}
+
+std::int64_t Graph::opset() const { return GraphAccess::State(*this).opset(); }
+
+Status Graph::SetOpset(std::int64_t opset, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    SetTheOpset(GraphAccess::State(*this), opset);
+    return Status();
+  });
+}
+
+Status Graph::SetLowestOpset(std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    SetTheLowestOpset(GraphAccess::State(*this));
+    return Status();
+  });
+}
+
+std::size_t Graph::node_count() const { return GraphAccess::State(*this).graph.body.nodes.size(); }
+
+std::size_t Graph::value_count() const {
+  const std::vector<GraphState::Known>& known = GraphAccess::State(*this).known;
+  return static_cast<std::size_t>(std::count_if(
+      known.begin(), known.end(), [](const GraphState::Known& each) { return each.is_there; }));
+}
+
+std::span<const GraphValue> Graph::inputs() const { return GraphAccess::State(*this).inputs; }
+std::span<const GraphValue> Graph::outputs() const { return GraphAccess::State(*this).outputs; }
+
+Status Graph::Node(const NodeKey& key, GraphNode* node, std::string* error) const {
+  return graph::GuardedGraph(error, [&] {
+    const GraphState& state = GraphAccess::State(*this);
+    *node = NodeAt(state, state.NodeOf(key));
+    return Status();
+  });
+}
+
+std::vector<GraphNode> Graph::Nodes() const {
+  const GraphState& state = GraphAccess::State(*this);
+  std::vector<GraphNode> nodes;
+  for (std::size_t i = 0; i < state.graph.body.nodes.size(); ++i) {
+    nodes.push_back(NodeAt(state, i));
+  }
+  return nodes;
+}
+
+std::vector<GraphValueInfo> Graph::Values() const {
+  const GraphState& state = GraphAccess::State(*this);
+  std::vector<std::size_t> place(state.known.size());
+  std::vector<GraphValueInfo> values;
+  for (ValueId id = 0; id < state.known.size(); ++id) {
+    if (!state.known[id].is_there) continue;
+    place[id] = values.size();
+    values.push_back(ValueAt(state, id));
+  }
+  const graph::Graph& graph = state.graph;
+  for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
+    for (const graph::Declaration& each : *declarations) {
+      if (state.known[each.value].is_there) AddShape(each, values[place[each.value]]);
+    }
+  }
+  for (const graph::Initializer& each : graph.initializers) {
+    GraphValueInfo& info = values[place[each.value]];
+    if (info.kind != GraphValueKind::kConstant) continue;
+    info.has_shape = true;
+    info.shape.clear();
+    for (const std::uint64_t size : each.tensor.shape) info.shape.push_back({size, {}});
+  }
+  return values;
+}
+
+Status Graph::Value(GraphValue value, GraphValueInfo* info, std::string* error) const {
+  return graph::GuardedGraph(error, [&] {
+    const GraphState& state = GraphAccess::State(*this);
+    const ValueId id = state.ValueOf(value, "the value");
+    GraphValueInfo told = ValueAt(state, id);
+    const graph::Graph& graph = state.graph;
+    for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
+      for (const graph::Declaration& each : *declarations) {
+        if (each.value == id) AddShape(each, told);
+      }
+    }
+    for (const graph::Initializer& each : graph.initializers) {
+      if (each.value != id || told.kind != GraphValueKind::kConstant) continue;
+      told.has_shape = true;
+      told.shape.clear();
+      for (const std::uint64_t size : each.tensor.shape) told.shape.push_back({size, {}});
+    }
+    *info = std::move(told);
+    return Status();
+  });
+}
+
+Status Graph::FindValue(std::string_view name, GraphValue* value, std::string* error) const {
+  return graph::GuardedGraph(error, [&] {
+    const GraphState& state = GraphAccess::State(*this);
+    const std::optional<ValueId> id = state.graph.body.Find(name);
+    if (!id || !state.known[*id].is_there) {
+      throw core::Failure(StatusCode::kNoSuchName,
+                          "value " + Quoted(name) + " is not in the graph");
+    }
+    *value = state.Handle(*id);
+    return Status();
+  });
+}
+
+Status Graph::Set(const NodeKey& key, const CastChange& change, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    SetNodes(GraphAccess::State(*this), key, change);
+    return Status();
+  });
+}
+
+Status Graph::RenameNode(const NodeKey& key, std::string_view name, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    GraphState& state = GraphAccess::State(*this);
+    graph::Node& node = state.graph.body.nodes[state.NodeOf(key)];
+    if (node.name == name) return Status();
+    state.CheckNodeName(name);
+    node.name = name;
+    node.is_changed = true;
+    state.IndexNodes();
+    return Status();
+  });
+}
+
+Status Graph::RenameValue(GraphValue value, std::string_view name, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    GraphState& state = GraphAccess::State(*this);
+    const ValueId id = state.ValueOf(value, "the value");
+    if (state.graph.body.name(id) == name) return Status();
+    state.CheckValueName(name, "a value");
+    state.RenameValue(id, name);
+    return Status();
+  });
+}
+
+Status Graph::RemoveNode(const NodeKey& key, std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    GraphState& state = GraphAccess::State(*this);
+    Remove(state, state.NodeOf(key));
+    return Status();
+  });
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

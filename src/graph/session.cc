@@ -1,0 +1,523 @@
+// Runs of a graph in the caller's memory.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorcast/session.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <utility>
+
+#include "core/failure.h"
+#include "core/shape.h"
+#include "graph/gradients.h"
+#include "graph/graph_state.h"
+#include "graph/program.h"
+#include "graph/runner.h"
+#include "graph/tensor_check.h"
+#include "text/error_text.h"
+
+namespace tensorcast {
+namespace {
+
+using graph::Buffer;
+using graph::Program;
+using graph::Refuse;
+using graph::Slot;
+using text::Quoted;
+
+constexpr std::size_t kNone = SIZE_MAX;
+
+// The memory of a session: each register has its buffer, which a run uses again; outputs of numbers
+// go where they are bound.
+class SessionMemory final : public graph::ResultMemory {
+ public:
+  explicit SessionMemory(const Program& program)
+      : registers_(program.registers), output_of_(program.steps.size(), kNone) {
+    // A register that holds an output when the run is over: who writes it last gives that output.
+    const std::size_t first = program.inputs.size() + program.constants.size();
+    std::vector<std::size_t> wanted(program.registers, kNone);
+    for (std::size_t i = program.results.size(); i-- > 0;) {
+      if (program.results[i] >= first) wanted[program.results[i] - first] = i;
+    }
+    for (std::size_t i = program.steps.size(); i-- > 0;) {
+      output_of_[i] = std::exchange(wanted[program.steps[i].result], kNone);
+    }
+    bound.resize(program.results.size());
+  }
+
+  std::shared_ptr<Buffer> Take(std::size_t /*step*/, std::uint32_t reg, std::uint64_t bytes,
+                               std::uint64_t offsets) override {
+    const auto fits = [&](const std::shared_ptr<Buffer>& buffer) {
+      return buffer != nullptr && buffer.use_count() == 1 && buffer->size >= bytes &&
+             buffer->offset_count >= offsets;
+    };
+    std::shared_ptr<Buffer>& own = registers_[reg];
+    if (fits(own)) return own;
+    // A view of another value may still hold it: such ones are few.
+    for (std::shared_ptr<Buffer>& spare : spares_) {
+      if (!fits(spare)) continue;
+      spare.swap(own);
+      return own;
+    }
+    if (own != nullptr && own.use_count() > 1) {
+      spares_[next_spare_] = std::move(own);
+      next_spare_ = (next_spare_ + 1) % spares_.size();
+    }
+    own = std::make_shared<Buffer>();
+    own->Allocate(bytes, offsets);
+    return own;
+  }
+
+  std::span<std::byte> Given(std::size_t step, std::uint64_t bytes) override {
+    const std::size_t output = output_of_[step];
+    if (output == kNone || bound[output].data() == nullptr) return {};
+    return bound[output].first(static_cast<std::size_t>(bytes));  // whose room was checked
+  }
+
+  std::vector<std::span<std::byte>> bound;  // of each output, the caller's; null: none
+
+ private:
+  std::vector<std::shared_ptr<Buffer>> registers_;
+  std::vector<std::size_t> output_of_;  // of each step, or kNone
+  std::array<std::shared_ptr<Buffer>, 8> spares_;
+  std::size_t next_spare_ = 0;
+};
+
+}  // namespace
+
+struct SessionState {
+  SessionState(Program compiled, const SessionOptions& given, bool as_tests)
+      : program(std::move(compiled)),
+        options(given),
+        memory(program),
+        runner(program, memory),
+        is_bound(program.inputs.size(), false),
+        is_selected(program.results.size(), 1),
+        gradients(program, given.differentiable, as_tests, given.target),
+        given_gradients(program.results.size()),
+        gradient_shapes(program.results.size()) {
+    for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+      if (!program.inputs[i].has_default) continue;
+      runner.SetInput(i, {});
+      is_bound[i] = true;
+    }
+  }
+
+  // Throws core::Failure (kNoSuchIndex, kNoSuchName).
+  static std::size_t IndexOf(const Port& port, std::span<const ValueInfo> values,
+                             std::string_view what);
+  std::size_t InputOf(const Port& port) const { return IndexOf(port, program.inputs, "input"); }
+  std::size_t OutputOf(const Port& port) const { return IndexOf(port, program.outputs, "output"); }
+
+  const Program program;
+  const SessionOptions options;
+  SessionMemory memory;
+  graph::Runner runner;
+  std::vector<bool> is_bound;
+  std::vector<std::uint8_t> is_selected;  // of each output
+  std::vector<std::uint8_t> wanted;       // of each step; empty: all
+  bool bindings_are_checked = false;
+  bool has_run = false;
+
+  void CheckInputs() const;
+  void CheckBindings();
+  void FindWanted();
+  // The shape that an output will have.
+  std::span<const std::uint64_t> ShapeOf(std::size_t output) const {
+    return runner.Origin(output).view.shape;
+  }
+  const Slot& ResultOf(std::size_t output) const;
+
+  // Backward.
+  graph::Gradients gradients;
+  std::vector<TensorView> given_gradients;  // by output
+  std::vector<std::vector<std::uint64_t>> gradient_shapes;
+  std::vector<graph::Gradient> input_gradients;
+  std::vector<std::vector<std::byte>> zeros;  // by input
+  bool has_gradients = false;
+};
+
+namespace {
+
+SessionState& Checked(const std::unique_ptr<SessionState>& state) {
+  if (state == nullptr) Refuse("the session was not made; create it of a graph");
+  return *state;
+}
+
+std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
+  const std::optional<std::uint64_t> bytes = StorageBytes(type, elements);
+  if (!bytes) {
+    throw core::Failure(StatusCode::kOutOfMemory, std::to_string(elements) + " elements of " +
+                                                      std::string(TypeName(type)) +
+                                                      " take more than 2^64 - 1 bits");
+  }
+  return *bytes;
+}
+
+}  // namespace
+
+std::size_t SessionState::IndexOf(const Port& port, std::span<const ValueInfo> values,
+                                  std::string_view what) {
+  if (!port.is_name()) {
+    if (port.index() < values.size()) return port.index();
+    throw core::Failure(StatusCode::kNoSuchIndex, std::string(what) + ' ' +
+                                                      std::to_string(port.index()) +
+                                                      " is not in the graph, which has " +
+                                                      text::CountText(values.size(), what));
+  }
+  const auto found = std::find_if(values.begin(), values.end(), [&](const ValueInfo& value) {
+    return value.name == port.name();
+  });
+  if (found == values.end()) {
+    throw core::Failure(StatusCode::kNoSuchName,
+                        std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
+  }
+  return static_cast<std::size_t>(found - values.begin());
+}
+
+void SessionState::CheckInputs() const {
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    if (is_bound[i]) continue;
+    Refuse("input " + Quoted(program.inputs[i].name) + " is not bound; bind it before");
+  }
+}
+
+// Every output that is bound has room, and lies apart from what is read and from the others.
+void SessionState::CheckBindings() {
+  struct Range {
+    const std::byte* begin;
+    std::uint64_t size;
+    std::string what;
+    bool is_output;
+  };
+  std::vector<Range> ranges;
+  for (std::size_t i = 0; i < program.outputs.size(); ++i) {
+    if (memory.bound[i].data() == nullptr || is_selected[i] == 0) continue;
+    const Slot& origin = runner.Origin(i);
+    const std::uint64_t bytes = BytesOf(program.outputs[i].type, origin.elements);
+    if (memory.bound[i].size() < bytes) {
+      throw core::Failure(StatusCode::kBufferTooSmall,
+                          "output " + Quoted(program.outputs[i].name) + " takes " +
+                              text::CountText(bytes, "byte") + "; " +
+                              std::to_string(memory.bound[i].size()) + " are bound");
+    }
+    ranges.push_back(
+        {memory.bound[i].data(), bytes, "output " + Quoted(program.outputs[i].name), true});
+  }
+  if (ranges.empty()) return;
+  for (std::size_t i = 0; i < program.inputs.size(); ++i) {
+    const TensorView& view = runner.Input(i).view;
+    const std::string what = "input " + Quoted(program.inputs[i].name);
+    if (view.type != DataType::kString) {
+      ranges.push_back({view.data.data(), view.data.size(), what, false});
+      continue;
+    }
+    const auto offsets = std::as_bytes(view.strings.offsets);
+    const auto texts = std::as_bytes(view.strings.bytes);
+    ranges.push_back({offsets.data(), offsets.size(), what, false});
+    ranges.push_back({texts.data(), texts.size(), what, false});
+  }
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range& a, const Range& b) { return std::less<>()(a.begin, b.begin); });
+  // The one that reaches furthest, of all and of outputs: inputs may overlap each other.
+  const Range* furthest = nullptr;
+  const Range* output = nullptr;
+  for (const Range& range : ranges) {
+    if (range.size == 0) continue;
+    for (const Range* before : {output, range.is_output ? furthest : nullptr}) {
+      if (before == nullptr || range.begin >= before->begin + before->size) continue;
+      throw core::Failure(StatusCode::kOverlap,
+                          "the memory of " + range.what + " overlaps that of " + before->what);
+    }
+    const auto reaches_further = [&](const Range* than) {
+      return than == nullptr || range.begin + range.size > than->begin + than->size;
+    };
+    if (reaches_further(furthest)) furthest = &range;
+    if (range.is_output && reaches_further(output)) output = &range;
+  }
+}
+
+void SessionState::FindWanted() {
+  wanted.clear();
+  if (std::all_of(is_selected.begin(), is_selected.end(), [](auto each) { return each != 0; })) {
+    return;
+  }
+  const std::size_t first = program.inputs.size() + program.constants.size();
+  std::vector<std::uint8_t> reads(program.registers, 0);
+  for (std::size_t i = 0; i < program.results.size(); ++i) {
+    if (is_selected[i] != 0 && program.results[i] >= first) reads[program.results[i] - first] = 1;
+  }
+  wanted.assign(program.steps.size(), 0);
+  for (std::size_t i = program.steps.size(); i-- > 0;) {
+    const graph::Step& step = program.steps[i];
+    if (reads[step.result] == 0) continue;
+    reads[step.result] = 0;
+    wanted[i] = 1;
+    if (step.source >= first) reads[step.source - first] = 1;
+  }
+}
+
+const Slot& SessionState::ResultOf(std::size_t output) const {
+  if (!has_run) Refuse("there was no run since something was bound; run the session");
+  if (is_selected[output] == 0) {
+    Refuse("output " + Quoted(program.outputs[output].name) + " was not among those to run for");
+  }
+  return runner.Result(output);
+}
+
+inline namespace TENSORCAST_ABI {
+
+Session::Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
+
+Status Session::Create(const Graph& graph, const SessionOptions& options, Session* session,
+                       std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    if (options.differentiable != Differentiable::kUsual &&
+        options.differentiable != Differentiable::kWide) {
+      return Status(StatusCode::kInvalidOption);
+    }
+    CastPlan plan;
+    const Status target =
+        CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, options.target);
+    if (!target.ok()) return target;
+    const GraphState& state = GraphAccess::State(graph);
+    if (state.outputs.empty()) Refuse("the graph has no output; mark one");
+    session->state_ = std::make_unique<SessionState>(
+        graph::Compile(state.graph, {state.as_tests(), options.target, true}), options,
+        state.as_tests());
+    return Status();
+  });
+}
+
+std::span<const ValueInfo> Session::inputs() const {
+  if (state_ == nullptr) return {};
+  return state_->program.inputs;
+}
+
+std::span<const ValueInfo> Session::outputs() const {
+  if (state_ == nullptr) return {};
+  return state_->program.outputs;
+}
+
+Status Session::BindInput(const Port& input, const TensorView& view, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    const std::size_t index = state.InputOf(input);
+    state.runner.SetInput(index, view);
+    state.is_bound[index] = true;
+    state.has_run = state.has_gradients = state.bindings_are_checked = false;
+    return Status();
+  });
+}
+
+Status Session::BindOutput(const Port& output, std::span<std::byte> memory, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    const std::size_t index = state.OutputOf(output);
+    const ValueInfo& info = state.program.outputs[index];
+    if (info.type == DataType::kString) {
+      Refuse("output " + Quoted(info.name) +
+             " is of strings, whose size a run finds; copy it after the run");
+    }
+    state.memory.bound[index] = memory;
+    state.has_run = state.has_gradients = state.bindings_are_checked = false;
+    return Status();
+  });
+}
+
+Status Session::SelectOutputs(std::span<const Port> outputs, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    std::vector<std::uint8_t> selected(state.program.outputs.size(), 0);
+    for (const Port& port : outputs) selected[state.OutputOf(port)] = 1;
+    state.is_selected = std::move(selected);
+    state.FindWanted();
+    state.has_run = state.has_gradients = state.bindings_are_checked = false;
+    return Status();
+  });
+}
+
+Status Session::OutputSize(const Port& output, TensorSize* size, std::string* error) const {
+  return core::Guarded(error, [&] {
+    const SessionState& state = Checked(state_);
+    const std::size_t index = state.OutputOf(output);
+    const ValueInfo& info = state.program.outputs[index];
+    const bool is_text = info.type == DataType::kString;
+    if (!is_text) state.CheckInputs();
+    const Slot& of = is_text ? state.ResultOf(index) : state.runner.Origin(index);
+    const std::span<const std::uint64_t> shape = state.ShapeOf(index);
+    size->shape.assign(shape.begin(), shape.end());
+    size->elements = of.elements;
+    if (is_text) {
+      const Strings& strings = of.view.strings;
+      size->bytes = of.elements == 0 ? 0 : strings.offsets.back() - strings.offsets.front();
+    } else {
+      size->bytes = BytesOf(info.type, of.elements);
+    }
+    return Status();
+  });
+}
+
+Status Session::Run(const GraphRun& run, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    state.has_run = state.has_gradients = false;
+    state.CheckInputs();
+    if (!state.bindings_are_checked) state.CheckBindings();
+    state.bindings_are_checked = true;
+    state.runner.ClearRegisters();
+    state.runner.RunSteps(run, state.wanted);
+    // What is a view of an input, of a constant or of another output.
+    for (std::size_t i = 0; i < state.program.results.size(); ++i) {
+      const std::span<std::byte> memory = state.memory.bound[i];
+      if (memory.data() == nullptr || state.is_selected[i] == 0) continue;
+      const std::span<const std::byte> made = state.runner.Result(i).view.data;
+      if (made.data() == memory.data() || made.empty()) continue;
+      std::memcpy(memory.data(), made.data(), made.size());
+    }
+    state.has_run = true;
+    return Status();
+  });
+}
+
+Status Session::Output(const Port& output, TensorView* view, std::string* error) const {
+  return core::Guarded(error, [&] {
+    const SessionState& state = Checked(state_);
+    const std::size_t index = state.OutputOf(output);
+    *view = state.ResultOf(index).view;
+    view->shape = state.ShapeOf(index);
+    const std::span<std::byte> memory = state.memory.bound[index];
+    if (memory.data() != nullptr) view->data = memory.first(view->data.size());
+    return Status();
+  });
+}
+
+Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
+                           std::span<std::uint64_t> lengths, std::string* error) const {
+  return core::Guarded(error, [&] {
+    const SessionState& state = Checked(state_);
+    const std::size_t index = state.OutputOf(output);
+    const Slot& result = state.ResultOf(index);
+    const std::string& name = state.program.outputs[index].name;
+    const auto need = [&](std::uint64_t wanted, std::uint64_t given, const char* what) {
+      if (given >= wanted) return;
+      throw core::Failure(StatusCode::kBufferTooSmall,
+                          "output " + Quoted(name) + " takes " + text::CountText(wanted, what) +
+                              "; there is room for " + std::to_string(given));
+    };
+    if (result.view.type != DataType::kString) {
+      const std::span<const std::byte> data = result.view.data;
+      need(data.size(), bytes.size(), "byte");
+      if (!data.empty()) std::memmove(bytes.data(), data.data(), data.size());
+      return Status();
+    }
+    const Strings& strings = result.view.strings;
+    const std::uint64_t first = result.elements == 0 ? 0 : strings.offsets.front();
+    const std::uint64_t size = result.elements == 0 ? 0 : strings.offsets.back() - first;
+    need(size, bytes.size(), "byte");
+    need(result.elements, lengths.size(), "length");
+    if (size != 0) {
+      std::memmove(bytes.data(), strings.bytes.data() + first, static_cast<std::size_t>(size));
+    }
+    for (std::size_t i = 0; i < result.elements; ++i) {
+      lengths[i] = strings.offsets[i + 1] - strings.offsets[i];
+    }
+    return Status();
+  });
+}
+
+// ------------------------------------------------------------------------------- backward
+
+Status Session::BindGradient(const Port& output, const TensorView& view, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    const std::size_t index = state.OutputOf(output);
+    const ValueInfo& info = state.program.outputs[index];
+    const std::string what = "the gradient of output " + Quoted(info.name) + ' ';
+    if (!state.options.backward) {
+      throw core::Failure(StatusCode::kUnsupported,
+                          what + "is not taken: the session was not made to run backward");
+    }
+    if (view.type == DataType::kUndefined) {
+      state.given_gradients[index] = {};
+      state.has_gradients = false;
+      return Status();
+    }
+    if (view.type != info.type) {
+      Refuse(what + "is " + std::string(TypeName(view.type)) + "; the output is " +
+             std::string(TypeName(info.type)));
+    }
+    if (!graph::HasDerivative(view.type, state.options.differentiable)) {
+      Refuse(what + "cannot be: " + std::string(TypeName(view.type)) +
+             " is not among the types that have derivatives here");
+    }
+    (void)graph::CheckedElements(view, "the gradient of output", info.name);
+    // The shape is kept; its values may go.
+    state.gradient_shapes[index].assign(view.shape.begin(), view.shape.end());
+    state.given_gradients[index] = view;
+    state.given_gradients[index].shape = state.gradient_shapes[index];
+    state.has_gradients = false;
+    return Status();
+  });
+}
+
+Status Session::Backward(const GraphRun& run, std::string* error) {
+  return core::Guarded(error, [&] {
+    SessionState& state = Checked(state_);
+    state.has_gradients = false;
+    if (!state.options.backward) {
+      throw core::Failure(StatusCode::kUnsupported, "the session was not made to run backward");
+    }
+    if (!state.has_run) Refuse("there was no run since something was bound; run the session");
+    std::vector<std::uint64_t> elements;
+    for (std::size_t i = 0; i < state.program.outputs.size(); ++i) {
+      elements.push_back(state.runner.Origin(i).elements);
+      const TensorView& given = state.given_gradients[i];
+      if (given.type == DataType::kUndefined) continue;
+      const std::span<const std::uint64_t> shape = state.ShapeOf(i);
+      if (std::equal(shape.begin(), shape.end(), given.shape.begin(), given.shape.end())) continue;
+      Refuse("the gradient of output " + Quoted(state.program.outputs[i].name) + " has the shape " +
+             text::ShapeText(given.shape) + "; the output has " + text::ShapeText(shape));
+    }
+    state.gradients.Run(state.given_gradients, elements, run, state.input_gradients);
+    state.zeros.resize(state.program.inputs.size());
+    for (std::size_t i = 0; i < state.program.inputs.size(); ++i) {
+      graph::Gradient& gradient = state.input_gradients[i];
+      const DataType type = state.program.inputs[i].type;
+      if (!state.options.gives_zeros || gradient.type != DataType::kUndefined ||
+          type == DataType::kString) {
+        continue;
+      }
+      state.zeros[i].assign(static_cast<std::size_t>(BytesOf(type, state.runner.Input(i).elements)),
+                            std::byte{0});
+      gradient = {type, state.zeros[i], nullptr};
+    }
+    state.has_gradients = true;
+    return Status();
+  });
+}
+
+Status Session::Gradient(const Port& input, bool* has_gradient, TensorView* view,
+                         std::string* error) const {
+  return core::Guarded(error, [&] {
+    const SessionState& state = Checked(state_);
+    const std::size_t index = state.InputOf(input);
+    if (!state.has_gradients) Refuse("there are no gradients since something was bound; run back");
+    const graph::Gradient& gradient = state.input_gradients[index];
+    *has_gradient = gradient.type != DataType::kUndefined;
+    *view = {};
+    if (!*has_gradient) return Status();
+    view->type = gradient.type;
+    view->shape = state.runner.Input(index).view.shape;
+    view->data = gradient.data;
+    return Status();
+  });
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast
