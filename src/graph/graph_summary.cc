@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t kColumns = 11;
 using Row = std::array<std::string, kColumns>;
 constexpr std::array<std::string_view, kColumns> kHeads = {
-    "index", "name", "op", "from", "to", "saturate", "round", "trains", "lda", "bytes", "seconds"};
+    "index",      "name",     "op",        "from",  "to",     "saturate",
+    "round_mode", "training", "lda_coeff", "bytes", "seconds"};
 
 std::string NumberText(double value) {
   char text[64];
