@@ -28,6 +28,9 @@ constexpr Words kWords[] = {
     {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
     {Remedy::kLeaveOut, "", "; or leave it with --exclude"},
     {Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
+    {Remedy::kTakeDirectory, "",
+     ": give the directory, which has both, --exclude it, or cast the bare codes with "
+     "--raw-scaled"},
     {Remedy::kAssumeType, "", ": name it with --assume-type"},
     {Remedy::kMatchRule, "--rule ", kPatterns},
     {Remedy::kMatchChosen, "--tensor ", kPatterns},

@@ -73,7 +73,7 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
   }
   LayOut(*reader, path, taken.empty() ? nullptr : &taken, plan);
   CheckScaled(sink, output, plan.jobs);
-  plan.config = ConfigOf(*reader, output, plan);
+  if (sink.holds_scaled_weights()) plan.config = ConfigOf(*reader, scales, output, plan);
   return plan;
 }
 

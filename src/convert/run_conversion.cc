@@ -30,8 +30,9 @@ constexpr const char* kNoJob = "the plan has no job";
               io::PathText(file.input) + ": is not what was planned: " + what + "; plan again");
 }
 
-// Applies the scales that the plan says, of weights made of the tensors that it says.
-void ApplyPlannedScales(PlannedFile& file, std::size_t index) {
+// Applies the scales that the plan says, of weights made of the tensors that it says; `scales` are
+// the input's.
+void ApplyPlannedScales(PlannedFile& file, const InputScales& scales, std::size_t index) {
   if (file.claimed_sources.empty()) return;
   std::map<std::size_t, scale::Rounding> planned;
   for (const auto& [job, sources] : file.claimed_sources) {
@@ -40,7 +41,7 @@ void ApplyPlannedScales(PlannedFile& file, std::size_t index) {
   }
   std::vector<std::size_t> kept;
   file.plan.scaled = ApplyScales(
-      file.reader, FindScales(*file.reader, file.input, false),
+      file.reader, scales,
       [&](std::size_t codes) -> std::optional<scale::Rounding> {
         const auto found = planned.find(codes);
         return found == planned.end() ? std::nullopt : std::optional(found->second);
@@ -83,7 +84,7 @@ void HoldAgainst(const PlannedFile& file) {
 }
 
 // Lays the output out again, now that all is known of the tensors that are copied.
-void Complete(PlannedFile& file, const JobOptions& options) {
+void Complete(PlannedFile& file, const InputScales& scales, const JobOptions& options) {
   FilePlan plan;
   plan.left_out = file.plan.left_out;
   plan.scaled = file.plan.scaled;
@@ -112,7 +113,9 @@ void Complete(PlannedFile& file, const JobOptions& options) {
         io::PathText(file.output) + ": the plan does not have the model's tensors, each once");
   }
   LayOut(*file.reader, file.input, &taken, plan);
-  plan.config = ConfigOf(*file.reader, file.output, plan);
+  if (file.sink->holds_scaled_weights()) {
+    plan.config = ConfigOf(*file.reader, scales, file.output, plan);
+  }
   // What a plan says of texts is not believed: a writer relies on it.
   MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
                plan);
@@ -216,10 +219,11 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
     if (file.reader != nullptr) continue;
     file.reader = OpenInput(file.input, state.inputs, state.spool, settings.interrupted);
     try {
-      ApplyPlannedScales(file, static_cast<std::size_t>(&file - state.files.data()));
+      const InputScales scales = FindScales(*file.reader, file.input, state.inputs.ignore_scales);
+      ApplyPlannedScales(file, scales, static_cast<std::size_t>(&file - state.files.data()));
       HoldAgainst(file);
       file.sink = OpenSink(file.output, *file.reader);
-      Complete(file, OptionsOf(state, file, settings));
+      Complete(file, scales, OptionsOf(state, file, settings));
     } catch (...) {
       file.sink.reset();
       file.reader.reset();

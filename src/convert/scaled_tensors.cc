@@ -87,9 +87,11 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
   }
   std::string first;
   std::size_t found = 0;
+  io::Remedy remedy = io::Remedy::kIgnoreScales;
   for (const io::ScaledTensor& scaled : scales.companions.scaled) {
     if (!IsCast(decisions[scaled.tensor]) || decisions[scaled.tensor].applies_scales) continue;
     if (++found > 1) continue;
+    if (!scaled.file.empty()) remedy = io::Remedy::kTakeDirectory;
     const io::TensorInfo& info = tensors[scaled.tensor];
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
             ") has its scales in " + EscapeName(scaled.companion) +
@@ -100,7 +102,7 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
                   io::PathText(path) + ": " + first +
                       (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
                       "; cast without them its values are wrong",
-                  io::Remedy::kIgnoreScales);
+                  remedy);
 }
 
 std::vector<std::string> AppliedText(const InputScales& scales,

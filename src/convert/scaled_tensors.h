@@ -43,7 +43,8 @@ scale::Rounding RoundingFor(DataType to);
 // Those of weights that are cast.
 WantedScales WantedBy(std::span<const Decision> decisions);
 
-// Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales).
+// Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
+// in another file of the checkpoint kTakeDirectory).
 void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
                   const InputScales& scales, std::span<const Decision> decisions);
 

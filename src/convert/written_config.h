@@ -1,4 +1,5 @@
-// What a model's configuration has to say of the scaled weights that a conversion makes.
+// What a model's configuration has to say of the scaled weights that a conversion makes, and of
+// those that it leaves.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CONVERT_WRITTEN_CONFIG_H_
@@ -11,7 +12,8 @@
 
 namespace tensorcast::convert {
 
-struct FilePlan;  // convert/file_plan.h
+struct FilePlan;     // convert/file_plan.h
+struct InputScales;  // convert/scaled_tensors.h
 
 // JSON texts; empty: nothing is to be said.
 struct WrittenConfig {
@@ -20,10 +22,10 @@ struct WrittenConfig {
   std::map<std::string, std::string> metadata;  // of the .safetensors file (ComfyUI's)
 };
 
-// Of a plan's output, `path`. Throws io::Error (unsupported) where one configuration cannot say all
-// that the plan makes.
-WrittenConfig ConfigOf(const io::TensorReader& reader, const std::string& path,
-                       const FilePlan& plan);
+// Of a plan's output, `path`; `scales` are the input's as they were found. Throws io::Error
+// (unsupported) where one configuration cannot say all that the plan makes.
+WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
+                       const std::string& path, const FilePlan& plan);
 
 }  // namespace tensorcast::convert
 

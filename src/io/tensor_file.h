@@ -40,6 +40,7 @@ enum class Remedy {
   kChooseOneTensor,   // the output holds one
   kLeaveOut,          // do not cast the tensor
   kIgnoreScales,      // do not, or cast bare codes
+  kTakeDirectory,     // the directory as one input, or do as above
   kAssumeType,        // OpenOptions::assume_type
   // The message begins with a quoted pattern that matches no tensor.
   kMatchRule,

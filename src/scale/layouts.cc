@@ -217,14 +217,6 @@ bool HasBits(const WeightScheme& scheme, const Reading& reading) {
   return scheme.bits == 0 || (scheme.bits == type->bits && scheme.is_integer != type->is_float());
 }
 
-bool Allows(const WeightScheme& scheme, const Reading& reading) {
-  if (!HasBits(scheme, reading)) return false;
-  const std::vector<Partition> asked = PartitionsOf(scheme, reading.shape);
-  return asked.empty() || std::any_of(asked.begin(), asked.end(), [&](const Partition& p) {
-           return CutOf(p) == CutOf(reading.partition);
-         });
-}
-
 }  // namespace
 
 std::string_view FindLayoutName(std::string_view name) {
@@ -305,6 +297,14 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Quantization
     }
   }
   return readings;
+}
+
+bool Allows(const WeightScheme& scheme, const Reading& reading) {
+  if (!HasBits(scheme, reading)) return false;
+  const std::vector<Partition> asked = PartitionsOf(scheme, reading.shape);
+  return asked.empty() || std::any_of(asked.begin(), asked.end(), [&](const Partition& p) {
+           return CutOf(p) == CutOf(reading.partition);
+         });
 }
 
 bool Allows(const QuantizationConfig& config, const Reading& reading) {

@@ -81,6 +81,8 @@ struct Reading {
 // where there is one.
 std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config);
 
+// Whether a reading is what a scheme says.
+bool Allows(const WeightScheme& scheme, const Reading& reading);
 // Whether a scheme of the configuration has this reading; true also where it says nothing of it.
 bool Allows(const QuantizationConfig& config, const Reading& reading);
 // What it says instead, for messages: the first scheme with codes of as many bits, or the first.

@@ -15,7 +15,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 constexpr int kDeepest = 32;  // of arrays and objects
@@ -80,7 +80,10 @@ std::optional<WeightScheme> SchemeOf(const Json& weights) {
 void ReadGroups(const Json& groups, QuantizationConfig& config) {
   if (!groups.is_object()) return;
   for (const auto& [name, group] : groups.items()) {
-    if (const auto scheme = SchemeOf(Member(group, "weights"))) config.schemes.push_back(*scheme);
+    const auto scheme = SchemeOf(Member(group, "weights"));
+    if (!scheme) continue;
+    config.schemes.push_back(*scheme);
+    config.schemes.back().name = name;
   }
 }
 
@@ -114,7 +117,7 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
     ReadBlock(Member(json, "weight_block_size"), scheme);
     config.schemes.push_back(scheme);
   } else if (config.method == "mxfp4") {
-    scheme = {4, false, "group", 32, 0, 0};
+    scheme = {{}, 4, false, "group", 32, 0, 0};
     config.schemes.push_back(scheme);
   } else if (config.method == "compressed-tensors") {
     ReadGroups(Member(json, "config_groups"), config);
@@ -140,19 +143,25 @@ std::string WeightScheme::Text() const {
 QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const std::string directory = io::IsFile(path) ? path.substr(0, path.rfind('/') + 1) : path + "/";
   QuantizationConfig config;
+  const auto text = [](const Json& one) {
+    return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
   const Json json = ReadJson(directory + "config.json");
   const Json* said = &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
+  const Json beside = ReadJson(directory + "hf_quant_config.json");
   if (said->is_object()) {
     config.file = "config.json";
     ReadConfig(*said, config);
+    config.text = text(*said);
+    if (config.method == "modelopt") config.beside = text(beside);
     return config;
   }
-  const Json beside = ReadJson(directory + "hf_quant_config.json");
   if (const Json& inner = Member(beside, "quantization"); inner.is_object()) {
     config.file = "hf_quant_config.json";
     config.method = "modelopt";
+    config.beside = text(beside);
     ReadAlgorithm(inner, config);
   }
   return config;

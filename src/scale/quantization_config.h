@@ -13,6 +13,7 @@ namespace tensorcast::scale {
 
 // One way in which weights are quantised. What is not said is empty or 0.
 struct WeightScheme {
+  std::string name;                 // of its group in "config_groups"
   int bits = 0;                     // of a code
   bool is_integer = false;          // else floating
   std::string strategy;             // "tensor", "channel", "group", "tensor_group", "block"
@@ -27,6 +28,8 @@ struct WeightScheme {
 struct QuantizationConfig {
   std::string file;    // "config.json"; empty: nothing is said
   std::string method;  // "fp8", "compressed-tensors", "modelopt" ...
+  std::string text;    // its JSON, an object, in its order; empty where only `beside` says it
+  std::string beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
   // Whether weights have no other form than the schemes': where not, the schemes bind only weights
   // whose codes have their bits.

@@ -56,6 +56,7 @@ class Finder {
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
     std::stable_sort(result_.unread.begin(), result_.unread.end(), by_tensor);
     std::sort(result_.opaque.begin(), result_.opaque.end(), by_tensor);
+    result_.config = config_;
     return std::move(result_);
   }
 

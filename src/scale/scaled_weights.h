@@ -53,6 +53,7 @@ struct ScaledWeights {
   std::vector<ScaledWeight> weights;
   std::vector<UnreadWeight> unread;
   std::vector<OpaqueTensor> opaque;
+  QuantizationConfig config;  // what the configuration beside the tensors says
 };
 
 // Goes on from what FindScaleCompanions found in the reader's contents; `path` is the checkpoint's,

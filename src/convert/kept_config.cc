@@ -1,0 +1,195 @@
+// Layers that became plain are named where the layout's readers look for those that are left alone.
+// What is made beside weights that stay must be of the same form, but for compressed-tensors, whose
+// groups may differ.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/kept_config.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "convert/compressed_tensors_config.h"
+#include "io/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Modules = std::vector<std::string>;
+
+constexpr const char* kNotConverted = "modules_to_not_convert";
+constexpr const char* kExcluded = "exclude_modules";
+constexpr const char* kLayers = "quantized_layers";
+
+std::string Text(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+Json Parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
+
+[[noreturn]] void Refuse(const std::string& path, const std::string& why) {
+  throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why);
+}
+
+// Adds names that a list has not; what is no list becomes one.
+void AddNames(Json& list, const Modules& names) {
+  if (!list.is_array()) list = Json::array();
+  std::unordered_set<std::string> known;
+  for (const Json& one : list) {
+    if (one.is_string()) known.insert(one.get<std::string>());
+  }
+  for (const std::string& name : names) {
+    if (known.insert(name).second) list.push_back(name);
+  }
+}
+
+// transformers leaves the head alone where there is no list, and nothing else where there is one.
+void AddNotConverted(Json& json, const QuantisedModules& modules) {
+  const bool has_list = json.contains(kNotConverted) && json[kNotConverted].is_array();
+  AddNames(json[kNotConverted], has_list ? modules.freed : modules.plain);
+}
+
+// What ModelOpt's two files have in common: layers by name where they differ, else exceptions.
+void ExcludeFromModelOpt(Json& json, const char* list, const QuantisedModules& modules) {
+  if (!json.is_object()) return;
+  if (json.contains(kLayers) && json[kLayers].is_object()) {
+    for (const std::string& module : modules.freed) json[kLayers].erase(module);
+    return;
+  }
+  AddNames(json[list], modules.freed);
+}
+
+// Names the layers that became plain; weights of no layer are made.
+WrittenConfig Excluding(const QuantisedModules& modules, const scale::QuantizationConfig& config) {
+  WrittenConfig edited;
+  Json json = Parsed(config.text);
+  if (config.method == "compressed-tensors") {
+    AddNames(json["ignore"], modules.freed);
+  } else if (config.method == "fp8" || config.method == "fbgemm_fp8" || config.method == "mxfp4") {
+    AddNotConverted(json, modules);
+  } else if (config.method == "modelopt") {
+    ExcludeFromModelOpt(json, json.contains(kExcluded) ? kExcluded : "ignore", modules);
+    Json beside = Parsed(config.beside);
+    if (beside.is_object() && beside.contains("quantization")) {
+      ExcludeFromModelOpt(beside["quantization"], kExcluded, modules);
+      edited.hf_quant_config = Text(beside) + "\n";
+    }
+  } else {
+    return edited;  // how others name layers is not known
+  }
+  if (json.is_object()) edited.quantization_config = Text(json);
+  return edited;
+}
+
+// Whether weights are stored as the form that others are made in stores its own.
+bool IsOfForm(const KeptWeight& kept, const scale::WrittenForm& form) {
+  if (kept.weight == nullptr) return false;
+  const scale::Reading& reading = kept.weight->reading;
+  return reading.layout->method == scale::MethodName(form.layout->layout) &&
+         reading.Name() == form.format->name &&
+         (form.format->cells != scale::CellsBy::kBlocks ||
+          (reading.partition.block_rows == form.format->block_rows &&
+           reading.partition.block_columns == form.format->block_columns));
+}
+
+// DeepSeek's says the size of all blocks; a layer is scaled unless its name is in the list. What of
+// the old list may match a layer that is scaled now goes: all plain layers are named.
+WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::QuantizationConfig& config) {
+  const scale::ScaledFormat& format = *modules.written.front().form.format;
+  const auto& schemes = config.schemes;
+  Json json = Parsed(config.text);
+  if (schemes.size() != 1 || schemes.front().block_rows != format.block_rows ||
+      schemes.front().block_columns != format.block_columns ||
+      json.value("activation_scheme", Json("dynamic")) != "dynamic") {
+    return {};
+  }
+  const auto may_match = [&](const Json& entry) {
+    if (!entry.is_string()) return true;
+    const auto name = entry.get<std::string>();
+    return name.find_first_of("*+?[](){}|\\^$") != std::string::npos ||
+           std::ranges::any_of(modules.written.front().modules, [&](const std::string& module) {
+             return module.find(name) != std::string::npos;
+           });
+  };
+  Json list = Json::array();
+  if (json.contains(kNotConverted) && json[kNotConverted].is_array()) {
+    for (const Json& entry : json[kNotConverted]) {
+      if (!may_match(entry)) list.push_back(entry);
+    }
+  }
+  AddNames(list, modules.plain);
+  json[kNotConverted] = std::move(list);
+  WrittenConfig edited;
+  edited.quantization_config = Text(json);
+  return edited;
+}
+
+}  // namespace
+
+WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& modules,
+                         const scale::QuantizationConfig& config, WrittenConfig written) {
+  for (const KeptWeight& kept : modules.kept) {
+    if (config.file.empty() ||
+        std::ranges::find(modules.freed, kept.module) == modules.freed.end()) {
+      continue;
+    }
+    Refuse(path, "one weight of " + io::EscapeName(kept.module) +
+                     " keeps its scales and another does not; a configuration names the whole "
+                     "layer: cast both or none");
+  }
+  if (modules.written.empty()) {
+    return modules.freed.empty() || config.file.empty() ? WrittenConfig()
+                                                        : Excluding(modules, config);
+  }
+  const scale::WrittenForm& form = modules.written.front().form;
+  std::string unclear = modules.kept.front().module;
+  if (config.method == "compressed-tensors" &&
+      form.layout->layout == ScaledLayout::kCompressedTensors) {
+    const Json json = CompressedTensorsConfig(modules, config, &unclear);
+    if (json.is_object()) {
+      written.quantization_config = Text(json);
+      return written;
+    }
+  } else if (config.method == "fp8" && form.layout->layout == ScaledLayout::kDeepSeek) {
+    if (WrittenConfig edited = WithBlocks(modules, config); !edited.quantization_config.empty()) {
+      return edited;
+    }
+  } else if (config.file.empty()) {
+    const auto other = std::ranges::find_if(
+        modules.kept, [&](const KeptWeight& kept) { return !IsOfForm(kept, form); });
+    if (other == modules.kept.end() || form.layout->layout == ScaledLayout::kComfyUi) {
+      return written;
+    }
+    unclear = other->module;
+  }
+  const auto found = std::ranges::find(modules.kept, unclear, &KeptWeight::module);
+  Refuse(path, io::EscapeName(unclear) + " stays " +
+                   (found->weight != nullptr ? found->weight->LayoutText() : "as it is quantised") +
+                   " and others become " + form.Text() +
+                   "; one configuration cannot say both: cast all of them, or none");
+}
+
+std::string KeptDescriptions(const io::FileContents& contents, const QuantisedModules& modules,
+                             const WrittenConfig& written) {
+  const std::string key = "_quantization_metadata";
+  const auto old = contents.metadata.find(key);
+  if (old == contents.metadata.end()) return {};
+  Json json = Parsed(old->second);
+  if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return {};
+  const std::size_t before = json["layers"].size();
+  for (const std::string& module : modules.freed) json["layers"].erase(module);
+  bool is_changed = json["layers"].size() != before;
+  if (const auto made = written.metadata.find(key); made != written.metadata.end()) {
+    json["layers"].update(Parsed(made->second)["layers"]);
+    is_changed = true;
+  }
+  return !is_changed ? std::string() : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace tensorcast::convert
