@@ -4,6 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/dequantiser.h"
 
+#include <algorithm>
+
 #include "core/fp_environment.h"
 #include "scale/stretch.h"
 
@@ -33,6 +35,33 @@ void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_firs
                                  zero_point ? scales.zero_points[i] : 0);
                });
   });
+}
+
+void Dequantiser::Run(std::span<const std::byte> codes, const Rectangle& rectangle,
+                      const RowScales& scales, std::span<double> values) const {
+  const std::uint64_t n = rectangle.rows * rectangle.columns;
+  if (n == 0) return;
+  const std::uint64_t first = rectangle.row * partition_.columns + rectangle.column;
+  const std::uint64_t cells = partition_.CellsOf(first, rectangle.columns).count;
+  if (rectangle.columns > partition_.columns - rectangle.column || n > values.size() ||
+      (rectangle.rows - 1) * scales.stride + cells > scales.scales.size()) {
+    Require(Status(StatusCode::kBufferTooSmall));
+  }
+  const core::FpEnvironment environment;
+  Require(decode_.Run(codes, 0, std::as_writable_bytes(values), 0, n));
+  // All rows are cut at the same columns.
+  const std::uint64_t first_run = std::min(
+      rectangle.columns, partition_.block_columns - rectangle.column % partition_.block_columns);
+  for (std::uint64_t r = 0; r < rectangle.rows; ++r) {
+    double* const row = values.data() + r * rectangle.columns;
+    const double* scale = scales.scales.data() + r * scales.stride;
+    std::uint64_t length = first_run;
+    for (std::uint64_t at = 0; at < rectangle.columns;
+         at += length, length = partition_.block_columns) {
+      length = std::min(length, rectangle.columns - at);
+      arithmetic_.Run(row + at, length, *scale++, scales.global, 0);
+    }
+  }
 }
 
 }  // namespace tensorcast::scale

@@ -14,6 +14,20 @@
 
 namespace tensorcast::scale {
 
+// Some columns of some rows, which are counted through all matrices of a tensor.
+struct Rectangle {
+  std::uint64_t row = 0, rows = 0;
+  std::uint64_t column = 0, columns = 0;
+};
+
+// The scales of a rectangle's cells: of each of its rows those from its first column on, `stride`
+// after those of the row before.
+struct RowScales {
+  std::span<const double> scales;
+  std::uint64_t stride = 0;
+  double global = 1;
+};
+
 // Holds no buffers: any number of threads may run one at once.
 class Dequantiser {
  public:
@@ -28,6 +42,11 @@ class Dequantiser {
   // kNullPointer) where a buffer is short.
   void Run(std::span<const std::byte> codes, std::uint64_t codes_first, std::uint64_t first,
            std::uint64_t n, const CellScales& scales, std::span<double> values) const;
+
+  // The same of a rectangle, whose codes stand row by row at the beginning of `codes`, and its
+  // values of `values`. Of layouts without zero points.
+  void Run(std::span<const std::byte> codes, const Rectangle& rectangle, const RowScales& scales,
+           std::span<double> values) const;
 
  private:
   Partition partition_;

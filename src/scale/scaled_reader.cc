@@ -1,6 +1,6 @@
 // Reads the codes asked for and the scales of their cells, a piece at a time; of a transposed
-// weight a matrix of codes, while it is small, so that its columns need not be gathered from the
-// file.
+// weight a slab of codes, a matrix or some columns of it, which serves the calls for its other
+// columns too.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/scaled_reader.h"
@@ -21,12 +21,13 @@ namespace {
 constexpr std::uint64_t kPiece = 1 << 16;
 // A stretch of codes begins and ends at its multiples: whole bytes of every type.
 constexpr std::uint64_t kGrain = 8;
-// Matrices of codes that are held while their columns are read: so many, each of so many bytes at
-// most; a larger one is read a part of a row at a time.
+// Slabs that are held while their columns are read: so many, the codes of each of so many bytes.
 constexpr std::size_t kSlabs = 2;
-constexpr std::uint64_t kMostSlabBytes = std::uint64_t{32} << 20;
-// Rows whose values are made before they are written as columns.
-constexpr std::uint64_t kRowTile = 32;
+constexpr std::uint64_t kMostSlabBytes = std::uint64_t{16} << 20;
+// Values that are made before they are written as columns, and rows that are written at once: a
+// line of the cache of each column.
+constexpr std::uint64_t kTile = 1 << 13;
+constexpr std::uint64_t kRowTile = 8;
 
 constexpr std::string_view kMetadataMark = "_quantization_metadata";
 
@@ -44,12 +45,12 @@ std::uint64_t FirstElement(const Partition& p, std::uint64_t cell) {
 
 }  // namespace
 
-// The codes of one matrix and the scales of its cells.
+// The codes of a rectangle of one matrix and the scales of its cells, row by row.
 struct ScaledReader::Slab {
   std::size_t tensor = 0;
-  std::uint64_t matrix = 0;
+  Rectangle place;
   std::vector<std::byte> codes;
-  CellRange cells;
+  std::uint64_t cells = 0;  // of each row
   std::vector<double> scales;
 };
 
@@ -95,26 +96,28 @@ void ScaledReader::Read(std::size_t tensor, std::uint64_t offset, std::span<std:
     base_->Read(tensor, offset, out);
     return;
   }
-  std::vector<double> values(
-      static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, out.size() / sizeof(double))));
-  const bool is_transposed = weight->weight.reading.layout->is_transposed;
-  std::uint64_t first = offset / sizeof(double);
-  const std::uint64_t columns = weight->weight.reading.partition.columns;
-  if (is_transposed) values.resize(out.size() / sizeof(double));
-  for (std::size_t done = 0; done < out.size();) {
-    std::uint64_t n = std::min<std::uint64_t>(values.size(), (out.size() - done) / sizeof(double));
+  const std::uint64_t first = offset / sizeof(double);
+  const std::size_t n = out.size() / sizeof(double);
+  // float64's dense form is little-endian, as the machines are that this is built for.
+  if (reinterpret_cast<std::uintptr_t>(out.data()) % alignof(double) == 0) {
+    ReadValues(*weight, first, std::span(reinterpret_cast<double*>(out.data()), n));
+    return;
+  }
+  std::vector<double> values(n);
+  ReadValues(*weight, first, values);
+  std::copy_n(std::as_bytes(std::span(values)).begin(), out.size(), out.begin());
+}
+
+void ScaledReader::ReadValues(const AppliedWeight& applied, std::uint64_t first,
+                              std::span<double> out) const {
+  if (applied.weight.reading.layout->is_transposed) return ReadTransposed(applied, first, out);
+  const std::uint64_t columns = applied.weight.reading.partition.columns;
+  while (!out.empty()) {
+    std::uint64_t n = std::min<std::uint64_t>(kPiece, out.size());
     // Cells between the ends of two long rows are many, and not needed.
-    if (!is_transposed && columns > kPiece) n = std::min(n, columns - first % columns);
-    const std::span<double> piece = std::span(values).first(static_cast<std::size_t>(n));
-    if (is_transposed) {
-      ReadTransposed(*weight, first, piece);
-    } else {
-      ReadInOrder(*weight, first, piece);
-    }
-    // float64's dense form is little-endian, as the machines are that this is built for.
-    const auto bytes = std::as_bytes(piece);
-    std::copy(bytes.begin(), bytes.end(), out.begin() + static_cast<std::ptrdiff_t>(done));
-    done += bytes.size();
+    if (columns > kPiece) n = std::min(n, columns - first % columns);
+    ReadInOrder(applied, first, out.first(static_cast<std::size_t>(n)));
+    out = out.subspan(static_cast<std::size_t>(n));
     first += n;
   }
 }
@@ -158,26 +161,52 @@ void ScaledReader::ReadInOrder(const AppliedWeight& applied, std::uint64_t first
 }
 
 std::shared_ptr<const ScaledReader::Slab> ScaledReader::SlabOf(const ScaledWeight& weight,
-                                                               std::uint64_t matrix) const {
+                                                               std::uint64_t matrix,
+                                                               std::uint64_t row,
+                                                               std::uint64_t column) const {
+  const DataType element = weight.reading.scaling.element;
+  const Partition& partition = weight.reading.partition;
+  const std::vector<std::uint64_t>& shape = weight.reading.shape;
+  const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];
+  // The whole matrix, else as many columns of all its rows, else as many rows as there is room for.
+  const std::uint64_t groups = kMostSlabBytes / (rows * BytesOf(element, kGrain));
+  const std::uint64_t width = std::min(columns, std::max<std::uint64_t>(groups, 1) * kGrain);
+  const std::uint64_t height = groups > 0 ? rows : kMostSlabBytes / BytesOf(element, kGrain);
+  Rectangle place;
+  place.column = column / width * width;
+  place.columns = std::min(width, columns - place.column);
+  const std::uint64_t first_row = row / height * height;
+  place.row = matrix * rows + first_row;
+  place.rows = std::min(height, rows - first_row);
+
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto held = std::find_if(slabs_.begin(), slabs_.end(), [&](const auto& slab) {
-    return slab->tensor == weight.codes && slab->matrix == matrix;
+    return slab->tensor == weight.codes && slab->place.row == place.row &&
+           slab->place.column == place.column;
   });
   if (held != slabs_.end()) {
     std::rotate(held, held + 1, slabs_.end());
     return slabs_.back();
   }
-  const std::vector<std::uint64_t>& shape = weight.reading.shape;
-  const std::uint64_t elements = shape.end()[-1] * shape.end()[-2];
-  const std::uint64_t bytes = BytesOf(weight.reading.scaling.element, elements);
+  if (slabs_.size() == kSlabs) slabs_.erase(slabs_.begin());
   auto slab = std::make_shared<Slab>();
   slab->tensor = weight.codes;
-  slab->matrix = matrix;
-  slab->codes.resize(static_cast<std::size_t>(bytes));
-  if (slabs_.size() == kSlabs) slabs_.erase(slabs_.begin());
-  base_->Read(weight.codes, matrix * bytes, slab->codes);
-  slab->cells = weight.reading.partition.CellsOf(matrix * elements, elements);
-  slab->scales = ReadCells(weight.scale, weight.reading.scaling.scale, slab->cells);
+  slab->place = place;
+  slab->codes.resize(static_cast<std::size_t>(place.rows * BytesOf(element, place.columns)));
+  // Whole rows are read at once, parts of them one by one.
+  const bool is_whole = place.columns == columns;
+  const std::uint64_t pieces = is_whole ? 1 : place.rows;
+  const std::uint64_t length = place.rows * place.columns / pieces;
+  const std::size_t bytes = slab->codes.size() / static_cast<std::size_t>(pieces);
+  for (std::uint64_t i = 0; i < pieces; ++i) {
+    const std::uint64_t first = (place.row + i) * columns + place.column;
+    base_->Read(weight.codes, BytesOf(element, first),
+                std::span(slab->codes).subspan(static_cast<std::size_t>(i) * bytes, bytes));
+    const std::vector<double> scales =
+        ReadCells(weight.scale, weight.reading.scaling.scale, partition.CellsOf(first, length));
+    slab->scales.insert(slab->scales.end(), scales.begin(), scales.end());
+  }
+  slab->cells = slab->scales.size() / place.rows;
   slabs_.push_back(std::move(slab));
   return slabs_.back();
 }
@@ -185,66 +214,100 @@ std::shared_ptr<const ScaledReader::Slab> ScaledReader::SlabOf(const ScaledWeigh
 void ScaledReader::ReadTransposed(const AppliedWeight& applied, std::uint64_t first,
                                   std::span<double> out) const {
   const ScaledWeight& weight = applied.weight;
-  const Scaling& scaling = weight.reading.scaling;
-  const Partition& partition = weight.reading.partition;
   const std::vector<std::uint64_t>& shape = weight.reading.shape;
   const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];  // of the codes
-  const Dequantiser dequantiser(scaling, partition, applied.rounding);
+  const Dequantiser dequantiser(weight.reading.scaling, weight.reading.partition, applied.rounding);
   const double global = GlobalOf(weight);
-  const std::uint64_t row_bytes = BytesOf(scaling.element, columns);
-  std::vector<std::byte> own;
-  std::vector<double> tile;
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t matrix = (first + done) / (rows * columns);
     // Elements [begin, end) of the matrix as it is read: column after column of the codes.
     const std::uint64_t begin = (first + done) % (rows * columns);
     const std::uint64_t end = std::min(rows * columns, begin + (out.size() - done));
-    // Whole columns of the codes, in groups: scales and bytes are of whole ones.
-    const std::uint64_t c0 = begin / rows / kGrain * kGrain;
-    const std::uint64_t c1 = std::min(columns, ((end - 1) / rows / kGrain + 1) * kGrain);
-    const std::uint64_t width = c1 - c0;
-    std::shared_ptr<const Slab> slab;
-    if (rows * row_bytes <= kMostSlabBytes) slab = SlabOf(weight, matrix);
-    own.resize(static_cast<std::size_t>(BytesOf(scaling.element, width)));
-    tile.resize(static_cast<std::size_t>(kRowTile * width));
-    const std::uint64_t c0_byte = BytesOf(scaling.element, c0);
-    for (std::uint64_t r0 = 0; r0 < rows; r0 += kRowTile) {
-      const std::uint64_t r1 = std::min(rows, r0 + kRowTile);
-      for (std::uint64_t r = r0; r < r1; ++r) {
-        std::span<const std::byte> codes = own;
-        if (slab != nullptr) {
-          codes = std::span(slab->codes)
-                      .subspan(static_cast<std::size_t>(r * row_bytes + c0_byte), own.size());
-        } else {
-          base_->Read(weight.codes, (matrix * rows + r) * row_bytes + c0_byte, own);
-        }
-        const std::uint64_t element = (matrix * rows + r) * columns + c0;
-        const CellRange cells = partition.CellsOf(element, width);
-        std::vector<double> read;
-        std::span<const double> scales;
-        if (slab != nullptr) {
-          scales = std::span(slab->scales)
-                       .subspan(static_cast<std::size_t>(cells.first - slab->cells.first),
-                                static_cast<std::size_t>(cells.count));
-        } else {
-          read = ReadCells(weight.scale, scaling.scale, cells);
-          scales = read;
-        }
-        dequantiser.Run(codes, 0, element, width, {cells.first, scales, {}, global},
-                        std::span(tile).subspan(static_cast<std::size_t>((r - r0) * width),
-                                                static_cast<std::size_t>(width)));
-        Note(weight, cells, scales, first, out.size());
-      }
-      for (std::uint64_t c = std::max(c0, begin / rows); c < c1; ++c) {
-        for (std::uint64_t r = r0; r < r1; ++r) {
-          const std::uint64_t place = c * rows + r;
-          if (place < begin || place >= end) continue;
-          out[static_cast<std::size_t>(done + place - begin)] =
-              tile[static_cast<std::size_t>((r - r0) * width + c - c0)];
-        }
+    const std::uint64_t column = begin / rows, last_column = (end - 1) / rows;
+    const bool is_one = column == last_column;
+    const std::uint64_t row_end = is_one ? (end - 1) % rows + 1 : rows;
+    // Columns in groups: bytes are of whole ones.
+    const std::uint64_t column_end = std::min(columns, (last_column / kGrain + 1) * kGrain);
+    const TransposedPart part = {
+        applied,
+        dequantiser,
+        global,
+        first,
+        out.size(),
+        begin,
+        out.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(end - begin))};
+    std::uint64_t next_column = column_end;
+    for (std::uint64_t c = column / kGrain * kGrain; c < column_end; c = next_column) {
+      for (std::uint64_t r = is_one ? begin % rows : 0; r < row_end;) {
+        const std::shared_ptr<const Slab> slab = SlabOf(weight, matrix, r, c);
+        const std::uint64_t stop =
+            std::min(row_end, slab->place.row + slab->place.rows - matrix * rows);
+        next_column = std::min(column_end, slab->place.column + slab->place.columns);
+        Transpose(*slab, {matrix * rows + r, stop - r, c, next_column - c}, part);
+        r = stop;
       }
     }
     done += end - begin;
+  }
+}
+
+void ScaledReader::Transpose(const Slab& slab, const Rectangle& wanted,
+                             const TransposedPart& part) const {
+  const ScaledWeight& weight = part.applied.weight;
+  const Partition& partition = weight.reading.partition;
+  const DataType element = weight.reading.scaling.element;
+  const std::uint64_t rows = weight.reading.shape.end()[-2], columns = partition.columns;
+  const std::uint64_t width = wanted.columns;
+  const auto bytes = static_cast<std::size_t>(BytesOf(element, width));
+  const std::uint64_t slab_bytes = BytesOf(element, slab.place.columns);
+  const std::uint64_t skipped = BytesOf(element, wanted.column - slab.place.column);
+  const std::uint64_t skipped_cells =
+      wanted.column / partition.block_columns - slab.place.column / partition.block_columns;
+  const std::uint64_t cells =
+      partition.CellsOf(wanted.row * columns + wanted.column, width).count;  // of each row
+  const std::uint64_t height = std::max(kRowTile, kTile / width / kRowTile * kRowTile);
+  const auto most = static_cast<std::size_t>(std::min(height, wanted.rows));
+  std::vector<std::byte> codes(most * bytes);
+  std::vector<double> tile(most * static_cast<std::size_t>(width));
+  for (std::uint64_t done = 0; done < wanted.rows; done += height) {
+    const Rectangle some = {wanted.row + done, std::min(height, wanted.rows - done), wanted.column,
+                            width};
+    const std::uint64_t slab_row = some.row - slab.place.row;
+    const std::byte* row = slab.codes.data() + slab_row * slab_bytes + skipped;
+    for (std::uint64_t r = 0; r < some.rows; ++r, row += slab_bytes) {
+      std::copy_n(row, bytes, codes.begin() + static_cast<std::ptrdiff_t>(r * bytes));
+    }
+    const std::span<const double> scales =
+        std::span(slab.scales)
+            .subspan(static_cast<std::size_t>(slab_row * slab.cells + skipped_cells));
+    part.dequantiser.Run(codes, some, {scales, slab.cells, part.global}, tile);
+    for (std::uint64_t r = 0; r < some.rows; ++r) {
+      const std::span<const double> of_row =
+          scales.subspan(static_cast<std::size_t>(r * slab.cells), static_cast<std::size_t>(cells));
+      if (std::all_of(of_row.begin(), of_row.end(), IsSound)) continue;
+      const std::uint64_t begin = (some.row + r) * columns + some.column;
+      Note(weight, partition.CellsOf(begin, width), of_row, part.first, part.n);
+    }
+    // Rows of the matrix in `some` that a column has of what is wanted.
+    const std::uint64_t matrix_row = some.row % rows;
+    for (std::uint64_t r0 = 0; r0 < some.rows; r0 += kRowTile) {
+      const std::uint64_t r1 = std::min(some.rows, r0 + kRowTile);
+      for (std::uint64_t c = 0; c < width; ++c) {
+        // From here on in what is wanted; before its beginning the number wraps.
+        const std::uint64_t at = (some.column + c) * rows + matrix_row + r0 - part.begin;
+        const double* const values = tile.data() + r0 * width + c;
+        if (at < part.out.size() && part.out.size() - at >= r1 - r0) {
+          double* const out = part.out.data() + at;
+          for (std::uint64_t r = 0; r < r1 - r0; ++r) out[r] = values[r * width];
+          continue;
+        }
+        for (std::uint64_t r = 0; r < r1 - r0; ++r) {
+          if (at + r < part.out.size()) {
+            part.out[static_cast<std::size_t>(at + r)] = values[r * width];
+          }
+        }
+      }
+    }
   }
 }
 

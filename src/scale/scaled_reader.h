@@ -17,6 +17,7 @@
 
 #include "io/tensor_file.h"
 #include "scale/cell_values.h"
+#include "scale/dequantiser.h"
 #include "scale/scaled_tensor.h"
 #include "scale/scaled_weights.h"
 
@@ -62,13 +63,26 @@ class ScaledReader final : public io::TensorReader {
 
  private:
   struct Slab;
+  // What of a read call lies in one matrix.
+  struct TransposedPart {
+    const AppliedWeight& applied;
+    const Dequantiser& dequantiser;
+    double global;
+    std::uint64_t first, n;  // the elements of the call
+    std::uint64_t begin;     // of the matrix, as it is read
+    std::span<double> out;   // from there on
+  };
 
   std::vector<double> ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
   double GlobalOf(const ScaledWeight& weight) const;
+  void ReadValues(const AppliedWeight& applied, std::uint64_t first, std::span<double> out) const;
   void ReadInOrder(const AppliedWeight& applied, std::uint64_t first, std::span<double> out) const;
   void ReadTransposed(const AppliedWeight& applied, std::uint64_t first,
                       std::span<double> out) const;
-  std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix) const;
+  // The slab that has a matrix's code at this row and column.
+  std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix,
+                                     std::uint64_t row, std::uint64_t column) const;
+  void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
   void Note(const ScaledWeight& weight, CellRange cells, std::span<const double> scales,
             std::uint64_t first, std::uint64_t n) const;
 
