@@ -66,12 +66,24 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
   const auto count = [&](Loss loss, auto mask) {
     stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
   };
+  std::size_t ordinary = 0, ordinary_exact = 0;
   auto max_error = zero;
   auto amax = zero;
   auto smallest = infinity;
   double max_relative = stretch->max_rel_error;
   // A little less than the known maximum, so that the product's rounding hides nothing.
   auto relative_filter = hn::Set(d, max_relative > 0 ? max_relative * (1 - 0x1p-40) : 0.0);
+
+  // Divisions only where the largest relative error may grow.
+  const auto grow_relative = [&](auto candidate, auto error, auto magnitude) {
+    if (HWY_LIKELY(hn::AllFalse(d, candidate))) return;
+    const auto relative = hn::IfThenElseZero(candidate, hn::Div(error, magnitude));
+    const double largest = hn::GetLane(hn::MaxOfLanes(d, relative));
+    if (largest > max_relative) {
+      max_relative = largest;
+      relative_filter = hn::Set(d, max_relative * (1 - 0x1p-40));
+    }
+  };
 
   for (std::size_t part = 0; part < parts; ++part) {
     auto squares = hn::LoadU(d, stretch->squares + part * lanes);
@@ -87,6 +99,25 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
       const auto y_zero = hn::Eq(y, zero);
       const auto beyond = limits.Beyond(x, i);
       const auto inexact = hn::Not(exact);
+      const auto no_zero = hn::And(hn::Gt(x_magnitude, zero), hn::Gt(y_magnitude, zero));
+      if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, hn::And(both, no_zero))))) {
+        // What nearly all of a weight's values are: finite, not zero, within the range.
+        const auto difference = hn::Sub(x, y);
+        const auto error = hn::Abs(difference);
+        squares = hn::Add(squares, hn::Mul(x, x));
+        errors = hn::Add(errors, hn::Mul(difference, difference));
+        max_error = hn::Max(max_error, error);
+        amax = hn::Max(amax, x_magnitude);
+        smallest = hn::Min(smallest, x_magnitude);
+        grow_relative(
+            hn::And(hn::Gt(error, zero), hn::Ge(error, hn::Mul(relative_filter, x_magnitude))),
+            error, x_magnitude);
+        ordinary += lanes;
+        ordinary_exact += hn::CountTrue(d, exact);
+        count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
+        if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
+        continue;
+      }
 
       const auto value = hn::IfThenElseZero(both, x);
       const auto difference = hn::IfThenElseZero(both, hn::Sub(x, y));
@@ -102,17 +133,9 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
       stretch->compared += hn::CountTrue(d, both);
       stretch->compared_nonzero += hn::CountTrue(d, hn::And(both, nonzero));
 
-      // Divisions only where the largest relative error may grow.
-      const auto candidate = hn::And(hn::And(hn::Gt(error, zero), nonzero),
-                                     hn::Ge(error, hn::Mul(relative_filter, magnitude)));
-      if (HWY_UNLIKELY(!hn::AllFalse(d, candidate))) {
-        const auto relative = hn::IfThenElseZero(candidate, hn::Div(error, magnitude));
-        const double largest = hn::GetLane(hn::MaxOfLanes(d, relative));
-        if (largest > max_relative) {
-          max_relative = largest;
-          relative_filter = hn::Set(d, max_relative * (1 - 0x1p-40));
-        }
-      }
+      grow_relative(hn::And(hn::And(hn::Gt(error, zero), nonzero),
+                            hn::Ge(error, hn::Mul(relative_filter, magnitude))),
+                    error, magnitude);
 
       count(Loss::kExact, exact);
       count(Loss::kToSubnormal,
@@ -161,6 +184,11 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
     hn::StoreU(squares, d, stretch->squares + part * lanes);
     hn::StoreU(errors, d, stretch->errors + part * lanes);
   }
+  stretch->finite += ordinary;
+  stretch->compared += ordinary;
+  stretch->compared_nonzero += ordinary;
+  stretch->counts[static_cast<std::size_t>(Loss::kExact)] += ordinary_exact;
+  stretch->counts[static_cast<std::size_t>(Loss::kRounded)] += ordinary - ordinary_exact;
   stretch->max_abs_error =
       std::fmax(stretch->max_abs_error, hn::GetLane(hn::MaxOfLanes(d, max_error)));
   stretch->max_rel_error = std::fmax(max_relative, stretch->compared_nonzero != 0 ? 0.0 : -1.0);
