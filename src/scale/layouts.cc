@@ -127,8 +127,8 @@ std::vector<Partition> PartitionsOf(const Shape& shape, Shape scales, std::uint6
     return std::all_of(s.begin() + static_cast<std::ptrdiff_t>(std::min(from, s.size())), s.end(),
                        [](std::uint64_t n) { return n == 1; });
   };
-  if (cells == shape[0] && scales[0] == cells && (scales.size() == 1 || scales.size() == rank) &&
-      ones_behind(scales, 1)) {
+  if (!scales.empty() && cells == shape[0] && scales[0] == cells &&
+      (scales.size() == 1 || scales.size() == rank) && ones_behind(scales, 1)) {
     found.push_back(Partition::OfRows(shape));
   }
   if (rank < 2) return found;
