@@ -14,9 +14,15 @@
 #include "io/formats.h"
 #include "io/named_file.h"
 #include "io/safetensors_header.h"
+#include "io/system.h"
 #include "io/system_directory.h"
 
 namespace tensorcast::io {
+namespace {
+
+constexpr const char* kConfig = "config.json";
+
+}  // namespace
 
 CheckpointReader::CheckpointReader(const std::string& directory)
     : directory_(directory),
@@ -24,6 +30,7 @@ CheckpointReader::CheckpointReader(const std::string& directory)
       files_(FindCheckpointFiles(directory, enclosure_)) {
   for (const std::string& name : files_.shards) AddShard(name);
   HoldAgainstIndex();
+  has_config_ = IsFile(Joined(directory_, kConfig));
 }
 
 void CheckpointReader::AddShard(const std::string& name) {
@@ -126,6 +133,10 @@ std::uint64_t CheckpointReader::file_bytes() const {
 
 void CheckpointReader::CheckUnchanged() const {
   for (const auto& source : sources_) source->CheckUnchanged();
+  const std::string config = Joined(directory_, kConfig);
+  if (!has_config_ || IsFile(config)) return;
+  throw Error(ErrorKind::kSystem,
+              PathText(config) + ": is gone since the checkpoint was opened; convert it again");
 }
 
 std::vector<std::string> CheckpointReader::external_paths() const {

@@ -62,6 +62,7 @@ class CheckpointReader final : public TensorReader {
   std::vector<CheckpointShard> shards_;
   std::vector<std::unique_ptr<ByteSource>> sources_;  // of each shard
   std::vector<std::uint64_t> offsets_;                // of each tensor's data in its file
+  bool has_config_ = false;                           // config.json stood there
 };
 
 }  // namespace tensorcast::io

@@ -83,15 +83,52 @@ def _node_tests(seed):
 def _checkpoint(seed):
     """A directory of two shards with its index and other files."""
     first, second = _all(seed)[:1], _all(seed)[1:]
-    names = {"in/model-00001-of-00002.safetensors": first,
-             "in/model-00002-of-00002.safetensors": second}
-    weight_map = {tensor[0]: os.path.basename(name)
-                  for name, tensors in names.items() for tensor in tensors}
-    index = {"metadata": {"total_size": 0}, "weight_map": weight_map}
-    return {**{name: files.safetensors(tensors) for name, tensors in names.items()},
-            "in/model.safetensors.index.json": json.dumps(index).encode(),
-            "in/config.json": b'{"torch_dtype": "float32"}',
+    return {**_in_two_shards(first, second, {"torch_dtype": "float32"}),
             "in/tokenizer.json": b'"%d"' % seed, "in/more/notes.txt": b"%d" % seed}
+
+
+def _in_two_shards(first, second, config):
+    """A directory of two files and its index; tensors as `files` takes them."""
+    shards = {"in/model-00001-of-00002.safetensors": first,
+              "in/model-00002-of-00002.safetensors": second}
+    weight_map = {tensor[0]: os.path.basename(name)
+                  for name, tensors in shards.items() for tensor in tensors}
+    index = {"metadata": {"total_size": 0}, "weight_map": weight_map}
+    return {**{name: files.safetensors(tensors) for name, tensors in shards.items()},
+            "in/model.safetensors.index.json": json.dumps(index).encode(),
+            "in/config.json": json.dumps(config).encode()}
+
+
+def _scaled(seed):
+    """Rows of one int8 of -1, 0 or 1, whose scales, in the other file, are the values' magnitudes."""
+    codes, scales = [], []
+    for name, size in _SIZES.items():
+        numbers = values(name, seed)
+        codes.append((f"{name}.weight", "i1", (size, 1),
+                      files.data_of("i1", [(x > 0) - (x < 0) for x in numbers])))
+        scales.append((f"{name}.weight_scale", "f4", (size, 1),
+                       files.data_of("f4", [abs(x) or 1 for x in numbers])))
+    return _in_two_shards(codes, scales, {
+        "torch_dtype": "float32", "quantization_config": {"quant_method": "compressed-tensors"}})
+
+
+def _rows(name, seed):
+    """Rows of 70 integers, the largest of each 127: int8 holds them with scales of 1."""
+    return [127 if i % 70 == 0 else (i * 7 + seed * 31 + len(name)) % 255 - 127
+            for i in range(16 * 70)]
+
+
+_LINEAR = ("model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight")
+
+
+def _rows_of_two(seed):
+    shards = [[(name, "f4", (16, 70), files.data_of("f4", _rows(name, seed)))] for name in _LINEAR]
+    return _in_two_shards(*shards, {"torch_dtype": "float32"})
+
+
+def _codes_and_scales(seed):
+    return [*(files.data_of("i1", _rows(name, seed)) for name in _LINEAR),
+            files.data_of("f4", [1.0] * 16)]
 
 
 def _texts(seed):
@@ -109,9 +146,12 @@ class Scenario:
     outputs: tuple = ()
     cast: tuple = ()  # names of `values` whose numbers each output holds
     kind: str = "f2"  # as these
+    made: collections.abc.Callable | None = None  # or these bytes by the seed
 
     def data(self, seed):
         """Bytes that every output must hold."""
+        if self.made is not None:
+            return self.made(seed)
         return [files.data_of(self.kind, values(name, seed)) for name in self.cast]
 
 
@@ -136,6 +176,9 @@ SCENARIOS = {
     "npz_threads": _convert(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "in.npz", "out.npz",
                             "--to float16 --threads 2"),
     "checkpoint": _convert(_checkpoint, "in", "out"),
+    "checkpoint_scales_applied": _convert(_scaled, "in", "out"),
+    "checkpoint_scales_written": Scenario(_rows_of_two, "convert in -o out --to int8-row --threads 2",
+                                          ("out",), made=_codes_and_scales),
     "pb": _convert(lambda seed: {"in.pb": files.tensor_proto(*_one(seed))}, "in.pb", "out.pb",
                    cast=("w",)),
     "texts": _convert(_texts, "in.npy", "out.npy", "--to float32", ("w",), "f4"),

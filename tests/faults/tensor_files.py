@@ -20,8 +20,8 @@ from make_weights import number, text  # noqa: E402  (fields of a message)
 
 _ONNX_TYPES = {"f4": 1, "i8": 7, "f2": 10}
 _SAFETENSORS_TYPES = {"f4": "F32", "i8": "I64", "f2": "F16", "u1": "U8", "f8": "F64", "i4": "I32",
-                      "b1": "BOOL", "i2": "I16"}
-LETTERS = {"f4": "f", "i8": "q", "f2": "e", "u1": "B", "f8": "d", "i4": "i", "b1": "?", "i2": "h"}
+                      "b1": "BOOL", "i2": "I16", "i1": "I8"}
+LETTERS = {"f4": "f", "i8": "q", "f2": "e", "u1": "B", "f8": "d", "i4": "i", "b1": "?", "i2": "h", "i1": "b"}
 
 
 def data_of(kind, values):
