@@ -53,6 +53,9 @@ class QuantiseJob {
         std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
                                        std::min(partition_.block_columns, partition_.columns));
     const std::uint64_t bits = BitsOf(info_.type) + BitsOf(scaling_.element) + 64 / cell + 1;
+    CheckStatus(
+        CastPlan::Bind(DataType::kFloat64, scaling_.scale, {}, &store_scales_, options.target),
+        info_);
     piece_ = std::max(kRangeGrain, ChunkBytesOf(options) * 8 / bits / kRangeGrain * kRangeGrain);
   }
 
@@ -176,14 +179,12 @@ class QuantiseJob {
   // The scales of cells from `first` on, as they are stored.
   void WriteScales(std::uint64_t first, std::span<const double> scales) {
     if (writer_ == nullptr) return;
-    WriteCodes(job_.output + 1, scaling_.scale, first, scales);
+    WriteCodes(job_.output + 1, store_scales_, first, scales);
   }
-  void WriteCodes(std::size_t output, DataType type, std::uint64_t first,
+  void WriteCodes(std::size_t output, const CastPlan& plan, std::uint64_t first,
                   std::span<const double> values) {
     constexpr std::size_t kAtOnce = std::size_t{64} << 10;
-    const std::uint64_t bytes = BitsOf(type) / 8;
-    CastPlan plan;
-    CheckStatus(CastPlan::Bind(DataType::kFloat64, type, {}, &plan, options_.target), info_);
+    const std::uint64_t bytes = BitsOf(plan.to()) / 8;
     std::vector<std::byte> stored;
     for (std::size_t done = 0; done < values.size(); done += kAtOnce) {
       const std::size_t n = std::min(values.size() - done, kAtOnce);
@@ -209,7 +210,11 @@ class QuantiseJob {
     if (scaling_.global_use != scale::Factor::kNone) {
       global_ = whole.GlobalScale(amax);
       if (writer_ != nullptr) {
-        WriteCodes(job_.output + 2, DataType::kFloat32, 0, std::span(&global_, 1));
+        CastPlan store;
+        CheckStatus(
+            CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &store, options_.target),
+            info_);
+        WriteCodes(job_.output + 2, store, 0, std::span(&global_, 1));
       }
       return;
     }
@@ -275,6 +280,7 @@ class QuantiseJob {
   const scale::Scaling scaling_;
   const scale::Partition partition_;
   const scale::Quantiser quantiser_;
+  CastPlan store_scales_;    // float64 to the scales' type
   std::uint64_t piece_ = 0;  // elements that are read at once
   double global_ = 1;
   double tensor_scale_ = 1;  // of a tensor that has one
