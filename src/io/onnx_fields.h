@@ -45,6 +45,7 @@ inline constexpr OnnxField kOnnxFields[] = {
     {"GraphProto", "input", 11, WireType::kBytes, true},
     {"GraphProto", "output", 12, WireType::kBytes, true},
     {"GraphProto", "value_info", 13, WireType::kBytes, true},
+    {"GraphProto", "quantization_annotation", 14, WireType::kBytes, true},
     {"GraphProto", "sparse_initializer", 15, WireType::kBytes, true},
 
     {"NodeProto", "input", 1, WireType::kBytes, true},
@@ -55,6 +56,12 @@ inline constexpr OnnxField kOnnxFields[] = {
     {"NodeProto", "doc_string", 6, WireType::kBytes},
     {"NodeProto", "domain", 7, WireType::kBytes},
     {"NodeProto", "overload", 8, WireType::kBytes},
+    {"NodeProto", "metadata_props", 9, WireType::kBytes, true},
+
+    {"TensorAnnotation", "tensor_name", 1, WireType::kBytes},
+    {"TensorAnnotation", "quant_parameter_tensor_names", 2, WireType::kBytes, true},
+
+    {"SparseTensorProto", "values", 1, WireType::kBytes},
 
     {"AttributeProto", "name", 1, WireType::kBytes},
     {"AttributeProto", "f", 2, WireType::kFixed32},

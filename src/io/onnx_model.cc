@@ -192,7 +192,13 @@ class ModelReader {
         case FieldNumber("GraphProto.value_info"):
           graph.value_infos.push_back(ReadValue(part, "value_info"));
           break;
-        case FieldNumber("GraphProto.sparse_initializer"): ++graph.sparse_initializers; break;
+        case FieldNumber("GraphProto.sparse_initializer"):
+          ++graph.sparse_initializers;
+          graph.sparse_names.push_back(ReadSparseName(part));
+          break;
+        case FieldNumber("GraphProto.quantization_annotation"):
+          ReadAnnotation(part, graph.annotated);
+          break;
         default: break;
       }
     }
@@ -210,6 +216,43 @@ class ModelReader {
     for (const auto& [key, value] : tensor.message.metadata) texts += key.size() + value.size();
     Count(field, texts + 8 * tensor.message.dims.size());
     return tensor;
+  }
+
+  // The name of a SparseTensorProto, which is that of its values.
+  std::string ReadSparseName(const WireField& field) {
+    Expect(field, WireType::kBytes, "sparse_initializer");
+    std::string name;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number != FieldNumber("SparseTensorProto.values")) continue;
+      Expect(part, WireType::kBytes, "values");
+      WireReader values(windowed_, part.begin, part.end);
+      for (WireField value; values.Next(&value);) {
+        if (value.number == kName) name = Text(values, value, "name");
+      }
+    }
+    Count(field, sizeof(std::string));
+    return name;
+  }
+
+  // Adds the names in a TensorAnnotation: of its value, and of those that say how it is quantised.
+  void ReadAnnotation(const WireField& field, std::vector<std::string>& names) {
+    Expect(field, WireType::kBytes, "quantization_annotation");
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      Count(part, sizeof(std::string));
+      if (part.number == FieldNumber("TensorAnnotation.tensor_name")) {
+        names.push_back(Text(fields, part, "tensor_name"));
+      } else if (part.number == FieldNumber("TensorAnnotation.quant_parameter_tensor_names")) {
+        Expect(part, WireType::kBytes, "quant_parameter_tensor_names");
+        WireReader entry(windowed_, part.begin, part.end);
+        for (WireField text; entry.Next(&text);) {
+          if (text.number == FieldNumber("StringStringEntryProto.value")) {
+            names.push_back(Text(entry, text, "value"));
+          }
+        }
+      }
+    }
   }
 
   // `inner` begins the labels of the graphs in it.
@@ -236,7 +279,9 @@ class ModelReader {
         case FieldNumber("NodeProto.overload"):
           node.overload = Text(fields, part, "overload");
           break;
-        default: break;
+        case FieldNumber("NodeProto.doc_string"):
+        case FieldNumber("NodeProto.metadata_props"): break;
+        default: node.has_other_fields = true; break;
       }
       Count(part, sizeof(std::string));
     }

@@ -52,6 +52,8 @@ struct OnnxNode {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<OnnxAttribute> attributes;
+  // It has fields that are not told here, which may name its inputs and outputs.
+  bool has_other_fields = false;
 
   const OnnxAttribute* Find(std::string_view attribute) const;
 };
@@ -87,7 +89,9 @@ struct OnnxGraph {
   std::vector<OnnxValue> outputs;
   std::vector<OnnxValue> value_infos;
   std::uint64_t sparse_initializers = 0;
-  std::size_t opset_scope = 0;  // 0: the model's imports; k: those of functions[k - 1]
+  std::vector<std::string> sparse_names;  // of the sparse initializers
+  std::vector<std::string> annotated;     // values that quantization annotations name
+  std::size_t opset_scope = 0;            // 0: the model's imports; k: those of functions[k - 1]
 };
 
 struct OnnxFunction {
