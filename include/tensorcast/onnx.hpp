@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,6 +46,8 @@ struct LoadOptions {
   // External data is read from regular files below the model's directory. One with hard links may
   // be a file from elsewhere, and is refused, as onnx does (CVE-2026-34446), unless this allows it.
   bool allow_hard_links = false;
+  // Run the model without the Casts that Optimize takes out, by its default rules.
+  bool optimize = false;
 };
 
 // Tensors, what a model says of its inputs and outputs, what nodes took: tensor_view.hpp.
@@ -142,6 +145,86 @@ TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string
                                      const ChooseStorage& choose, const StorageOptions& options,
                                      std::vector<StoredTensor>* tensors,
                                      std::string* error = nullptr);
+
+// --------------------------------------------------------------------------- optimising
+
+struct OptimizeOptions {
+  // Put every constant that is cast into the model as what the cast gives; else only where the
+  // model does not grow by it.
+  bool fold_all = false;
+  // Payloads of NaNs, and whether they signal, may change, as where float16 goes through float32
+  // and back; that they are NaNs, and their signs, may not.
+  bool nan_payloads_may_change = false;
+  // Of the form that writes a file:
+  bool overwrite = false;         // replace an existing output
+  bool allow_hard_links = false;  // as in LoadOptions
+  const std::atomic<bool>* interrupted = nullptr;
+};
+
+// Why a node could go; docs/optimize.md has the proofs.
+enum class OptimizeRule : std::int32_t {
+  kSameType = 0,   // a Cast to the type that its input has
+  kRoundTrip = 1,  // Casts that end in the type they began with, and give back every bit
+  kChain = 2,      // the next Cast gives the same from what this one reads
+  kDuplicate = 3,  // an equal Cast of the same value is there
+  kConstant = 4,   // its input is a constant
+  kUnread = 5,     // nothing reads what it gives
+};
+constexpr std::string_view OptimizeRuleName(OptimizeRule rule) {
+  constexpr std::string_view kNames[] = {"same-type", "round-trip", "chain",
+                                         "duplicate", "constant",   "unread"};
+  const auto index = static_cast<std::size_t>(rule);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+struct RemovedNode {
+  OptimizeRule rule = OptimizeRule::kUnread;
+  std::string op_type;
+  std::string node;    // its name, which may be empty
+  std::string output;  // the value that it gave
+  std::string graph;   // "": the main graph; "<node>.<attribute>" of a subgraph, "<domain>.<name>"
+                       // of a function
+  DataType from = DataType::kUndefined;  // kUndefined: not known, or no Cast
+  DataType to = DataType::kUndefined;
+};
+
+// Casts that stay although a rule speaks of them, and why.
+struct KeptCasts {
+  std::string_view reason;  // static storage
+  std::uint64_t casts = 0;
+};
+
+// Counts are of the whole model: its graph, all subgraphs and functions.
+struct OptimizeReport {
+  std::vector<RemovedNode> removed;  // in the order of the model
+  std::vector<KeptCasts> kept;
+  std::string_view untouched;  // why nothing was tried at all; empty: it was. Static storage
+  std::uint64_t nodes_before = 0, nodes_after = 0;
+  std::uint64_t casts_before = 0, casts_after = 0;  // Cast and CastLike
+  // What the Casts read and write when each runs once, of those whose sizes are known; the others
+  // are counted.
+  std::uint64_t bytes_moved_before = 0, bytes_moved_after = 0;
+  std::uint64_t unknown_before = 0, unknown_after = 0;
+  std::uint64_t model_bytes_before = 0, model_bytes_after = 0;  // without data in other files
+
+  std::vector<std::string> notes;    // of the file that was written: where its data is
+  std::uint64_t casts_rerouted = 0;  // those that stay and read an earlier value than before
+
+  // Else the bytes of the model are as they were.
+  bool changed() const { return !removed.empty() || casts_rerouted != 0; }
+};
+
+// Writes a model without Casts that change nothing: for every input every output has the same bits
+// as before. Any model is taken: what is not understood stays, byte for byte. Nothing stands under
+// `output` unless it is complete; data in other files is named or copied as it is. `report` may be
+// null. Codes: as ConvertStorage.
+TENSORCAST_API Status Optimize(const std::string& input, const std::string& output,
+                               const OptimizeOptions& options, OptimizeReport* report,
+                               std::string* error = nullptr);
+// The same of a ModelProto in memory.
+TENSORCAST_API Status Optimize(std::span<const std::byte> model, const OptimizeOptions& options,
+                               std::vector<std::byte>* optimized, OptimizeReport* report,
+                               std::string* error = nullptr);
 
 }  // namespace TENSORCAST_ABI
 }  // namespace tensorcast::onnx

@@ -13,6 +13,7 @@
 #include "io/tensor_file.h"
 #include "onnx/graph_of_model.h"
 #include "onnx/memory_bytes.h"
+#include "onnx/optimise.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
@@ -23,6 +24,11 @@ std::optional<std::size_t> Find(std::span<const ValueInfo> values, std::string_v
                                   [&](const ValueInfo& value) { return value.name == name; });
   if (found == values.end()) return std::nullopt;
   return static_cast<std::size_t>(found - values.begin());
+}
+
+std::unique_ptr<const io::ByteSource> Optimised(std::unique_ptr<const io::ByteSource> source) {
+  OptimizeReport report;
+  return OptimiseModel(std::move(source), {}, report);
 }
 
 Status CheckOptions(const LoadOptions& options) {
@@ -42,6 +48,7 @@ struct OutputsState {
 
 struct Model::State {
   graph::Program program;
+  std::vector<std::byte> bytes = {};  // of a model that was optimised in memory
 };
 
 Outputs::Outputs() = default;
@@ -64,9 +71,10 @@ Status Model::Load(const std::string& path, const LoadOptions& options, Model* m
                    std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
-    const io::InputFile file(path);
-    auto state = std::make_unique<State>(State{MakeProgram(file, {}, options)});
-    file.CheckUnchanged();
+    std::unique_ptr<const io::ByteSource> source = std::make_unique<io::InputFile>(path);
+    if (options.optimize) source = Optimised(std::move(source));
+    auto state = std::make_unique<State>(State{MakeProgram(*source, {}, options)});
+    source->CheckUnchanged();
     model->state_ = std::move(state);
     return Status();
   });
@@ -77,7 +85,16 @@ Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
     const MemoryBytes source(bytes);
-    auto state = std::make_unique<State>(State{MakeProgram(source, source.bytes(), options)});
+    std::span<const std::byte> memory = source.bytes();
+    std::vector<std::byte> optimised;
+    if (options.optimize) {
+      const auto edited = Optimised(std::make_unique<MemoryBytes>(memory));
+      optimised.resize(static_cast<std::size_t>(edited->size()));
+      edited->Read(0, optimised);
+      memory = optimised;
+    }
+    auto state = std::make_unique<State>(State{MakeProgram(MemoryBytes(memory), memory, options)});
+    state->bytes = std::move(optimised);
     model->state_ = std::move(state);
     return Status();
   });
