@@ -21,6 +21,7 @@ void AddConvertCommand(CLI::App& app, CommandRun& run);
 void AddLossCommand(CLI::App& app, CommandRun& run);
 void AddInspectCommand(CLI::App& app, CommandRun& run);
 void AddRunCommand(CLI::App& app, CommandRun& run);
+void AddOptimizeCommand(CLI::App& app, CommandRun& run);
 void AddOnnxTestCommand(CLI::App& app, CommandRun& run);
 void AddExplainCommand(CLI::App& app, CommandRun& run);
 void AddTypesCommand(CLI::App& app, CommandRun& run);

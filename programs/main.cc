@@ -153,6 +153,7 @@ int Run(int argc, char** argv) {
     AddLossCommand(app, run);
     AddInspectCommand(app, run);
     AddRunCommand(app, run);
+    AddOptimizeCommand(app, run);
     AddOnnxTestCommand(app, run);
     AddExplainCommand(app, run);
     AddTypesCommand(app, run);

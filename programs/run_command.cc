@@ -44,6 +44,7 @@ struct RunFlags {
   std::string target = "best";
   std::string threads;
   bool allow_hard_links = false;
+  bool optimize = false;
   bool profile = false;
   bool json = false;
   bool force = false;
@@ -302,6 +303,7 @@ int RunModel(const RunFlags& flags) {
   load.contradictions = ParseContradictions(flags.contradictions);
   load.target = ParseTargetFlag(flags.target);
   load.allow_hard_links = flags.allow_hard_links;
+  load.optimize = flags.optimize;
   const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
   onnx::Model model;
   std::string error;
@@ -348,6 +350,8 @@ void AddRunCommand(CLI::App& app, CommandRun& run) {
       ->type_name("npy|pb|safetensors");
   AddContradictionsFlag(*command, flags->contradictions);
   AddHardLinksFlag(*command, flags->allow_hard_links);
+  command->add_flag("--optimize", flags->optimize,
+                    "Leave out the Casts that change nothing, as optimize does");
   CLI::Option* profile =
       command->add_flag("--profile", flags->profile, "Print time and bytes of each node");
   command->add_flag("--json", flags->json, "The profile as JSON")->needs(profile);

@@ -1,0 +1,208 @@
+// tensorcast optimize: a model without the Casts that change nothing.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "cast_flags.h"
+#include "commands.h"
+#include "held_tensor.h"
+#include "io/error_text.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "json_printer.h"
+#include "loss_json.h"
+#include "process.h"
+#include "quantities.h"
+#include "streams.h"
+#include "tensorcast/onnx.hpp"
+#include "terminal.h"
+#include "text_table.h"
+
+namespace tensorcast::tool {
+namespace {
+
+struct OptimizeFlags {
+  std::string input;
+  std::string output;
+  std::string fold = "smaller";
+  bool nan_payloads_may_change = false;
+  bool allow_hard_links = false;
+  bool json = false;
+  bool force = false;
+};
+
+constexpr const char* kDescription =
+    R"(Remove the Casts of an ONNX model that change no bit of any output, for any input.
+
+Examples:
+  tensorcast optimize model.onnx -o fewer.onnx
+  tensorcast optimize model.onnx -o fewer.onnx --fold all --json
+
+Any model is taken, of any operators: what is not understood keeps its bytes, and graph inputs,
+outputs and their names stay. Casts to the type that is there go, Casts back to it where nothing was
+lost, the first of two Casts that are as one, equal Casts of one value, Casts that nobody reads, and
+Casts of constants where the file does not grow by that. The rules and their proofs are in
+docs/optimize.md. Payloads of NaNs count as bits: float16 by way of float32 and back stays, as it
+makes signalling NaNs quiet. Data in other files stays as it is. A model that trains is copied as it
+is. Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
+supported; 130 interrupted.
+)";
+
+std::string NodeText(const onnx::RemovedNode& node) {
+  return io::Escape(node.node.empty() ? node.output : node.node);
+}
+
+std::string RemovedTable(const onnx::OptimizeReport& report) {
+  constexpr std::size_t kShown = 40;
+  TextTable table(
+      {{"removed", false, 20}, {"operator"}, {"from"}, {"to"}, {"rule"}, {"in", false, 20, 1}});
+  for (std::size_t i = 0; i < report.removed.size() && i < kShown; ++i) {
+    const onnx::RemovedNode& node = report.removed[i];
+    const bool is_cast = node.to != DataType::kUndefined;
+    table.Add({NodeText(node), io::Escape(node.op_type),
+               is_cast ? std::string(TypeName(node.from)) : "",
+               is_cast ? std::string(TypeName(node.to)) : "",
+               std::string(OptimizeRuleName(node.rule)), io::Escape(node.graph)});
+  }
+  std::string text = table.Render(Columns(stdout), false);
+  if (report.removed.size() > kShown) {
+    text += fmt::format("   … {} more\n", report.removed.size() - kShown);
+  }
+  return text;
+}
+
+std::string MovedText(std::uint64_t bytes, std::uint64_t unknown) {
+  std::string text = BytesText(bytes);
+  if (unknown != 0) text += fmt::format(" and {} of unknown size", unknown);
+  return text;
+}
+
+std::string ReportText(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
+  std::string text;
+  if (!report.untouched.empty()) {
+    text = fmt::format(" nothing was changed: {}\n", report.untouched);
+  } else if (!report.changed()) {
+    text = " nothing to remove: the bytes are the same\n";
+  } else {
+    text = RemovedTable(report) + '\n';
+    text += fmt::format(" {} → {} Casts, {} → {} nodes", report.casts_before, report.casts_after,
+                        report.nodes_before, report.nodes_after);
+    if (report.casts_rerouted != 0) {
+      text += fmt::format("; {} read an earlier value", report.casts_rerouted);
+    }
+    text += fmt::format("\n Casts of a run move {} → {}\n",
+                        MovedText(report.bytes_moved_before, report.unknown_before),
+                        MovedText(report.bytes_moved_after, report.unknown_after));
+  }
+  for (const onnx::KeptCasts& kept : report.kept) {
+    text += fmt::format(" left alone: {}: {}\n", kept.casts, kept.reason);
+  }
+  return text + fmt::format(" {}, {} → {}, {}\n", io::Escape(flags.input),
+                            BytesText(report.model_bytes_before), io::Escape(flags.output),
+                            BytesText(report.model_bytes_after));
+}
+
+Json CountsJson(std::uint64_t nodes, std::uint64_t casts, std::uint64_t moved,
+                std::uint64_t unknown, std::uint64_t bytes) {
+  return {{"nodes", nodes},
+          {"casts", casts},
+          {"cast_bytes_moved", moved},
+          {"casts_of_unknown_size", unknown},
+          {"model_bytes", bytes}};
+}
+
+void PrintJson(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
+  const auto text_or_null = [](std::string_view text) {
+    return text.empty() ? Json(nullptr) : Json(text);
+  };
+  const auto type_or_null = [](DataType type) {
+    return type == DataType::kUndefined ? Json(nullptr) : Json(TypeName(type));
+  };
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "optimize");
+  json.Member("input", flags.input);
+  json.Member("output", flags.output);
+  json.Member("changed", report.changed());
+  json.Member("untouched", text_or_null(report.untouched));
+  json.Member("before",
+              CountsJson(report.nodes_before, report.casts_before, report.bytes_moved_before,
+                         report.unknown_before, report.model_bytes_before));
+  json.Member("after", CountsJson(report.nodes_after, report.casts_after, report.bytes_moved_after,
+                                  report.unknown_after, report.model_bytes_after));
+  json.Member("casts_rerouted", report.casts_rerouted);
+  json.BeginArray("removed");
+  for (const onnx::RemovedNode& node : report.removed) {
+    json.Element({{"node", node.node},
+                  {"operator", node.op_type},
+                  {"output", node.output},
+                  {"graph", node.graph},
+                  {"from", type_or_null(node.from)},
+                  {"to", type_or_null(node.to)},
+                  {"rule", OptimizeRuleName(node.rule)}});
+  }
+  json.EndArray();
+  json.BeginArray("left_alone");
+  for (const onnx::KeptCasts& kept : report.kept) {
+    json.Element({{"reason", kept.reason}, {"casts", kept.casts}});
+  }
+  json.EndArray();
+  json.End();
+}
+
+int OptimizeModel(const OptimizeFlags& flags) {
+  if (flags.fold != "smaller" && flags.fold != "all") {
+    throw io::Error(io::ErrorKind::kArguments,
+                    fmt::format("--fold: '{}' is not one of smaller, all", io::Escape(flags.fold)));
+  }
+  onnx::OptimizeOptions options;
+  options.fold_all = flags.fold == "all";
+  options.nan_payloads_may_change = flags.nan_payloads_may_change;
+  options.overwrite = flags.force;
+  options.allow_hard_links = flags.allow_hard_links;
+  // Before the model is read: a refusal that --force lifts says so.
+  io::CheckOutput(flags.output, 0, {flags.force, {flags.input}});
+  options.interrupted = CatchInterrupts();
+  onnx::OptimizeReport report;
+  std::string error;
+  CheckStatus(onnx::Optimize(flags.input, flags.output, options, &report, &error), error);
+  ExitOnInterrupts(Leaves::kOutput);
+  if (flags.json) {
+    PrintJson(flags, report);
+  } else {
+    Print(ReportText(flags, report));
+  }
+  for (const std::string& note : report.notes) SayNote(note);
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddOptimizeCommand(CLI::App& app, CommandRun& run) {
+  auto flags = std::make_shared<OptimizeFlags>();
+  CLI::App* command = app.add_subcommand("optimize", kDescription);
+  command->add_option("INPUT", flags->input, "A .onnx model")->type_name("FILE")->required();
+  command->add_option("-o,--output", flags->output, "The model to write")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--fold", flags->fold,
+                   "Which Casts of constants are done in the model: those by which it does not "
+                   "grow, or all (smaller)")
+      ->type_name("smaller|all");
+  command->add_flag("--nan-payloads-may-change", flags->nan_payloads_may_change,
+                    "Payloads of NaNs, and whether they signal, count as nothing");
+  AddHardLinksFlag(*command, flags->allow_hard_links);
+  command->add_flag("--json", flags->json, "The report as JSON");
+  command->add_flag("--force", flags->force, "Replace an existing output");
+  command->callback([flags, &run] { run = [flags] { return OptimizeModel(*flags); }; });
+}
+
+}  // namespace tensorcast::tool
