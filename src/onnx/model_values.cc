@@ -62,7 +62,7 @@ class ValueFinder {
 
   ModelValues Find() {
     TakeGraph(0, std::nullopt);
-    for (std::size_t i = 0; i < model_.functions.size(); ++i) TakeFunction(model_.functions[i]);
+    for (const io::OnnxFunction& function : model_.functions) TakeFunction(function);
     return std::move(found_);
   }
 
