@@ -46,7 +46,7 @@ struct LoadOptions {
   // External data is read from regular files below the model's directory. One with hard links may
   // be a file from elsewhere, and is refused, as onnx does (CVE-2026-34446), unless this allows it.
   bool allow_hard_links = false;
-  // Run the model without the Casts that Optimize takes out, by its default rules.
+  // Model only: run it without the Casts that Optimize takes out, by its default rules.
   bool optimize = false;
 };
 

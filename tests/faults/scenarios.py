@@ -70,6 +70,16 @@ def _casts(seed):
     return {"in.onnx": content, "x.npy": files.npy(*_one(seed)[1:])}
 
 
+def _cast_weights(seed):
+    """A model whose weights are cast before they are read, one behind a Cast that can go."""
+    graph = b"".join(text(1, node(words.split())) for words in (
+        "Cast w -> w16 to=10", "Cast v -> v16 to=10", "Cast w16 -> same to=10",
+        "Opaque same v16 -> y"))
+    graph += b"".join(text(5, files.tensor_proto(*tensor)) for tensor in _floats(seed))
+    graph += text(12, value_info(["y", "FLOAT16"]))
+    return {"in.onnx": number(1, 10) + text(8, text(1, "") + number(2, 21)) + text(7, graph)}
+
+
 def _node_tests(seed):
     graph = text(1, node("Cast x -> y to=10".split()))
     graph += text(11, value_info(["x", "FLOAT", "2"])) + text(12, value_info(["y", "FLOAT16", "2"]))
@@ -190,6 +200,7 @@ SCENARIOS = {
     "onnx_typed": _convert(_external_typed, "in.onnx", "out.onnx", "--rule *=float16",
                            cast=("w",)),
     "onnx_kept": _convert(_external, "in.onnx", "out.onnx", "--to float16 --exclude *", kind="f4"),
+    "optimize": Scenario(_cast_weights, "optimize in.onnx -o out.onnx", ("out.onnx",), ("w", "v")),
     "run": Scenario(_casts, "run in.onnx --input x=x.npy --output-dir out",
                     ("out/y.npy", "out/z.npy", "out/same.npy")),
     "onnx_test": Scenario(_node_tests, "onnx-test node"),
