@@ -97,9 +97,11 @@ std::string ReportText(const OptimizeFlags& flags, const onnx::OptimizeReport& r
     if (report.casts_rerouted != 0) {
       text += fmt::format("; {} read an earlier value", report.casts_rerouted);
     }
-    text += fmt::format("\n Casts of a run move {} → {}\n",
-                        MovedText(report.bytes_moved_before, report.unknown_before),
-                        MovedText(report.bytes_moved_after, report.unknown_after));
+    text += report.bytes_moved_before == 0
+                ? std::string("\n no sizes are known: what Casts move in a run is not counted\n")
+                : fmt::format("\n Casts of a run move {} → {}\n",
+                              MovedText(report.bytes_moved_before, report.unknown_before),
+                              MovedText(report.bytes_moved_after, report.unknown_after));
   }
   for (const onnx::KeptCasts& kept : report.kept) {
     text += fmt::format(" left alone: {}: {}\n", kept.casts, kept.reason);
