@@ -74,8 +74,10 @@ Floating tensors are cast; all others, and those that no rule takes, are copied 
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
 text that is not a number ends the run with exit code 3. Numbers are printed by --to string.
 A model's weights are stored in the other type, and a Cast brings each back to its own, so that the
-graph's types stay. Unless --rule or --tensor names them, tensors of 1,024 bytes or fewer are left
-alone, and those in which a finite value would become Inf (what may is read once more to find out).
+graph's types stay; with int8-row, fp8-row or fp8-tensor the weights of Conv, ConvTranspose, Gemm and
+MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor names
+them, tensors of 1,024 bytes or fewer are left alone, and those in which a finite value would become
+Inf (what may is read once more to find out).
 Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest; with
 --force the data of the model that is replaced is removed.
 Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
@@ -317,7 +319,7 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
                    "The type or scaled format tensors become, unless a rule takes them")
       ->type_name("T");
   command->add_option("--layout", flags->layout, "Whose names scaled weights get")
-      ->type_name("deepseek|compressed-tensors|modelopt|comfyui");
+      ->type_name("deepseek|compressed-tensors|modelopt|comfyui|onnx");
   AddScaleFlag(*command, flags->scale);
   command
       ->add_option("--rule", flags->rules,

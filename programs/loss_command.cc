@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +21,7 @@
 #include "commands.h"
 #include "conversion_summary.h"
 #include "convert/input.h"
+#include "convert/model_scales.h"
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
 #include "fail_limits.h"
@@ -86,7 +88,14 @@ struct Plan {
   // The tensors that rules take, and their types: the same whatever the others are cast to, so that
   // they count in the bytes and are not compared.
   std::map<std::size_t, convert::Goal> ruled;
-  std::uint64_t data_bytes = 0;  // of the tensors as they are stored
+  std::uint64_t data_bytes = 0;                 // of the tensors as they are stored
+  std::unique_ptr<convert::ModelScales> model;  // where scaled formats are measured of a model
+
+  // What one of the types is to a tensor: in a model scales stand along the axis of its channels.
+  convert::Goal GoalFor(const convert::Goal& to, std::size_t tensor) const {
+    if (!to.scaled || model == nullptr) return to;
+    return {to.type, model->FormOf(tensor, to.scaled)};
+  }
 };
 
 // The SNR of every tensor under every type, for people: as few bytes as tell it.
@@ -262,36 +271,39 @@ void MeasurePass(
     const std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>& keep) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<convert::TensorJob> jobs;
+  std::vector<TypeSet> types_of;  // of each job
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if ((plan.cast_to[i] & types) == 0) continue;
-    convert::TensorJob plain;  // all types together; scaled formats are jobs of their own
-    plain.tensor = i;
-    const std::size_t first = jobs.size();
+    // All plain types together; scaled formats are jobs of their own.
+    std::vector<DataType> plain;
+    TypeSet plain_types = 0;
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if ((plan.cast_to[i] & types & Bit(t)) == 0) continue;
-      const convert::Goal& goal = plan.candidates[t].to;
-      if (goal.scaled) {
-        convert::TensorJob& job = jobs.emplace_back();
-        job.tensor = i;
-        job.to = {goal.type};
-        job.scaled = goal.scaled;
-      } else {
-        plain.to.push_back(goal.type);
-      }
+      if ((plan.cast_to[i] & types & Bit(t)) == 0 || plan.candidates[t].to.scaled) continue;
+      plain.push_back(plan.candidates[t].to.type);
+      plain_types |= Bit(t);
     }
-    if (!plain.to.empty()) {
-      jobs.insert(jobs.begin() + static_cast<std::ptrdiff_t>(first), std::move(plain));
+    const auto add = [&](std::vector<DataType> to, TypeSet set) -> convert::TensorJob& {
+      types_of.push_back(set);
+      convert::TensorJob& job = jobs.emplace_back();
+      job.tensor = i;
+      job.to = std::move(to);
+      return job;
+    };
+    if (plain_types != 0) add(std::move(plain), plain_types);
+    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+      if ((plan.cast_to[i] & types & Bit(t)) == 0 || !plan.candidates[t].to.scaled) continue;
+      const convert::Goal goal = plan.GoalFor(plan.candidates[t].to, i);
+      add({goal.type}, Bit(t)).scaled = goal.scaled;
     }
   }
   options.measured = [&](std::size_t j, std::size_t type, LossMeter& meter) {
     const std::size_t i = jobs[j].tensor;
     const LossReport loss = meter.Report();
-    const convert::Goal goal{jobs[j].to[type], jobs[j].scaled};
-    std::size_t t = 0;
-    while (plan.candidates[t].to != goal) ++t;
+    TypeSet set = types_of[j];
+    for (; type > 0; --type) set &= set - 1;
+    const auto t = static_cast<std::size_t>(std::countr_zero(set));
     Candidate& candidate = plan.candidates[t];
     candidate.sum.Add(tensors[i].name, loss);
-    if (goal.scaled) AddTo(candidate.meter, meter, tensors[i]);
+    if (candidate.to.scaled) AddTo(candidate.meter, meter, tensors[i]);
     keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);
@@ -456,7 +468,7 @@ int MeasureLoss(const LossFlags& flags) {
   const convert::InputScales scales =
       convert::FindScales(*reader, flags.input, request.ignore_scales);
   const std::vector<io::TensorInfo>& stored = reader->contents().tensors;
-  const convert::Selectable all[] = {{&stored, &scales}};
+  convert::Selectable all[] = {{&stored, &scales}};
   convert::RequireMatches(all, selection);
   std::vector<convert::Decision> decisions;
   std::string unscaled;
@@ -467,7 +479,15 @@ int MeasureLoss(const LossFlags& flags) {
   for (std::size_t t = 0; t < types.size(); ++t) {
     selection.to = types[t];
     plan.candidates[t].to = types[t];
+    // What a model can hold is measured as it would.
+    const io::OnnxTensorReader* const model = reader->onnx_model();
+    all[0].has_graph = model != nullptr && types[t].scaled &&
+                       scale::ModelLayoutOf(*types[t].scaled.format) != nullptr;
+    if (all[0].has_graph && plan.model == nullptr) {
+      plan.model = std::make_unique<convert::ModelScales>(*model);
+    }
     decisions = convert::Select(all[0], selection);
+    if (all[0].has_graph) plan.model->Restrict(decisions);
     if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
     for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -497,7 +517,8 @@ int MeasureLoss(const LossFlags& flags) {
       const convert::Goal* const goal = is_cast                    ? &types[t]
                                         : rule != plan.ruled.end() ? &rule->second
                                                                    : nullptr;
-      const std::uint64_t bytes = goal != nullptr ? BytesOf(*goal, tensors[i]) : tensors[i].bytes;
+      const std::uint64_t bytes =
+          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : tensors[i].bytes;
       plan.candidates[t].bytes += bytes;
       if (is_cast) plan.candidates[t].cast_bytes += bytes;
     }

@@ -94,7 +94,9 @@ template <class TypeOf> std::string TypeList(const report::CastTensors& tensors,
 
 bool HasSeveralTypes(const report::CastTensors& tensors) {
   for (std::size_t i = 1; i < tensors.size(); ++i) {
-    if (tensors.to(i) != tensors.to(0) || tensors.scaled(i) != tensors.scaled(0)) return true;
+    if (GoalText(tensors.to(i), tensors.scaled(i)) != GoalText(tensors.to(0), tensors.scaled(0))) {
+      return true;
+    }
   }
   return false;
 }

@@ -106,7 +106,8 @@ std::optional<convert::ScaledLayout> ParseLayoutArgument(std::string_view name) 
   std::string known;
   for (const auto layout :
        {convert::ScaledLayout::kDeepSeek, convert::ScaledLayout::kCompressedTensors,
-        convert::ScaledLayout::kModelOpt, convert::ScaledLayout::kComfyUi}) {
+        convert::ScaledLayout::kModelOpt, convert::ScaledLayout::kComfyUi,
+        convert::ScaledLayout::kOnnx}) {
     if (convert::ScaledLayoutName(layout) == name) return layout;
     known.append(known.empty() ? "" : ", ").append(convert::ScaledLayoutName(layout));
   }

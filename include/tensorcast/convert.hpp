@@ -64,7 +64,13 @@ enum class ScaledFormat : std::uint8_t {
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
 
 // Whose names the tensors of a scaled weight have, and whose configuration says so.
-enum class ScaledLayout : std::uint8_t { kDeepSeek, kCompressedTensors, kModelOpt, kComfyUi };
+enum class ScaledLayout : std::uint8_t {
+  kDeepSeek,
+  kCompressedTensors,
+  kModelOpt,
+  kComfyUi,
+  kOnnx,  // a model's: codes, scales and a DequantizeLinear behind them
+};
 TENSORCAST_API std::string_view ScaledLayoutName(ScaledLayout layout);  // "deepseek"
 
 // What a cell's scale is, amax being the largest finite magnitude in the cell, M the largest value
@@ -134,7 +140,7 @@ struct Request {
   // their file's one tensor.
   bool all_types = false;
   bool ignore_scales = false;  // cast bare codes where scales would be applied
-  // Of the scaled formats that are asked for; none: the usual of each.
+  // Of the scaled formats that are asked for; none: the usual of each. Models have kOnnx alone.
   std::optional<ScaledLayout> layout;
   std::optional<ScaleRule> scale_rule;
   CastOptions cast;

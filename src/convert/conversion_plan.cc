@@ -19,10 +19,11 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// Of tensors whose scale is one of all their values; empty where there is none.
-std::string ReadTwiceText(const std::vector<TensorJob>& jobs) {
-  const auto count =
-      std::ranges::count_if(jobs, [](const TensorJob& job) { return ReadingsOf(job) > 1; });
+// Of tensors with a scale of values that are all over them; empty where there is none.
+std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
+                          const std::vector<TensorJob>& jobs) {
+  const auto count = std::ranges::count_if(
+      jobs, [&](const TensorJob& job) { return ReadingsOf(job, tensors[job.tensor].shape) > 1; });
   if (count == 0) return {};
   return io::CountText(static_cast<std::uint64_t>(count), "tensor") +
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
@@ -39,7 +40,10 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
   for (const std::string& text : AppliedText(scales, file.plan.decisions)) {
     state.notes.push_back(io::PathText(file.input) + ": " + text);
   }
-  if (std::string text = ReadTwiceText(file.plan.jobs); !text.empty()) {
+  for (const std::string& text : file.sink->NotesOn(file.plan.decisions)) {
+    state.notes.push_back(text);
+  }
+  if (std::string text = ReadTwiceText(tensors, file.plan.jobs); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
@@ -78,6 +82,12 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     file.output = names.output;
     file.reader = OpenInput(names.input, state->inputs, spool, settings.interrupted);
     file.sink = OpenSink(names.output, *file.reader);
+    if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(file.output) +
+                      ": a model's scaled weights have the layout onnx, not " +
+                      std::string(ScaledLayoutName(*request.layout)));
+    }
     file.input_bytes = file.reader->file_bytes();
     file.input_tensors = file.reader->contents().tensors.size();
   }

@@ -46,17 +46,25 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
 }  // namespace
 
 void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs) {
-  if (sink.holds_scaled_weights() || std::none_of(jobs.begin(), jobs.end(), IsQuantiseJob)) return;
-  throw Error(
-      ErrorKind::kUnsupported,
-      io::PathText(path) + ": scaled weights are written to .safetensors files and to directories");
+  for (const TensorJob& job : jobs) {
+    if (!IsQuantiseJob(job)) continue;
+    if (!sink.holds_scaled_weights()) {
+      throw Error(ErrorKind::kUnsupported,
+                  io::PathText(path) +
+                      ": scaled weights are written to .safetensors files, directories and models");
+    }
+    if (job.scaled.IsOfModel() && !sink.has_graph()) {
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(path) + ": the layout onnx is that of .onnx models");
+    }
+  }
 }
 
 FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
                   const std::string& output, const Sink& sink, const InputScales& scales,
                   const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
   FilePlan plan;
-  plan.decisions = Select({&reader->contents().tensors, &scales}, request);
+  plan.decisions = Select({&reader->contents().tensors, &scales, sink.has_graph()}, request);
   sink.Restrict(plan.decisions, options);
   std::vector<std::size_t> taken;
   plan.scaled = ApplyScales(reader, scales, WantedBy(plan.decisions), &taken);

@@ -41,7 +41,8 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
                   const std::string& output, const Sink& sink, const InputScales& scales,
                   const SelectionRequest& request, bool ignore_scales, const JobOptions& options);
 
-// Refuses scaled weights in an output that cannot hold them. Throws io::Error (unsupported).
+// Refuses scaled weights in an output that cannot hold them: none (unsupported), or none in the
+// layout of models (arguments). Throws io::Error.
 void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs);
 
 // The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws

@@ -69,6 +69,9 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
     if (job.scaled) {
+      if (job.scaled.IsOfModel()) {
+        output.scaled.push_back({output.tensors.size(), job.scaled.axis});
+      }
       AddScaled(input.tensors[job.tensor], job.scaled, output.tensors);
       continue;
     }

@@ -27,7 +27,9 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] == DataType::kUndefined) continue;
     const io::TensorInfo& info = model.contents().tensors[i];
-    if (info.bytes <= onnx::kSmallTensorBytes) {
+    if (FindType(to[i])->bits > FindType(info.type)->bits) {
+      reasons[i] = "it would take more room as " + std::string(TypeName(to[i]));
+    } else if (info.bytes <= onnx::kSmallTensorBytes) {
       reasons[i] = std::to_string(onnx::kSmallTensorBytes) + " bytes or fewer";
     } else if (MayOverflow(*FindType(info.type), *FindType(to[i]), options.cast)) {
       jobs.push_back({i, 0, {to[i]}});

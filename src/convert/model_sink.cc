@@ -1,11 +1,14 @@
 // An ONNX model as a sink: what of it may be stored in another type, and what had better not be.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "convert/model_defaults.h"
+#include "convert/model_scales.h"
 #include "convert/sink.h"
+#include "io/error_text.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::convert {
@@ -13,6 +16,7 @@ namespace {
 
 void Leave(Decision& decision, std::string why) {
   decision.to = DataType::kUndefined;
+  decision.scaled = {};
   decision.reason = Reason::kOutput;
   decision.text = std::move(why);
 }
@@ -24,13 +28,19 @@ class ModelSink final : public Sink {
 
   bool gives_types_back() const override { return true; }
   bool measures_texts() const override { return false; }  // they are copied as they stand
+  bool holds_scaled_weights() const override { return true; }
+  bool has_graph() const override { return true; }
   void Restrict(std::span<Decision> decisions, const JobOptions& options) const override {
+    for (const Decision& decision : decisions) CheckFormat(decision);
+    if (HasScaled(decisions)) ModelScales(model_).Restrict(decisions);
     std::vector<DataType> by_default(decisions.size(), DataType::kUndefined);
     for (std::size_t i = 0; i < decisions.size(); ++i) {
       Decision& decision = decisions[i];
       if (decision.to == DataType::kUndefined) continue;
       if (std::string why = rules_.WhyNotStored(i, decision.to); !why.empty()) {
         Leave(decision, std::move(why));
+      } else if (decision.scaled) {
+        rules_.CheckScaled(i, decision.scaled.format->name, decision.to);
       } else {
         rules_.CheckType(i, decision.to);
         if (!decision.by_name) by_default[i] = decision.to;
@@ -40,6 +50,10 @@ class ModelSink final : public Sink {
     for (std::size_t i = 0; i < reasons.size(); ++i) {
       if (!reasons[i].empty()) Leave(decisions[i], std::move(reasons[i]));
     }
+  }
+  std::vector<std::string> NotesOn(std::span<const Decision> decisions) const override {
+    if (!HasScaled(decisions)) return {};
+    return ModelScales(model_).NotesOn(decisions);
   }
   bool CanHold(std::size_t tensor, DataType to) const override {
     try {
@@ -60,6 +74,24 @@ class ModelSink final : public Sink {
   }
 
  private:
+  static bool HasScaled(std::span<const Decision> decisions) {
+    return std::any_of(decisions.begin(), decisions.end(),
+                       [](const Decision& one) { return static_cast<bool>(one.scaled); });
+  }
+
+  void CheckFormat(const Decision& decision) const {
+    const scale::WrittenForm& form = decision.scaled;
+    if (!form || scale::ModelLayoutOf(*form.format) != nullptr) return;
+    std::string held;
+    for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+      if (scale::ModelLayoutOf(format) == nullptr) continue;
+      held.append(held.empty() ? "" : ", ").append(format.name);
+    }
+    throw io::Error(io::ErrorKind::kArguments, io::PathText(path_) + ": a model does not hold " +
+                                                   std::string(form.format->name) +
+                                                   "; of the scaled formats it holds " + held);
+  }
+
   const std::string path_;
   const io::OnnxTensorReader& model_;
   const onnx::StorageRules rules_;

@@ -78,6 +78,7 @@ class Place {
     if (index >= count) Refuse("is not an index below " + std::to_string(count));
     return static_cast<std::size_t>(index);
   }
+  bool IsNull() const { return json_.is_null(); }
   bool Bool() const {
     if (!json_.is_boolean()) Refuse("is neither true nor false");
     return json_.get<bool>();
@@ -161,6 +162,9 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
                     {"layout", ScaledLayoutName(job.scaled.layout->layout)},
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
                     {"tensors", Json::array()}};
+    if (job.scaled.IsOfModel()) {
+      json["made"]["axis"] = job.scaled.axis ? Json(*job.scaled.axis) : Json();
+    }
     for (const scale::WrittenTensor& one :
          scale::TensorsOf(job.scaled, tensor.name, tensor.shape)) {
       json["made"]["tensors"].push_back(
@@ -215,7 +219,15 @@ scale::WrittenForm ReadForm(const Place& json, const io::TensorInfo& tensor, Dat
       to != form.format->scaling.element) {
     json.Refuse("is not of its types");
   }
-  if (!scale::WhyNot(*form.format, tensor.shape).empty()) json.Refuse("does not fit the shape");
+  const bool fits =
+      form.IsOfModel() ? tensor.elements != 0 : scale::WhyNot(*form.format, tensor.shape).empty();
+  if (!fits) json.Refuse("does not fit the shape");
+  if (form.IsOfModel() && !json.Member("axis").IsNull()) {
+    form.axis = static_cast<std::uint32_t>(json.Member("axis").Index(tensor.shape.size()));
+    if (form.format->cells != scale::CellsBy::kRows) {
+      json.Member("axis").Refuse("is of a format that has one scale");
+    }
+  }
   return form;
 }
 

@@ -1,7 +1,8 @@
 // A tensor is cut into bands, stretches of whole cells: rows, rows of blocks, or some groups. A
 // chunk is as many bands as begin at a multiple of the grid of loss, and is one thread's; it is
 // done in pieces of whole bands, each read once. Only a band that is larger than a piece is read
-// twice, for its largest magnitudes and for its codes, as is a tensor that has a scale of its own.
+// twice, for its largest magnitudes and for its codes, as is a tensor that has a scale of its own,
+// or scales of cells that are all over it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/quantise_jobs.h"
@@ -48,7 +49,8 @@ class QuantiseJob {
         info_(reader.contents().tensors.at(job.tensor)),
         scaling_(job.scaled.scaling()),
         partition_(job.scaled.PartitionOf(info_.shape)),
-        quantiser_(info_.type, scaling_, job.scaled.rule, partition_, options.target) {
+        quantiser_(info_.type, scaling_, job.scaled.rule, partition_, options.target),
+        cells_by_(partition_.shares_cells ? CellsBy::kTensor : job.scaled.cells()) {
     const std::uint64_t cell =
         std::max<std::uint64_t>(1, std::min(partition_.block_rows, partition_.rows) *
                                        std::min(partition_.block_columns, partition_.columns));
@@ -61,7 +63,8 @@ class QuantiseJob {
 
   std::unique_ptr<LossMeter> Run() {
     if (options_.measure) meter_ = std::make_unique<LossMeter>(quantiser_.Meter());
-    if (job_.scaled.HasTensorScale()) FindTensorScale();
+    if (scaling_.global_use != scale::Factor::kNone) FindGlobalScale();
+    if (cells_by_ == CellsBy::kTensor) FindScales();
     // Chunks begin on the grid, whatever the lengths of rows.
     const std::uint64_t unit = UnitOfBands();
     const std::uint64_t chunk = (piece_ / unit + (piece_ % unit != 0)) * unit;
@@ -84,7 +87,7 @@ class QuantiseJob {
   // The end of the band that begins at an element.
   std::uint64_t BandEnd(std::uint64_t first) const {
     const std::uint64_t columns = partition_.columns, rows = partition_.rows;
-    switch (job_.scaled.format->cells) {
+    switch (cells_by_) {
       case CellsBy::kRows: return first + columns;
       case CellsBy::kBlocks: {
         const std::uint64_t row = first / columns % rows;
@@ -99,9 +102,9 @@ class QuantiseJob {
   // The least number of elements after which both a band and a block of the grid end.
   std::uint64_t UnitOfBands() const {
     std::uint64_t band = kRangeGrain;
-    if (job_.scaled.format->cells == CellsBy::kRows) {
+    if (cells_by_ == CellsBy::kRows) {
       band = partition_.columns;
-    } else if (job_.scaled.format->cells == CellsBy::kBlocks) {
+    } else if (cells_by_ == CellsBy::kBlocks) {
       const std::uint64_t whole_matrix = partition_.rows * partition_.columns;
       band = partition_.batches == 1 || partition_.rows % partition_.block_rows == 0
                  ? std::min(whole_matrix, partition_.block_rows * partition_.columns)
@@ -118,10 +121,11 @@ class QuantiseJob {
     std::uint64_t stop = BandEnd(first);
     while (stop < end && BandEnd(stop) - first <= piece_) stop = BandEnd(stop);
     const bool is_whole = stop - first <= piece_;
-    const scale::CellRange cells = partition_.CellsOf(first, stop - first);
-    std::span<double> scales(&tensor_scale_, 1);
+    scale::CellRange cells{0, scales_.size()};
+    std::span<double> scales = scales_;
     std::uint64_t skew = is_whole ? Read(first, stop - first, buffers) : 0;
-    if (job_.scaled.format->cells != CellsBy::kTensor) {
+    if (cells_by_ != CellsBy::kTensor) {
+      cells = partition_.CellsOf(first, stop - first);
       scales = Sized(buffers.scales, cells.count);
       std::fill(scales.begin(), scales.end(), 0.0);
       if (is_whole) {
@@ -194,32 +198,36 @@ class QuantiseJob {
     }
   }
 
-  // The first reading of a tensor that has one scale, or a global one.
-  void FindTensorScale() {
-    const scale::Quantiser whole(info_.type, scaling_, job_.scaled.rule,
-                                 scale::Partition::OfTensor(info_.shape), options_.target);
-    double amax = 0;
+  // The first reading of a tensor that needs one: the largest magnitude of each cell.
+  std::vector<double> FindLargest(const scale::Partition& partition) {
+    const scale::Quantiser whole(info_.type, scaling_, job_.scaled.rule, partition,
+                                 options_.target);
+    std::vector<double> amax(static_cast<std::size_t>(partition.cells()));
     ForChunks(piece_, [&](std::uint64_t first, std::uint64_t end, Buffers& buffers) {
-      double found = 0;
+      const std::span<double> found = Sized(buffers.scales, amax.size());
+      std::fill(found.begin(), found.end(), 0.0);
       const std::uint64_t skew = Read(first, end - first, buffers);
-      whole.GatherAmax(buffers.in, skew, first, end - first, 0, std::span(&found, 1));
+      whole.GatherAmax(buffers.in, skew, first, end - first, 0, found);
       Done(*StorageBytes(info_.type, end - first), 0);
       const std::lock_guard<std::mutex> lock(mutex_);
-      amax = std::max(amax, found);
+      for (std::size_t i = 0; i < amax.size(); ++i) amax[i] = std::max(amax[i], found[i]);
     });
-    if (scaling_.global_use != scale::Factor::kNone) {
-      global_ = whole.GlobalScale(amax);
-      if (writer_ != nullptr) {
-        CastPlan store;
-        CheckStatus(
-            CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &store, options_.target),
-            info_);
-        WriteCodes(job_.output + 2, store, 0, std::span(&global_, 1));
-      }
-      return;
-    }
-    whole.Scales(std::span(&amax, 1), global_, std::span(&tensor_scale_, 1));
-    WriteScales(0, std::span(&tensor_scale_, 1));
+    return amax;
+  }
+
+  void FindGlobalScale() {
+    global_ = quantiser_.GlobalScale(FindLargest(scale::Partition::OfTensor(info_.shape)).front());
+    if (writer_ == nullptr) return;
+    CastPlan store;
+    CheckStatus(CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &store, options_.target),
+                info_);
+    WriteCodes(job_.output + 2, store, 0, std::span(&global_, 1));
+  }
+
+  void FindScales() {
+    scales_ = FindLargest(partition_);
+    quantiser_.Scales(scales_, global_, scales_);
+    WriteScales(0, scales_);
   }
 
   void Done(std::uint64_t read, std::uint64_t written) {
@@ -280,18 +288,25 @@ class QuantiseJob {
   const scale::Scaling scaling_;
   const scale::Partition partition_;
   const scale::Quantiser quantiser_;
+  const CellsBy cells_by_;   // kTensor: of cells that are all over the tensor, too
   CastPlan store_scales_;    // float64 to the scales' type
   std::uint64_t piece_ = 0;  // elements that are read at once
   double global_ = 1;
-  double tensor_scale_ = 1;  // of a tensor that has one
+  std::vector<double> scales_;  // of all cells, where these come first
   std::mutex mutex_;
   std::unique_ptr<LossMeter> meter_;
 };
 
 }  // namespace
 
-std::uint64_t ReadingsOf(const TensorJob& job) {
-  return IsQuantiseJob(job) && job.scaled.HasTensorScale() ? 2 : 1;
+std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape) {
+  return IsQuantiseJob(job) && job.scaled.NeedsAllValues(shape) ? 2 : 1;
+}
+
+std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
+                          const JobOptions& options) {
+  if (ReadingsOf(job, shape) == 1 || job.scaled.cells() == CellsBy::kGroups) return 0;
+  return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }
 
 std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,

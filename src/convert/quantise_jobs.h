@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "convert/runner.h"
 #include "io/tensor_file.h"
@@ -16,16 +17,22 @@ namespace tensorcast::convert {
 
 inline bool IsQuantiseJob(const TensorJob& job) { return static_cast<bool>(job.scaled); }
 
-// How many times the job reads its tensor: twice where a scale is the whole tensor's.
-std::uint64_t ReadingsOf(const TensorJob& job);
+// How many times the job reads its tensor, of this shape: twice where a scale is of values that are
+// all over it.
+std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape);
+
+// What it holds beside its buffers: of a tensor that is read twice the scales of all cells, and on
+// each thread as many largest magnitudes.
+std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
+                          const JobOptions& options);
 
 // Bytes that were read and written, never from two threads at once.
 using QuantiseProgress = std::function<void(std::uint64_t read, std::uint64_t written)>;
 
 // Writes job.output, the codes, and the scales behind it; with `writer` null what it loses is
-// measured alone. Takes memory for its buffers, and 8 bytes for each cell in a row of cells. The
-// meter, null unless options.measure, does not depend on the executor, nor does what is written.
-// Throws what RunJobs throws.
+// measured alone. Takes memory for its buffers, 8 bytes for each cell in a row of cells, and
+// CellBytesOf. The meter, null unless options.measure, does not depend on the executor, nor does
+// what is written. Throws what RunJobs throws.
 std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
                                           io::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done);

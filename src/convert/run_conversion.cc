@@ -100,7 +100,10 @@ void Complete(PlannedFile& file, const InputScales& scales, const JobOptions& op
   CheckScaled(*file.sink, file.output, file.plan.jobs);
   for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
     const TensorJob& job = file.plan.jobs[j];
-    if (plan.decisions[job.tensor].to == file.plan.decisions[j].to) continue;
+    if (plan.decisions[job.tensor].to == file.plan.decisions[j].to &&
+        plan.decisions[job.tensor].scaled == file.plan.decisions[j].scaled) {
+      continue;
+    }
     throw Error(ErrorKind::kContents, io::PathText(file.output) + ": cannot hold " +
                                           io::Quoted(file.claimed[j].name) +
                                           " as planned: " + plan.decisions[job.tensor].text);
@@ -199,7 +202,13 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
   std::uint64_t bytes = kProgram;
   bool has_texts = false;
   for (const PlannedFile& file : state.files) {
-    bytes = std::max(bytes, kProgram + BufferBytes(OptionsOf(state, file, settings)));
+    const JobOptions options = OptionsOf(state, file, settings);
+    std::uint64_t cells = 0;
+    for (const TensorJob& job : file.plan.jobs) {
+      cells = std::max(
+          cells, CellBytesOf(job, file.reader->contents().tensors[job.tensor].shape, options));
+    }
+    bytes = std::max(bytes, kProgram + BufferBytes(options) + cells);
   }
   for (const PlannedFile& file : state.files) {
     for (const io::TensorInfo& tensor : file.reader->contents().tensors) {

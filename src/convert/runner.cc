@@ -74,7 +74,8 @@ class Run {
         chunk_bytes_(ChunkBytesOf(options)) {
     for (const TensorJob& job : jobs) {
       if (!IsWanted(job)) continue;
-      total_bytes_ += ReadingsOf(job) * BytesIn(job, reader.contents().tensors.at(job.tensor));
+      const TensorInfo& info = reader.contents().tensors.at(job.tensor);
+      total_bytes_ += ReadingsOf(job, info.shape) * BytesIn(job, info);
     }
   }
 

@@ -28,6 +28,7 @@ struct Candidate {
   const scale::ScaledWeight* weight = nullptr;
   const scale::UnreadWeight* unread = nullptr;
   const scale::OpaqueTensor* opaque = nullptr;
+  bool has_graph = false;  // Selectable's
 
   PatternSubject Subject() const {
     PatternSubject subject = SubjectOf(tensor);
@@ -85,7 +86,7 @@ template <class Use> void ForEachCandidate(const Selectable& input, const Use& u
         (*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
         Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
         Next(scales.weights.unread, unread, i, by_tensor),
-        Next(scales.weights.opaque, opaque, i, by_tensor)});
+        Next(scales.weights.opaque, opaque, i, by_tensor), input.has_graph});
   }
 }
 
@@ -111,7 +112,6 @@ struct Refusal {
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
                                     bool is_named) {
-  constexpr std::uint64_t kFewValues = 1024;
   constexpr std::string_view kWeight = ".weight";
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
@@ -128,12 +128,13 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (weight == nullptr && tensor.type == DataType::kFloat8E8M0) {
     return Refusal{Reason::kHoldsScales, "holds scales"};
   }
+  if (candidate.has_graph) return std::nullopt;
   if (!is_named) {
     const WeightRole role = RoleOf(name, shape);
     if (role != WeightRole::kLinear) {
       return Refusal{Reason::kNotLinear, std::string(RoleText(role))};
     }
-    if (core::CheckedProduct(shape).value_or(kFewValues) < kFewValues) {
+    if (core::CheckedProduct(shape).value_or(kFewScaledValues) < kFewScaledValues) {
       return Refusal{Reason::kNotLinear, "fewer than 1,024 values"};
     }
   }

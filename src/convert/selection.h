@@ -77,7 +77,13 @@ struct Decision {
 struct Selectable {
   const std::vector<io::TensorInfo>* tensors = nullptr;
   const InputScales* scales = nullptr;
+  // Scaled formats take every floating tensor: a model's graph says which of these are weights
+  // (convert/model_scales.h).
+  bool has_graph = false;
 };
+
+// A scaled format takes no smaller tensor that is not named.
+inline constexpr std::uint64_t kFewScaledValues = 1024;
 
 // Throws io::Error (arguments) where a rule or a pattern of the request matches no tensor in any of
 // these contents.

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convert/runner.h"
 #include "convert/selection.h"
@@ -36,6 +37,13 @@ class Sink {
   // Whether scaled weights can be written: several tensors for one, with names that say what they
   // are.
   virtual bool holds_scaled_weights() const { return false; }
+  // Whether they are a model's: Restrict tells by its graph which tensors these are, and how each
+  // is held (ScaledLayout::kOnnx).
+  virtual bool has_graph() const { return false; }
+  // Something the user should know of decisions that Restrict has seen.
+  virtual std::vector<std::string> NotesOn(std::span<const Decision> /*decisions*/) const {
+    return {};
+  }
   // Whether a tensor of the input can be held as `to`.
   virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
   // The checks of Create that need no writing; returns the size that the output would have.

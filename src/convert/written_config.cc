@@ -82,7 +82,7 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
   const scale::WrittenForm& first = modules.written.front().form;
   for (const WrittenGroup& group : modules.written) {
     const bool is_said_together = group.form.layout->layout == first.layout->layout &&
-                                  (group.form.format == first.format ||
+                                  (group.form.format == first.format || first.IsOfModel() ||
                                    first.layout->layout == ScaledLayout::kCompressedTensors);
     if (is_said_together) continue;
     throw io::Error(io::ErrorKind::kUnsupported,
@@ -101,6 +101,7 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
       break;
     case ScaledLayout::kModelOpt: AddModelOpt(modules, config); break;
     case ScaledLayout::kComfyUi: AddComfyUi(modules, config); break;
+    case ScaledLayout::kOnnx: break;  // the model says it
   }
   return config;
 }

@@ -134,6 +134,13 @@ struct TensorInfo {
   std::uint64_t stored_bytes = 0;  // of such a weight: of its codes and of what serves them
 };
 
+// A weight that a model is to hold as codes: their index, and the axis each index of which has a
+// scale; none: there is one. The scales are the tensor behind the codes.
+struct ScaledOutput {
+  std::size_t codes = 0;
+  std::optional<std::uint32_t> axis;
+};
+
 // What a whole file holds, in the order of its reader (or as given to a writer).
 struct FileContents {
   std::vector<TensorInfo> tensors;
@@ -146,6 +153,7 @@ struct FileContents {
   // config.json's member "quantization_config", all of hf_quant_config.json. Empty: nothing new.
   std::string quantization_config = {};
   std::string hf_quant_config = {};
+  std::vector<ScaledOutput> scaled = {};  // of a model that is written, rising
 };
 
 class CheckpointReader;  // io/checkpoint_reader.h

@@ -11,10 +11,10 @@
 #include <unordered_set>
 #include <utility>
 
-#include "core/onnx_numbers.h"
-#include "graph/operator_versions.h"
 #include "io/error_text.h"
+#include "io/onnx_fields.h"
 #include "io/protobuf_wire.h"
+#include "onnx/added_nodes.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::onnx {
@@ -28,58 +28,12 @@ constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries ta
 constexpr std::uint64_t kDataAlignment = 4096;        // what mmap needs
 // Of one tensor: a hostile one could have a change for every few bytes of its values.
 constexpr std::size_t kMostChanges = 65536;
+constexpr std::string_view kScaleEnding = "scale";  // of names
 
-enum NodeField : std::uint32_t {
-  kNodeInput = io::FieldNumber("NodeProto.input"),
-  kNodeOutput = io::FieldNumber("NodeProto.output"),
-  kNodeName = io::FieldNumber("NodeProto.name"),
-  kNodeOpType = io::FieldNumber("NodeProto.op_type"),
-  kNodeAttribute = io::FieldNumber("NodeProto.attribute"),
-};
-enum AttributeField : std::uint32_t {
-  kAttributeName = io::FieldNumber("AttributeProto.name"),
-  kAttributeInt = io::FieldNumber("AttributeProto.i"),
-  kAttributeString = io::FieldNumber("AttributeProto.s"),
-  kAttributeType = io::FieldNumber("AttributeProto.type"),
-};
+constexpr std::uint32_t kNodeOutput = io::FieldNumber("NodeProto.output");
+constexpr std::uint32_t kGraphNode = io::FieldNumber("GraphProto.node");
 constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
 constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
-
-std::string AttributeTypeBytes(core::AttributeType type) {
-  return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
-}
-
-std::string TextAttribute(std::string_view name, std::string_view value) {
-  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
-                                             BytesFieldBytes(kAttributeString, value) +
-                                             AttributeTypeBytes(core::AttributeType::kString));
-}
-
-std::string IntAttribute(std::string_view name, std::uint64_t value) {
-  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
-                                             VarintFieldBytes(kAttributeInt, value) +
-                                             AttributeTypeBytes(core::AttributeType::kInt));
-}
-
-// The node as a field of its graph or function; StorageRules has let its opset pass.
-std::string CastNode(std::uint32_t field, std::string_view input, std::string_view output,
-                     DataType to, std::int64_t opset) {
-  std::string node = BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
-                     BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
-                     (graph::FindVersion(graph::CastOperator::kCast, opset).row->to_is_int
-                          ? IntAttribute("to", static_cast<std::uint64_t>(to))
-                          : TextAttribute("to", FindType(to)->onnx_name));
-  // The one type whose infinities a saturating cast would not give back.
-  if (to == DataType::kFloat8E5M2) node += IntAttribute("saturate", 0);
-  return BytesFieldBytes(field, node);
-}
-
-std::string ExternalEntry(std::string_view key, std::string_view value) {
-  return BytesFieldBytes(
-      io::kExternalData,
-      BytesFieldBytes(io::FieldNumber("StringStringEntryProto.key"), key) +
-          BytesFieldBytes(io::FieldNumber("StringStringEntryProto.value"), value));
-}
 
 bool IsValueField(std::uint32_t number) {
   switch (number) {
@@ -101,13 +55,25 @@ class LayoutMaker {
   // `all_out`: inline values go to the data file too, cast or not.
   LayoutMaker(const io::OnnxTensorReader& reader, const io::FileContents& contents,
               const std::string& location, bool all_out)
-      : reader_(reader), contents_(contents), location_(location), all_out_(all_out) {
+      : reader_(reader),
+        contents_(contents),
+        location_(location),
+        all_out_(all_out),
+        stored_(reader.contents().tensors.size()) {
     layout_.places.resize(contents.tensors.size());
+    std::size_t output = 0;
+    auto scaled = contents.scaled.begin();
+    for (Stored& stored : stored_) {
+      stored.output = output++;
+      if (scaled == contents.scaled.end() || scaled->codes != stored.output) continue;
+      stored.scaled = &*scaled++;
+      ++output;
+    }
     has_external_ = all_out || !reader.external_files().empty();
   }
 
   StorageLayout Make() {
-    for (std::size_t i = 0; i < contents_.tensors.size(); ++i) Take(i);
+    for (std::size_t i = 0; i < stored_.size(); ++i) Take(i);
     for (auto& [graph, nodes] : casts_) InsertCasts(reader_.model().graphs[graph], nodes);
     layout_.pieces = edit_.Finish(reader_.source().size());
     for (const ModelPiece& piece : layout_.pieces) {
@@ -118,13 +84,24 @@ class LayoutMaker {
   }
 
  private:
+  // What becomes of one of the model's tensors.
+  struct Stored {
+    std::size_t output = 0;  // its index in the contents
+    const io::ScaledOutput* scaled = nullptr;
+  };
+
+  // As it is stored; of one that is scaled its codes.
+  const io::TensorInfo& InfoOf(std::size_t tensor) const {
+    return contents_.tensors[stored_[tensor].output];
+  }
   bool IsCast(std::size_t tensor) const {
-    return contents_.tensors[tensor].type != reader_.contents().tensors[tensor].type;
+    return stored_[tensor].scaled != nullptr ||
+           InfoOf(tensor).type != reader_.contents().tensors[tensor].type;
   }
 
   ValuePlace::File FileOf(std::size_t tensor) const {
     using File = ValuePlace::File;
-    const io::TensorInfo& info = contents_.tensors[tensor];
+    const io::TensorInfo& info = InfoOf(tensor);
     const bool was_external = reader_.is_external(tensor);
     const bool is_dense =
         info.type != DataType::kString && (info.type != DataType::kUndefined || was_external);
@@ -139,14 +116,7 @@ class LayoutMaker {
   }
 
   void Take(std::size_t tensor) {
-    ValuePlace& value = layout_.places[tensor];
-    value.file = FileOf(tensor);
-    if (value.file == ValuePlace::File::kNone) return;
-    if (value.file == ValuePlace::File::kData) {
-      value.offset = (layout_.data_bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-      layout_.data_bytes = value.offset + contents_.tensors[tensor].bytes;
-      layout_.has_data = true;
-    }
+    if (!PlaceIn(FileOf(tensor), stored_[tensor].output)) return;
     const io::OnnxTensorPlace& place = reader_.place(tensor);
     std::vector<WireField> path = Container(place);
     if (place.initializer) {
@@ -162,6 +132,18 @@ class LayoutMaker {
     EditTensor(tensor, path, "");
   }
 
+  // Gives an output's values their place; false: they are copied with the model.
+  bool PlaceIn(ValuePlace::File file, std::size_t output) {
+    ValuePlace& value = layout_.places[output];
+    value.file = file;
+    if (file == ValuePlace::File::kData) {
+      value.offset = (layout_.data_bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+      layout_.data_bytes = value.offset + contents_.tensors[output].bytes;
+      layout_.has_data = true;
+    }
+    return file != ValuePlace::File::kNone;
+  }
+
   std::vector<WireField> Container(const io::OnnxTensorPlace& place) const {
     const io::OnnxModel& model = reader_.model();
     if (place.function) return {model.functions.at(*place.function).field};
@@ -172,21 +154,68 @@ class LayoutMaker {
     return io::ImportsOf(reader_.model(), place).at("");
   }
 
-  // The Cast of an initializer, and the input that goes with it; returns its new name.
+  // What brings an initializer back, and the input that goes with it; returns its new name.
   std::string TakeInitializer(std::size_t tensor) {
     const io::OnnxTensorPlace& place = reader_.place(tensor);
     const std::string& name = reader_.tensor(tensor).message.name;
-    const DataType to = contents_.tensors[tensor].type;
-    std::string stored = NewName(name, to);
-    constexpr std::uint32_t kGraphNode = io::FieldNumber("GraphProto.node");
-    casts_[*place.graph] +=
-        CastNode(kGraphNode, stored, name, reader_.contents().tensors[tensor].type, OpsetOf(place));
+    const DataType to = InfoOf(tensor).type;
+    std::string stored = NewName(name, TypeName(to));
     const io::OnnxGraph& graph = reader_.model().graphs[*place.graph];
+    std::string scale;
+    if (stored_[tensor].scaled != nullptr) {
+      scale = NewName(name, kScaleEnding);
+      if (reader_.model().ir_version >= kFirstIrOfConstants) {
+        AddScaleInitializer(tensor, graph, scale);
+      } else {
+        AddScaleConstant(tensor, graph.path, FirstNode(graph), kGraphNode, scale);
+      }
+    }
+    casts_[*place.graph] += BackNodes(tensor, kGraphNode, stored, scale, name);
     const auto& inputs = InputsOf(*place.graph);
     if (const auto input = inputs.find(name); input != inputs.end()) {
       EditInput(graph, *input->second, stored, to);
     }
     return stored;
+  }
+
+  // The nodes from what is stored to what was there: a Cast, or a DequantizeLinear, whose float32 a
+  // Cast makes another type where that was the tensor's.
+  std::string BackNodes(std::size_t tensor, std::uint32_t field, const std::string& stored,
+                        const std::string& scale, const std::string& name) {
+    const DataType from = reader_.contents().tensors[tensor].type;
+    const std::int64_t opset = OpsetOf(reader_.place(tensor));
+    const io::ScaledOutput* const scaled = stored_[tensor].scaled;
+    if (scaled == nullptr) return CastNode(field, stored, name, from, opset);
+    if (from == DataType::kFloat32) return DequantizeNode(field, stored, scale, name, scaled->axis);
+    const std::string between = NewName(name, TypeName(DataType::kFloat32));
+    return DequantizeNode(field, stored, scale, between, scaled->axis) +
+           CastNode(field, between, name, from, opset);
+  }
+
+  // The scales of a tensor, behind it.
+  void AddScaleInitializer(std::size_t tensor, const io::OnnxGraph& graph,
+                           const std::string& name) {
+    const std::size_t output = stored_[tensor].output + 1;
+    const io::TensorInfo& info = contents_.tensors[output];
+    const bool is_outside = info.bytes > kSmallTensorBytes && has_external_;
+    PlaceIn(is_outside ? ValuePlace::File::kData : ValuePlace::File::kModel, output);
+    const std::uint64_t at = reader_.tensor(tensor).field.end;
+    if (is_outside) {
+      edit_.Replace(
+          graph.path, at, at,
+          InitializerHead(name, info,
+                          ExternalValues(location_, layout_.places[output].offset, info.bytes)));
+    } else {
+      edit_.ReplaceByValues(graph.path, at, at, InitializerHead(name, info, {}), output,
+                            info.bytes);
+    }
+  }
+  void AddScaleConstant(std::size_t tensor, std::span<const WireField> path, std::uint64_t at,
+                        std::uint32_t field, const std::string& name) {
+    const std::size_t output = stored_[tensor].output + 1;
+    const io::TensorInfo& info = contents_.tensors[output];
+    PlaceIn(ValuePlace::File::kModel, output);
+    edit_.ReplaceByValues(path, at, at, ConstantHead(field, name, info), output, info.bytes);
   }
 
   using Inputs = std::unordered_map<std::string_view, const io::OnnxValue*>;
@@ -215,13 +244,17 @@ class LayoutMaker {
   // `path` ends with the node.
   void TakeConstant(std::size_t tensor, const io::OnnxNode& node,
                     const std::vector<WireField>& path) {
-    const io::OnnxTensorPlace& place = reader_.place(tensor);
     const std::string& name = node.outputs.front();
-    const std::string stored = NewName(name, contents_.tensors[tensor].type);
+    const std::string stored = NewName(name, TypeName(InfoOf(tensor).type));
     ReplaceText(path, node.field, kNodeOutput, stored);
-    edit_.Replace(std::span(path).first(path.size() - 1), node.field.end, node.field.end,
-                  CastNode(node.field.number, stored, name, reader_.contents().tensors[tensor].type,
-                           OpsetOf(place)));
+    const auto around = std::span(path).first(path.size() - 1);
+    const std::uint64_t at = node.field.end;
+    std::string scale;
+    if (stored_[tensor].scaled != nullptr) {
+      scale = NewName(name, kScaleEnding);
+      AddScaleConstant(tensor, around, at, node.field.number, scale);
+    }
+    edit_.Replace(around, at, at, BackNodes(tensor, node.field.number, stored, scale, name));
   }
 
   // Replaces a text of the message that `message` holds and `path` leads to. Of several the last
@@ -237,17 +270,21 @@ class LayoutMaker {
     }
   }
 
+  static std::uint64_t FirstNode(const io::OnnxGraph& graph) {
+    return graph.nodes.empty() ? graph.field.end : graph.nodes.front().field.offset;
+  }
+
   void InsertCasts(const io::OnnxGraph& graph, const std::string& nodes) {
-    const std::uint64_t at =
-        graph.nodes.empty() ? graph.field.end : graph.nodes.front().field.offset;
+    const std::uint64_t at = FirstNode(graph);
     edit_.Replace(graph.path, at, at, nodes);
   }
 
   // A tensor's type, its name (empty: it stays) and its values; `path` ends with its field.
   void EditTensor(std::size_t tensor, const std::vector<WireField>& path, const std::string& name) {
     const WireField& message = path.back();
-    const ValuePlace& value = layout_.places[tensor];
-    const io::TensorInfo& info = contents_.tensors[tensor];
+    const std::size_t output = stored_[tensor].output;
+    const ValuePlace& value = layout_.places[output];
+    const io::TensorInfo& info = contents_.tensors[output];
     std::string type_bytes;
     if (IsCast(tensor)) {
       type_bytes = VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(info.type));
@@ -259,16 +296,12 @@ class LayoutMaker {
       inline_bytes = info.bytes;
       value_bytes = BytesFieldHead(io::kRawData, info.bytes);
     } else {
-      value_bytes = ExternalEntry("location", location_) +
-                    ExternalEntry("offset", std::to_string(value.offset)) +
-                    ExternalEntry("length", std::to_string(info.bytes)) +
-                    VarintFieldBytes(io::kDataLocation,
-                                     static_cast<std::uint64_t>(io::OnnxDataLocation::kExternal));
+      value_bytes = ExternalValues(location_, value.offset, info.bytes);
     }
     const bool is_cast = IsCast(tensor);
     bool has_values = false;
     const auto place_values = [&](std::uint64_t begin, std::uint64_t end) {
-      edit_.ReplaceByValues(path, begin, end, std::exchange(value_bytes, {}), tensor, inline_bytes);
+      edit_.ReplaceByValues(path, begin, end, std::exchange(value_bytes, {}), output, inline_bytes);
       has_values = true;
     };
     // Of values in many fields one range is made: there may be one for each element.
@@ -307,10 +340,10 @@ class LayoutMaker {
     if (!has_values) place_values(message.end, message.end);
   }
 
-  // "<name>__<type>", which no value and no node of the model has.
-  std::string NewName(const std::string& name, DataType to) {
+  // "<name>__<ending>", which no value and no node of the model has.
+  std::string NewName(const std::string& name, std::string_view ending) {
     if (names_.empty()) GatherNames();
-    const std::string stored = name + "__" + std::string(TypeName(to));
+    const std::string stored = name + "__" + std::string(ending);
     std::string text = stored;
     if (names_.insert(text).second) return text;
     // Subgraphs may have thousands of one name.
@@ -347,6 +380,7 @@ class LayoutMaker {
   const io::FileContents& contents_;
   const std::string& location_;
   const bool all_out_;
+  std::vector<Stored> stored_;  // by the model's tensors
   bool has_external_ = false;
   StorageLayout layout_;
   ModelEdit edit_;
@@ -361,12 +395,12 @@ class LayoutMaker {
 StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileContents& contents,
                             const std::string& location, bool keeps_data) {
   const std::vector<io::TensorInfo>& before = model.contents().tensors;
-  if (contents.tensors.size() != before.size()) {
+  if (contents.tensors.size() != before.size() + contents.scaled.size()) {
     throw std::logic_error("a model keeps all its tensors");
   }
-  bool is_cast = false;
-  for (std::size_t i = 0; i < before.size(); ++i) {
-    is_cast = is_cast || contents.tensors[i].type != before[i].type;
+  bool is_cast = !contents.scaled.empty();
+  for (std::size_t i = 0; !is_cast && i < before.size(); ++i) {
+    is_cast = contents.tensors[i].type != before[i].type;
   }
   if (!is_cast && (keeps_data || model.external_files().empty())) {
     StorageLayout layout;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -22,6 +23,9 @@ namespace tensorcast::onnx {
 // Shape inference reads the values of tensors of at most this size, and only those in the model
 // itself.
 inline constexpr std::uint64_t kSmallTensorBytes = 1024;
+
+// From this IR version on an initializer need not be an input, and one that is can be overridden.
+inline constexpr std::int64_t kFirstIrOfConstants = 4;
 
 // What can be stored in another type. Made once for a model, which must outlive it.
 class StorageRules {
@@ -37,18 +41,33 @@ class StorageRules {
   // the tensor's own type: it says which types are legal there and how to upgrade.
   void CheckType(std::size_t tensor, DataType to) const;
 
+  // The same of a scaled weight with such codes: a DequantizeLinear of them, and where the tensor
+  // is no float32 a Cast, bring it back. `format` is what messages call it.
+  void CheckScaled(std::size_t tensor, std::string_view format, DataType codes) const;
+  // Whether DequantizeLinear takes a scale for each index of an axis there; before, it takes one.
+  bool TakesAxis(std::size_t tensor) const;
+
  private:
   struct Names {
     std::unordered_map<std::string_view, std::size_t> initializers;  // how many of each name
     std::unordered_map<std::string_view, std::size_t> inputs;        // the input's index
   };
 
+  [[noreturn]] void Fail(std::size_t tensor, std::string_view to, const std::string& why,
+                         io::Remedy remedy = io::Remedy::kNone) const;
+  // The opset of ai.onnx in force, which the node `behind` the tensor needs.
+  std::int64_t OpsetFor(std::size_t tensor, std::string_view to, std::string_view behind) const;
+  // Throws where its Cast does not have all these types.
+  void CheckCast(std::size_t tensor, std::string_view to, std::int64_t opset,
+                 std::span<const DataType> types) const;
+
   const io::OnnxTensorReader& model_;
   std::vector<Names> graphs_;
 };
 
 // A writer of `contents`: the tensors of `model`, one for one, of which those that have another
-// type than there are stored in that type. They must be legal by StorageRules. A model with data in
+// type than there are stored in that type, and those that FileContents::scaled names as codes with
+// their scales behind them. They must be legal by StorageRules. A model with data in
 // other files is written with its data in one, named by data_files.h, which never replaces a file.
 // The model gets its name last: until then what stood there stands, with its data, and that data is
 // removed after. It wants the values of some tensors; all others are copied with the model. Its

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <span>
+#include <string>
 
 #include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
@@ -15,8 +17,15 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-constexpr std::int64_t kFirstIrOfConstants = 4;  // before it every initializer is an input too
 constexpr std::int64_t kFirstConstantOfAllTypes = 9;
+// Of DequantizeLinear.
+constexpr std::int64_t kFirstOfInt8 = 10, kFirstOfAxis = 13, kFirstOfFloat8 = 19;
+
+// What to do about an opset that came too early.
+std::string UpgradeText(std::int64_t opset) {
+  return "upgrade the model with onnx.version_converter.convert_version(model, " +
+         std::to_string(opset) + ")";
+}
 
 bool IsConstant(const io::OnnxNode& node) {
   return node.op_type == "Constant" && node.domain.empty();
@@ -70,49 +79,81 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
   return {};
 }
 
-void StorageRules::CheckType(std::size_t tensor, DataType to) const {
+void StorageRules::Fail(std::size_t tensor, std::string_view to, const std::string& why,
+                        io::Remedy remedy) const {
+  throw Error(ErrorKind::kArguments,
+              io::PathText(model_.source().path()) + ": tensor " +
+                  io::Quoted(model_.contents().tensors.at(tensor).name) + " cannot be stored as " +
+                  std::string(to) + ": " + why,
+              remedy);
+}
+
+std::int64_t StorageRules::OpsetFor(std::size_t tensor, std::string_view to,
+                                    std::string_view behind) const {
   const io::OnnxTensorPlace& place = model_.place(tensor);
-  const io::TensorInfo& info = model_.contents().tensors.at(tensor);
-  const auto fail = [&](const std::string& why, io::Remedy remedy = io::Remedy::kNone) {
-    throw Error(ErrorKind::kArguments,
-                io::PathText(model_.source().path()) + ": tensor " + io::Quoted(info.name) +
-                    " cannot be stored as " + std::string(TypeName(to)) + ": " + why,
-                remedy);
-  };
   const auto& imports = io::ImportsOf(model_.model(), place);
   const auto import = imports.find("");
-  if (import == imports.end()) {
-    fail("the Cast behind it needs an opset of ai.onnx, and " +
-         std::string(place.function ? "its function" : "the model") +
-         " imports none; add one to opset_import");
-  }
-  const std::int64_t opset = import->second;
+  if (import != imports.end()) return import->second;
+  Fail(tensor, to,
+       "the " + std::string(behind) + " behind it needs an opset of ai.onnx, and " +
+           std::string(place.function ? "its function" : "the model") +
+           " imports none; add one to opset_import");
+}
+
+void StorageRules::CheckCast(std::size_t tensor, std::string_view to, std::int64_t opset,
+                             std::span<const DataType> types) const {
   const graph::CastVersion* const version =
       graph::FindVersion(graph::CastOperator::kCast, opset).row;
   if (version == nullptr) {
-    fail("the model's opset " + std::to_string(opset) + " has no Cast; opsets begin at 1");
+    Fail(tensor, to,
+         "the model's opset " + std::to_string(opset) + " has no Cast; opsets begin at 1");
   }
-  for (const DataType type : {to, info.type}) {
+  for (const DataType type : types) {
     if (graph::AllowsType(*version, type)) continue;
     const std::int64_t first = graph::FirstOpsetOf(graph::CastOperator::kCast, type);
-    fail("Cast has " + std::string(TypeName(type)) +
-         (first == 0 ? " at no opset"
-                     : " from opset " + std::to_string(first) + " on, and the model's is " +
-                           std::to_string(opset)) +
-         ", whose types are " + graph::TypesText(*version) +
-         (first == 0 ? ""
-                     : "; choose one of these, or upgrade the model with "
-                       "onnx.version_converter.convert_version(model, " +
-                           std::to_string(first) + ")"));
+    Fail(tensor, to,
+         "Cast has " + std::string(TypeName(type)) +
+             (first == 0 ? " at no opset"
+                         : " from opset " + std::to_string(first) + " on, and the model's is " +
+                               std::to_string(opset)) +
+             ", whose types are " + graph::TypesText(*version) +
+             (first == 0 ? "" : "; choose one of these, or " + UpgradeText(first)));
   }
-  if (!place.initializer && opset < kFirstConstantOfAllTypes && to != DataType::kFloat16 &&
-      to != DataType::kFloat32 && to != DataType::kFloat64) {
-    fail(
-        "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
-        "choose one of these, or upgrade the model with "
-        "onnx.version_converter.convert_version(model, 9)",
-        io::Remedy::kLeaveOut);
+}
+
+void StorageRules::CheckType(std::size_t tensor, DataType to) const {
+  const std::int64_t opset = OpsetFor(tensor, TypeName(to), "Cast");
+  const DataType types[] = {to, model_.contents().tensors.at(tensor).type};
+  CheckCast(tensor, TypeName(to), opset, types);
+  if (!model_.place(tensor).initializer && opset < kFirstConstantOfAllTypes &&
+      to != DataType::kFloat16 && to != DataType::kFloat32 && to != DataType::kFloat64) {
+    Fail(tensor, TypeName(to),
+         "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
+         "choose one of these, or " +
+             UpgradeText(kFirstConstantOfAllTypes),
+         io::Remedy::kLeaveOut);
   }
+}
+
+void StorageRules::CheckScaled(std::size_t tensor, std::string_view format, DataType codes) const {
+  const std::int64_t opset = OpsetFor(tensor, format, "DequantizeLinear");
+  const std::int64_t first = codes == DataType::kInt8 ? kFirstOfInt8 : kFirstOfFloat8;
+  if (opset < first) {
+    Fail(tensor, format,
+         "DequantizeLinear has " + std::string(TypeName(codes)) + " from opset " +
+             std::to_string(first) + " on, and the model's is " + std::to_string(opset) + "; " +
+             (codes != DataType::kInt8 && opset >= kFirstOfInt8 ? "int8 can be had, or " : "") +
+             UpgradeText(std::max(first, kFirstOfAxis)));
+  }
+  const DataType back[] = {model_.contents().tensors.at(tensor).type};
+  if (back[0] != DataType::kFloat32) CheckCast(tensor, format, opset, back);
+}
+
+bool StorageRules::TakesAxis(std::size_t tensor) const {
+  const auto& imports = io::ImportsOf(model_.model(), model_.place(tensor));
+  const auto import = imports.find("");
+  // Earlier than that a model has to be upgraded first.
+  return import == imports.end() || import->second < kFirstOfInt8 || import->second >= kFirstOfAxis;
 }
 
 }  // namespace tensorcast::onnx

@@ -31,6 +31,14 @@ Partition Partition::OfRows(std::span<const std::uint64_t> shape) {
   return {1, shape[0], columns, 1, std::max<std::uint64_t>(columns, 1)};
 }
 
+Partition Partition::OfAxis(std::span<const std::uint64_t> shape, std::size_t axis) {
+  const std::uint64_t before = Product(shape.first(axis));
+  const std::uint64_t after = Product(shape.subspan(axis + 1));
+  if (before == 1) return OfRows(shape.subspan(axis));
+  if (after == 1) return {before, 1, shape[axis], 1, 1, true};
+  return {before, shape[axis], after, 1, std::max<std::uint64_t>(after, 1), true};
+}
+
 Partition Partition::OfBlocks(std::span<const std::uint64_t> shape, std::uint64_t block_rows,
                               std::uint64_t block_columns) {
   const std::size_t rank = shape.size();
@@ -46,6 +54,7 @@ Partition Partition::OfGroups(std::span<const std::uint64_t> shape, std::uint64_
 CellRange Partition::CellsOf(std::uint64_t first, std::uint64_t n) const {
   const std::uint64_t last = first + n - 1;
   const std::uint64_t row = first / columns, last_row = last / columns;
+  if (shares_cells && row / rows != last_row / rows) return {0, cells()};
   const std::uint64_t begin = FirstCellOfRow(row), end = FirstCellOfRow(last_row);
   if (row != last_row) return {begin, end + cell_columns() - begin};
   const std::uint64_t cell = begin + first % columns / block_columns;

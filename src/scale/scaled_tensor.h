@@ -7,6 +7,7 @@
 #define TENSORCAST_SRC_SCALE_SCALED_TENSOR_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -29,12 +30,16 @@ struct Partition {
   std::uint64_t columns = 1;
   std::uint64_t block_rows = 1;     // at least 1
   std::uint64_t block_columns = 1;  // at least 1
+  // All matrices have the same cells: one of a place in the first is the one of it in the others.
+  bool shares_cells = false;
 
-  // The four partitions of a tensor of this shape, the product of which fits 64 bits. One cell; one
-  // for each index of the first dimension; blocks over the last two dimensions; groups along the
-  // last one. A dimension that is not there counts as 1.
+  // The partitions of a tensor of this shape, the product of which fits 64 bits. One cell; one for
+  // each index of the first dimension; one for each index of `axis`, a dimension that is there;
+  // blocks over the last two dimensions; groups along the last one. A dimension that is not there
+  // counts as 1.
   static Partition OfTensor(std::span<const std::uint64_t> shape);
   static Partition OfRows(std::span<const std::uint64_t> shape);
+  static Partition OfAxis(std::span<const std::uint64_t> shape, std::size_t axis);
   static Partition OfBlocks(std::span<const std::uint64_t> shape, std::uint64_t block_rows,
                             std::uint64_t block_columns);
   static Partition OfGroups(std::span<const std::uint64_t> shape, std::uint64_t group);
@@ -44,12 +49,15 @@ struct Partition {
   std::uint64_t cell_columns() const {
     return columns / block_columns + (columns % block_columns != 0);
   }
-  std::uint64_t cells() const { return batches * cell_rows() * cell_columns(); }
+  std::uint64_t cells() const {
+    return (shares_cells ? 1 : batches) * cell_rows() * cell_columns();
+  }
   std::uint64_t elements() const { return batches * rows * columns; }
 
   // The first cell of a row of the tensor, counted through all matrices.
   std::uint64_t FirstCellOfRow(std::uint64_t row) const {
-    return (row / rows * cell_rows() + row % rows / block_rows) * cell_columns();
+    const std::uint64_t matrix = shares_cells ? 0 : row / rows;
+    return (matrix * cell_rows() + row % rows / block_rows) * cell_columns();
   }
   // The shortest stretch of cells that has those of elements [first, first + n), n > 0.
   CellRange CellsOf(std::uint64_t first, std::uint64_t n) const;

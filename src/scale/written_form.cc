@@ -18,12 +18,18 @@ using enum DataType;
 constexpr Factor kNoGlobal = Factor::kNone;
 constexpr std::string_view kScale = "_scale", kPacked = "_packed";
 
-constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScale}};
+constexpr LayoutNames kModelFloat8 = {kOnnx, "__float8e4m3fn", "__scale",
+                                      {},    kNoGlobal,        OneShape::kScalar};
+constexpr LayoutNames kModelInt8 = {kOnnx, "__int8", "__scale", {}, kNoGlobal, OneShape::kScalar};
+
+constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScale}, kModelFloat8};
+constexpr LayoutNames kIntegerRow[] = {{kCompressedTensors, "", kScale}, kModelInt8};
 constexpr LayoutNames kFloatBlock[] = {{kDeepSeek, "", "_scale_inv"},
                                        {kCompressedTensors, "", kScale}};
 constexpr LayoutNames kFloatTensor[] = {{kCompressedTensors, "", kScale},
                                         {kModelOpt, "", kScale, {}, kNoGlobal, OneShape::kScalar},
-                                        {kComfyUi, "", kScale, {}, kNoGlobal, OneShape::kScalar}};
+                                        {kComfyUi, "", kScale, {}, kNoGlobal, OneShape::kScalar},
+                                        kModelFloat8};
 constexpr LayoutNames kBytes[] = {
     {kCompressedTensors, "", kScale, {}, kNoGlobal, OneShape::kVector, false, true}};
 constexpr LayoutNames kPackedBytes[] = {
@@ -39,7 +45,7 @@ struct Layouts {
 };
 constexpr Layouts kLayouts[] = {
     {"fp8-tensor", kFloatTensor}, {"fp8-row", kFloatRow}, {"fp8-block", kFloatBlock},
-    {"int8-row", kFloatRow},      {"mxfp8", kBytes},      {"mxfp6", kPackedBytes},
+    {"int8-row", kIntegerRow},    {"mxfp8", kBytes},      {"mxfp6", kPackedBytes},
     {"mxfp4", kPackedBytes},      {"nvfp4", kTwoScales},
 };
 
@@ -48,7 +54,7 @@ constexpr std::string_view kFormatNames[] = {"none",     "fp8-tensor", "fp8-row"
                                              "int8-row", "mxfp8",      "mxfp6",     "mxfp4",
                                              "nvfp4",    "mxfp8-e5m2", "mxfp6-e3m2"};
 constexpr std::string_view kLayoutNames[] = {"deepseek", "compressed-tensors", "modelopt",
-                                             "comfyui"};
+                                             "comfyui", "onnx"};
 
 std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
   return length / block + (length % block != 0);
@@ -61,6 +67,13 @@ std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format) {
     if (row.format == format.name) return row.layouts;
   }
   return {};
+}
+
+const LayoutNames* ModelLayoutOf(const ScaledFormat& format) {
+  for (const LayoutNames& one : LayoutsOf(format)) {
+    if (one.layout == kOnnx) return &one;
+  }
+  return nullptr;
 }
 
 const ScaledFormat* RowOf(convert::ScaledFormat format) {
@@ -78,7 +91,8 @@ std::string_view MethodName(ScaledLayout layout) {
     case kDeepSeek: return "fp8";
     case kCompressedTensors: return "compressed-tensors";
     case kModelOpt: return "modelopt";
-    case kComfyUi: break;
+    case kComfyUi:
+    case kOnnx: break;
   }
   return {};
 }
@@ -91,8 +105,17 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   return kNames[static_cast<std::size_t>(rule)];
 }
 
-bool WrittenForm::HasTensorScale() const {
-  return format->cells == CellsBy::kTensor || scaling().global_use != Factor::kNone;
+bool WrittenForm::IsOfModel() const {
+  return layout != nullptr && layout->layout == ScaledLayout::kOnnx;
+}
+
+CellsBy WrittenForm::cells() const {
+  return IsOfModel() && !axis ? CellsBy::kTensor : format->cells;
+}
+
+bool WrittenForm::NeedsAllValues(std::span<const std::uint64_t> shape) const {
+  return cells() == CellsBy::kTensor || scaling().global_use != Factor::kNone ||
+         PartitionOf(shape).shares_cells;
 }
 
 Scaling WrittenForm::scaling() const {
@@ -102,6 +125,7 @@ Scaling WrittenForm::scaling() const {
 }
 
 Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
+  if (IsOfModel()) return axis ? Partition::OfAxis(shape, *axis) : Partition::OfTensor(shape);
   if (format->cells == CellsBy::kGroups) {
     const std::uint64_t row[] = {*core::CheckedProduct(shape)};
     return format->PartitionOf(row);
@@ -145,9 +169,15 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
   const std::vector<std::uint64_t> one = layout.one == OneShape::kScalar
                                              ? std::vector<std::uint64_t>()
                                              : std::vector<std::uint64_t>{1};
-  switch (format.cells) {
+  switch (form.cells()) {
     case CellsBy::kTensor: scales = one; break;
-    case CellsBy::kRows: scales.back() = 1; break;
+    case CellsBy::kRows:
+      if (form.axis) {
+        scales = {shape[*form.axis]};
+      } else {
+        scales.back() = 1;
+      }
+      break;
     case CellsBy::kBlocks:
       scales.end()[-2] = CellsAlong(shape.end()[-2], format.block_rows);
       [[fallthrough]];

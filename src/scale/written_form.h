@@ -6,6 +6,7 @@
 #define TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ struct LayoutNames {
 
 // The usual one first; none of a format that is only measured.
 std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format);
+// How a model holds the format, the last of its layouts; null: models do not.
+const LayoutNames* ModelLayoutOf(const ScaledFormat& format);
 // What configurations call who writes a layout: "fp8", "compressed-tensors", "modelopt"; empty:
 // they do not.
 std::string_view MethodName(ScaledLayout layout);
@@ -52,6 +55,8 @@ struct WrittenForm {
   const ScaledFormat* format = nullptr;  // null: it is no scaled form
   const LayoutNames* layout = nullptr;   // null: it is only measured
   ScaleRule rule = ScaleRule::kAmax;
+  // Of a model's layout: the axis each index of which has a scale; none: the tensor has one.
+  std::optional<std::uint32_t> axis = {};
 
   explicit operator bool() const { return format != nullptr; }
   bool operator==(const WrittenForm&) const = default;
@@ -61,8 +66,12 @@ struct WrittenForm {
   // matrices each row of each has a scale, and that groups, which rows are whole numbers of, stand
   // in one row: then the cells of any stretch of groups are these groups.
   Partition PartitionOf(std::span<const std::uint64_t> shape) const;
+  // Whether it is as ONNX's DequantizeLinear takes it.
+  bool IsOfModel() const;
   // Has the whole tensor to be read before its first code is known?
-  bool HasTensorScale() const;
+  bool NeedsAllValues(std::span<const std::uint64_t> shape) const;
+  // What a scale is of: the format's cells, but that a model's tensor of rows may have one scale.
+  CellsBy cells() const;
   std::string Text() const;  // "fp8-block (deepseek)"
 };
 

@@ -143,7 +143,7 @@ TEST_F(QuantiseJobs, WhatCannotBeIsRefused) {
   request.to = ScaledFormat::kFp8Row;
   request.layout = ScaledLayout::kDeepSeek;
   refused(StatusCode::kBadInput,
-          "fp8-row is not written in the layout deepseek; it is in compressed-tensors");
+          "fp8-row is not written in the layout deepseek; it is in compressed-tensors, onnx");
   request.layout.reset();
   request.scale_rule = ScaleRule::kOcp;
   refused(StatusCode::kBadInput, "fp8-row does not take the scale rule ocp; it takes amax, pow2");

@@ -56,11 +56,26 @@ void ExpectCells(const Partition& partition, const Shape& shape, std::uint64_t c
       if (first / partition.columns == (first + n - 1) / partition.columns) {
         ASSERT_EQ(range.first, *least);
         ASSERT_EQ(range.count, *most - *least + 1);
+      } else if (partition.shares_cells &&
+                 first / partition.columns / partition.rows !=
+                     (first + n - 1) / partition.columns / partition.rows) {
+        ASSERT_EQ(range.first, 0u);  // of several matrices all that they share
+        ASSERT_EQ(range.count, cells);
       } else {
         ASSERT_LT(*least - range.first, partition.cell_columns());
         ASSERT_LT(range.first + range.count - 1 - *most, partition.cell_columns());
       }
       ASSERT_LE(range.first + range.count, cells);
+    }
+  }
+}
+
+TEST(Partition, OfAnAxisHasOneCellForEachIndexOfIt) {
+  for (const Shape& shape : {Shape{5}, Shape{4, 7}, Shape{1, 7}, Shape{3, 4, 5}, Shape{1, 4, 5},
+                             Shape{3, 1, 5}, Shape{2, 3, 1, 4}, Shape{2, 1, 3, 1}}) {
+    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
+      ExpectCells(Partition::OfAxis(shape, axis), shape, shape[axis],
+                  [&](const Shape& indices) { return indices[axis]; });
     }
   }
 }

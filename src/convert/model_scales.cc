@@ -1,0 +1,81 @@
+// A scale for each index of the axis on which the graph has the output channels.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/model_scales.h"
+
+#include <cstdint>
+#include <utility>
+
+#include "io/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+// Of cells that are all over a tensor each thread holds all largest magnitudes.
+constexpr std::uint64_t kMostSharedCells = std::uint64_t{1} << 20;
+
+void Leave(Decision& decision, Reason reason, std::string why) {
+  decision.to = DataType::kUndefined;
+  decision.scaled = {};
+  decision.reason = reason;
+  decision.text = std::move(why);
+}
+
+bool HasRows(const scale::WrittenForm& form) { return form.format->cells == scale::CellsBy::kRows; }
+
+}  // namespace
+
+ModelScales::ModelScales(const io::OnnxTensorReader& model)
+    : model_(model), rules_(model), uses_(onnx::FindWeightUses(model)) {}
+
+scale::WrittenForm ModelScales::FormOf(std::size_t tensor, const scale::WrittenForm& asked) const {
+  scale::WrittenForm form = asked;
+  form.layout = scale::ModelLayoutOf(*asked.format);
+  if (form.layout == nullptr) return asked;
+  if (HasRows(form) && rules_.TakesAxis(tensor)) form.axis = uses_[tensor].axis;
+  return form;
+}
+
+void ModelScales::Restrict(std::span<Decision> decisions) const {
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i].scaled) RestrictOne(i, decisions[i]);
+  }
+}
+
+void ModelScales::RestrictOne(std::size_t tensor, Decision& decision) const {
+  const io::TensorInfo& info = model_.contents().tensors[tensor];
+  if (!decision.by_name && !uses_[tensor].axis) {
+    return Leave(decision, Reason::kNotLinear, uses_[tensor].why_none);
+  }
+  if (!decision.by_name && info.elements < kFewScaledValues) {
+    return Leave(decision, Reason::kNotLinear, "fewer than 1,024 values");
+  }
+  if (info.elements == 0) return Leave(decision, Reason::kMisfit, "it has no elements");
+  decision.scaled = FormOf(tensor, decision.scaled);
+  const scale::Partition partition = decision.scaled.PartitionOf(info.shape);
+  if (partition.shares_cells && partition.cells() > kMostSharedCells) {
+    Leave(decision, Reason::kMisfit,
+          "it has " + std::to_string(partition.cells()) + " output channels, more than " +
+              std::to_string(kMostSharedCells));
+  }
+}
+
+std::vector<std::string> ModelScales::NotesOn(std::span<const Decision> decisions) const {
+  std::uint64_t by_opset = 0, by_use = 0;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    const scale::WrittenForm& form = decisions[i].scaled;
+    if (!form || !HasRows(form) || form.axis) continue;
+    ++(rules_.TakesAxis(i) ? by_use : by_opset);
+  }
+  std::vector<std::string> notes;
+  const auto add = [&](std::uint64_t count, const std::string& why) {
+    if (count == 0) return;
+    notes.push_back(io::PathText(model_.source().path()) + ": " + io::CountText(count, "tensor") +
+                    (count == 1 ? " has" : " have") + " one scale, not one for each row: " + why);
+  };
+  add(by_opset, "DequantizeLinear takes one up to opset 12");
+  add(by_use, "no use as a weight says which axis the rows are");
+  return notes;
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,49 @@
+// Scaled weights of a model: which of its tensors become codes and scales with a DequantizeLinear
+// behind them, and which of their axes has a scale for each index.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_MODEL_SCALES_H_
+#define TENSORCAST_SRC_CONVERT_MODEL_SCALES_H_
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convert/selection.h"
+#include "io/onnx_tensors.h"
+#include "onnx/storage_model.h"
+#include "onnx/weight_uses.h"
+#include "scale/written_form.h"
+
+namespace tensorcast::convert {
+
+class ModelScales {
+ public:
+  // `model` outlives this.
+  explicit ModelScales(const io::OnnxTensorReader& model);
+
+  // The form that a tensor gets of a format that is asked for: of rows a scale for each output
+  // channel, or one where the opset takes no more or no node's use says which axis has them. The
+  // same where a model holds no such format.
+  scale::WrittenForm FormOf(std::size_t tensor, const scale::WrittenForm& asked) const;
+
+  // Takes back decisions for a scaled weight, with the reason: of a tensor that is not named where
+  // it is not the weight of a Conv, ConvTranspose, Gemm or MatMul, or small; of any where the form
+  // cannot be. Gives the others their form.
+  void Restrict(std::span<Decision> decisions) const;
+
+  // What the user should know of decisions so restricted: tensors of rows that have one scale.
+  std::vector<std::string> NotesOn(std::span<const Decision> decisions) const;
+
+ private:
+  void RestrictOne(std::size_t tensor, Decision& decision) const;
+
+  const io::OnnxTensorReader& model_;
+  const onnx::StorageRules rules_;
+  const std::vector<onnx::WeightUse> uses_;
+};
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_MODEL_SCALES_H_

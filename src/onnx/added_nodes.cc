@@ -1,0 +1,120 @@
+// Messages of ONNX, field by field. What ends with values has these last, and lengths that count
+// them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/added_nodes.h"
+
+#include "core/onnx_numbers.h"
+#include "graph/operator_versions.h"
+#include "io/onnx_fields.h"
+#include "onnx/model_edit.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+enum NodeField : std::uint32_t {
+  kNodeInput = io::FieldNumber("NodeProto.input"),
+  kNodeOutput = io::FieldNumber("NodeProto.output"),
+  kNodeName = io::FieldNumber("NodeProto.name"),
+  kNodeOpType = io::FieldNumber("NodeProto.op_type"),
+  kNodeAttribute = io::FieldNumber("NodeProto.attribute"),
+};
+enum AttributeField : std::uint32_t {
+  kAttributeName = io::FieldNumber("AttributeProto.name"),
+  kAttributeInt = io::FieldNumber("AttributeProto.i"),
+  kAttributeString = io::FieldNumber("AttributeProto.s"),
+  kAttributeTensor = io::FieldNumber("AttributeProto.t"),
+  kAttributeType = io::FieldNumber("AttributeProto.type"),
+};
+
+std::string AttributeTypeBytes(core::AttributeType type) {
+  return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
+}
+
+std::string TextAttribute(std::string_view name, std::string_view value) {
+  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
+                                             BytesFieldBytes(kAttributeString, value) +
+                                             AttributeTypeBytes(core::AttributeType::kString));
+}
+
+std::string IntAttribute(std::string_view name, std::uint64_t value) {
+  return BytesFieldBytes(kNodeAttribute, BytesFieldBytes(kAttributeName, name) +
+                                             VarintFieldBytes(kAttributeInt, value) +
+                                             AttributeTypeBytes(core::AttributeType::kInt));
+}
+
+std::string ExternalEntry(std::string_view key, std::string_view value) {
+  return BytesFieldBytes(
+      io::kExternalData,
+      BytesFieldBytes(io::FieldNumber("StringStringEntryProto.key"), key) +
+          BytesFieldBytes(io::FieldNumber("StringStringEntryProto.value"), value));
+}
+
+// A field whose payload ends with `values` bytes that are not here.
+std::string FieldWithValues(std::uint32_t number, std::string_view payload, std::uint64_t values) {
+  return BytesFieldHead(number, payload.size() + values).append(payload);
+}
+
+// A TensorProto without its values.
+std::string TensorBytes(std::string_view name, const io::TensorInfo& info) {
+  std::string bytes;
+  for (const std::uint64_t dimension : info.shape) {
+    bytes += VarintFieldBytes(io::kDims, dimension);
+  }
+  bytes += VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(info.type));
+  if (!name.empty()) bytes += BytesFieldBytes(io::kName, name);
+  return bytes;
+}
+
+}  // namespace
+
+std::string CastNode(std::uint32_t field, std::string_view input, std::string_view output,
+                     DataType to, std::int64_t opset) {
+  std::string node = BytesFieldBytes(kNodeInput, input) + BytesFieldBytes(kNodeOutput, output) +
+                     BytesFieldBytes(kNodeName, input) + BytesFieldBytes(kNodeOpType, "Cast") +
+                     (graph::FindVersion(graph::CastOperator::kCast, opset).row->to_is_int
+                          ? IntAttribute("to", static_cast<std::uint64_t>(to))
+                          : TextAttribute("to", FindType(to)->onnx_name));
+  // The one type whose infinities a saturating cast would not give back.
+  if (to == DataType::kFloat8E5M2) node += IntAttribute("saturate", 0);
+  return BytesFieldBytes(field, node);
+}
+
+std::string DequantizeNode(std::uint32_t field, std::string_view codes, std::string_view scale,
+                           std::string_view output, std::optional<std::uint32_t> axis) {
+  std::string node = BytesFieldBytes(kNodeInput, codes) + BytesFieldBytes(kNodeInput, scale) +
+                     BytesFieldBytes(kNodeOutput, output) + BytesFieldBytes(kNodeName, codes) +
+                     BytesFieldBytes(kNodeOpType, "DequantizeLinear");
+  if (axis) node += IntAttribute("axis", *axis);
+  return BytesFieldBytes(field, node);
+}
+
+std::string ExternalValues(std::string_view location, std::uint64_t offset, std::uint64_t bytes) {
+  return ExternalEntry("location", location) + ExternalEntry("offset", std::to_string(offset)) +
+         ExternalEntry("length", std::to_string(bytes)) +
+         VarintFieldBytes(io::kDataLocation,
+                          static_cast<std::uint64_t>(io::OnnxDataLocation::kExternal));
+}
+
+std::string InitializerHead(std::string_view name, const io::TensorInfo& info,
+                            std::string_view external) {
+  constexpr std::uint32_t kInitializer = io::FieldNumber("GraphProto.initializer");
+  std::string tensor = TensorBytes(name, info);
+  if (!external.empty()) return BytesFieldBytes(kInitializer, tensor.append(external));
+  tensor += BytesFieldHead(io::kRawData, info.bytes);
+  return FieldWithValues(kInitializer, tensor, info.bytes);
+}
+
+std::string ConstantHead(std::uint32_t field, std::string_view output, const io::TensorInfo& info) {
+  const std::string tensor = TensorBytes("", info) + BytesFieldHead(io::kRawData, info.bytes);
+  const std::string attribute = BytesFieldBytes(kAttributeName, "value") +
+                                AttributeTypeBytes(core::AttributeType::kTensor) +
+                                FieldWithValues(kAttributeTensor, tensor, info.bytes);
+  const std::string node = BytesFieldBytes(kNodeOutput, output) +
+                           BytesFieldBytes(kNodeName, output) +
+                           BytesFieldBytes(kNodeOpType, "Constant") +
+                           FieldWithValues(kNodeAttribute, attribute, info.bytes);
+  return FieldWithValues(field, node, info.bytes);
+}
+
+}  // namespace tensorcast::onnx
