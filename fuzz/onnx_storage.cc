@@ -1,19 +1,26 @@
-// Fuzzes the writing of models: every tensor that may be is stored as float16 or float8e5m2. What
-// is laid out must be a model again, of the same tensors in their new types.
+// Fuzzes the writing of models: every tensor that may be is stored as float16, as float8e5m2, or as
+// int8 with scales along the axis of its channels. What is laid out must be a model again, of the
+// same tensors in their new types.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "demand.h"
 #include "io/onnx_tensors.h"
 #include "onnx/storage_layout.h"
 #include "onnx/storage_model.h"
+#include "onnx/weight_uses.h"
 
 namespace {
 
@@ -76,12 +83,57 @@ bool Choose(const io::OnnxTensorReader& model, DataType to, io::FileContents& co
   return any;
 }
 
-void Store(const std::string& bytes, DataType to) {
+// Chooses codes and scales for all that can have them; whether that is any.
+bool ChooseScaled(const io::OnnxTensorReader& model, io::FileContents& contents) {
+  const onnx::StorageRules rules(model);
+  const std::vector<onnx::WeightUse> uses = onnx::FindWeightUses(model);
+  std::vector<io::TensorInfo> before = std::move(contents.tensors);
+  contents.tensors.clear();
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    io::TensorInfo& codes = contents.tensors.emplace_back(std::move(before[i]));
+    const tensorcast::TypeInfo* const type = tensorcast::FindType(codes.type);
+    if (type == nullptr || !type->is_float()) continue;
+    if (!rules.WhyNotStored(i, DataType::kInt8).empty()) continue;
+    try {
+      rules.CheckScaled(i, "int8-row", DataType::kInt8);
+    } catch (const io::Error&) {
+      continue;
+    }
+    codes.type = DataType::kInt8;
+    codes.bytes = codes.elements;
+    io::TensorInfo scales;
+    scales.type = DataType::kFloat32;
+    const auto axis = rules.TakesAxis(i) ? uses[i].axis : std::nullopt;
+    if (axis) scales.shape = {codes.shape.at(*axis)};
+    scales.elements = axis ? scales.shape.front() : 1;
+    const auto scale_bytes = tensorcast::StorageBytes(DataType::kFloat32, scales.elements);
+    if (!scale_bytes) return false;  // of a shape with a zero in it
+    scales.bytes = *scale_bytes;
+    contents.scaled.push_back({contents.tensors.size() - 1, axis});
+    contents.tensors.push_back(std::move(scales));
+  }
+  return !contents.scaled.empty();
+}
+
+// Of each tensor what it is, in no order: scales may stand elsewhere.
+std::multiset<std::tuple<DataType, std::vector<std::uint64_t>, std::uint64_t>> KindsOf(
+    const io::FileContents& contents) {
+  std::multiset<std::tuple<DataType, std::vector<std::uint64_t>, std::uint64_t>> kinds;
+  for (const io::TensorInfo& info : contents.tensors) {
+    kinds.emplace(info.type, info.shape, info.bytes);
+  }
+  return kinds;
+}
+
+using Chooser = std::function<bool(const io::OnnxTensorReader&, io::FileContents&)>;
+
+void Store(const std::string& bytes, const Chooser& choose) {
   try {
     const io::OnnxTensorReader model(std::make_unique<MemorySource>(bytes));
     io::FileContents contents = model.contents();
     if (!model.external_files().empty()) return;
-    const bool any = Choose(model, to, contents);
+    const bool any = choose(model, contents);
+    if (contents.tensors.size() != model.contents().tensors.size() + contents.scaled.size()) return;
     const onnx::StorageLayout layout = onnx::LayOutStorage(model, contents, "x.data", true);
     if (layout.model_bytes > kMostBytes) return;
     const std::string stored = Join(bytes, layout);
@@ -89,13 +141,7 @@ void Store(const std::string& bytes, DataType to) {
     if (layout.has_data) return;  // it is not there to be read
     try {
       const io::OnnxTensorReader again(std::make_unique<MemorySource>(stored));
-      Demand(again.contents().tensors.size() == contents.tensors.size(), "other tensors");
-      for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
-        const io::TensorInfo& got = again.contents().tensors[i];
-        const io::TensorInfo& want = contents.tensors[i];
-        Demand(got.type == want.type && got.shape == want.shape && got.bytes == want.bytes,
-               "another tensor");
-      }
+      Demand(KindsOf(again.contents()) == KindsOf(contents), "other tensors");
     } catch (const io::Error& error) {
       // Names are longer than they were: only a limit may be in the way.
       Demand(error.kind() == io::ErrorKind::kUnsupported, error.what());
@@ -108,7 +154,11 @@ void Store(const std::string& bytes, DataType to) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
-  Store(bytes, DataType::kFloat16);
-  Store(bytes, DataType::kFloat8E5M2);
+  for (const DataType to : {DataType::kFloat16, DataType::kFloat8E5M2}) {
+    Store(bytes, [to](const io::OnnxTensorReader& model, io::FileContents& contents) {
+      return Choose(model, to, contents);
+    });
+  }
+  Store(bytes, ChooseScaled);
   return 0;
 }

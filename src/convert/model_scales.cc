@@ -73,7 +73,9 @@ std::vector<std::string> ModelScales::NotesOn(std::span<const Decision> decision
     notes.push_back(io::PathText(model_.source().path()) + ": " + io::CountText(count, "tensor") +
                     (count == 1 ? " has" : " have") + " one scale, not one for each row: " + why);
   };
-  add(by_opset, "DequantizeLinear takes one up to opset 12");
+  add(by_opset,
+      "DequantizeLinear takes one up to opset 12; "
+      "onnx.version_converter.convert_version(model, 13) lifts that");
   add(by_use, "no use as a weight says which axis the rows are");
   return notes;
 }
