@@ -59,8 +59,7 @@ class Walk {
       for (const std::string& name : function.outputs) TakeOutput(name);
       Unbind(bound);
     }
-    for (std::size_t i = 0; i < uses_.size(); ++i) {
-      WeightUse& use = uses_[i];
+    for (WeightUse& use : uses_) {
       if (!use.axis && use.why_none.empty()) use.why_none = "used by no node";
       if (!use.why_none.empty()) use.axis.reset();
     }

@@ -154,6 +154,26 @@ TEST_F(ModelScales, APlanOfAnotherAxisIsRefused) {
   EXPECT_NE(error.find("axis is not an index below 4"), std::string::npos) << error;
 }
 
+// What all threads hold is bounded, so that a shape cannot ask for more memory than there is.
+TEST_F(ModelScales, TooManyChannelsOnAnInnerAxisStay) {
+  const auto plan_of = [&](const Shape& shape) {
+    io::WriteBytes(Path("wide.onnx"),
+                   onnx::ModelBytes(BytesField(1, onnx::NodeBytes("MatMul", {"x", "w"}, {"y"})) +
+                                    BytesField(5, Weight("w", shape))));
+    Request request;
+    request.files = {{Path("wide.onnx"), Path("out.onnx")}};
+    request.rules = {{"w", ScaledFormat::kInt8Row}};
+    return PlanOf(request);
+  };
+  const ConversionPlan most = plan_of({2, 1048576});
+  EXPECT_EQ(most.job(0).action, Action::kQuantise);
+  const ConversionPlan more = plan_of({2, 1048577});
+  EXPECT_EQ(more.job(0).action, Action::kCopy);
+  EXPECT_EQ(more.job(0).reason, Reason::kMisfit);
+  EXPECT_EQ(more.job(0).text, "it has 1048577 output channels, more than 1048576");
+  EXPECT_EQ(plan_of({1, 1048577}).job(0).action, Action::kQuantise);  // one row, read in order
+}
+
 TEST_F(ModelScales, WhatCannotBeIsRefused) {
   Request request = RequestFor(9, ScaledFormat::kInt8Row);
   const auto refused = [&](StatusCode code, const std::string& text) {
