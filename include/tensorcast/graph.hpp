@@ -172,6 +172,12 @@ class TENSORCAST_API Graph {
   Status Serialize(const SaveOptions& options, std::vector<std::byte>* bytes,
                    std::string* error = nullptr) const;
 
+  // Takes out the Casts that change no bit of any output (onnx::Optimize, docs/optimize.md); inputs
+  // and outputs keep their names. The graph is then another: handles of before are none of it. One
+  // that holds what its nodes say of training stays as it is, as the report says.
+  Status Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeReport* report,
+                  std::string* error = nullptr);
+
   std::int64_t opset() const;
   // Changes it, or sets the oldest that has all that the nodes need; other options may then be in
   // force (docs/onnx.md). Code: kBadInput (a node needs a newer one; it is outside 1 ... 28).

@@ -71,6 +71,15 @@ template <class Write> void WriteAll(const onnx::WireMessage& message, const Wri
   }
 }
 
+std::vector<std::byte> Written(const onnx::WireMessage& model) {
+  std::vector<std::byte> bytes;
+  bytes.reserve(static_cast<std::size_t>(model.size()));
+  WriteAll(model, [&](std::span<const std::byte> part) {
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  });
+  return bytes;
+}
+
 }  // namespace
 
 inline namespace TENSORCAST_ABI {
@@ -109,16 +118,40 @@ Status Graph::Save(const std::string& path, const SaveOptions& options, std::str
   });
 }
 
+Status Graph::Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeReport* report,
+                       std::string* error) {
+  return graph::GuardedGraph(error, [&] {
+    const GraphState& state = GraphAccess::State(*this);
+    const std::vector<graph::Node>& nodes = state.graph.body.nodes;
+    SaveOptions save;
+    save.with_training =
+        state.graph.holds_training ||
+        std::any_of(nodes.begin(), nodes.end(),
+                    [](const graph::Node& node) { return !node.trains || node.lda != 1; });
+    const std::vector<std::byte> model = Written(ModelOf(state, save));
+    std::vector<std::byte> optimized;
+    onnx::OptimizeReport told;
+    std::string why;
+    const Status status = onnx::Optimize(model, options, &optimized, &told, &why);
+    if (!status.ok()) throw core::Failure(status.code(), why);
+    if (told.changed()) {
+      onnx::LoadOptions load;
+      load.contradictions = state.options.contradictions;
+      auto source = std::make_shared<onnx::OwnedBytes>(optimized);
+      const std::span<const std::byte> memory = source->bytes();
+      std::unique_ptr<GraphState> made = Read(std::move(source), memory, load);
+      made->options.raises_opset = state.options.raises_opset;
+      GraphAccess::Set(*this, std::move(made));
+    }
+    if (report != nullptr) *report = std::move(told);
+    return Status();
+  });
+}
+
 Status Graph::Serialize(const SaveOptions& options, std::vector<std::byte>* bytes,
                         std::string* error) const {
   return graph::GuardedGraph(error, [&] {
-    const onnx::WireMessage model = ModelOf(GraphAccess::State(*this), options);
-    std::vector<std::byte> written;
-    written.reserve(static_cast<std::size_t>(model.size()));
-    WriteAll(model, [&](std::span<const std::byte> part) {
-      written.insert(written.end(), part.begin(), part.end());
-    });
-    *bytes = std::move(written);
+    *bytes = Written(ModelOf(GraphAccess::State(*this), options));
     return Status();
   });
 }

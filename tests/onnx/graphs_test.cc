@@ -310,6 +310,31 @@ TEST(GraphSaving, TrainingInformation) {
   }
 }
 
+TEST(GraphSaving, Optimizing) {
+  Graph graph = Make();
+  const GraphValue x = Input(graph, "x", kF16);
+  const GraphValue wide = Cast(graph, x, {.to = kF32});
+  const GraphValue wider = Cast(graph, wide, {.to = DataType::kFloat64});
+  ASSERT_TRUE(graph.MarkOutput(Cast(graph, wider, {.to = DataType::kInt8}), "y").ok());
+  std::string error;
+  onnx::OptimizeReport report;
+  ASSERT_TRUE(graph.Optimize({}, &report, &error).ok()) << error;
+  ASSERT_EQ(graph.node_count(), 1u);  // float16 goes to int8 at once
+  EXPECT_EQ(report.removed.size(), 2u);
+  const GraphNode node = graph.Nodes()[0];
+  EXPECT_EQ(node.from, kF16);
+  EXPECT_EQ(node.to, DataType::kInt8);
+  EXPECT_EQ(NameOf(graph, graph.outputs()[0]), "y");
+  EXPECT_EQ(graph.AddIdentity(x, "", "", nullptr, &error).code(), StatusCode::kBadInput);
+  // What trains keeps its chain: each node rounds gradients.
+  Graph trains = Make();
+  const GraphValue z = Cast(trains, Input(trains, "x", kF16), {.to = kF32, .lda_coeff = 2});
+  ASSERT_TRUE(trains.MarkOutput(Cast(trains, z, {.to = DataType::kFloat64}), "y").ok());
+  ASSERT_TRUE(trains.Optimize({}, &report, &error).ok()) << error;
+  EXPECT_EQ(trains.node_count(), 2u);
+  EXPECT_FALSE(report.untouched.empty());
+}
+
 TEST(GraphSaving, ConstantsAndFiles) {
   const std::string folder = testing::TempDir() + "tensorcast_graphs_" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
