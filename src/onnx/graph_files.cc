@@ -124,10 +124,10 @@ Status Graph::Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeRepor
     const GraphState& state = GraphAccess::State(*this);
     const std::vector<graph::Node>& nodes = state.graph.body.nodes;
     SaveOptions save;
-    save.with_training =
-        state.graph.holds_training ||
-        std::any_of(nodes.begin(), nodes.end(),
-                    [](const graph::Node& node) { return !node.trains || node.lda != 1; });
+    save.with_training = state.graph.holds_training ||
+                         std::any_of(nodes.begin(), nodes.end(), [](const graph::Node& node) {
+                           return !node.trains || node.lda != 1;
+                         });
     const std::vector<std::byte> model = Written(ModelOf(state, save));
     std::vector<std::byte> optimized;
     onnx::OptimizeReport told;
