@@ -145,6 +145,13 @@ TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string
                                      const ChooseStorage& choose, const StorageOptions& options,
                                      std::vector<StoredTensor>* tensors,
                                      std::string* error = nullptr);
+// The same for all floating tensors whose names match a glob (convert.hpp; "*" is all), stored as
+// `to`. kBadInput also where no name matches, or the pattern is not legal.
+TENSORCAST_API Status ConvertStorage(const std::string& input, const std::string& output,
+                                     std::string_view pattern, DataType to,
+                                     const StorageOptions& options,
+                                     std::vector<StoredTensor>* tensors,
+                                     std::string* error = nullptr);
 
 // --------------------------------------------------------------------------- optimising
 

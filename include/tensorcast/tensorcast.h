@@ -23,7 +23,8 @@
  * - Options. A value outside an option's list gives TENSORCAST_INVALID_OPTION.
  * - Buffers belong to the caller. Each comes with its size; sizes of raw buffers are in bytes,
  *   counts of elements are called n, first or count. The library keeps no pointer to a buffer after
- *   it returns. Elements need no alignment; tables of offsets must be aligned to 8 bytes.
+ *   it returns, but where session.h says so. Elements need no alignment; tables of offsets must be
+ *   aligned to 8 bytes.
  * - Handles. What a ..._create function gives is freed by its ..._destroy function, which takes
  *   null and does nothing then. Nothing else that the library returns is to be freed. Handles must
  *   be live: a freed or invented one is undefined behaviour.
@@ -33,8 +34,9 @@
  *   bytes in no encoding, as POSIX has them, without a NUL.
  * - Threads. Every function may be called from any thread at any time. One plan and one executor
  *   may be used by any number of calls at once; a loss meter by one call at a time. The library
- *   has no global state and reads no environment variable, and no threads run but those of an
- *   executor that was asked for (oneTBB, where that is its own, has variables of its own).
+ *   has no state but its handles and each thread's last text (flat.h) and reads no environment
+ *   variable, and no threads run but those of an executor that was asked for (oneTBB, where that is
+ *   its own, has variables of its own).
  * - No exception, signal or longjmp leaves the library, and a callback's must not enter it.
  *   Functions and callbacks have the calling convention TENSORCAST_CALL (export.h).
  * - Structs begin with struct_size: the caller sets it to sizeof the struct as it was compiled.

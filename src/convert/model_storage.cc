@@ -2,6 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "convert/file_plan.h"
+#include "convert/name_pattern.h"
 #include "convert/runner.h"
 #include "convert/sink.h"
 #include "core/failure.h"
@@ -23,8 +25,10 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
+// `chosen` is called when all tensors were asked for.
 void Convert(const std::string& input, const std::string& output, const ChooseStorage& choose,
-             const StorageOptions& options, std::vector<StoredTensor>& tensors) {
+             const std::function<void()>& chosen, const StorageOptions& options,
+             std::vector<StoredTensor>& tensors) {
   const io::OnnxTensorReader model(std::make_unique<io::InputFile>(input),
                                    options.allow_hard_links);
   const std::unique_ptr<convert::Sink> sink = convert::OpenModelSink(output, model);
@@ -49,6 +53,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
                       ", which is not a type; DataType lists them");
     }
   }
+  chosen();
   sink->Restrict(plan.decisions, job_options);
   convert::LayOut(model, input, nullptr, plan);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -75,7 +80,33 @@ Status ConvertStorage(const std::string& input, const std::string& output,
                       std::vector<StoredTensor>* tensors, std::string* error) {
   return core::Guarded(error, [&] {
     std::vector<StoredTensor> stored;
-    Convert(input, output, choose, options, stored);
+    Convert(
+        input, output, choose, [] {}, options, stored);
+    if (tensors != nullptr) *tensors = std::move(stored);
+    return Status();
+  });
+}
+
+Status ConvertStorage(const std::string& input, const std::string& output, std::string_view pattern,
+                      DataType to, const StorageOptions& options,
+                      std::vector<StoredTensor>* tensors, std::string* error) {
+  return core::Guarded(error, [&] {
+    const convert::NamePattern names{std::string(pattern)};
+    bool any = false;
+    const auto choose = [&](std::string_view name, DataType type, std::span<const std::uint64_t>) {
+      if (!names.Matches(name)) return DataType::kUndefined;
+      any = true;
+      const TypeInfo* const info = FindType(type);
+      const bool is_floating = info != nullptr && info->type_class == TypeClass::kFloat;
+      return is_floating ? to : DataType::kUndefined;
+    };
+    const auto check = [&] {
+      if (any) return;
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(input) + ": no tensor's name matches " + io::Quoted(names.text()));
+    };
+    std::vector<StoredTensor> stored;
+    Convert(input, output, choose, check, options, stored);
     if (tensors != nullptr) *tensors = std::move(stored);
     return Status();
   });

@@ -1,7 +1,7 @@
 """What users of the shared library depend on, against kept files: symbols, soname, struct layouts.
 
 The exported symbols are exactly those of exported_symbols.txt, the C functions among them exactly
-those tensorcast.h and onnx.h declare, and the structs lie as in struct_layouts.txt (64-bit
+those the C headers declare, and the structs lie as in struct_layouts.txt (64-bit
 pointers). A wanted change is written with --update, and belongs in CHANGELOG.md.
 SPDX-License-Identifier: Apache-2.0
 """
@@ -30,7 +30,7 @@ def exported_symbols(nm, library):
 
 
 def preprocessed(compiler, include):
-    header = include / "tensorcast" / "onnx.h"  # it includes tensorcast.h
+    header = include / "tensorcast" / "session.h"  # it includes the others
     return output(compiler, "-E", "-P", f"-I{include}", str(header))
 
 
@@ -48,7 +48,7 @@ def layouts(compiler, include, text):
             size = f"sizeof((({name}*)0)->{field})"
             lines.append(f'printf("  {field} %zu %zu\\n", offsetof({name}, {field}), {size});')
     program = (
-        "#include <stddef.h>\n#include <stdio.h>\n#include <tensorcast/onnx.h>\n"
+        "#include <stddef.h>\n#include <stdio.h>\n#include <tensorcast/session.h>\n"
         "int main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
     )
     with tempfile.TemporaryDirectory() as directory:

@@ -1,7 +1,10 @@
 /* The headers alone, and their initializers: compiled as C and as C++, never run.
  *
  * SPDX-License-Identifier: Apache-2.0 */
+#include "tensorcast/flat.h"
+#include "tensorcast/graph.h"
 #include "tensorcast/onnx.h"
+#include "tensorcast/session.h"
 #include "tensorcast/tensorcast.h"
 
 int32_t header_test(void);

@@ -1,0 +1,112 @@
+/* Whole tasks in one call each, for LabVIEW and others that have neither structs nor callbacks:
+ * cast a tensor, measure what a cast loses, store a model's weights in another type, convert a
+ * file. graph.h and session.h are of the same kind. docs/labview.md shows how they are called; the
+ * rules that begin tensorcast.h hold here too, and these:
+ *
+ * - Parameters are integers, doubles, texts, arrays with their counts, and handles. Texts that are
+ *   passed in end in a NUL and are UTF-8, paths bytes as POSIX has them; null is the empty text.
+ *   Truths are 0 and 1; another number gives TENSORCAST_INVALID_OPTION.
+ * - A tensor is five things: its `bytes` (elements, packed; of strings their texts, one after the
+ *   other), its `shape` (as many sizes as its rank, none negative; 0 of them is a scalar), of
+ *   strings their `lengths` in bytes, one for each element (of numbers not read), its rank and its
+ *   type, TENSORCAST_FLOAT32 ... . Tables of 64-bit numbers are aligned to 8 bytes.
+ * - Executor and interrupt may be null: the calling thread alone, a call that ends when it is done.
+ * - Failures. Each of these functions leaves its text with the thread that called: what is wrong,
+ *   where and what to do, in one line; after a success the empty text. What it gives by pointer is
+ *   0 or null after a failure, but for sizes after TENSORCAST_BUFFER_TOO_SMALL.
+ *
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef TENSORCAST_FLAT_H_
+#define TENSORCAST_FLAT_H_
+
+/* NOLINTBEGIN(modernize-*): this is C */
+#include "tensorcast/tensorcast.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The text of this thread's last call of flat.h, graph.h or session.h (this one, and those that ask
+ * a handle for its own text, excepted), of at most 1,023 bytes and a NUL; longer ones were cut.
+ * `needed`, unless null, gets the bytes this takes. A caller whose calls move between threads, as
+ * LabVIEW's do, asks the graph or the session instead. Code: TENSORCAST_BUFFER_TOO_SMALL, after
+ * which `needed` is set all the same. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_last_error(char* buffer, uint64_t buffer_bytes,
+                                                             uint64_t* needed);
+
+/* Casts a tensor to type `to`; `saturate` and `round_mode` (TENSORCAST_ROUND_UP ...) as in ONNX,
+ * whose defaults are 1 and 0. Into `out` go the elements, packed, or the texts; into out_lengths
+ * the length of each text, of strings. `needed`, unless null, gets the bytes that `out` takes; its
+ * room may be 0 to ask for that, which for strings takes a part of the work. `out` and `bytes` do
+ * not overlap. Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_BAD_INPUT (bytes or lengths that do not
+ * fit the shape), TENSORCAST_MISALIGNED, TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_OVERLAP,
+ * TENSORCAST_NOT_A_NUMBER and TENSORCAST_NOT_AN_INTEGER (the text says which element),
+ * TENSORCAST_OUT_OF_MEMORY, TENSORCAST_EXECUTOR_FAILED, TENSORCAST_INTERRUPTED. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_cast_tensor(const void* bytes, uint64_t bytes_size, const int64_t* shape, uint64_t rank,
+                       int32_t type, const int64_t* lengths, uint64_t lengths_count, int32_t to,
+                       int32_t saturate, int32_t round_mode, tensorcast_executor* executor,
+                       const tensorcast_interrupt* interrupt, void* out, uint64_t out_bytes,
+                       int64_t* out_lengths, uint64_t out_lengths_count, uint64_t* needed);
+
+/* Places in the counts of tensorcast_measure_loss: those of the kinds, TENSORCAST_LOSS_NAN ...,
+ * come first. */
+enum {
+  TENSORCAST_COUNT_ELEMENTS = 16,
+  TENSORCAST_COUNT_COMPARED = 17,         /* finite on both sides */
+  TENSORCAST_COUNT_COMPARED_NONZERO = 18, /* of these, whose source is not 0 */
+  TENSORCAST_COUNT_FINITE = 19,           /* finite in the source */
+  TENSORCAST_COUNTS = 20
+};
+/* Places in its figures, which tensorcast_loss_report explains. */
+enum {
+  TENSORCAST_FIGURE_MAX_ABS_ERROR = 0,
+  TENSORCAST_FIGURE_MAX_REL_ERROR = 1,
+  TENSORCAST_FIGURE_RMSE = 2,
+  TENSORCAST_FIGURE_SNR_DB = 3,
+  TENSORCAST_FIGURE_SUM_SQUARES = 4,
+  TENSORCAST_FIGURE_SUM_SQUARED_ERROR = 5,
+  TENSORCAST_FIGURE_AMAX = 6,
+  TENSORCAST_FIGURE_SMALLEST_NONZERO = 7,
+  TENSORCAST_FIGURES = 8
+};
+
+/* What the cast of n elements would lose, which is not kept: TENSORCAST_COUNTS numbers into
+ * `counts`, TENSORCAST_FIGURES into `figures`. Codes: TENSORCAST_INVALID_TYPE,
+ * TENSORCAST_UNSUPPORTED (strings), TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_MISALIGNED,
+ * TENSORCAST_BAD_INPUT (another size of `bytes` than n elements take), TENSORCAST_OUT_OF_MEMORY,
+ * TENSORCAST_EXECUTOR_FAILED, TENSORCAST_INTERRUPTED. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_measure_loss(
+    int32_t from, int32_t to, int32_t saturate, int32_t round_mode, const void* bytes,
+    uint64_t bytes_size, uint64_t n, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, int64_t* counts, uint64_t counts_count, double* figures,
+    uint64_t figures_count);
+
+/* Writes the model at `input` with its floating weights whose names match `pattern` stored as `to`,
+ * and one Cast each that brings them back: tensorcast_model_convert_storage (onnx.h). A pattern is
+ * a glob of whole names, "*" all of them; one that matches nothing is refused. `stored`, unless
+ * null, gets how many tensors are stored anew. Codes: as that function. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_model(
+    const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
+    int32_t round_mode, int32_t all_chosen, int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, uint64_t* stored);
+
+/* Converts a tensor file, or a directory of a checkpoint: tensors whose names match `pattern`
+ * become `to`, of these the floating ones alone unless `all_types`; docs/command_line.md has the
+ * formats, which endings name, and the patterns. The empty pattern is that of all. `cast`, unless
+ * null, gets how many tensors are not copied as they are. Codes: TENSORCAST_FILE_ERROR,
+ * TENSORCAST_BAD_FILE, TENSORCAST_UNSUPPORTED_FILE, TENSORCAST_BAD_INPUT (a pattern that matches
+ * nothing, an output that exists), TENSORCAST_UNSUPPORTED (this build converts no files),
+ * TENSORCAST_INVALID_TYPE, TENSORCAST_OUT_OF_MEMORY, TENSORCAST_EXECUTOR_FAILED,
+ * TENSORCAST_INTERRUPTED. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_convert_file(
+    const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
+    int32_t round_mode, int32_t all_types, int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, uint64_t* cast);
+
+#ifdef __cplusplus
+}
+#endif
+/* NOLINTEND(modernize-*) */
+
+#endif /* TENSORCAST_FLAT_H_ */

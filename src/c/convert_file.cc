@@ -1,0 +1,46 @@
+// The flat C interface: conversions of files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "c/flat_call.h"
+#include "tensorcast/convert.hpp"
+#include "tensorcast/flat.h"
+
+namespace c = tensorcast::c;
+namespace convert = tensorcast::convert;
+using tensorcast::Status;
+
+std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
+                                     std::int32_t to, std::int32_t saturate,
+                                     std::int32_t round_mode, std::int32_t all_types,
+                                     std::int32_t overwrite, tensorcast_executor* executor,
+                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
+  c::Clear(cast);
+  return c::FlatCall(nullptr, [&](std::string* text) {
+    c::CheckGiven(input, "input");
+    c::CheckGiven(output, "output");
+    convert::Request request;
+    request.files = {{input, output}};
+    request.to = c::TypeOf(to, "to");
+    if (!c::TextOf(pattern).empty()) request.only = {pattern};
+    request.all_types = c::Truth(all_types, "all_types");
+    request.cast = c::CastOptionsOf(saturate, round_mode);
+    convert::RunSettings settings;
+    settings.executor = c::ExecutorOf(executor);
+    settings.interrupted = c::FlagOf(interrupt);
+    const bool replaces = c::Truth(overwrite, "overwrite");
+    convert::ConversionPlan plan;
+    Status status = convert::ConversionPlan::Make(request, settings, &plan, text);
+    if (status.ok()) status = convert::RunConversion(plan, settings, replaces, nullptr, text);
+    if (!status.ok()) return status;
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < plan.jobs(); ++i) {
+      count += plan.job(i).action == convert::Action::kCopy ? 0U : 1U;
+    }
+    c::Give(count, cast);
+    return status;
+  });
+}

@@ -1,0 +1,132 @@
+// What the flat C functions share: the text of a call, arguments that are checked, and tensors that
+// come as arrays.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_C_FLAT_CALL_H_
+#define TENSORCAST_SRC_C_FLAT_CALL_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "c/boundary.h"
+#include "core/failure.h"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/tensor_view.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::c {
+
+// What tensorcast_last_error gives.
+void SetLastError(std::string_view text) noexcept;
+
+// Runs `body`, which gives a Status and may throw core::Failure, and keeps its text: for the thread
+// and, where `own` is given, for a handle.
+template <class Body> std::int32_t FlatCall(std::string* own, const Body& body) noexcept {
+  std::string text;
+  const Status status = core::Guarded(&text, [&] { return body(&text); });
+  SetLastError(text);
+  if (own != nullptr) own->swap(text);
+  return Code(status);
+}
+
+[[noreturn]] inline void Refuse(StatusCode code, const std::string& why) {
+  throw core::Failure(code, why);
+}
+
+// ---------------------------------------------------------------------------- arguments
+
+// Throws kNullPointer.
+void CheckGiven(const void* pointer, const char* what);
+// An array of `count` 64-bit items. Throws kNullPointer, kMisaligned, and kBadInput for a count
+// that none can have.
+void CheckTable(const void* items, std::uint64_t count, const char* what);
+template <class Item> std::span<Item> Table(Item* items, std::uint64_t count, const char* what) {
+  CheckTable(items, count, what);
+  return Items(items, count);
+}
+// The same of bytes, of no alignment.
+void CheckBytes(const void* bytes, std::uint64_t size, const char* what);
+
+// Throw kInvalidOption.
+bool Truth(std::int32_t value, const char* what);
+RoundingMode RoundingModeOf(std::int32_t value);
+CastOptions CastOptionsOf(std::int32_t saturate, std::int32_t round_mode);
+onnx::Contradictions ContradictionsOf(std::int32_t value);
+// Throws kInvalidType.
+DataType TypeOf(std::int32_t type, const char* what);
+
+inline std::string_view TextOf(const char* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text);
+}
+// The lines of a text, which may end in '\n'; none of the empty text.
+std::vector<std::string_view> LinesOf(const char* text);
+
+Executor* ExecutorOf(const tensorcast_executor* executor);
+
+// ------------------------------------------------------------------------------ results
+
+// Throws kBufferTooSmall.
+void CheckRoom(std::uint64_t room, std::uint64_t needed, const char* what);
+// Copies a text and a NUL, and says how long it is.
+Status GiveText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
+                std::uint64_t* needed);
+// Copies an array, and says how many there are.
+template <class From, class To, class Convert>
+Status GiveItems(std::span<const From> from, To* to, std::uint64_t capacity, std::uint64_t* count,
+                 const char* what, const Convert& convert) {
+  CheckGiven(count, "count");
+  CheckTable(to, capacity, what);
+  *count = from.size();
+  CheckRoom(capacity, from.size(), what);
+  std::transform(from.begin(), from.end(), to, convert);
+  return {};
+}
+template <class Number> void Give(Number number, Number* to) {
+  if (to != nullptr) *to = number;
+}
+
+// ------------------------------------------------------------------------------ tensors
+
+// A tensor as the caller has it.
+struct FlatTensor {
+  const void* bytes = nullptr;
+  std::uint64_t bytes_size = 0;
+  const std::int64_t* shape = nullptr;
+  std::uint64_t rank = 0;
+  std::int32_t type = 0;
+  const std::int64_t* lengths = nullptr;
+  std::uint64_t lengths_count = 0;
+};
+
+// The same as the C++ interface has it, with what the view needs. Its memory is used again.
+struct TensorHolder {
+  TensorHolder() = default;
+  TensorHolder(TensorHolder&&) noexcept = default;  // the view's buffers stay where they are
+  TensorHolder& operator=(TensorHolder&&) noexcept = default;
+
+  // Throws kBadInput (a negative size or length, lengths that do not fit the bytes), kNullPointer,
+  // kMisaligned. With `copies` the bytes are its own.
+  void Take(const FlatTensor& given, bool copies);
+
+  TensorView view;
+  std::vector<std::uint64_t> shape;
+  std::vector<std::uint64_t> offsets;
+  std::vector<std::byte> bytes;
+};
+
+// Copies a shape, in a room that was checked.
+void CopyShape(std::span<const std::uint64_t> shape, std::int64_t* to);
+// Declared sizes as the flat calls give them: -1 where there is none.
+template <class Size> std::int64_t SizeOrUnknown(const Size& size) {
+  return size ? static_cast<std::int64_t>(*size) : -1;
+}
+
+}  // namespace tensorcast::c
+
+#endif  // TENSORCAST_SRC_C_FLAT_CALL_H_

@@ -1,0 +1,25 @@
+// The flat C interface: what a build that converts no files says.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdint>
+#include <string>
+
+#include "c/flat_call.h"
+#include "tensorcast/flat.h"
+
+namespace c = tensorcast::c;
+
+std::int32_t tensorcast_convert_file(const char* /*input*/, const char* /*output*/,
+                                     const char* /*pattern*/, std::int32_t /*to*/,
+                                     std::int32_t /*saturate*/, std::int32_t /*round_mode*/,
+                                     std::int32_t /*all_types*/, std::int32_t /*overwrite*/,
+                                     tensorcast_executor* /*executor*/,
+                                     const tensorcast_interrupt* /*interrupt*/,
+                                     std::uint64_t* cast) {
+  c::Clear(cast);
+  return c::FlatCall(nullptr, [](std::string*) -> tensorcast::Status {
+    c::Refuse(tensorcast::StatusCode::kUnsupported,
+              "this build of the library converts no files; take one that was built with "
+              "TENSORCAST_CONVERT");
+  });
+}
