@@ -324,7 +324,7 @@ static void test_models(void) {
   CHECK_INT(tensorcast_graph_summary(loaded, NULL, TENSORCAST_SUMMARY_CSV, text, size, NULL),
             TENSORCAST_OK);
   CHECK_TEXT(text,
-             "index,name,op,from,to,saturate,round,trains,lda\r\n"
+             "index,name,op,from,to,saturate,round_mode,training,lda_coeff\r\n"
              "0,Cast_0,Cast,float32,float16,true,up,true,1\r\n"
              "1,like,CastLike,float32,float16,true,up,true,1\r\n");
   CHECK_INT(tensorcast_graph_summary(loaded, NULL, 2, text, sizeof text, NULL),
