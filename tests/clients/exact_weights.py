@@ -28,27 +28,29 @@ def values_of_codes(packed, bits):
 
 
 def exact_weights(tensors, layer):
-    """A layer's weight as float64 factors: (product of code and scale, global divisor or None); the
+    """A layer's weight as float64 factors: (product of code and scales, global divisor or None); the
     product is exact, having at most 32 bits."""
     scale = tensors.get(layer + "weight_scale", tensors.get(layer + "weight_scale_inv"))
-    whole = tensors.get(layer + "weight_global_scale")
+    divisor = tensors.get(layer + "weight_global_scale")
     if scale.dtype == torch.uint8:
         scale = torch.exp2(scale.to(torch.float64) - 127)
     scale = scale.to(torch.float64)
     if scale.ndim < 2:
-        scale = scale.reshape(1, 1)
-    if layer + "weight_packed" in tensors:
-        packed = tensors[layer + "weight_packed"]
+        scale = scale.reshape(-1, 1)
+    packed = tensors.get(layer + "weight_packed", tensors.get(layer + "weight"))
+    if packed.dtype == torch.uint8:
         # float6: 3 bytes hold 4 codes of a group of 32.
         bits = 4 if packed.shape[1] * 2 % scale.shape[1] == 0 and \
             packed.shape[1] * 2 // scale.shape[1] in (16, 32) else 6
         codes = values_of_codes(packed, bits)
     else:
-        codes = tensors[layer + "weight"].to(torch.float64)
+        codes = packed.to(torch.float64)
     rows, columns = codes.shape
     down, across = -(-rows // scale.shape[0]), -(-columns // scale.shape[1])
     grid = scale.repeat_interleave(down, 0)[:rows].repeat_interleave(across, 1)[:, :columns]
-    return codes * grid, None if whole is None else whole.to(torch.float64).item()
+    if layer + "weight_scale_2" in tensors:  # ModelOpt's, which multiplies
+        grid = grid * tensors[layer + "weight_scale_2"].to(torch.float64)
+    return codes * grid, None if divisor is None else divisor.to(torch.float64).item()
 
 
 def nearest_of(values, dtype):
