@@ -52,6 +52,7 @@ struct ConversionSummary {
   std::vector<LeftAlone> left_alone;
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;
+  std::string reading_code;  // Python, whole lines; empty: the hint says all
   std::string
       quantization_config;  // JSON that config.json needs; empty: nothing, or it stands there
   report::CanHold can_hold;

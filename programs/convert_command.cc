@@ -100,12 +100,29 @@ bool WritesConfig(const ConvertFlags& flags) {
          std::filesystem::exists(std::filesystem::path(flags.input) / "config.json");
 }
 
-// Whether something was cast to float8 without scales.
-bool HasBareFloat8(const convert::FilePlan& plan) {
-  return std::any_of(plan.jobs.begin(), plan.jobs.end(), [](const convert::TensorJob& job) {
-    const TypeInfo* const to = job.to.empty() ? nullptr : FindType(job.to.front());
-    return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
-  });
+// Cast to float8 without scales.
+bool IsBareFloat8(const convert::TensorJob& job) {
+  const TypeInfo* const to = job.to.empty() ? nullptr : FindType(job.to.front());
+  return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
+}
+
+bool IsForModelOpt(const convert::TensorJob& job) {
+  return job.scaled && job.scaled.layout->layout == convert::ScaledLayout::kModelOpt;
+}
+
+// What transformers makes of a directory that it does not read, or not in every version.
+void SayWhatTransformersReads(const convert::FilePlan& plan) {
+  if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
+    SayNote(
+        "transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
+        "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
+        "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
+  }
+  if (std::ranges::any_of(plan.jobs, IsForModelOpt)) {
+    SayNote(
+        "transformers does not read ModelOpt's layout: it takes codes for weights, without their "
+        "scales; for it write --layout compressed-tensors");
+  }
 }
 
 // All but what the run measures and writes.
@@ -267,6 +284,10 @@ int Convert(const ConvertFlags& flags) {
 
   summary.output_bytes = writer.file_bytes();
   summary.reading_hint = writer.reading_hint();
+  if (const std::size_t end = summary.reading_hint.find('\n'); end != std::string::npos) {
+    summary.reading_code = summary.reading_hint.substr(end + 1);
+    summary.reading_hint.resize(end);
+  }
   if (!WritesConfig(flags)) {
     summary.quantization_config = state.files.front().plan.config.quantization_config;
   }
@@ -282,7 +303,7 @@ int Convert(const ConvertFlags& flags) {
   if (!flags.cast.quiet) {
     if (flags.no_report) {
       if (!summary.reading_hint.empty()) {
-        Say(fmt::format(" read it with: {}\n", summary.reading_hint));
+        Say(fmt::format(" read it with: {}\n{}", summary.reading_hint, summary.reading_code));
       }
       for (const CrossedLimit& limit : summary.crossed) {
         Say(" limit crossed: " + CrossedText(limit, summary.names) + "\n");
@@ -291,11 +312,7 @@ int Convert(const ConvertFlags& flags) {
     Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
                     BytesText(summary.output_bytes), SecondsText(seconds),
                     SpeedText(static_cast<double>(bytes) / seconds), BytesText(PeakMemory())));
-    if (WritesConfig(flags) && HasBareFloat8(state.files.front().plan)) {
-      SayNote(
-          "transformers opens no float8 weights without scales by default; --to fp8-block, fp8-row "
-          "and the like write scales, and a configuration that it reads");
-    }
+    if (WritesConfig(flags)) SayWhatTransformersReads(state.files.front().plan);
   }
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }

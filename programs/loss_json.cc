@@ -206,6 +206,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.EndArray();
   json.Member("advice", AdviceTexts(summary, kUnlimitedColumns));
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
+  json.Member("reading_code", summary.reading_code.empty() ? Json() : Json(summary.reading_code));
   if (!summary.quantization_config.empty()) {
     json.Member("quantization_config", Json::parse(summary.quantization_config));
   }

@@ -312,7 +312,8 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
   for (const std::string& advice : AdviceTexts(summary, columns))
     text += AdviceLines(advice, columns);
   if (!summary.reading_hint.empty())
-    text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns));
+    text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns)) +
+            summary.reading_code;
   if (!summary.quantization_config.empty()) {
     text += " config.json of a model with these weights needs:\n\"quantization_config\": " +
             JsonText(Json::parse(summary.quantization_config));

@@ -230,7 +230,7 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
     }
     Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
     if (const std::string hint = writer->reading_hint(); !hint.empty()) {
-      Say(fmt::format(" read it with: {}\n", hint));
+      Say(" read it with: " + hint + (hint.ends_with('\n') ? "" : "\n"));
     }
   }
 }

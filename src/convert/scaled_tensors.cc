@@ -21,10 +21,17 @@ bool IsCast(const Decision& decision) { return decision.to != DataType::kUndefin
 
 }  // namespace
 
+bool IsPackedMxfp4(const io::TensorInfo& info) {
+  constexpr std::uint64_t kGroupBytes = 16;
+  return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
+         info.shape.size() == 4 && info.shape.back() == kGroupBytes;
+}
+
 InputScales FindScales(const io::TensorReader& reader, const std::string& path,
                        bool ignore_scales) {
   InputScales scales;
   scales.companions = io::FindScaleCompanions(reader, path);
+  scales.is_ignored = ignore_scales;
   if (!ignore_scales && reader.onnx_model() == nullptr) {
     scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
   }
@@ -94,7 +101,8 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
     if (!scaled.file.empty()) remedy = io::Remedy::kTakeDirectory;
     const io::TensorInfo& info = tensors[scaled.tensor];
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
-            ") has its scales in " + EscapeName(scaled.companion) +
+            (IsPackedMxfp4(info) ? ", MXFP4" : "") + ") has its scales in " +
+            EscapeName(scaled.companion) +
             (scaled.file.empty() ? "" : " of " + EscapeName(scaled.file));
   }
   if (found == 0) return;

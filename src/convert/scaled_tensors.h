@@ -25,6 +25,7 @@ struct Decision;  // convert/selection.h
 struct InputScales {
   io::ScaleCompanions companions;
   scale::ScaledWeights weights;  // none where scales are ignored, and of models
+  bool is_ignored = false;
 };
 
 // `path` is the input's, a file or a directory. Throws io::Error.
@@ -42,6 +43,10 @@ const scale::ScaledReader* ApplyScales(std::unique_ptr<io::TensorReader>& reader
 scale::Rounding RoundingFor(DataType to);
 // Those of weights that are cast.
 WantedScales WantedBy(std::span<const Decision> decisions);
+
+// Whether a tensor's name, type and shape are those of gpt-oss's experts: uint8 [E, R, G, 16], of
+// two codes of MXFP4 in each byte.
+bool IsPackedMxfp4(const io::TensorInfo& info);
 
 // Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
 // in another file of the checkpoint kTakeDirectory).

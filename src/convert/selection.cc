@@ -29,6 +29,8 @@ struct Candidate {
   const scale::UnreadWeight* unread = nullptr;
   const scale::OpaqueTensor* opaque = nullptr;
   bool has_graph = false;  // Selectable's
+  const io::ScaledTensor* scaled = nullptr;
+  bool are_scales_ignored = false;
 
   PatternSubject Subject() const {
     PatternSubject subject = SubjectOf(tensor);
@@ -66,8 +68,12 @@ struct Candidate {
     return weight != nullptr ? convert::KeptBy(keep, weight->name, weight->shape)
                              : convert::KeptBy(keep, tensor.name, tensor.shape);
   }
-  // Whether it is a weight, whatever its codes are: to the request it is floating.
-  bool IsScaled() const { return weight != nullptr || unread != nullptr; }
+  // Whether it is a weight, whatever its codes are: to the request it is floating. That whose
+  // scales are in another file is one that cannot be read.
+  bool IsScaled() const {
+    return weight != nullptr || unread != nullptr ||
+           (scaled != nullptr && !scaled->file.empty() && !are_scales_ignored);
+  }
 };
 
 // Steps through a list that is in the order of the tensors.
@@ -80,13 +86,14 @@ const One* Next(const std::vector<One>& list, std::size_t& next, std::size_t ten
 template <class Use> void ForEachCandidate(const Selectable& input, const Use& use) {
   const auto by_tensor = [](const auto& one) { return one.tensor; };
   const InputScales& scales = *input.scales;
-  std::size_t companion = 0, weight = 0, unread = 0, opaque = 0;
+  std::size_t companion = 0, weight = 0, unread = 0, opaque = 0, scaled = 0;
   for (std::size_t i = 0; i < input.tensors->size(); ++i) {
     use(Candidate{
         (*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
         Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
         Next(scales.weights.unread, unread, i, by_tensor),
-        Next(scales.weights.opaque, opaque, i, by_tensor), input.has_graph});
+        Next(scales.weights.opaque, opaque, i, by_tensor), input.has_graph,
+        Next(scales.companions.scaled, scaled, i, by_tensor), scales.is_ignored});
   }
 }
 
@@ -190,7 +197,11 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
       return leave(Reason::kTextNotNamed, "strings that are not named");
     }
   } else if (!request.all_types && !candidate.IsScaled()) {
-    if (!from->is_float()) return leave(Reason::kNotFloating, "not floating");
+    if (!from->is_float()) {
+      return leave(Reason::kNotFloating, IsPackedMxfp4(tensor)
+                                             ? "packed codes of MXFP4, as gpt-oss has them"
+                                             : "not floating");
+    }
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   if (rule == nullptr) {

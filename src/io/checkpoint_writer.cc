@@ -17,6 +17,7 @@
 #include "io/formats.h"
 #include "io/json_text.h"
 #include "io/named_file.h"
+#include "io/reading_code.h"
 #include "io/system_directory.h"
 
 namespace tensorcast::io {
@@ -137,7 +138,9 @@ class CheckpointWriter final : public TensorWriter {
                    CheckpointLayout layout, const CheckpointExtras& extras,
                    const CreateOptions& options, std::uint64_t bytes,
                    const std::atomic<bool>* interrupted)
-      : directory_(path, reader.directory(), bytes, options), notes_(extras.notes) {
+      : directory_(path, reader.directory(), bytes, options),
+        notes_(extras.notes),
+        reading_hint_(SafetensorsReadingHint(contents.tensors)) {
     for (const std::string& name : extras.others.directories) directory_.Add(name);
     Say(reader, extras.others);
     for (const std::string& name : extras.others.copied) {
@@ -174,12 +177,7 @@ class CheckpointWriter final : public TensorWriter {
     for (const auto& shard : shards_) bytes += shard->file_bytes();
     return bytes;
   }
-  std::string reading_hint() const override {
-    for (const auto& shard : shards_) {
-      if (std::string hint = shard->reading_hint(); !hint.empty()) return hint;
-    }
-    return {};
-  }
+  std::string reading_hint() const override { return reading_hint_; }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = notes_;
     notes.insert(notes.end(), directory_.notes().begin(), directory_.notes().end());
@@ -236,6 +234,7 @@ class CheckpointWriter final : public TensorWriter {
   std::vector<std::uint32_t> shard_of_;  // each tensor's
   std::vector<std::uint32_t> places_;    // each tensor's in its shard
   std::vector<std::string> notes_;
+  const std::string reading_hint_;
 };
 
 std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,

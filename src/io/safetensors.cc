@@ -15,6 +15,7 @@
 
 #include "core/shape.h"
 #include "io/error_text.h"
+#include "io/reading_code.h"
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_header.h"
 #include "io/system.h"
@@ -283,10 +284,10 @@ class LayoutMaker {
 class SafetensorsWriter final : public TensorWriter {
  public:
   SafetensorsWriter(const std::string& path, const LayoutMaker& maker, Layout layout,
-                    const CreateOptions& options)
+                    std::string reading_hint, const CreateOptions& options)
       : file_(path, layout.file_bytes, options),
         file_bytes_(layout.file_bytes),
-        any_packed_(layout.any_packed) {
+        reading_hint_(std::move(reading_hint)) {
     maker.WriteHeader(layout, file_);
     offsets_ = std::move(layout.offsets);
   }
@@ -297,12 +298,7 @@ class SafetensorsWriter final : public TensorWriter {
   std::string temporary() const override { return file_.temporary(); }
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override { return file_.notes(); }
-  std::string reading_hint() const override {
-    if (!any_packed_) return {};
-    return "tensors without a safetensors dtype are stored as packed U8, low bits first; their "
-           "types and shapes are in __metadata__[\"" +
-           std::string(kPackedTypesKey) + "\"]";
-  }
+  std::string reading_hint() const override { return reading_hint_; }
 
  private:
   void DoSync() override { file_.Sync(); }
@@ -311,7 +307,7 @@ class SafetensorsWriter final : public TensorWriter {
   OutputFile file_;
   std::vector<std::uint64_t> offsets_;
   std::uint64_t file_bytes_;
-  bool any_packed_;
+  const std::string reading_hint_;
 };
 
 }  // namespace
@@ -337,7 +333,8 @@ std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileCon
   LayoutMaker maker(path, contents);
   Layout layout = maker.Make();
   // A checkpoint may have many tensors: of the list only the offsets stay.
-  return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout), options);
+  return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout),
+                                             SafetensorsReadingHint(contents.tensors), options);
 }
 
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents) {

@@ -214,8 +214,9 @@ class TensorWriter {
   // The file that is written until Commit gives it its name, where another process can write parts
   // of it; empty where it cannot.
   virtual std::string temporary() const { return {}; }
-  // How another program reads what this format cannot say by itself, e.g. npy's
-  // "numpy.load('x.npy').view(ml_dtypes.bfloat16)"; empty where nothing needs saying.
+  // How another program reads what this format cannot say by itself, npy's
+  // "numpy.load('x.npy')..."; lines after the first are Python code for it. Empty where nothing
+  // needs saying.
   virtual std::string reading_hint() const { return {}; }
   // Something the user should know of how the file is written ("removed .x.npy... , left by a run
   // that was killed"; "__metadata__ is not kept").
