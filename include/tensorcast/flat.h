@@ -91,6 +91,13 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_model(
     int32_t round_mode, int32_t all_chosen, int32_t overwrite, tensorcast_executor* executor,
     const tensorcast_interrupt* interrupt, uint64_t* stored);
 
+/* Writes the model at `input` without the Casts that change no bit of any output: docs/optimize.md
+ * has the rules, and what fold_all and nan_payloads_may_change add; their usual is 0. `removed`,
+ * unless null, gets how many nodes went. Codes: as tensorcast_store_model. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_optimize_model(
+    const char* input, const char* output, int32_t fold_all, int32_t nan_payloads_may_change,
+    int32_t overwrite, const tensorcast_interrupt* interrupt, uint64_t* removed);
+
 /* Converts a tensor file, or a directory of a checkpoint: tensors whose names match `pattern`
  * become `to`, of these the floating ones alone unless `all_types`; docs/command_line.md has the
  * formats, which endings name, and the patterns. The empty pattern is that of all. `cast`, unless

@@ -78,6 +78,14 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_serialize(const tensorca
                                                                   void* bytes, uint64_t bytes_size,
                                                                   uint64_t* needed);
 
+/* Takes out the Casts that change no bit of any output, as tensorcast_optimize_model. Values of
+ * before are none of the graph afterwards; inputs and outputs keep their names. A graph that was
+ * loaded with what its nodes say of training stays as it is. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_optimize(tensorcast_graph* graph,
+                                                                 int32_t fold_all,
+                                                                 int32_t nan_payloads_may_change,
+                                                                 uint64_t* removed);
+
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_opset(const tensorcast_graph* graph,
                                                               int64_t* opset);
 /* Changes the opset; 0 is the oldest that has all that the nodes need. Code: TENSORCAST_BAD_INPUT

@@ -251,3 +251,21 @@ std::int32_t tensorcast_store_model(const char* input, const char* output, const
     return status;
   });
 }
+
+std::int32_t tensorcast_optimize_model(const char* input, const char* output, std::int32_t fold_all,
+                                       std::int32_t nan_payloads_may_change, std::int32_t overwrite,
+                                       const tensorcast_interrupt* interrupt,
+                                       std::uint64_t* removed) {
+  c::Clear(removed);
+  return c::FlatCall(nullptr, [&](std::string* text) {
+    c::CheckGiven(input, "input");
+    c::CheckGiven(output, "output");
+    onnx::OptimizeOptions options = c::OptimizeOptionsOf(fold_all, nan_payloads_may_change);
+    options.overwrite = c::Truth(overwrite, "overwrite");
+    options.interrupted = c::FlagOf(interrupt);
+    onnx::OptimizeReport report;
+    const Status status = onnx::Optimize(std::string(input), output, options, &report, text);
+    if (status.ok()) c::Give<std::uint64_t>(report.removed.size(), removed);
+    return status;
+  });
+}

@@ -83,6 +83,14 @@ onnx::Contradictions ContradictionsOf(std::int32_t value) {
                                         : onnx::Contradictions::kText;
 }
 
+onnx::OptimizeOptions OptimizeOptionsOf(std::int32_t fold_all,
+                                        std::int32_t nan_payloads_may_change) {
+  onnx::OptimizeOptions options;
+  options.fold_all = Truth(fold_all, "fold_all");
+  options.nan_payloads_may_change = Truth(nan_payloads_may_change, "nan_payloads_may_change");
+  return options;
+}
+
 DataType TypeOf(std::int32_t type, const char* what) {
   if (FindType(static_cast<DataType>(type)) == nullptr) {
     Refuse(StatusCode::kInvalidType, Given(what) + " is " + std::to_string(type) +

@@ -58,6 +58,8 @@ bool Truth(std::int32_t value, const char* what);
 RoundingMode RoundingModeOf(std::int32_t value);
 CastOptions CastOptionsOf(std::int32_t saturate, std::int32_t round_mode);
 onnx::Contradictions ContradictionsOf(std::int32_t value);
+onnx::OptimizeOptions OptimizeOptionsOf(std::int32_t fold_all,
+                                        std::int32_t nan_payloads_may_change);
 // Throws kInvalidType.
 DataType TypeOf(std::int32_t type, const char* what);
 

@@ -182,6 +182,19 @@ std::int32_t tensorcast_graph_serialize(const tensorcast_graph* graph, std::int3
   });
 }
 
+std::int32_t tensorcast_graph_optimize(tensorcast_graph* graph, std::int32_t fold_all,
+                                       std::int32_t nan_payloads_may_change,
+                                       std::uint64_t* removed) {
+  c::Clear(removed);
+  return c::WithHandle(graph, "graph", [&](tensorcast_graph& handle, std::string* text) {
+    onnx::OptimizeReport report;
+    const Status status = handle.graph.Optimize(
+        c::OptimizeOptionsOf(fold_all, nan_payloads_may_change), &report, text);
+    if (status.ok()) c::Give<std::uint64_t>(report.removed.size(), removed);
+    return status;
+  });
+}
+
 std::int32_t tensorcast_graph_opset(const tensorcast_graph* graph, std::int64_t* opset) {
   c::Clear(opset);
   return c::WithHandle(graph, "graph", [&](const tensorcast_graph& handle, std::string*) {

@@ -351,7 +351,45 @@ static void test_models(void) {
   tensorcast_graph_destroy(g.graph);
 }
 
+/* Of int32 -> int64 -> int32 nothing is left. */
+static void test_optimize(void) {
+  tensorcast_graph* graph = NULL;
+  int64_t x = 0, wide = 0, y = 0;
+  uint64_t removed = 9, nodes = 0;
+  CHECK_INT(tensorcast_graph_create(0, 0, 0, &graph), TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_add_input(graph, "x", TENSORCAST_FLOAT16, NULL, 0, NULL, &x),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_add_cast(graph, x, TENSORCAST_INT32, 1, 0, "", "", 1, 1, &wide),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_add_cast(graph, wide, TENSORCAST_INT64, 1, 0, "", "", 1, 1, &y),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_add_cast(graph, y, TENSORCAST_INT32, 1, 0, "", "", 1, 1, &y),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_add_cast(graph, y, TENSORCAST_FLOAT64, 1, 0, "", "", 1, 1, &y),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_mark_output(graph, y, "y"), TENSORCAST_OK);
+  CHECK_INT(tensorcast_graph_optimize(graph, 2, 0, &removed), TENSORCAST_INVALID_OPTION);
+  CHECK_INT(removed, 0);
+  CHECK_INT(tensorcast_graph_save(graph, "optimize_test.onnx", 0, 1), TENSORCAST_OK);
+  CHECK_INT(tensorcast_optimize_model("optimize_test.onnx", "optimized_test.onnx", 0, 0, 1, NULL,
+                                      &removed),
+            TENSORCAST_OK);
+  CHECK_INT(removed, 2);
+  CHECK_INT(tensorcast_optimize_model("optimize_test.onnx", "optimized_test.onnx", 0, 0, 0, NULL,
+                                      &removed),
+            TENSORCAST_BAD_INPUT);
+  CHECK_INT(removed, 0);
+  CHECK_INT(remove("optimize_test.onnx") + remove("optimized_test.onnx"), 0);
+  CHECK_INT(tensorcast_graph_optimize(graph, 0, 0, &removed), TENSORCAST_OK);
+  CHECK_INT(removed, 2);
+  CHECK_INT(tensorcast_graph_node_count(graph, &nodes), TENSORCAST_OK);
+  CHECK_INT(nodes, 2);
+  CHECK_INT(tensorcast_graph_find_value(graph, "y", &y), TENSORCAST_OK);
+  tensorcast_graph_destroy(graph);
+}
+
 int main(void) {
+  test_optimize();
   test_values();
   test_nodes();
   test_refusals();
