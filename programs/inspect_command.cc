@@ -101,7 +101,7 @@ std::string ScalesText(const std::vector<io::TensorInfo>& tensors,
   }
   for (const scale::UnreadWeight& one : scales.weights.unread) text += "   " + one.why + "\n";
   if (!scales.companions.companions.empty()) {
-    text += fmt::format(" left alone by a cast unless named: {}\n",
+    text += fmt::format(" serve the codes of scaled weights: {}\n",
                         convert::CompanionsText(tensors, scales.companions.companions));
   }
   return text;

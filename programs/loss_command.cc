@@ -150,19 +150,35 @@ class FigureTable {
   std::vector<std::uint8_t> marks_;  // 0: not cast
 };
 
-std::vector<convert::Goal> ParseGoals(const LossFlags& flags) {
+// `by_file`: the type that a file of rules gives the rest.
+std::vector<convert::Goal> ParseGoals(const LossFlags& flags,
+                                      const std::optional<convert::Destination>& by_file) {
   const std::optional<convert::ScaleRule> rule = ParseScaleRuleArgument(flags.scale);
   std::vector<convert::Goal> goals;
   bool has_scaled = false;
+  const auto add = [&](const convert::Destination& to) {
+    const convert::Goal goal = convert::GoalOf(to, std::nullopt, rule, true);
+    has_scaled = has_scaled || goal.scaled;
+    if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
+  };
   for (const std::string& name : flags.to) {
     const convert::Destination to = ParseDestination("--to", name);
     if (to.type == DataType::kString) {
       ParseNumberTypeArgument("--to", name,
                               "the loss of texts is not measured; convert prints numbers as texts");
     }
-    const convert::Goal goal = convert::GoalOf(to, std::nullopt, rule, true);
-    has_scaled = has_scaled || goal.scaled;
-    if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
+    add(to);
+  }
+  if (goals.empty() && by_file) {
+    if (by_file->type == DataType::kString) {
+      throw Error(ErrorKind::kArguments,
+                  "the file of --rules has string as `to`; the loss of texts is not measured");
+    }
+    add(*by_file);
+  }
+  if (goals.empty()) {
+    throw Error(ErrorKind::kArguments,
+                "loss needs --to TYPE[,TYPE...], or a file of --rules that has `to`");
   }
   if (rule && !has_scaled) {
     throw Error(ErrorKind::kArguments, "--scale is for scaled formats, and --to names none");
@@ -451,10 +467,10 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
 }
 
 int MeasureLoss(const LossFlags& flags) {
-  const std::vector<convert::Goal> types = ParseGoals(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::Request request = ParseRequest(flags.cast);
   AddRulesFile(flags.cast, request);
+  const std::vector<convert::Goal> types = ParseGoals(flags, request.to);
   convert::SelectionRequest selection = convert::SelectionOf(request);
   convert::JobOptions options;
   options.cast = request.cast;
@@ -509,6 +525,16 @@ int MeasureLoss(const LossFlags& flags) {
       },
       &kept);
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+  // A weight whose scales are applied for one candidate keeps its codes and all that serves them
+  // where another leaves it alone.
+  const auto bytes_kept = [&](std::size_t tensor) {
+    const scale::AppliedWeight* const applied =
+        scaled != nullptr ? scaled->applied(tensor) : nullptr;
+    if (applied == nullptr) return tensors[tensor].bytes;
+    std::uint64_t bytes = scaled->stored()[tensor].bytes;
+    for (const std::size_t each : applied->weight.companions) bytes += scaled->stored()[each].bytes;
+    return bytes;
+  };
   for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
     const std::size_t i = kept.empty() ? k : kept[k];
     const auto rule = plan.ruled.find(i);
@@ -518,7 +544,7 @@ int MeasureLoss(const LossFlags& flags) {
                                         : rule != plan.ruled.end() ? &rule->second
                                                                    : nullptr;
       const std::uint64_t bytes =
-          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : tensors[i].bytes;
+          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : bytes_kept(i);
       plan.candidates[t].bytes += bytes;
       if (is_cast) plan.candidates[t].cast_bytes += bytes;
     }
@@ -578,8 +604,7 @@ void AddLossCommand(CLI::App& app, CommandRun& run) {
                    "A type or scaled format to measure; repeatable, or joined by commas")
       ->type_name("T")
       ->delimiter(',')
-      ->allow_extra_args(false)
-      ->required();
+      ->allow_extra_args(false);
   AddScaleFlag(*command, flags->scale);
   AddCastFlags(*command, flags->cast);
   AddFailOnFlag(*command, flags->fail_on);

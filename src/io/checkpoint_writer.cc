@@ -69,8 +69,11 @@ class IndexText {
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return tensors_[a].name < tensors_[b].name;
     });
-    std::uint64_t total = 0;
-    for (const TensorInfo& info : tensors_) total += info.bytes;
+    std::uint64_t total = 0, values = 0;
+    for (const TensorInfo& info : tensors_) {
+      total += info.bytes;
+      values += info.elements;
+    }
     const std::string old = Joined(reader.directory(), reader.index());
     JsonText text(old, reader.index().empty()
                            ? std::string(kEmptyIndex)
@@ -79,6 +82,10 @@ class IndexText {
         metadata && metadata->starts_with('{')) {
       JsonText members(old, *metadata);
       members.Set("total_size", std::to_string(total));
+      // transformers': elements as the files have them.
+      if (members.Find("total_parameters")) {
+        members.Set("total_parameters", std::to_string(values));
+      }
       text.Set("metadata", members.text());
     } else {
       text.Set("metadata", "{\"total_size\": " + std::to_string(total) + '}');
