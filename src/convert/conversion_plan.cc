@@ -29,6 +29,25 @@ std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
+// Of stacked weights that get compressed-tensors' scales; empty where none does. transformers 5.23
+// reads these of modules that are Linear, and takes the codes of others for values.
+std::string StackedText(const std::vector<io::TensorInfo>& tensors,
+                        const std::vector<TensorJob>& jobs) {
+  std::uint64_t count = 0;
+  const io::TensorInfo* first = nullptr;
+  for (const TensorJob& job : jobs) {
+    const bool is_theirs = job.scaled && job.scaled.layout != nullptr &&
+                           job.scaled.layout->layout == ScaledLayout::kCompressedTensors;
+    if (!is_theirs || tensors[job.tensor].shape.size() < 3) continue;
+    if (count++ == 0) first = &tensors[job.tensor];
+  }
+  if (count == 0) return {};
+  return io::CountText(count, "stacked weight") + " (" + io::EscapeName(first->name) +
+         (count == 1 ? "" : ", ...") +
+         "): transformers reads compressed-tensors' scales of linear layers alone, and takes codes "
+         "of stacked experts for values; leave them out where it is to load them";
+}
+
 // Plans one file; `idle` loses the rules that take a tensor of it.
 void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
               bool ignore_scales, const RunSettings& settings, PlanState& state,
@@ -44,6 +63,9 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
     state.notes.push_back(text);
   }
   if (std::string text = ReadTwiceText(tensors, file.plan.jobs); !text.empty()) {
+    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
+  }
+  if (std::string text = StackedText(tensors, file.plan.jobs); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
