@@ -130,8 +130,9 @@ Json CompressedTensorsConfig(const QuantisedModules& modules,
   Json json = Json::parse(config.text, nullptr, false);
   Json groups = Json::object();
   for (const auto& [name, group] : json["config_groups"].items()) {
+    // Clang does not let a lambda take a structured binding by reference.
     const bool has_weights = std::ranges::any_of(
-        config.schemes, [&](const auto& scheme) { return scheme.name == name; });
+        config.schemes, [&of = name](const auto& scheme) { return scheme.name == of; });
     const auto named = targets.find(name);
     if (has_weights && named == targets.end()) continue;  // none of its layers is left
     Json& kept = groups[name] = group;
