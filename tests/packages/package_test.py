@@ -335,7 +335,8 @@ DEBIAN = {
     "Git": None,
 }
 OPTIONAL_HEADERS = {
-    "ONNX": {"graph.hpp", "onnx.hpp", "onnx.h", "session.hpp", "tensor_view.hpp"},
+    "ONNX": {"flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
+             "tensor_view.hpp"},
     "CONVERT": {"convert.hpp", "report.hpp"},
 }
 
