@@ -269,7 +269,7 @@ bool OutputFile::Name() {
     }
     if (error == EINVAL || error == ENOSYS) {  // the file system cannot: a hard link never replaces
       error = ::link(temporary_.c_str(), place_.c_str()) == 0 ? 0 : errno;
-      if (error == 0) ::unlink(temporary_.c_str());
+      if (error == 0 && ::unlink(temporary_.c_str()) != 0) error = errno;  // tried again below
     }
     if (error == EPERM || error == EOPNOTSUPP) {  // nor has it hard links: look, then rename
       struct stat status {};
@@ -279,8 +279,10 @@ bool OutputFile::Name() {
   }
   // A server that was asked twice for what it has done already says that it failed.
   if (error != 0 && StillNamed(place_, descriptor_)) {
-    ::unlink(temporary_.c_str());
-    error = 0;
+    // A second name that stays would be one more file of a directory's; beside a file the next run
+    // removes it.
+    const bool has_two = ::unlink(temporary_.c_str()) != 0 && errno != ENOENT;
+    if (!has_two || place_ == path_) error = 0;
   }
   if (error == EEXIST && !overwrite_) return false;
   if (error != 0) ThrowWrite(path_, "the finished file could not be given its name", error);
