@@ -165,8 +165,7 @@ class TENSORCAST_API Graph {
   static Status Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
                       Graph* graph, std::string* error = nullptr);
   // Writes a model, whole or not at all. Values of external data go into it. Codes: kBadInput (a
-  // graph without outputs, whose nodes contradict each other after a change, or of more than
-  // 2 GiB; the file exists), kFileError.
+  // graph without outputs, or of more than 2 GiB; the file exists), kFileError.
   Status Save(const std::string& path, const SaveOptions& options,
               std::string* error = nullptr) const;
   Status Serialize(const SaveOptions& options, std::vector<std::byte>* bytes,

@@ -77,6 +77,9 @@ class TENSORCAST_API Session {
 
   std::span<const ValueInfo> inputs() const;
   std::span<const ValueInfo> outputs() const;
+  // The index of one. Codes: kNoSuchIndex, kNoSuchName.
+  Status FindInput(const Port& input, std::size_t* index, std::string* error = nullptr) const;
+  Status FindOutput(const Port& output, std::size_t* index, std::string* error = nullptr) const;
 
   // The caller's memory is read by Run, until another is bound; a view of type kUndefined takes the
   // input's default. Codes: kNoSuchIndex, kNoSuchName, kBadInput (another type than the input's,

@@ -35,22 +35,13 @@ std::span<const ValueInfo> ValuesOf(const tensorcast_session& handle, std::int32
 // The place of an input or an output. Throws what the session says of one that is not there.
 std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::int64_t index,
                     const char* name) {
-  const std::span<const ValueInfo> values = ValuesOf(handle, side);
   const Port port = PortOf(index, name);
-  if (!port.is_name() && port.index() < values.size()) return port.index();
-  if (port.is_name()) {
-    const auto found = std::find_if(values.begin(), values.end(), [&](const ValueInfo& value) {
-      return value.name == port.name();
-    });
-    if (found != values.end()) return static_cast<std::size_t>(found - values.begin());
-  }
+  std::size_t place = 0;
   std::string text;
-  TensorView view;
-  bool has_gradient = false;
-  const Status status = side == TENSORCAST_GRAPH_INPUTS
-                            ? handle.session.Gradient(port, &has_gradient, &view, &text)
-                            : handle.session.Output(port, &view, &text);
-  Refuse(status.code(), text);
+  const Status status = Truth(side, "side") ? handle.session.FindOutput(port, &place, &text)
+                                            : handle.session.FindInput(port, &place, &text);
+  if (!status.ok()) Refuse(status.code(), text);
+  return place;
 }
 
 // Binds a tensor by `bind` and holds what it needs; one that is refused leaves the one before.

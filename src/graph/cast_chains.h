@@ -14,6 +14,10 @@ namespace tensorcast::graph {
 // What must stay of a NaN: all its bits, or that it is one, and its sign.
 enum class NanBits : std::uint8_t { kKept, kMayChange };
 
+// Whether a cast to a type does other things by these options.
+constexpr bool KnowsSaturate(const TypeInfo& to) { return to.is_float() && to.bits == 8; }
+constexpr bool KnowsRoundMode(const TypeInfo& to) { return to.is_float() && !to.has_zero; }
+
 // The options with those that a cast from one type to another ignores at their defaults: two casts
 // of the same types do the same for every element exactly where these are equal.
 constexpr CastOptions OptionsInEffect(DataType from, DataType to, const CastOptions& options) {
@@ -32,8 +36,8 @@ constexpr CastOptions OptionsInEffect(DataType from, DataType to, const CastOpti
   }
   if (!result.is_float()) return effect;
   if (!result.has_nan() && has_nan) effect.finite_only_nan = options.finite_only_nan;
-  if (result.bits == 8) effect.saturate = options.saturate;
-  if (!result.has_zero) effect.round_mode = options.round_mode;
+  if (KnowsSaturate(result)) effect.saturate = options.saturate;
+  if (KnowsRoundMode(result)) effect.round_mode = options.round_mode;
   if (result.is_fnuz() && has_infinity && options.saturate) {
     effect.fnuz_infinity = options.fnuz_infinity;
   }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/program.h"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -168,6 +169,7 @@ class Compiler {
   }
 
   void CheckType(const Declaration& declared, DataType type, const char* what) const {
+    if (!options_.checks_declared) return;
     if (!declared.has_type || (declared.is_tensor && declared.number == 0)) return;
     if (declared.is_tensor && core::TypeOfNumber(declared.number) == type) return;
     Fail(ErrorKind::kContents,
@@ -650,9 +652,21 @@ Program Compile(const Graph& graph, const CompileOptions& options) {
   return Compiler(graph, options).Make();
 }
 
-std::vector<DataType> TypesOf(const Graph& graph, bool as_tests) {
-  const CompileOptions options{as_tests, Target::kBest, false};
+std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_declared) {
+  const CompileOptions options{as_tests, Target::kBest, false, checks_declared};
   return Compiler(graph, options).Make().types;
+}
+
+Status CheckTarget(Target target) {
+  CastPlan plan;
+  return CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, target);
+}
+
+std::optional<std::size_t> FindByName(std::span<const ValueInfo> values, std::string_view name) {
+  const auto found = std::find_if(values.begin(), values.end(),
+                                  [&](const ValueInfo& value) { return value.name == name; });
+  if (found == values.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - values.begin());
 }
 
 }  // namespace tensorcast::graph

@@ -15,6 +15,7 @@
 #include "core/round_to_odd.h"
 #include "graph/exact_sum.h"
 #include "graph/operator_versions.h"
+#include "graph/runner.h"
 
 namespace tensorcast::graph {
 namespace {
@@ -23,12 +24,6 @@ namespace {
 constexpr std::size_t kBlock = 1024;
 // Of these a task has many.
 constexpr std::uint64_t kTaskElements = std::uint64_t{64} * kBlock;
-
-void StopIfInterrupted(const GraphRun& run) {
-  if (run.interrupted != nullptr && run.interrupted->load(std::memory_order_relaxed)) {
-    throw core::Failure(StatusCode::kInterrupted, "interrupted");
-  }
-}
 
 void Check(Status status) {
   if (!status.ok()) throw core::Failure(status.code(), std::string(status.message()));

@@ -226,10 +226,7 @@ class Builder {
   }
 
   static void CheckText(std::string_view text, const std::string& what) {
-    const auto is_control = [](char c) {
-      return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
-    };
-    if (std::any_of(text.begin(), text.end(), is_control)) {
+    if (graph::HasControlCharacter(text)) {
       Refuse(what + Quoted(text) + ", which has a control character; leave it out");
     }
   }
@@ -248,8 +245,7 @@ class Builder {
 
   // Of a value that no node checks.
   void RaiseFor(DataType type, const std::string& what) {
-    const std::int64_t first =
-        type == DataType::kString ? 1 : graph::FirstOpsetOf(CastOperator::kCast, type);
+    const std::int64_t first = GraphState::FirstOpsetOf(type);
     if (first <= state_.opset()) return;
     if (!state_.options.raises_opset) {
       Refuse(what + " is " + std::string(TypeName(type)) + ", which needs opset " +

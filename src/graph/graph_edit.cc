@@ -110,10 +110,28 @@ GraphValueInfo ValueAt(const GraphState& state, ValueId id) {
   return info;
 }
 
-void AddShape(const graph::Declaration& declared, GraphValueInfo& info) {
-  info.has_shape = declared.has_shape;
-  info.shape.clear();
-  for (const graph::Dimension& each : declared.shape) info.shape.push_back({each.size, each.name});
+// Adds what is declared of shapes to the values that `info_of` gives, by their numbers; null: not
+// wanted.
+template <class InfoOf> void AddShapes(const GraphState& state, const InfoOf& info_of) {
+  const graph::Graph& graph = state.graph;
+  for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
+    for (const graph::Declaration& declared : *declarations) {
+      GraphValueInfo* const info = info_of(declared.value);
+      if (info == nullptr) continue;
+      info->has_shape = declared.has_shape;
+      info->shape.clear();
+      for (const graph::Dimension& each : declared.shape) {
+        info->shape.push_back({each.size, each.name});
+      }
+    }
+  }
+  for (const graph::Initializer& each : graph.initializers) {
+    GraphValueInfo* const info = info_of(each.value);
+    if (info == nullptr || info->kind != GraphValueKind::kConstant) continue;
+    info->has_shape = true;
+    info->shape.clear();
+    for (const std::uint64_t size : each.tensor.shape) info->shape.push_back({size, {}});
+  }
 }
 
 // A change of one node, checked.
@@ -176,7 +194,7 @@ void SetNodes(GraphState& state, const NodeKey& key, const CastChange& change) {
     } else {
       set(state.NodeOf(key));
     }
-    if (change.to && !before.empty()) state.Retype(before.front().first);
+    if (change.to && !before.empty()) state.Retype();
   } catch (...) {
     restore();
     throw;
@@ -197,8 +215,7 @@ void SetTheOpset(GraphState& state, std::int64_t opset) {
   try {
     for (const graph::Declaration& input : state.graph.inputs) {
       const DataType type = state.known[input.value].type;
-      const std::int64_t first =
-          type == DataType::kString ? 1 : graph::FirstOpsetOf(CastOperator::kCast, type);
+      const std::int64_t first = GraphState::FirstOpsetOf(type);
       if (first > opset) {
         Refuse("input " + Quoted(state.graph.body.name(input.value)) + " is " +
                std::string(TypeName(type)) + ", which needs opset " + std::to_string(first));
@@ -322,19 +339,8 @@ std::vector<GraphValueInfo> Graph::Values() const {
     place[id] = values.size();
     values.push_back(ValueAt(state, id));
   }
-  const graph::Graph& graph = state.graph;
-  for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
-    for (const graph::Declaration& each : *declarations) {
-      if (state.known[each.value].is_there) AddShape(each, values[place[each.value]]);
-    }
-  }
-  for (const graph::Initializer& each : graph.initializers) {
-    GraphValueInfo& info = values[place[each.value]];
-    if (info.kind != GraphValueKind::kConstant) continue;
-    info.has_shape = true;
-    info.shape.clear();
-    for (const std::uint64_t size : each.tensor.shape) info.shape.push_back({size, {}});
-  }
+  AddShapes(state,
+            [&](ValueId id) { return state.known[id].is_there ? &values[place[id]] : nullptr; });
   return values;
 }
 
@@ -343,18 +349,7 @@ Status Graph::Value(GraphValue value, GraphValueInfo* info, std::string* error) 
     const GraphState& state = GraphAccess::State(*this);
     const ValueId id = state.ValueOf(value, "the value");
     GraphValueInfo told = ValueAt(state, id);
-    const graph::Graph& graph = state.graph;
-    for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
-      for (const graph::Declaration& each : *declarations) {
-        if (each.value == id) AddShape(each, told);
-      }
-    }
-    for (const graph::Initializer& each : graph.initializers) {
-      if (each.value != id || told.kind != GraphValueKind::kConstant) continue;
-      told.has_shape = true;
-      told.shape.clear();
-      for (const std::uint64_t size : each.tensor.shape) told.shape.push_back({size, {}});
-    }
+    AddShapes(state, [&](ValueId each) { return each == id ? &told : nullptr; });
     *info = std::move(told);
     return Status();
   });

@@ -33,12 +33,11 @@ std::uint32_t NextSerial() {
 
 // A name that files, messages and other languages can hold.
 void CheckName(std::string_view name, std::string_view what) {
-  const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
   if (name.empty()) Refuse("the name of " + std::string(what) + " is empty; give it one");
   if (!text::IsUtf8(name)) {
     Refuse("the name " + Quoted(name) + " of " + std::string(what) + " is not UTF-8");
   }
-  if (std::any_of(name.begin(), name.end(), is_control)) {
+  if (graph::HasControlCharacter(name)) {
     Refuse("the name " + Quoted(name) + " of " + std::string(what) +
            " has a control character; leave it out");
   }
@@ -46,8 +45,17 @@ void CheckName(std::string_view name, std::string_view what) {
 
 }  // namespace
 
+bool graph::HasControlCharacter(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
 GraphState::GraphState(const GraphOptions& given) : options(given), serial(NextSerial()) {
   graph.opsets[""] = options.opset;
+}
+
+std::int64_t GraphState::FirstOpsetOf(DataType type) {
+  return type == DataType::kString ? 1 : graph::FirstOpsetOf(CastOperator::kCast, type);
 }
 
 std::int64_t GraphState::opset() const {
@@ -131,55 +139,8 @@ void GraphState::Adopt(const std::vector<DataType>& types) {
   IndexNodes();
 }
 
-void GraphState::Retype(std::size_t first) {
-  std::vector<DataType> types;
-  for (const Known& each : known) types.push_back(each.type);
-  const std::vector<graph::Node>& nodes = graph.body.nodes;
-  if (graph.functions.empty()) {
-    for (std::size_t i = first; i < nodes.size(); ++i) {
-      const graph::Node& node = nodes[i];
-      if (node.outputs.empty() || node.outputs[0] == kNoValue) continue;
-      CastOperator op{};
-      if (IsCast(node, &op)) {
-        const std::vector<graph::NodeAttribute> attributes = graph::AttributesOf(node);
-        const graph::NodePlace place{graph.body, node};
-        types[node.outputs[0]] =
-            op == CastOperator::kCast
-                ? ReadCast(place, attributes, opset(), types[node.inputs[0]], as_tests()).to
-                : ReadCastLike(place, attributes, opset(), types[node.inputs[0]],
-                               types[node.inputs[1]], as_tests())
-                      .to;
-      } else if (node.op_type == "Identity") {
-        types[node.outputs[0]] = types[node.inputs[0]];
-      }
-    }
-  } else {
-    // What is declared follows the types, and is not held against them.
-    const auto silence = [](std::vector<graph::Declaration>& declarations) {
-      std::vector<std::uint64_t> numbers;
-      for (graph::Declaration& each : declarations) {
-        numbers.push_back(std::exchange(each.number, 0));
-      }
-      return numbers;
-    };
-    const auto restore = [](std::vector<graph::Declaration>& declarations,
-                            const std::vector<std::uint64_t>& numbers) {
-      for (std::size_t i = 0; i < numbers.size(); ++i) declarations[i].number = numbers[i];
-    };
-    const std::vector<std::uint64_t> of_outputs = silence(graph.outputs);
-    const std::vector<std::uint64_t> between = silence(graph.between);
-    const auto finish = [&] {
-      restore(graph.outputs, of_outputs);
-      restore(graph.between, between);
-    };
-    try {
-      types = graph::TypesOf(graph, as_tests());
-    } catch (...) {
-      finish();
-      throw;
-    }
-    finish();
-  }
+void GraphState::Retype() {
+  const std::vector<DataType> types = graph::TypesOf(graph, as_tests(), false);
   for (ValueId id = 0; id < known.size(); ++id) known[id].type = types[id];
   const auto follow = [&](std::vector<graph::Declaration>& declarations) {
     for (graph::Declaration& each : declarations) {
@@ -191,6 +152,12 @@ void GraphState::Retype(std::size_t first) {
   };
   follow(graph.outputs);
   follow(graph.between);
+}
+
+std::vector<DataType> GraphState::Types() const {
+  std::vector<DataType> types;
+  for (const Known& each : known) types.push_back(each.type);
+  return types;
 }
 
 // --------------------------------------------------------------------------------- nodes

@@ -43,6 +43,8 @@ struct GraphState {
 
   // ------------------------------------------------------------------------- state
 
+  // The first opset whose values have a type: strings were always there, if no Cast of them.
+  static std::int64_t FirstOpsetOf(DataType type);
   std::int64_t opset() const;
   bool as_tests() const { return options.contradictions == onnx::Contradictions::kTests; }
   GraphValue Handle(graph::ValueId id) const { return {serial, id}; }
@@ -51,9 +53,10 @@ struct GraphState {
   // Throws Failure (kNoSuchIndex, kNoSuchName; kBadInput: two have the name).
   std::size_t NodeOf(const NodeKey& key) const;
 
-  // The type of each value, anew, after nodes from `first` on may give other ones; declarations
-  // follow. Throws graph::Error, after which nothing is changed.
-  void Retype(std::size_t first);
+  // The type of each value, anew, after nodes may give other ones; declarations follow. Throws
+  // graph::Error, after which nothing is changed.
+  void Retype();
+  std::vector<DataType> Types() const;  // by ValueId
   void IndexNodes();
   // Changes the opset, and how nodes write `to` there; they were checked for it.
   void ChangeOpset(std::int64_t to);
@@ -109,6 +112,9 @@ template <class Body> Status GuardedGraph(std::string* error, const Body& body) 
     }
   });
 }
+
+// What terminals and other languages take for more than a character.
+bool HasControlCharacter(std::string_view text);
 
 [[noreturn]] inline void Refuse(const std::string& why) {
   throw core::Failure(StatusCode::kBadInput, why);

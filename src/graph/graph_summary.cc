@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "graph/cast_operator.h"
 #include "graph/graph_state.h"
 #include "text/error_text.h"
+#include "text/shortest.h"
 
 namespace tensorcast {
 namespace {
@@ -20,12 +20,6 @@ using Row = std::array<std::string, kColumns>;
 constexpr std::array<std::string_view, kColumns> kHeads = {
     "index",      "name",     "op",        "from",  "to",     "saturate",
     "round_mode", "training", "lda_coeff", "bytes", "seconds"};
-
-std::string NumberText(double value) {
-  char text[64];
-  const std::to_chars_result end = std::to_chars(std::begin(text), std::end(text), value);
-  return {text, end.ptr};
-}
 
 std::string TypeText(DataType type) {
   return type == DataType::kUndefined ? std::string() : std::string(TypeName(type));
@@ -42,11 +36,11 @@ Row RowOf(const GraphNode& node, const NodeProfile* profile) {
     row[5] = node.saturate ? "true" : "false";
     row[6] = graph::RoundModeText(node.round_mode);
     row[7] = node.training ? "true" : "false";
-    row[8] = NumberText(node.lda_coeff);
+    row[8] = text::ShortestText(node.lda_coeff);
   }
   if (profile != nullptr) {
     row[9] = std::to_string(profile->bytes_read + profile->bytes_written);
-    row[10] = NumberText(profile->seconds);
+    row[10] = text::ShortestText(profile->seconds);
   }
   return row;
 }

@@ -75,6 +75,9 @@ std::string TypesText(const CastVersion& version);
 // where its text and the stored official tests contradict each other, as these have it.
 CastOptions OptionsOf(const CastVersion& version, DataType to, bool as_tests);
 
+// From this opset on a Constant holds every type; before it float16, float32 and float64.
+inline constexpr std::int64_t kFirstConstantOfAllTypes = 9;
+
 // Null: Constant has no such attribute.
 const ConstantAttribute* FindConstantAttribute(std::string_view name);
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -72,14 +73,24 @@ struct CompileOptions {
   Target target = Target::kBest;
   // Else the program is not run: it says the types alone.
   bool reads_constants = true;
+  // Whether a value must have the type that is declared of it, where its node gives it.
+  bool checks_declared = true;
 };
 
 // Makes a program of a graph; what it needs of the graph's tensors is read. Throws Error, and what
 // TensorData::Read throws.
 Program Compile(const Graph& graph, const CompileOptions& options);
 
-// The types of the graph's own values, by ValueId. Throws as Compile does.
-std::vector<DataType> TypesOf(const Graph& graph, bool as_tests);
+// The types of the graph's own values, by ValueId, whatever is declared of those that nodes give
+// where `checks_declared` is false. Throws as Compile does.
+std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_declared = true);
+
+// Whether a program can be made for a target: kTargetUnavailable, or what Bind says of one that is
+// none.
+Status CheckTarget(Target target);
+
+// The index of the input or output of this name.
+std::optional<std::size_t> FindByName(std::span<const ValueInfo> values, std::string_view name);
 
 // Memory of a value, shared by its views.
 struct Buffer {

@@ -22,13 +22,13 @@ std::uint64_t BytesOf(const TensorView& view) {
   return offsets.empty() ? 0 : offsets.back() - offsets.front() + offsets.size_bytes();
 }
 
+}  // namespace
+
 void StopIfInterrupted(const GraphRun& run) {
   if (run.interrupted != nullptr && run.interrupted->load(std::memory_order_relaxed)) {
     throw core::Failure(StatusCode::kInterrupted, "interrupted");
   }
 }
-
-}  // namespace
 
 Runner::Runner(const Program& program, ResultMemory& memory) : program_(program), memory_(memory) {
   slots_.resize(program.inputs.size());

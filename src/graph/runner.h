@@ -16,6 +16,9 @@
 
 namespace tensorcast::graph {
 
+// Throws core::Failure (kInterrupted) once the run's flag is true.
+void StopIfInterrupted(const GraphRun& run);
+
 // What a place holds.
 struct Slot {
   TensorView view;

@@ -167,14 +167,10 @@ std::size_t SessionState::IndexOf(const Port& port, std::span<const ValueInfo> v
                                                       " is not in the graph, which has " +
                                                       text::CountText(values.size(), what));
   }
-  const auto found = std::find_if(values.begin(), values.end(), [&](const ValueInfo& value) {
-    return value.name == port.name();
-  });
-  if (found == values.end()) {
-    throw core::Failure(StatusCode::kNoSuchName,
-                        std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
-  }
-  return static_cast<std::size_t>(found - values.begin());
+  const std::optional<std::size_t> found = graph::FindByName(values, port.name());
+  if (found) return *found;
+  throw core::Failure(StatusCode::kNoSuchName,
+                      std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
 }
 
 void SessionState::CheckInputs() const {
@@ -281,9 +277,7 @@ Status Session::Create(const Graph& graph, const SessionOptions& options, Sessio
         options.differentiable != Differentiable::kWide) {
       return Status(StatusCode::kInvalidOption);
     }
-    CastPlan plan;
-    const Status target =
-        CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, options.target);
+    const Status target = graph::CheckTarget(options.target);
     if (!target.ok()) return target;
     const GraphState& state = GraphAccess::State(graph);
     if (state.outputs.empty()) Refuse("the graph has no output; mark one");
@@ -302,6 +296,20 @@ std::span<const ValueInfo> Session::inputs() const {
 std::span<const ValueInfo> Session::outputs() const {
   if (state_ == nullptr) return {};
   return state_->program.outputs;
+}
+
+Status Session::FindInput(const Port& input, std::size_t* index, std::string* error) const {
+  return core::Guarded(error, [&] {
+    *index = Checked(state_).InputOf(input);
+    return Status();
+  });
+}
+
+Status Session::FindOutput(const Port& output, std::size_t* index, std::string* error) const {
+  return core::Guarded(error, [&] {
+    *index = Checked(state_).OutputOf(output);
+    return Status();
+  });
 }
 
 Status Session::BindInput(const Port& input, const TensorView& view, std::string* error) {

@@ -107,6 +107,9 @@ struct OnnxFunction {
   std::map<std::string, std::int64_t> opset_imports;  // by domain, ai.onnx as ""
 };
 
+// From this IR version on an initializer need not be an input, and one that is can be overridden.
+inline constexpr std::int64_t kFirstIrOfConstants = 4;
+
 struct OnnxModel {
   std::int64_t ir_version = 0;
   std::string producer;

@@ -27,6 +27,8 @@ enum AttributeField : std::uint32_t {
   kAttributeType = io::FieldNumber("AttributeProto.type"),
 };
 
+constexpr std::uint32_t kInitializer = io::FieldNumber("GraphProto.initializer");
+
 std::string AttributeTypeBytes(core::AttributeType type) {
   return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
 }
@@ -50,18 +52,12 @@ std::string ExternalEntry(std::string_view key, std::string_view value) {
           BytesFieldBytes(io::FieldNumber("StringStringEntryProto.value"), value));
 }
 
-// A field whose payload ends with `values` bytes that are not here.
-std::string FieldWithValues(std::uint32_t number, std::string_view payload, std::uint64_t values) {
-  return BytesFieldHead(number, payload.size() + values).append(payload);
-}
-
 // A TensorProto without its values.
-std::string TensorBytes(std::string_view name, const io::TensorInfo& info) {
+std::string TensorBytes(std::string_view name, std::span<const std::uint64_t> shape,
+                        DataType type) {
   std::string bytes;
-  for (const std::uint64_t dimension : info.shape) {
-    bytes += VarintFieldBytes(io::kDims, dimension);
-  }
-  bytes += VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(info.type));
+  for (const std::uint64_t dimension : shape) bytes += VarintFieldBytes(io::kDims, dimension);
+  bytes += VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(type));
   if (!name.empty()) bytes += BytesFieldBytes(io::kName, name);
   return bytes;
 }
@@ -96,25 +92,30 @@ std::string ExternalValues(std::string_view location, std::uint64_t offset, std:
                           static_cast<std::uint64_t>(io::OnnxDataLocation::kExternal));
 }
 
-std::string InitializerHead(std::string_view name, const io::TensorInfo& info,
-                            std::string_view external) {
-  constexpr std::uint32_t kInitializer = io::FieldNumber("GraphProto.initializer");
-  std::string tensor = TensorBytes(name, info);
-  if (!external.empty()) return BytesFieldBytes(kInitializer, tensor.append(external));
-  tensor += BytesFieldHead(io::kRawData, info.bytes);
-  return FieldWithValues(kInitializer, tensor, info.bytes);
+std::string TensorHead(std::string_view name, std::span<const std::uint64_t> shape, DataType type,
+                       std::uint64_t bytes) {
+  return TensorBytes(name, shape, type) + BytesFieldHead(io::kRawData, bytes);
 }
 
-std::string ConstantHead(std::uint32_t field, std::string_view output, const io::TensorInfo& info) {
-  const std::string tensor = TensorBytes("", info) + BytesFieldHead(io::kRawData, info.bytes);
+std::string InitializerHead(std::string_view tensor, std::uint64_t bytes) {
+  return FieldWithValues(kInitializer, tensor, bytes);
+}
+
+std::string ExternalInitializer(std::string_view name, const io::TensorInfo& info,
+                                std::string_view external) {
+  return BytesFieldBytes(kInitializer, TensorBytes(name, info.shape, info.type).append(external));
+}
+
+std::string ConstantHead(std::uint32_t field, std::string_view output, std::string_view name,
+                         std::string_view tensor, std::uint64_t bytes) {
   const std::string attribute = BytesFieldBytes(kAttributeName, "value") +
                                 AttributeTypeBytes(core::AttributeType::kTensor) +
-                                FieldWithValues(kAttributeTensor, tensor, info.bytes);
-  const std::string node = BytesFieldBytes(kNodeOutput, output) +
-                           BytesFieldBytes(kNodeName, output) +
-                           BytesFieldBytes(kNodeOpType, "Constant") +
-                           FieldWithValues(kNodeAttribute, attribute, info.bytes);
-  return FieldWithValues(field, node, info.bytes);
+                                FieldWithValues(kAttributeTensor, tensor, bytes);
+  std::string node = BytesFieldBytes(kNodeOutput, output);
+  if (!name.empty()) node += BytesFieldBytes(kNodeName, name);
+  node +=
+      BytesFieldBytes(kNodeOpType, "Constant") + FieldWithValues(kNodeAttribute, attribute, bytes);
+  return FieldWithValues(field, node, bytes);
 }
 
 }  // namespace tensorcast::onnx

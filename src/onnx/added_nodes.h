@@ -1,5 +1,6 @@
-// What is put into a model behind tensors that are stored anew, as bytes of protobuf: the nodes
-// that bring them back, and tensors of scales.
+// What is put into a model as bytes of protobuf: nodes that bring back tensors which are stored
+// anew, tensors, and constants. The head of a message that ends with a tensor's values is all
+// before them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_ONNX_ADDED_NODES_H_
@@ -7,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,12 +27,17 @@ std::string DequantizeNode(std::uint32_t field, std::string_view codes, std::str
 // Where the values of a tensor stand that are not in the model: fields of a TensorProto.
 std::string ExternalValues(std::string_view location, std::uint64_t offset, std::uint64_t bytes);
 
-// A tensor of `info`'s shape and type as an initializer, all but its values: `external` says where
-// these are; empty: info.bytes of them stand behind.
-std::string InitializerHead(std::string_view name, const io::TensorInfo& info,
-                            std::string_view external);
-// The same as a Constant, whose output it is; its values stand behind.
-std::string ConstantHead(std::uint32_t field, std::string_view output, const io::TensorInfo& info);
+// The head of a TensorProto whose raw_data has so many bytes; an empty name is none.
+std::string TensorHead(std::string_view name, std::span<const std::uint64_t> shape, DataType type,
+                       std::uint64_t bytes);
+// The head of an initializer, and of a Constant's node in a field of this number, of a tensor that
+// has this head; an empty name is none.
+std::string InitializerHead(std::string_view tensor, std::uint64_t bytes);
+std::string ConstantHead(std::uint32_t field, std::string_view output, std::string_view name,
+                         std::string_view tensor, std::uint64_t bytes);
+// A tensor of `info`'s shape and type as an initializer; `external`: ExternalValues.
+std::string ExternalInitializer(std::string_view name, const io::TensorInfo& info,
+                                std::string_view external);
 
 }  // namespace tensorcast::onnx
 

@@ -13,20 +13,12 @@
 
 #include "core/onnx_numbers.h"
 #include "graph/cast_chains.h"
-#include "io/onnx_fields.h"
+#include "graph/operator_versions.h"
 #include "io/tensor_file.h"
-#include "onnx/model_edit.h"
+#include "onnx/added_nodes.h"
 
 namespace tensorcast::onnx {
 namespace {
-
-constexpr std::int64_t kFirstIrOfConstants = 4;  // before it every initializer is an input too
-constexpr std::int64_t kFirstConstantOfAllTypes = 9;
-
-// The tag and the length of a field whose payload is `text` and so many bytes behind it.
-std::string FieldAround(std::uint32_t number, std::string_view text, std::uint64_t behind) {
-  return BytesFieldHead(number, text.size() + behind).append(text);
-}
 
 class ConstantFolder {
  public:
@@ -93,7 +85,7 @@ class ConstantFolder {
         value.type != core::TypeOfNumber(tensor->message.data_type)) {
       return std::nullopt;
     }
-    if (value.initializer != nullptr && model_.ir_version < kFirstIrOfConstants) {
+    if (value.initializer != nullptr && model_.ir_version < io::kFirstIrOfConstants) {
       return std::nullopt;
     }
     if (tensor->message.is_external) {
@@ -118,7 +110,7 @@ class ConstantFolder {
     // What the text and the tests of an opset say otherwise is for whoever runs the model.
     if (effect(node.cast->options) != effect(node.cast->as_tests)) return false;
     if (At(node.outputs[0]).is_fixed) return false;
-    return root.is_initializer || *body.opset >= kFirstConstantOfAllTypes;
+    return root.is_initializer || *body.opset >= graph::kFirstConstantOfAllTypes;
   }
 
   // The Casts of the constant that are folded: all, or those for which that pays.
@@ -170,26 +162,11 @@ class ConstantFolder {
     NewConstant made{index, false, {}, std::move(values)};
     if (root.is_initializer && values_.bodies[node.body].graph != nullptr) {
       made.is_initializer = true;
-      made.head =
-          FieldAround(io::FieldNumber("GraphProto.initializer"), made.values.Head(name), bytes);
-      return made;
+      made.head = InitializerHead(made.values.Head(name), bytes);
+    } else {
+      made.head = ConstantHead(node.message->field.number, name, node.message->name,
+                               made.values.Head({}), bytes);
     }
-    // In each message what the values stand in comes last.
-    const std::string tensor =
-        FieldAround(io::FieldNumber("AttributeProto.t"), made.values.Head({}), bytes);
-    const std::string attribute =
-        FieldAround(io::FieldNumber("NodeProto.attribute"),
-                    BytesFieldBytes(io::FieldNumber("AttributeProto.name"), "value") +
-                        VarintFieldBytes(io::FieldNumber("AttributeProto.type"),
-                                         static_cast<std::uint64_t>(core::AttributeType::kTensor)) +
-                        tensor,
-                    bytes);
-    std::string text = BytesFieldBytes(io::FieldNumber("NodeProto.output"), name);
-    if (!node.message->name.empty()) {
-      text += BytesFieldBytes(io::FieldNumber("NodeProto.name"), node.message->name);
-    }
-    text += BytesFieldBytes(io::FieldNumber("NodeProto.op_type"), "Constant") + attribute;
-    made.head = FieldAround(node.message->field.number, text, bytes);
     return made;
   }
 

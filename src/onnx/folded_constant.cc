@@ -8,7 +8,7 @@
 
 #include "core/onnx_numbers.h"
 #include "core/shape.h"
-#include "onnx/model_edit.h"
+#include "onnx/added_nodes.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -41,11 +41,7 @@ FoldedConstant FoldedConstant::Cast(DataType to, const CastOptions& options) con
 std::uint64_t FoldedConstant::bytes() const { return BytesOf(type(), elements_); }
 
 std::string FoldedConstant::Head(std::string_view name) const {
-  std::string head;
-  for (const std::uint64_t dim : dims_) head += VarintFieldBytes(io::kDims, dim);
-  head += VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(type()));
-  if (!name.empty()) head += BytesFieldBytes(io::kName, name);
-  return head + BytesFieldHead(io::kRawData, bytes());
+  return TensorHead(name, dims_, type(), bytes());
 }
 
 void FoldedConstant::Read(std::uint64_t offset, std::span<std::byte> out) const {

@@ -49,8 +49,7 @@ onnx::WireMessage ModelOf(const GraphState& state, const SaveOptions& options) {
   if (state.outputs.empty()) {
     graph::Refuse("the graph has no output; mark one");
   }
-  return onnx::ModelOfGraph(state.graph, graph::TypesOf(state.graph, state.as_tests()),
-                            options.with_training);
+  return onnx::ModelOfGraph(state.graph, state.Types(), options.with_training);
 }
 
 // Calls write(bytes) for all of a message, in their order.

@@ -62,7 +62,7 @@ class GraphMaker {
       : source_(*source),
         model_(io::ReadOnnxModel(source_)),
         reader_(std::make_shared<ConstantReader>(source, memory, allow_hard_links)),
-        bytes_(std::make_shared<SourceBytes>(std::move(source))) {}
+        bytes_(StoreOf(std::move(source))) {}
 
   graph::Graph Make() {
     graph::Graph graph;
@@ -163,14 +163,9 @@ class GraphMaker {
   }
 
   graph::Attribute Attribute(io::OnnxAttribute& from, const graph::Body& body) {
-    graph::Attribute attribute;
-    attribute.name = std::move(from.name);
+    graph::Attribute attribute = PlainAttribute(from, bytes_);
     attribute.bytes = Bytes(from.field);
-    attribute.type = from.type;
     attribute.ref = std::move(from.ref);
-    attribute.i = from.i;
-    attribute.f = from.f;
-    if (from.s.number != 0) attribute.s = Bytes(from.s);
     attribute.ints = std::move(from.ints);
     attribute.floats = std::move(from.floats);
     for (const io::WireField& text : from.strings) attribute.strings.push_back(Bytes(text));
@@ -241,7 +236,7 @@ class GraphMaker {
   const io::ByteSource& source_;
   io::OnnxModel model_;
   std::shared_ptr<ConstantReader> reader_;
-  std::shared_ptr<const SourceBytes> bytes_;
+  std::shared_ptr<const graph::ByteStore> bytes_;
 };
 
 io::ErrorKind KindOf(graph::ErrorKind kind) {
@@ -254,6 +249,21 @@ io::ErrorKind KindOf(graph::ErrorKind kind) {
 }
 
 }  // namespace
+
+std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source) {
+  return std::make_shared<SourceBytes>(std::move(source));
+}
+
+graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
+                                const std::shared_ptr<const graph::ByteStore>& bytes) {
+  graph::Attribute attribute;
+  attribute.name = from.name;
+  attribute.type = from.type;
+  attribute.i = from.i;
+  attribute.f = from.f;
+  if (from.s.number != 0) attribute.s = {bytes, from.s.begin, from.s.size()};
+  return attribute;
+}
 
 graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
                        std::span<const std::byte> memory, bool allow_hard_links) {

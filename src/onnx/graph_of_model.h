@@ -12,9 +12,17 @@
 #include "graph/graph.h"
 #include "graph/program.h"
 #include "io/byte_source.h"
+#include "io/onnx_model.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
+
+// A source's bytes as a graph refers to them.
+std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source);
+
+// What an attribute says without lists, tensors and graphs; its text stands in `bytes`.
+graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
+                                const std::shared_ptr<const graph::ByteStore>& bytes);
 
 // Reads the model that a source holds. Tensors, texts and what is carried stay where they are; the
 // graph holds the source. `memory`: the model's bytes, which live as long as the source, or nothing

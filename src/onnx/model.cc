@@ -1,7 +1,6 @@
 // The C++ face of a loaded model.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -19,13 +18,6 @@
 namespace tensorcast::onnx {
 namespace {
 
-std::optional<std::size_t> Find(std::span<const ValueInfo> values, std::string_view name) {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [&](const ValueInfo& value) { return value.name == name; });
-  if (found == values.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - values.begin());
-}
-
 std::unique_ptr<const io::ByteSource> Optimised(std::unique_ptr<const io::ByteSource> source) {
   OptimizeReport report;
   return OptimiseModel(std::move(source), {}, report);
@@ -36,8 +28,7 @@ Status CheckOptions(const LoadOptions& options) {
       options.contradictions != Contradictions::kTests) {
     return Status(StatusCode::kInvalidOption);
   }
-  CastPlan plan;
-  return CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, options.target);
+  return graph::CheckTarget(options.target);
 }
 
 }  // namespace
@@ -111,11 +102,11 @@ std::span<const ValueInfo> Model::outputs() const {
 }
 
 std::optional<std::size_t> Model::FindInput(std::string_view name) const {
-  return Find(inputs(), name);
+  return graph::FindByName(inputs(), name);
 }
 
 std::optional<std::size_t> Model::FindOutput(std::string_view name) const {
-  return Find(outputs(), name);
+  return graph::FindByName(outputs(), name);
 }
 
 std::int64_t Model::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }

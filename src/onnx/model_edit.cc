@@ -32,6 +32,10 @@ std::string BytesFieldBytes(std::uint32_t number, std::string_view payload) {
   return BytesFieldHead(number, payload.size()).append(payload);
 }
 
+std::string FieldWithValues(std::uint32_t number, std::string_view payload, std::uint64_t values) {
+  return BytesFieldHead(number, payload.size() + values).append(payload);
+}
+
 void ModelEdit::Replace(std::span<const io::WireField> path, std::uint64_t begin, std::uint64_t end,
                         std::string bytes) {
   changes_.push_back({begin, end, path.size(), std::move(bytes), std::nullopt, 0});

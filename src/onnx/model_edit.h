@@ -71,6 +71,8 @@ std::string WireVarint(std::uint64_t value);
 std::string VarintFieldBytes(std::uint32_t number, std::uint64_t value);
 std::string BytesFieldHead(std::uint32_t number, std::uint64_t size);  // the tag and the length
 std::string BytesFieldBytes(std::uint32_t number, std::string_view payload);
+// A field whose payload is this and so many bytes behind it, which are written later.
+std::string FieldWithValues(std::uint32_t number, std::string_view payload, std::uint64_t values);
 
 }  // namespace tensorcast::onnx
 

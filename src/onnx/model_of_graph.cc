@@ -14,6 +14,7 @@
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
 #include "core/shape.h"
+#include "graph/cast_chains.h"
 #include "io/onnx_fields.h"
 #include "io/onnx_model.h"
 #include "io/protobuf_wire.h"
@@ -35,9 +36,18 @@ struct IrVersion {
   std::int64_t version;
 };
 // Source: onnx/helper.py, VERSION_TABLE; tests/peers/check_graphs.py holds it against that. No
-// model gets an older one than 4, from which on an initializer need not be an input.
-constexpr IrVersion kIrVersions[] = {{1, 4},   {10, 5},  {11, 6},  {12, 7},  {15, 8}, {19, 9},
-                                     {21, 10}, {23, 11}, {24, 12}, {25, 13}, {28, 14}};
+// model gets an older one than that from which on an initializer need not be an input.
+constexpr IrVersion kIrVersions[] = {{1, io::kFirstIrOfConstants},
+                                     {10, 5},
+                                     {11, 6},
+                                     {12, 7},
+                                     {15, 8},
+                                     {19, 9},
+                                     {21, 10},
+                                     {23, 11},
+                                     {24, 12},
+                                     {25, 13},
+                                     {28, 14}};
 
 // A tensor of another file, which is read when the first of it is wanted and let go with the last.
 class TensorBytes final : public graph::ByteStore {
@@ -185,12 +195,9 @@ class ModelWriter {
   // mean nothing there.
   bool HasMeaning(const graph::Node& node, const graph::Attribute& attribute) const {
     if (node.outputs.empty() || node.outputs[0] == graph::kNoValue) return true;
-    const DataType to = types_[node.outputs[0]];
-    const TypeInfo* const info = FindType(to);
-    if (attribute.name == "saturate") {
-      return info != nullptr && info->type_class == TypeClass::kFloat && info->bits == 8;
-    }
-    return attribute.name != "round_mode" || to == DataType::kFloat8E8M0;
+    const TypeInfo* const to = FindType(types_[node.outputs[0]]);
+    if (attribute.name == "saturate") return to != nullptr && graph::KnowsSaturate(*to);
+    return attribute.name != "round_mode" || (to != nullptr && graph::KnowsRoundMode(*to));
   }
 
   static WireMessage Attribute(const graph::Attribute& attribute) {

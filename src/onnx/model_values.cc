@@ -21,6 +21,7 @@
 #include "graph/constant.h"
 #include "graph/error.h"
 #include "graph/graph.h"
+#include "onnx/graph_of_model.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -35,17 +36,6 @@ constexpr KeptBy kKeeping[] = {
     {"Slice"},  {"Squeeze", true}, {"Transpose", true}, {"Unsqueeze", true},
 };
 
-class AttributeText final : public graph::ByteStore {
- public:
-  explicit AttributeText(const io::ByteSource& source) : source_(source) {}
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    source_.Read(offset, out);
-  }
-
- private:
-  const io::ByteSource& source_;
-};
-
 std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
   const auto found = imports.find("");
   return found == imports.end() ? std::nullopt : std::optional(found->second);
@@ -54,7 +44,7 @@ std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& i
 class ValueFinder {
  public:
   ValueFinder(const io::OnnxModel& model, const io::ByteSource& source)
-      : model_(model), text_(std::make_shared<AttributeText>(source)) {
+      : model_(model), text_(StoreOf({std::shared_ptr<void>(), &source})) {
     for (const io::OnnxFunction& function : model.functions) {
       if (function.domain.empty()) overridden_.insert(function.name);
     }
@@ -269,16 +259,6 @@ class ValueFinder {
             core::CheckedProduct(tensor.dims));
   }
 
-  graph::Attribute AttributeOf(const io::OnnxAttribute& from) const {
-    graph::Attribute attribute;
-    attribute.name = from.name;
-    attribute.type = from.type;
-    attribute.i = from.i;
-    attribute.f = from.f;
-    if (from.s.number != 0) attribute.s = {text_, from.s.begin, from.s.size()};
-    return attribute;
-  }
-
   // Nothing where the node breaks a rule of its opset, or stands for what each call of its function
   // says anew.
   std::optional<ModelCast> ReadCast(const ModelNode& node) {
@@ -296,7 +276,7 @@ class ValueFinder {
     attributes.reserve(message.attributes.size());
     for (const io::OnnxAttribute& attribute : message.attributes) {
       if (!attribute.ref.empty()) return std::nullopt;
-      attributes.push_back(AttributeOf(attribute));
+      attributes.push_back(PlainAttribute(attribute, text_));
     }
     std::vector<graph::NodeAttribute> by_name;
     by_name.reserve(attributes.size());
@@ -324,7 +304,7 @@ class ValueFinder {
   }
 
   const io::OnnxModel& model_;
-  std::shared_ptr<const AttributeText> text_;
+  std::shared_ptr<const graph::ByteStore> text_;  // of attributes
   std::set<std::string, std::less<>>
       overridden_;  // operators that a function of the model stands for
   ModelValues found_;

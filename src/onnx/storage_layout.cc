@@ -164,7 +164,7 @@ class LayoutMaker {
     std::string scale;
     if (stored_[tensor].scaled != nullptr) {
       scale = NewName(name, kScaleEnding);
-      if (reader_.model().ir_version >= kFirstIrOfConstants) {
+      if (reader_.model().ir_version >= io::kFirstIrOfConstants) {
         AddScaleInitializer(tensor, graph, scale);
       } else {
         AddScaleConstant(tensor, graph.path, FirstNode(graph), kGraphNode, scale);
@@ -203,10 +203,11 @@ class LayoutMaker {
     if (is_outside) {
       edit_.Replace(
           graph.path, at, at,
-          InitializerHead(name, info,
-                          ExternalValues(location_, layout_.places[output].offset, info.bytes)));
+          ExternalInitializer(
+              name, info, ExternalValues(location_, layout_.places[output].offset, info.bytes)));
     } else {
-      edit_.ReplaceByValues(graph.path, at, at, InitializerHead(name, info, {}), output,
+      const std::string head = TensorHead(name, info.shape, info.type, info.bytes);
+      edit_.ReplaceByValues(graph.path, at, at, InitializerHead(head, info.bytes), output,
                             info.bytes);
     }
   }
@@ -215,7 +216,9 @@ class LayoutMaker {
     const std::size_t output = stored_[tensor].output + 1;
     const io::TensorInfo& info = contents_.tensors[output];
     PlaceIn(ValuePlace::File::kModel, output);
-    edit_.ReplaceByValues(path, at, at, ConstantHead(field, name, info), output, info.bytes);
+    const std::string head = TensorHead({}, info.shape, info.type, info.bytes);
+    edit_.ReplaceByValues(path, at, at, ConstantHead(field, name, name, head, info.bytes), output,
+                          info.bytes);
   }
 
   using Inputs = std::unordered_map<std::string_view, const io::OnnxValue*>;

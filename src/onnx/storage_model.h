@@ -24,9 +24,6 @@ namespace tensorcast::onnx {
 // itself.
 inline constexpr std::uint64_t kSmallTensorBytes = 1024;
 
-// From this IR version on an initializer need not be an input, and one that is can be overridden.
-inline constexpr std::int64_t kFirstIrOfConstants = 4;
-
 // What can be stored in another type. Made once for a model, which must outlive it.
 class StorageRules {
  public:

@@ -17,7 +17,6 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-constexpr std::int64_t kFirstConstantOfAllTypes = 9;
 // Of DequantizeLinear.
 constexpr std::int64_t kFirstOfInt8 = 10, kFirstOfAxis = 13, kFirstOfFloat8 = 19;
 
@@ -58,7 +57,7 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
     const Names& names = graphs_.at(*place.graph);
     if (name.empty()) return "no name";
     if (names.initializers.at(name) != 1) return "its graph holds two of its name";
-    if (model_.model().ir_version >= kFirstIrOfConstants && names.inputs.count(name) != 0) {
+    if (model_.model().ir_version >= io::kFirstIrOfConstants && names.inputs.count(name) != 0) {
       return "an input of its name can override it";
     }
     return {};
@@ -125,12 +124,12 @@ void StorageRules::CheckType(std::size_t tensor, DataType to) const {
   const std::int64_t opset = OpsetFor(tensor, TypeName(to), "Cast");
   const DataType types[] = {to, model_.contents().tensors.at(tensor).type};
   CheckCast(tensor, TypeName(to), opset, types);
-  if (!model_.place(tensor).initializer && opset < kFirstConstantOfAllTypes &&
+  if (!model_.place(tensor).initializer && opset < graph::kFirstConstantOfAllTypes &&
       to != DataType::kFloat16 && to != DataType::kFloat32 && to != DataType::kFloat64) {
     Fail(tensor, TypeName(to),
          "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
          "choose one of these, or " +
-             UpgradeText(kFirstConstantOfAllTypes),
+             UpgradeText(graph::kFirstConstantOfAllTypes),
          io::Remedy::kLeaveOut);
   }
 }

@@ -14,6 +14,7 @@
 #include "io/tensor_proto_message.h"
 #include "onnx/blob_source.h"
 #include "text/error_text.h"
+#include "text/shortest.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -29,12 +30,6 @@ struct Setting {
   bool trains = true;
   double lda = 1;
 };
-
-std::string TextOf(double value) {
-  char text[64];
-  const std::to_chars_result end = std::to_chars(std::begin(text), std::end(text), value);
-  return {text, end.ptr};
-}
 
 std::optional<Setting> SettingOf(std::string_view text) {
   Setting setting;
@@ -86,7 +81,8 @@ std::vector<std::pair<std::string, std::string>> TrainingEntries(const graph::Gr
     if (is_usual || node.outputs.empty() || node.outputs[0] == graph::kNoValue) continue;
     std::string value(node.trains ? std::string_view() : kOff);
     if (node.lda != 1) {
-      value += std::string(value.empty() ? "" : " ") + std::string(kLda) + TextOf(node.lda);
+      value +=
+          std::string(value.empty() ? "" : " ") + std::string(kLda) + text::ShortestText(node.lda);
     }
     entries.emplace_back(std::string(kKey) + ':' + graph.body.name(node.outputs[0]), value);
   }

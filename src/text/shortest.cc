@@ -135,4 +135,9 @@ Digits ShortestDigits(const detail::Unpacked& value, const TypeInfo& type) {
   return ShortestOfNarrow(value, type);
 }
 
+std::string ShortestText(double value) {
+  char text[32];  // "-2.2250738585072014e-308"
+  return {text, std::to_chars(text, text + sizeof(text), value).ptr};
+}
+
 }  // namespace tensorcast::text

@@ -5,6 +5,7 @@
 #define TENSORCAST_SRC_TEXT_SHORTEST_H_
 
 #include <cstdint>
+#include <string>
 
 #include "tensorcast/detail/scalar_codec.hpp"
 #include "tensorcast/tensorcast.hpp"
@@ -27,6 +28,9 @@ double Magnitude(const detail::Unpacked& value);
 // nearest to the value; of two equally near, the one with the even last digit. float8e8m0 has the
 // digits of the float32 of the same value.
 Digits ShortestDigits(const detail::Unpacked& value, const TypeInfo& type);
+
+// The shortest decimal that reads back as a float64, in std::to_chars' way: "0.1", "1e-300", "inf".
+std::string ShortestText(double value);
 
 }  // namespace tensorcast::text
 
