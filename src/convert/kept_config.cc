@@ -27,10 +27,6 @@ constexpr const char* kNotConverted = "modules_to_not_convert";
 constexpr const char* kExcluded = "exclude_modules";
 constexpr const char* kLayers = "quantized_layers";
 
-std::string Text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
 Json Parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
 
 [[noreturn]] void Refuse(const std::string& path, const std::string& why) {
@@ -78,12 +74,12 @@ WrittenConfig Excluding(const QuantisedModules& modules, const scale::Quantizati
     Json beside = Parsed(config.beside);
     if (beside.is_object() && beside.contains("quantization")) {
       ExcludeFromModelOpt(beside["quantization"], kExcluded, modules);
-      edited.hf_quant_config = Text(beside) + "\n";
+      edited.hf_quant_config = ConfigText(beside) + "\n";
     }
   } else {
     return edited;  // how others name layers is not known
   }
-  if (json.is_object()) edited.quantization_config = Text(json);
+  if (json.is_object()) edited.quantization_config = ConfigText(json);
   return edited;
 }
 
@@ -126,7 +122,7 @@ WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::Quantizat
   AddNames(list, modules.plain);
   json[kNotConverted] = std::move(list);
   WrittenConfig edited;
-  edited.quantization_config = Text(json);
+  edited.quantization_config = ConfigText(json);
   return edited;
 }
 
@@ -153,7 +149,7 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
       form.layout->layout == ScaledLayout::kCompressedTensors) {
     const Json json = CompressedTensorsConfig(modules, config, &unclear);
     if (json.is_object()) {
-      written.quantization_config = Text(json);
+      written.quantization_config = ConfigText(json);
       return written;
     }
   } else if (config.method == "fp8" && form.layout->layout == ScaledLayout::kDeepSeek) {
@@ -189,7 +185,7 @@ std::string KeptDescriptions(const io::FileContents& contents, const QuantisedMo
     json["layers"].update(Parsed(made->second)["layers"]);
     is_changed = true;
   }
-  return !is_changed ? std::string() : json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return !is_changed ? std::string() : ConfigText(json, -1);
 }
 
 }  // namespace tensorcast::convert

@@ -60,17 +60,19 @@ void ModelScales::RestrictOne(std::size_t tensor, Decision& decision) const {
   }
 }
 
-std::vector<std::string> ModelScales::NotesOn(std::span<const Decision> decisions) const {
+std::vector<std::string> NotesOnScales(const io::OnnxTensorReader& model,
+                                       const onnx::StorageRules& rules,
+                                       std::span<const Decision> decisions) {
   std::uint64_t by_opset = 0, by_use = 0;
   for (std::size_t i = 0; i < decisions.size(); ++i) {
     const scale::WrittenForm& form = decisions[i].scaled;
     if (!form || !HasRows(form) || form.axis) continue;
-    ++(rules_.TakesAxis(i) ? by_use : by_opset);
+    ++(rules.TakesAxis(i) ? by_use : by_opset);
   }
   std::vector<std::string> notes;
   const auto add = [&](std::uint64_t count, const std::string& why) {
     if (count == 0) return;
-    notes.push_back(io::PathText(model_.source().path()) + ": " + io::CountText(count, "tensor") +
+    notes.push_back(io::PathText(model.source().path()) + ": " + io::CountText(count, "tensor") +
                     (count == 1 ? " has" : " have") + " one scale, not one for each row: " + why);
   };
   add(by_opset,

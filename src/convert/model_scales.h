@@ -33,9 +33,6 @@ class ModelScales {
   // cannot be. Gives the others their form.
   void Restrict(std::span<Decision> decisions) const;
 
-  // What the user should know of decisions so restricted: tensors of rows that have one scale.
-  std::vector<std::string> NotesOn(std::span<const Decision> decisions) const;
-
  private:
   void RestrictOne(std::size_t tensor, Decision& decision) const;
 
@@ -43,6 +40,12 @@ class ModelScales {
   const onnx::StorageRules rules_;
   const std::vector<onnx::WeightUse> uses_;
 };
+
+// What the user should know of decisions that Restrict has seen: tensors of rows that have one
+// scale. `rules` are the model's.
+std::vector<std::string> NotesOnScales(const io::OnnxTensorReader& model,
+                                       const onnx::StorageRules& rules,
+                                       std::span<const Decision> decisions);
 
 }  // namespace tensorcast::convert
 

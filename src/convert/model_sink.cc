@@ -52,8 +52,7 @@ class ModelSink final : public Sink {
     }
   }
   std::vector<std::string> NotesOn(std::span<const Decision> decisions) const override {
-    if (!HasScaled(decisions)) return {};
-    return ModelScales(model_).NotesOn(decisions);
+    return NotesOnScales(model_, rules_, decisions);
   }
   bool CanHold(std::size_t tensor, DataType to) const override {
     try {

@@ -22,10 +22,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string Text(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
 Json DeepSeekConfig(const QuantisedModules& modules) {
   Json json;
   json["quant_method"] = "fp8";
@@ -54,14 +50,14 @@ void AddModelOpt(const QuantisedModules& modules, WrittenConfig& config) {
   json["config_groups"]["group_0"] = {{"weights", weights}, {"targets", {"Linear"}}};
   json["ignore"] = modules.plain;
   json["producer"] = {{"name", "tensorcast"}, {"version", TENSORCAST_VERSION}};
-  config.quantization_config = Text(json);
+  config.quantization_config = ConfigText(json);
   Json file;
   file["producer"] = json["producer"];
   file["quantization"]["quant_algo"] = algorithm;
   file["quantization"]["kv_cache_quant_algo"] = nullptr;
   if (!is_fp8) file["quantization"]["group_size"] = format.block_columns;
   file["quantization"]["exclude_modules"] = modules.plain;
-  config.hf_quant_config = Text(file) + "\n";
+  config.hf_quant_config = ConfigText(file) + "\n";
 }
 
 void AddComfyUi(const QuantisedModules& modules, WrittenConfig& config) {
@@ -71,8 +67,7 @@ void AddComfyUi(const QuantisedModules& modules, WrittenConfig& config) {
   for (const std::string& module : modules.written.front().modules) {
     json["layers"][module] = {{"format", "float8_e4m3fn"}};
   }
-  config.metadata["_quantization_metadata"] =
-      json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  config.metadata["_quantization_metadata"] = ConfigText(json, -1);
 }
 
 // Of the weights that are made, as if there were no others.
@@ -95,9 +90,11 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
                     io::PathText(path) + ": ComfyUI reads one .safetensors file, no directory");
   }
   switch (first.layout->layout) {
-    case ScaledLayout::kDeepSeek: config.quantization_config = Text(DeepSeekConfig(modules)); break;
+    case ScaledLayout::kDeepSeek:
+      config.quantization_config = ConfigText(DeepSeekConfig(modules));
+      break;
     case ScaledLayout::kCompressedTensors:
-      config.quantization_config = Text(CompressedTensorsConfig(modules));
+      config.quantization_config = ConfigText(CompressedTensorsConfig(modules));
       break;
     case ScaledLayout::kModelOpt: AddModelOpt(modules, config); break;
     case ScaledLayout::kComfyUi: AddComfyUi(modules, config); break;
@@ -107,6 +104,10 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
 }
 
 }  // namespace
+
+std::string ConfigText(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
                        const std::string& path, const FilePlan& plan) {

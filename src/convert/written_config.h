@@ -8,6 +8,8 @@
 #include <map>
 #include <string>
 
+#include <nlohmann/json_fwd.hpp>
+
 #include "io/tensor_file.h"
 
 namespace tensorcast::convert {
@@ -26,6 +28,9 @@ struct WrittenConfig {
 // (unsupported) where one configuration cannot say all that the plan makes.
 WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
                        const std::string& path, const FilePlan& plan);
+
+// A configuration's text, whatever bytes its names have.
+std::string ConfigText(const nlohmann::ordered_json& json, int indent = 2);
 
 }  // namespace tensorcast::convert
 
