@@ -25,6 +25,7 @@
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
 #include "fail_limits.h"
+#include "figure_table.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
@@ -96,58 +97,6 @@ struct Plan {
     if (!to.scaled || model == nullptr) return to;
     return {to.type, model->FormOf(tensor, to.scaled)};
   }
-};
-
-// The SNR of every tensor under every type, for people: as few bytes as tell it.
-class FigureTable {
- public:
-  FigureTable(std::size_t tensors, std::size_t types)
-      : types_(types), decibels_(tensors * types), marks_(tensors * types) {}
-
-  void Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost) {
-    const std::size_t place = tensor * types_ + type;
-    decibels_[place] = loss.snr_db;
-    const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
-    marks_[place] = static_cast<std::uint8_t>(
-        kCast | (has_lost ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
-        (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
-  }
-  bool IsCast(std::size_t tensor) const {
-    const auto first = marks_.begin() + static_cast<std::ptrdiff_t>(tensor * types_);
-    return std::any_of(first, first + static_cast<std::ptrdiff_t>(types_),
-                       [](std::uint8_t mark) { return mark != 0; });
-  }
-  // The lowest of the types', to compare by.
-  double Worst(std::size_t tensor) const {
-    double worst = kInfinity;
-    for (std::size_t place = tensor * types_; place < (tensor + 1) * types_; ++place) {
-      if (marks_[place] == 0) continue;
-      worst = std::min(worst, (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place]);
-    }
-    return worst;
-  }
-  // Of a tensor that is cast to the type.
-  double Decibel(std::size_t tensor, std::size_t type) const {
-    const std::size_t place = tensor * types_ + type;
-    return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
-  }
-  std::string Text(std::size_t tensor, std::size_t type) const {
-    const std::size_t place = tensor * types_ + type;
-    const std::uint8_t mark = marks_[place];
-    if (mark == 0) return "·";
-    const std::string figure = (mark & kCompared) == 0 ? "–"
-                               : (mark & kUnseen) != 0 ? "?"
-                                                       : DecibelText(decibels_[place]);
-    return ((mark & kLost) != 0 ? "✗ " : "") + figure;
-  }
-
- private:
-  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  enum Mark : std::uint8_t { kCast = 1, kLost = 2, kCompared = 4, kUnseen = 8, kWorst = 16 };
-
-  std::size_t types_;
-  std::vector<double> decibels_;
-  std::vector<std::uint8_t> marks_;  // 0: not cast
 };
 
 // `by_file`: the type that a file of rules gives the rest.
