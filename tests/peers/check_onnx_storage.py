@@ -15,6 +15,7 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from onnx_runs import run_model
 from tool import Tool, ToolError
 
 _STORED = {
@@ -152,14 +153,7 @@ def run(path, feeds, level):
     """The outputs of ONNX Runtime, by name."""
     if level is None:
         return run_reference(path, feeds)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = level
-    options.log_severity_level = 3
-    options.intra_op_num_threads = 1
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    known = {value.name for value in session.get_inputs()}
-    names = [value.name for value in session.get_outputs()]
-    return dict(zip(names, session.run(names, {k: v for k, v in feeds.items() if k in known})))
+    return run_model(path, feeds, level)
 
 
 def check(tool, target, opset, ir_version, dtype, external):

@@ -20,6 +20,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
+from onnx_runs import open_session
 from tool import Tool
 
 _RANDOM = np.random.default_rng(13)
@@ -65,11 +66,7 @@ def _kept(model):
 
 def run(model, feeds):
     """What ONNX Runtime gives for the model's own outputs, without joining Casts."""
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(_kept(model).SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
+    session = open_session(_kept(model))
     return session.run([value.name for value in model.graph.output], feeds)
 
 
@@ -348,8 +345,7 @@ def check_same_type_before_mul(tool, failures):
     failures.expect("#32416: the Cast stays", [each["output"] for each in report["removed"]] == ["mid"])
     feeds = {"x": np.array([1, -2, np.inf], np.float32)}
     failures.compare("#32416", run(model, feeds), run(result, feeds))
-    session = onnxruntime.InferenceSession(result.SerializeToString(),
-                                           providers=["CPUExecutionProvider"])
+    session = open_session(result, onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL)
     failures.compare("#32416, all optimisations", run(model, feeds), session.run(None, feeds))
 
 

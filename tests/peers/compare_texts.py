@@ -175,18 +175,9 @@ class OnnxRuntime:
                         "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0")
 
     def __init__(self):
-        import onnxruntime
+        from onnx_runs import open_session
 
-        self._library = onnxruntime
-        self._options = onnxruntime.SessionOptions()
-        # Nothing is to be folded: every Cast is run as it stands.
-        self._options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        self._options.log_severity_level = 4
-        self._options.intra_op_num_threads = 1
-
-    def _session(self, model):
-        return self._library.InferenceSession(model.SerializeToString(), self._options,
-                                              providers=["CPUExecutionProvider"])
+        self._session = open_session
 
     def printed(self, source, codes):
         session = self._session(_cast(TYPES[source].onnx_type, onnx.TensorProto.STRING))

@@ -19,6 +19,7 @@ import onnxruntime
 from onnx import helper
 
 from element_types import TYPES
+from onnx_runs import open_session
 from tool import Tool
 
 try:
@@ -64,10 +65,7 @@ def by_onnxruntime(source, target, inputs):
          helper.make_node("Cast", ["narrow"], ["y"], to=onnx.TensorProto.DOUBLE)],
         "cast", [value("x", from_type, [None])], [value("y", onnx.TensorProto.DOUBLE, [None])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 25)], ir_version=13)
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options,
-                                           providers=["CPUExecutionProvider"])
+    session = open_session(model)
     array = array_of(source, inputs)
     return shown(session.run(None, {"x": array.astype(object) if source == "string" else array})[0])
 

@@ -106,20 +106,14 @@ class OnnxRuntimeCast:
     option_sets = staticmethod(_onnx_option_sets)
 
     def __init__(self):
-        import onnxruntime
+        from onnx_runs import open_session
 
-        self._library = onnxruntime
-        self._options = onnxruntime.SessionOptions()
-        self._options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        self._options.intra_op_num_threads = 1
-        self._options.log_severity_level = 4
+        self._open_session = open_session
 
     def cast(self, source, codes, target, options):
         model = _cast_model(source, codes, target, options, _OPSETS["onnxruntime"])
         try:
-            session = self._library.InferenceSession(
-                model.SerializeToString(), self._options, providers=["CPUExecutionProvider"])
-            result = session.run_with_ort_values(["y"], {})[0]
+            result = self._open_session(model).run_with_ort_values(["y"], {})[0]
         except Exception as error:  # the library's exceptions have no base of their own
             if type(error).__module__.startswith("onnxruntime"):
                 raise Refused(str(error)) from error
