@@ -65,7 +65,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_error(const tensorcast_g
 
 /* Writes a model, whole or not at all; with_training 1 puts what nodes say of training into its
  * metadata (docs/graphs.md has the keys), overwrite 1 replaces a file. Codes: TENSORCAST_BAD_INPUT
- * (no output, nodes that contradict each other, more than 2 GiB, the file exists),
+ * (no output, more than 2 GiB, the file exists),
  * TENSORCAST_FILE_ERROR, TENSORCAST_OUT_OF_MEMORY. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_save(const tensorcast_graph* graph,
                                                              const char* path,

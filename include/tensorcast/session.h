@@ -33,7 +33,7 @@ typedef struct tensorcast_session tensorcast_session;
 /* Makes a graph ready to run. backward 1: tensorcast_session_backward may be called; wide 1:
  * float8, float6 and float4 types have derivatives too, not float16, float32, float64 and bfloat16
  * alone; gives_zeros 1: an input that no gradient reaches gets one of zeros. Codes:
- * TENSORCAST_BAD_INPUT (a graph without outputs, nodes that contradict each other),
+ * TENSORCAST_BAD_INPUT (a graph without outputs),
  * TENSORCAST_FILE_ERROR (data outside the model), TENSORCAST_TARGET_UNAVAILABLE,
  * TENSORCAST_OUT_OF_MEMORY. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_create(const tensorcast_graph* graph,

@@ -4,17 +4,18 @@
  * SPDX-License-Identifier: Apache-2.0 */
 #include "tensorcast/session.h"
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 
 /* x: float32 -> y: float16 (lda 0.5); s: string -> n: int32 -> t: string. */
-static tensorcast_session* make(int32_t backward, int32_t gives_zeros) {
+static tensorcast_graph* make_graph(void) {
   tensorcast_graph* graph = NULL;
-  tensorcast_session* session = NULL;
   int64_t x = 0, s = 0, y = 0, n = 0, t = 0;
   CHECK_INT(tensorcast_graph_create(0, 0, 0, &graph), TENSORCAST_OK);
   CHECK_INT(tensorcast_graph_add_input(graph, "x", TENSORCAST_FLOAT32, NULL, -1, NULL, &x),
@@ -30,6 +31,12 @@ static tensorcast_session* make(int32_t backward, int32_t gives_zeros) {
   CHECK_INT(tensorcast_graph_mark_output(graph, y, "y"), TENSORCAST_OK);
   CHECK_INT(tensorcast_graph_mark_output(graph, n, "n"), TENSORCAST_OK);
   CHECK_INT(tensorcast_graph_mark_output(graph, t, "t"), TENSORCAST_OK);
+  return graph;
+}
+
+static tensorcast_session* make(int32_t backward, int32_t gives_zeros) {
+  tensorcast_graph* const graph = make_graph();
+  tensorcast_session* session = NULL;
   CHECK_INT(
       tensorcast_session_create(graph, backward, 0, gives_zeros, TENSORCAST_TARGET_BEST, &session),
       TENSORCAST_OK);
@@ -410,6 +417,99 @@ static void test_refusals(void) {
   tensorcast_graph_destroy(graph);
 }
 
+enum { MANY = 1 << 20 };
+
+/* Runs of `session`, over the integers 1024 to 2047 again and again, from the first-th on. */
+static int runs_right(tensorcast_session* session, int32_t first, tensorcast_executor* executor) {
+  const int64_t shape = MANY, none = 0, wanted = 0;
+  int64_t out_shape = 0;
+  float* const x = malloc(MANY * sizeof *x);
+  uint16_t* const y = malloc(MANY * sizeof *y);
+  int right = x != NULL && y != NULL;
+  for (int32_t i = 0; right && i < MANY; ++i) x[i] = (float)((i + first) % 1024 + 1024);
+  right = right &&
+          tensorcast_session_bind_input(session, 0, NULL, x, MANY * sizeof *x, &shape, 1,
+                                        TENSORCAST_FLOAT32, NULL, 0, 0) == TENSORCAST_OK &&
+          tensorcast_session_bind_input(session, 1, NULL, NULL, 0, &none, 1, TENSORCAST_STRING,
+                                        NULL, 0, 1) == TENSORCAST_OK &&
+          tensorcast_session_select_outputs(session, &wanted, 1, "") == TENSORCAST_OK &&
+          tensorcast_session_run(session, executor, NULL, 0) == TENSORCAST_OK &&
+          tensorcast_session_copy_output(session, 0, NULL, y, MANY * sizeof *y, &out_shape, 1, NULL,
+                                         0) == TENSORCAST_OK &&
+          out_shape == MANY;
+  /* 1024 + k, k < 1024: an exponent of 10 and k as it is. */
+  for (int32_t i = 0; right && i < MANY; ++i) {
+    right = y[i] == (uint16_t)(0x6400 + (i + first) % 1024);
+  }
+  free(x);
+  free(y);
+  return right;
+}
+
+static void test_executor_and_interrupt(void) {
+  tensorcast_session* const session = make(0, 0);
+  tensorcast_executor* executor = NULL;
+  tensorcast_interrupt* interrupt = NULL;
+  uint16_t y[2] = {7, 7};
+  int64_t shape = 0;
+#ifdef HAS_TBB
+  CHECK_INT(tensorcast_executor_create(4, &executor), TENSORCAST_OK);
+#endif
+  CHECK_INT(tensorcast_interrupt_create(&interrupt), TENSORCAST_OK);
+  bind_both(session);
+  CHECK_INT(tensorcast_session_run(session, executor, interrupt, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 1), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run(session, executor, interrupt, 0), TENSORCAST_INTERRUPTED);
+  check_told(session);
+  CHECK_INT(tensorcast_session_copy_output(session, 0, NULL, y, sizeof y, &shape, 1, NULL, 0),
+            TENSORCAST_BAD_INPUT); /* after a failure there are no outputs */
+  CHECK_INT(y[0], 7);
+  CHECK_INT(tensorcast_interrupt_set(interrupt, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run(session, executor, interrupt, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_copy_output(session, 0, NULL, y, sizeof y, &shape, 1, NULL, 0),
+            TENSORCAST_OK);
+  CHECK_INT(y[0], 0x3C00);
+  CHECK(runs_right(session, 0, executor));
+  tensorcast_interrupt_destroy(interrupt);
+  tensorcast_executor_destroy(executor);
+  tensorcast_session_destroy(session);
+}
+
+/* A session of its own, of a graph that other threads use at the same time. */
+struct one_thread {
+  const tensorcast_graph* graph;
+  int32_t first;
+  int right;
+};
+
+static void* run_one_thread(void* given) {
+  struct one_thread* const self = given;
+  tensorcast_session* session = NULL;
+  self->right = tensorcast_session_create(self->graph, 0, 0, 0, TENSORCAST_TARGET_BEST, &session) ==
+                TENSORCAST_OK;
+  for (int i = 0; self->right && i < 3; ++i) self->right = runs_right(session, self->first, NULL);
+  tensorcast_session_destroy(session);
+  return NULL;
+}
+
+static void test_threads(void) {
+  enum { THREADS = 4 };
+  tensorcast_graph* const graph = make_graph();
+  pthread_t threads[THREADS];
+  struct one_thread each[THREADS];
+  for (int i = 0; i < THREADS; ++i) {
+    each[i].graph = graph;
+    each[i].first = i * 100;
+    each[i].right = 0;
+    CHECK_INT(pthread_create(&threads[i], NULL, run_one_thread, &each[i]), 0);
+  }
+  for (int i = 0; i < THREADS; ++i) {
+    CHECK_INT(pthread_join(threads[i], NULL), 0);
+    CHECK(each[i].right);
+  }
+  tensorcast_graph_destroy(graph);
+}
+
 int main(void) {
   test_values();
   test_runs();
@@ -417,5 +517,7 @@ int main(void) {
   test_arrays();
   test_backward();
   test_refusals();
+  test_executor_and_interrupt();
+  test_threads();
   RETURN_FAILURES;
 }
