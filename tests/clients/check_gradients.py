@@ -6,7 +6,8 @@
 Random chains of casts among float16, bfloat16, float32, float64 and, in a session that lets them
 pass, the float8 types; the gradient of the last value is given, that of the first must have
 PyTorch's bits. In half of them the value is read by two chains: where PyTorch rounds the sum of two
-contributions as often as we do, once, that must have its bits too. Gradients are values of float32
+contributions as often as we do, once, that must have its bits too. One Cast of a graph may have a
+coefficient, for which PyTorch multiplies the gradient by a hook. Gradients are values of float32
 that no chain takes below its types' normal range or beyond their largest: PyTorch casts float64 to
 the narrow types by way of float32, and has no saturation to float8.
 
@@ -45,12 +46,17 @@ def check_chain(library, chance):
     x.requires_grad_(True)
     graph = FlatGraph(library)
     value = graph.input("x", first)
-    gradients, outputs, length = {}, [], 0
+    gradients, outputs, length, scaled = {}, [], 0, None
     for name in ("y", "z") if is_shared else ("y",):
         y, at = x, value
         for _ in range(chance.randint(1, 1 if is_shared else 5)):
             to = chance.choice(list(types))
-            y, at, length = y.to(types[to]), graph.cast(at, to), length + 1
+            # One of the Casts may have a coefficient: a power of two, which keeps all exact.
+            lda = chance.choice([1.0, 0.5, 2.0, -1.0]) if scaled is None else 1.0
+            y, at, length = y.to(types[to], copy=True), graph.cast(at, to, lda=lda), length + 1
+            if lda != 1.0:
+                scaled = lda
+                y.register_hook(lambda g, lda=lda: (g.float() * lda).to(g.dtype))
         graph.output(at, name)
         # Magnitudes from 1/8 to 8: normal in every type here, and their sums too.
         dy = torch.from_numpy((draw.uniform(0.125, 8, N) * draw.choice([-1, 1], N))
