@@ -1,0 +1,59 @@
+// numpy's arrays in C++: the one file that includes numpy's headers, so that its table of functions
+// is imported once (arrays.cc).
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PYTHON_ARRAYS_H_
+#define TENSORCAST_PYTHON_ARRAYS_H_
+
+#include <nanobind/nanobind.h>
+
+#ifndef TENSORCAST_PYTHON_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace tensorcast::python {
+
+// Imports numpy; raises where it cannot.
+void ImportNumpy();
+
+inline PyArrayObject* AsArray(nanobind::handle object) {
+  return reinterpret_cast<PyArrayObject*>(object.ptr());
+}
+
+// Whether the elements stand in C's order without gaps, in this machine's byte order.
+inline bool IsDense(PyArrayObject* array) {
+  return PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array);
+}
+
+inline std::uint64_t ElementsOf(PyArrayObject* array) {
+  return static_cast<std::uint64_t>(PyArray_SIZE(array));
+}
+
+// The memory of a dense array.
+inline std::span<const std::byte> BytesOf(PyArrayObject* array) {
+  return {static_cast<const std::byte*>(PyArray_DATA(array)),
+          static_cast<std::size_t>(PyArray_NBYTES(array))};
+}
+inline std::span<std::byte> WritableBytesOf(PyArrayObject* array) {
+  return {static_cast<std::byte*>(PyArray_DATA(array)),
+          static_cast<std::size_t>(PyArray_NBYTES(array))};
+}
+
+// The argument as a dense numpy array; raises where it is something else.
+PyArrayObject* DenseArgument(nanobind::handle object, const char* name);
+// The same of an array that may be written.
+PyArrayObject* WritableArgument(nanobind::handle object, const char* name);
+
+// A new array, its elements not set. `descr` is borrowed.
+nanobind::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape);
+nanobind::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape);
+
+}  // namespace tensorcast::python
+
+#endif  // TENSORCAST_PYTHON_ARRAYS_H_

@@ -1,0 +1,310 @@
+// Casts between the memories of arrays; see cast.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "cast.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "arrays.h"
+#include "errors.h"
+#include "tensorcast/explain.hpp"
+#include "text/error_text.h"
+#include "threads.h"
+#include "types.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
+constexpr std::uint64_t kInterruptible = std::uint64_t{64}
+                                         << 20;           // bytes that take longer than a blink
+constexpr std::uint64_t kOneShot = 1024;                  // elements for which no plan is kept
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are packed at once
+
+bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
+
+// ml_dtypes reads its signed narrow integers with the sign in the bits above them.
+void ExtendSigns(DataType type, std::span<std::byte> codes) {
+  if (FindType(type)->type_class != TypeClass::kSigned) return;
+  const auto sign = static_cast<std::uint8_t>(1 << (FindType(type)->bits - 1));
+  for (std::byte& code : codes) {
+    code = static_cast<std::byte>((std::to_integer<std::uint8_t>(code) ^ sign) - sign);
+  }
+}
+
+// A plan of default options, bound when it is first asked for. With the GIL.
+const CastPlan& KeptPlan(DataType from, DataType to) {
+  constexpr std::size_t kNumbers = 29;
+  static std::array<std::unique_ptr<CastPlan>, kNumbers * kNumbers> plans;
+  auto& plan = plans[static_cast<std::size_t>(from) * kNumbers + static_cast<std::size_t>(to)];
+  if (plan == nullptr) {
+    auto bound = std::make_unique<CastPlan>();
+    Check(CastPlan::Bind(from, to, {}, bound.get()));
+    plan = std::move(bound);
+  }
+  return *plan;
+}
+
+// One side of a cast whose elements may have to be packed, or unpacked, piece by piece.
+struct Side {
+  DataType type;
+  bool through_scratch;  // narrow, and one to a byte
+  std::vector<std::byte> scratch;
+
+  Side(DataType side_type, bool is_packed, std::uint64_t n)
+      : type(side_type), through_scratch(IsNarrow(side_type) && !is_packed) {
+    if (through_scratch) scratch.resize(*StorageBytes(type, std::min(n, kPiece)));
+  }
+};
+
+Status RunPieces(const CastPlan& plan, const CastRequest& request,
+                 std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
+                 const RunOptions& options) {
+  Side from(request.from, request.source_is_packed, n);
+  Side to(request.to, request.result_is_packed, n);
+  if (!from.through_scratch && !to.through_scratch) {
+    return plan.Run(source, 0, result, 0, n, options);
+  }
+  RunOptions run = options;
+  for (std::uint64_t first = 0; first < n; first += kPiece) {
+    const std::uint64_t count = std::min(kPiece, n - first);
+    if (from.through_scratch) {
+      PackElements(from.type, source.subspan(first, count), from.scratch, count);
+    }
+    run.loss_index = first;
+    const Status status =
+        plan.Run(from.through_scratch ? std::span<const std::byte>(from.scratch) : source,
+                 from.through_scratch ? 0 : first,
+                 to.through_scratch ? std::span<std::byte>(to.scratch) : result,
+                 to.through_scratch ? 0 : first, count, run);
+    if (!status.ok()) return status;
+    if (to.through_scratch) {
+      UnpackElements(to.type, to.scratch, result.subspan(first, count), count);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void PackElements(DataType type, std::span<const std::byte> codes, std::span<std::byte> packed,
+                  std::uint64_t n) {
+  (void)Pack(type, codes.first(n), packed.first(*StorageBytes(type, n)), 0, n).ok();
+}
+
+void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
+                    std::uint64_t n) {
+  (void)Unpack(type, packed.first(*StorageBytes(type, n)), 0, codes.first(n), n).ok();
+  ExtendSigns(type, codes.first(n));
+}
+
+void CastElements(const CastRequest& request, std::span<const std::byte> source,
+                  std::span<std::byte> result, std::uint64_t n) {
+  if (n == 0) return;
+  const std::uint64_t bytes = source.size() + result.size();
+  // The bits behind the last packed element are zero, and a cast leaves them as they are.
+  if (request.result_is_packed && !result.empty()) result.back() = std::byte{0};
+
+  CastPlan bound;
+  const CastPlan* plan = &bound;
+  if (request.options == CastOptions{} && n > kOneShot) {
+    plan = &KeptPlan(request.from, request.to);
+  } else if (n <= kOneShot && !IsNarrow(request.from) && !IsNarrow(request.to) &&
+             request.loss == nullptr) {
+    return Check(Cast(request.from, source, request.to, result, n, request.options));
+  } else {
+    Check(CastPlan::Bind(request.from, request.to, request.options, &bound));
+  }
+
+  RunOptions run;
+  run.loss = request.loss;
+  CallThreads threads(ThreadsFor(request.threads, bytes));
+  if (threads.Concurrency() > 1) run.executor = &threads;
+  Status status;
+  if (bytes >= kInterruptible) {
+    RunInterruptibly([&](const std::atomic<bool>& interrupted) {
+      run.interrupted = &interrupted;
+      status = RunPieces(*plan, request, source, result, n, run);
+    });
+  } else if (bytes >= kKeepGilBytes) {
+    const nb::gil_scoped_release without_gil;
+    status = RunPieces(*plan, request, source, result, n, run);
+  } else {
+    status = RunPieces(*plan, request, source, result, n, run);
+  }
+  Check(status);
+}
+
+// ------------------------------------------------------------------------------ options
+
+bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    // A literal, so it ends with a NUL.
+    if (PyUnicode_CompareWithASCIIString(name, CastOptionName(option).data()) != 0) continue;
+    if (option == CastOption::kSaturate) {
+      if (value == Py_True || value == Py_False) {
+        options->saturate = value == Py_True;
+        return true;
+      }
+      const bool is_number = PyLong_Check(value) != 0 || PyArray_IsScalar(value, Bool);
+      const int truth = is_number ? PyObject_IsTrue(value) : -1;
+      if (truth < 0) {
+        PyErr_Clear();
+        Raise(ErrorClass::kKind, "saturate is True or False");
+      }
+      options->saturate = truth != 0;
+      return true;
+    }
+    Py_ssize_t size = 0;
+    const char* const word =
+        PyUnicode_Check(value) != 0 ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
+    if (word == nullptr ||
+        !SetCastOption(option, {word, static_cast<std::size_t>(size)}, options)) {
+      PyErr_Clear();
+      std::string line = std::string(CastOptionName(option)) + " is one of";
+      std::string_view separator = " ";
+      for (const std::string_view known : CastOptionValues(option)) {
+        line.append(separator).append(text::Quoted(known));
+        separator = ", ";
+      }
+      Raise(ErrorClass::kValue, line);
+    }
+    return true;
+  }
+  return false;
+}
+
+CastOptions OptionsOf(const nb::dict& options) {
+  CastOptions result;
+  for (const auto& [name, value] : options) {
+    if (PyUnicode_Check(name.ptr()) == 0 || !SetOption(name.ptr(), value.ptr(), &result)) {
+      Raise(ErrorClass::kKind, "a cast has no option " + nb::cast<std::string>(nb::repr(name)));
+    }
+  }
+  return result;
+}
+
+// ------------------------------------------------------------------------- the quick way
+
+namespace {
+
+PyObject* general_cast = nullptr;  // tensorcast.casting.cast, for all that is not quick
+
+// A dense numpy array, a type that was named before, options alone: what needs nothing of Python's.
+// None: it is for general_cast.
+PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
+  if (count != 2 || !PyArray_CheckExact(arguments[0])) return nullptr;
+  auto* const array = reinterpret_cast<PyArrayObject*>(arguments[0]);
+  if (!IsDense(array)) return nullptr;
+  CastRequest request;
+  request.from = TypeOf(PyArray_DESCR(array));
+  request.to = RememberedType(arguments[1]);
+  if (request.from == DataType::kUndefined || request.from == DataType::kString ||
+      request.to == DataType::kUndefined || request.to == DataType::kString) {
+    return nullptr;
+  }
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    if (!SetOption(PyTuple_GetItem(names, i), arguments[count + i], &request.options)) {
+      return nullptr;
+    }
+  }
+  nb::object result = NewArray(
+      DescrOf(request.to), {PyArray_DIMS(array), static_cast<std::size_t>(PyArray_NDIM(array))});
+  CastElements(request, BytesOf(array), WritableBytesOf(AsArray(result)), ElementsOf(array));
+  return result.release().ptr();
+}
+
+PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count,
+                   PyObject* names) {
+  try {
+    PyObject* const result = QuickCast(arguments, count, names);
+    if (result != nullptr) return result;
+    return PyObject_Vectorcall(general_cast, arguments, static_cast<std::size_t>(count), names);
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void BindCast(nb::module_& m) {
+  // The function cast, which calls `general` for what is not quick, and has its documentation.
+  m.def(
+      "make_cast",
+      [](nb::object general, const std::string& signature, const std::string& documentation) {
+        static std::string text;
+        static PyMethodDef method = {};
+        text = "cast" + signature + "\n--\n\n" + documentation;
+        method = {"cast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CastCall)),
+                  METH_FASTCALL | METH_KEYWORDS, text.c_str()};
+        Py_XDECREF(general_cast);
+        general_cast = general.release().ptr();
+        const nb::str module("tensorcast");
+        return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
+      },
+      nb::arg("general"), nb::arg("signature"), nb::arg("documentation"));
+
+  // Casts n elements from one dense array's memory into another's.
+  m.def(
+      "cast_into",
+      [](nb::handle source, int from, nb::handle result, int to, std::uint64_t n,
+         const nb::dict& options, bool source_is_packed, bool result_is_packed,
+         std::optional<std::size_t> threads, LossMeter* loss) {
+        CastRequest request;
+        request.from = static_cast<DataType>(from);
+        request.to = static_cast<DataType>(to);
+        request.options = OptionsOf(options);
+        request.source_is_packed = source_is_packed;
+        request.result_is_packed = result_is_packed;
+        request.threads = threads;
+        request.loss = loss;
+        const auto read = BytesOf(DenseArgument(source, "source"));
+        const auto written = WritableBytesOf(WritableArgument(result, "out"));
+        const auto fits = [n](DataType type, bool is_packed, std::size_t bytes) {
+          if (FindType(type) == nullptr || type == DataType::kString) return false;
+          return is_packed ? StorageBytes(type, n) <= bytes : n <= bytes / ElementBytes(type);
+        };
+        if (!fits(request.from, source_is_packed, read.size()) ||
+            !fits(request.to, result_is_packed, written.size())) {
+          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
+        }
+        CastElements(request, read, written, n);
+      },
+      nb::arg("source"), nb::arg("from_"), nb::arg("result"), nb::arg("to"), nb::arg("n"),
+      nb::arg("options"), nb::arg("source_is_packed"), nb::arg("result_is_packed"),
+      nb::arg("threads").none(), nb::arg("loss").none());
+
+  // The names of the options, each with its words.
+  m.def("option_words", [] {
+    nb::dict words;
+    for (std::size_t i = 0; i < kCastOptions; ++i) {
+      const auto option = static_cast<CastOption>(i);
+      nb::list known;
+      for (const std::string_view word : CastOptionValues(option)) known.append(std::string(word));
+      words[nb::str(std::string(CastOptionName(option)).c_str())] = known;
+    }
+    return words;
+  });
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,39 @@
+// Errors as Python has them: the library's one line in an exception of the package.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PYTHON_ERRORS_H_
+#define TENSORCAST_PYTHON_ERRORS_H_
+
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <string_view>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::python {
+
+// The classes of tensorcast/errors.py.
+enum class ErrorClass {
+  kValue,        // what was asked for cannot be; also a ValueError
+  kKind,         // also a TypeError
+  kRange,        // also an OverflowError
+  kFile,         // the system refused; also an OSError
+  kContents,     // what a file holds is wrong; also a ValueError
+  kUnsupported,  // legal, but not done; also a ValueError
+};
+
+// Raises one, as nanobind's functions raise: by a C++ exception.
+[[noreturn]] void Raise(ErrorClass error, std::string_view line);
+
+// Raises what a status that is not ok says, in the words of `line` where it has any.
+[[noreturn]] void RaiseStatus(Status status, std::string_view line = {});
+inline void Check(Status status, std::string_view line = {}) {
+  if (!status.ok()) RaiseStatus(status, line);
+}
+
+void BindErrors(nanobind::module_& m);
+
+}  // namespace tensorcast::python
+
+#endif  // TENSORCAST_PYTHON_ERRORS_H_

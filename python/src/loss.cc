@@ -1,0 +1,101 @@
+// What casts lose; see loss.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "loss.h"
+
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cast.h"
+#include "errors.h"
+#include "tensorcast/report.hpp"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+// The index and the two values, as doubles, and their codes.
+nb::object ExampleDict(const LossReport& report, const LossExample& example) {
+  nb::dict fields;
+  fields["index"] = example.index;
+  fields["source_code"] = example.source_code;
+  fields["result_code"] = example.result_code;
+  if (report.from != DataType::kUndefined) {
+    fields["source"] = ValueOf(report.from, example.source_code);
+    fields["result"] = ValueOf(report.to, example.result_code);
+  }
+  return fields;
+}
+
+nb::dict ReportDict(const LossReport& report) {
+  constexpr std::array kVerdicts = {"lost", "poor", "good"};
+  nb::dict counts;
+  nb::dict first;
+  for (std::size_t i = 0; i < kLossKinds; ++i) {
+    const std::string name(LossName(static_cast<Loss>(i)));
+    counts[name.c_str()] = report.counts[i];
+    if (report.counts[i] != 0) first[name.c_str()] = ExampleDict(report, report.first[i]);
+  }
+  nb::dict fields;
+  fields["from_type"] = report.from == DataType::kUndefined
+                            ? nb::none()
+                            : nb::object(nb::str(std::string(TypeName(report.from)).c_str()));
+  fields["to_type"] = std::string(TypeName(report.to));
+  fields["elements"] = report.elements;
+  fields["counts"] = counts;
+  fields["first"] = first;
+  fields["compared"] = report.compared;
+  fields["max_abs_error"] = report.max_abs_error;
+  fields["max_abs_example"] =
+      report.compared == 0 ? nb::none() : ExampleDict(report, report.max_abs_example);
+  fields["max_rel_error"] = report.max_rel_error;
+  fields["max_rel_example"] =
+      report.compared_nonzero == 0 ? nb::none() : ExampleDict(report, report.max_rel_example);
+  fields["sum_squares"] = report.sum_squares;
+  fields["sum_squared_error"] = report.sum_squared_error;
+  fields["rmse"] = report.rmse;
+  fields["snr_db"] = report.snr_db;
+  fields["finite"] = report.finite;
+  fields["amax"] = report.amax;
+  fields["smallest_nonzero"] = report.smallest_nonzero;
+  fields["verdict"] = kVerdicts[static_cast<std::size_t>(Judge(report))];
+  return fields;
+}
+
+}  // namespace
+
+void BindLoss(nb::module_& m) {
+  nb::class_<LossMeter>(m, "LossMeter")
+      .def(
+          "__init__",
+          [](LossMeter* self, int from, int to, const nb::dict& options) {
+            new (self) LossMeter(static_cast<DataType>(from), static_cast<DataType>(to),
+                                 OptionsOf(options));
+          },
+          nb::arg("from_"), nb::arg("to"), nb::arg("options"))
+      .def(
+          "merge", [](LossMeter& self, const LossMeter& other) { Check(self.Merge(other)); },
+          nb::arg("other"))
+      .def("copy", [](const LossMeter& self) { return LossMeter(self); })
+      .def("report", [](const LossMeter& self) { return ReportDict(self.Report()); })
+      .def("save",
+           [](const LossMeter& self) {
+             std::vector<std::byte> bytes(LossMeter::SavedBytes());
+             Check(self.Save(bytes));
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def(
+          "load",
+          [](LossMeter& self, const nb::bytes& bytes) {
+            Check(self.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+          },
+          nb::arg("bytes"));
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,327 @@
+// Casts from and to string; see texts.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "texts.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cast.h"
+#include "errors.h"
+#include "text/error_text.h"
+#include "threads.h"
+#include "types.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are packed at once
+
+// "x[1, 2]": an element by its index in C's order.
+std::string ElementName(std::uint64_t index, const std::vector<std::uint64_t>& shape) {
+  if (shape.empty()) return "x";
+  std::string name = "]";
+  for (std::size_t i = shape.size(); i-- > 0;) {
+    name.insert(0, std::to_string(index % shape[i]));
+    if (i != 0) name.insert(0, ", ");
+    index /= shape[i];
+  }
+  return "x[" + name;
+}
+
+std::vector<std::uint64_t> ShapeOf(PyArrayObject* array) {
+  return {PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array)};
+}
+
+void AppendCodePoint(std::uint32_t point, Texts& texts) {
+  char utf8[4];
+  std::size_t size = 0;
+  if (point < 0x80) {
+    utf8[size++] = static_cast<char>(point);
+  } else if (point < 0x800) {
+    utf8[size++] = static_cast<char>(0xC0 | point >> 6);
+    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
+  } else if (point < 0x10000) {
+    utf8[size++] = static_cast<char>(0xE0 | point >> 12);
+    utf8[size++] = static_cast<char>(0x80 | (point >> 6 & 0x3F));
+    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
+  } else {
+    utf8[size++] = static_cast<char>(0xF0 | point >> 18);
+    utf8[size++] = static_cast<char>(0x80 | (point >> 12 & 0x3F));
+    utf8[size++] = static_cast<char>(0x80 | (point >> 6 & 0x3F));
+    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
+  }
+  texts.bytes.insert(texts.bytes.end(), utf8, utf8 + size);
+}
+
+void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, Texts& texts) {
+  if (PyUnicode_Check(object) != 0) {
+    Py_ssize_t size = 0;
+    const char* const text = PyUnicode_AsUTF8AndSize(object, &size);
+    if (text == nullptr) {
+      PyErr_Clear();
+      Raise(ErrorClass::kValue,
+            ElementName(index, ShapeOf(array)) + " has half of a surrogate pair, which is no text");
+    }
+    return texts.Append({text, static_cast<std::size_t>(size)});
+  }
+  if (PyBytes_Check(object) != 0) {
+    char* text = nullptr;
+    Py_ssize_t size = 0;
+    if (PyBytes_AsStringAndSize(object, &text, &size) != 0) throw nb::python_error();
+    return texts.Append({text, static_cast<std::size_t>(size)});
+  }
+  const std::string kind =
+      object == nullptr
+          ? "nothing"
+          : nb::cast<std::string>(nb::str(nb::handle(object).type().attr("__name__")));
+  Raise(ErrorClass::kKind, ElementName(index, ShapeOf(array)) + " is " + text::EscapeName(kind) +
+                               ": an array of objects is taken where each is str or bytes");
+}
+
+void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArrayObject* array,
+                   Texts& texts) {
+  std::size_t length = width / 4;
+  const auto point_at = [at](std::size_t i) {
+    std::uint32_t point = 0;
+    std::memcpy(&point, at + 4 * i, 4);
+    return point;
+  };
+  while (length > 0 && point_at(length - 1) == 0) --length;
+  for (std::size_t i = 0; i < length; ++i) {
+    const std::uint32_t point = point_at(i);
+    if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
+      Raise(ErrorClass::kValue,
+            ElementName(index, ShapeOf(array)) + " holds what is not a character of Unicode");
+    }
+    AppendCodePoint(point, texts);
+  }
+  texts.offsets.push_back(texts.bytes.size());
+}
+
+// What a run is told, and how it is run: alone, or where signals are heard.
+template <class Work>
+void RunTexts(std::optional<std::size_t> asked, std::uint64_t bytes, const Work& work) {
+  RunOptions run;
+  // A text takes some hundred times as long as an element of numbers.
+  CallThreads threads(ThreadsFor(asked, bytes * 32));
+  if (threads.Concurrency() > 1) run.executor = &threads;
+  if (bytes < kBytesThatPay / 8) {
+    const nb::gil_scoped_release without_gil;
+    return work(run);
+  }
+  RunInterruptibly([&](const std::atomic<bool>& interrupted) {
+    run.interrupted = &interrupted;
+    work(run);
+  });
+}
+
+// Parses all texts, in numpy's layout or packed.
+void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const CastOptions& options,
+           bool is_packed, std::optional<std::size_t> threads,
+           const std::vector<std::uint64_t>& shape) {
+  const std::uint64_t n = texts.offsets.size() - 1;
+  CastPlan plan;
+  Check(CastPlan::Bind(DataType::kString, to, options, &plan));
+  const bool through_scratch = FindType(to)->is_packed() && !is_packed;
+  if (is_packed && !result.empty()) result.back() = std::byte{0};
+  Status status;
+  ParseFailure failure;
+  RunTexts(threads, texts.bytes.size(), [&](const RunOptions& run) {
+    if (!through_scratch) {
+      status = plan.Parse(texts.view(), 0, result, 0, n, run, &failure);
+      return;
+    }
+    std::vector<std::byte> scratch(*StorageBytes(to, std::min(n, kPiece)));
+    for (std::uint64_t first = 0; first < n && status.ok(); first += kPiece) {
+      const std::uint64_t count = std::min(kPiece, n - first);
+      status = plan.Parse(texts.view(), first, scratch, 0, count, run, &failure);
+      if (status.ok()) UnpackElements(to, scratch, result.subspan(first, count), count);
+    }
+  });
+  if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+    Raise(ErrorClass::kValue, ElementName(failure.index, shape) + " is \"" + failure.text +
+                                  "\", which is " + std::string(text::UnparsedText(status.code())));
+  }
+  Check(status);
+}
+
+Texts Print(std::span<const std::byte> source, DataType from, std::uint64_t n,
+            const CastOptions& options, bool is_packed, std::optional<std::size_t> threads) {
+  CastPlan plan;
+  Check(CastPlan::Bind(from, DataType::kString, options, &plan));
+  Texts texts;
+  Status status;
+  RunTexts(threads, source.size(), [&](const RunOptions& run) {
+    std::vector<std::byte> packed;
+    if (FindType(from)->is_packed() && !is_packed) {
+      packed.resize(*StorageBytes(from, n));
+      PackElements(from, source, packed, n);
+    }
+    const std::span<const std::byte> elements = packed.empty() ? source : packed;
+    std::uint64_t bytes = 0;
+    status = plan.PrintedBytes(elements, 0, n, &bytes, run);
+    if (!status.ok()) return;
+    texts.offsets.resize(n + 1);
+    texts.bytes.resize(bytes);
+    status = plan.Print(elements, 0, n, texts.offsets, texts.bytes, run);
+  });
+  Check(status);
+  return texts;
+}
+
+std::uint64_t CodePoints(std::string_view utf8) {
+  return static_cast<std::uint64_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+// A str; raises where the bytes are not UTF-8.
+nb::object StrOf(std::string_view utf8) {
+  PyObject* const text =
+      PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), nullptr);
+  if (text == nullptr) {
+    PyErr_Clear();
+    Raise(ErrorClass::kValue, text::Quoted(utf8) + " is not UTF-8, which a str needs");
+  }
+  return nb::steal(text);
+}
+
+}  // namespace
+
+Texts ReadTexts(PyArrayObject* array) {
+  Texts texts;
+  const std::uint64_t n = ElementsOf(array);
+  texts.offsets.reserve(n + 1);
+  const auto width = static_cast<std::size_t>(PyArray_ITEMSIZE(array));
+  const char* const data = static_cast<const char*>(PyArray_DATA(array));
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const char* const at = data + i * width;
+    switch (PyArray_DESCR(array)->kind) {
+      case 'O': {
+        PyObject* object = nullptr;
+        std::memcpy(&object, at, sizeof(object));
+        AppendObject(object, i, array, texts);
+        break;
+      }
+      case 'U': AppendUnicode(at, width, i, array, texts); break;
+      case 'S': {
+        std::string_view text(at, width);
+        while (text.ends_with('\0')) text.remove_suffix(1);
+        texts.Append(text);
+        break;
+      }
+      default: Raise(ErrorClass::kKind, "an array of texts is of object, U or S");
+    }
+  }
+  return texts;
+}
+
+nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape, char form) {
+  const std::uint64_t n = texts.size();
+  std::uint64_t width = 1;
+  if (form != 'O') {
+    for (std::uint64_t i = 0; i < n; ++i) {
+      width = std::max<std::uint64_t>(width, form == 'S' ? texts[i].size() : CodePoints(texts[i]));
+    }
+  }
+  if (width * 4 > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    Raise(ErrorClass::kRange, "a text is longer than numpy's U and S hold: ask for object");
+  }
+  const int number = form == 'O' ? NPY_OBJECT : form == 'S' ? NPY_STRING : NPY_UNICODE;
+  nb::object descr = nb::steal(reinterpret_cast<PyObject*>(PyArray_DescrNewFromType(number)));
+  if (form != 'O') {
+    const auto bytes = static_cast<npy_intp>(form == 'S' ? width : 4 * width);
+    PyDataType_SET_ELSIZE(reinterpret_cast<PyArray_Descr*>(descr.ptr()), bytes);
+  }
+  nb::object result = NewArray(reinterpret_cast<PyArray_Descr*>(descr.ptr()), shape);
+  char* at = static_cast<char*>(PyArray_DATA(AsArray(result)));
+  const auto item = static_cast<std::size_t>(PyArray_ITEMSIZE(AsArray(result)));
+  if (form != 'O') std::memset(at, 0, item * n);
+  for (std::uint64_t i = 0; i < n; ++i, at += item) {
+    if (form == 'S') {
+      std::memcpy(at, texts[i].data(), texts[i].size());
+      continue;
+    }
+    nb::object text = StrOf(texts[i]);
+    if (form == 'U') {
+      // PyUnicode_AsUCS4 is not in the stable interface before 3.13; UTF-32 has the same bytes.
+      const nb::object points = nb::steal(PyUnicode_AsEncodedString(
+          text.ptr(), NPY_BYTE_ORDER == NPY_LITTLE_ENDIAN ? "utf-32-le" : "utf-32-be", nullptr));
+      char* bytes = nullptr;
+      Py_ssize_t size = 0;
+      if (!points.is_valid() || PyBytes_AsStringAndSize(points.ptr(), &bytes, &size) != 0) {
+        throw nb::python_error();
+      }
+      std::memcpy(at, bytes, static_cast<std::size_t>(size));
+      continue;
+    }
+    PyObject* old = nullptr;
+    std::memcpy(&old, at, sizeof(old));
+    PyObject* const made = text.release().ptr();
+    std::memcpy(at, &made, sizeof(made));
+    Py_XDECREF(old);
+  }
+  return result;
+}
+
+void BindTexts(nb::module_& m) {
+  nb::class_<Texts>(m, "Texts")
+      .def(
+          "__init__",
+          [](Texts* self, nb::handle array) {
+            new (self) Texts(ReadTexts(DenseArgument(array, "texts")));
+          },
+          nb::arg("array"))
+      .def(
+          "parse",
+          [](const Texts& self, nb::handle result, int to, const nb::dict& options, bool is_packed,
+             std::optional<std::size_t> threads, const std::vector<std::uint64_t>& shape) {
+            const auto type = static_cast<DataType>(to);
+            const std::uint64_t n = self.offsets.size() - 1;
+            const auto written = WritableBytesOf(WritableArgument(result, "out"));
+            if (FindType(type) == nullptr || type == DataType::kString ||
+                (is_packed ? *StorageBytes(type, n) > written.size()
+                           : n > written.size() / ElementBytes(type))) {
+              Raise(ErrorClass::kValue, "an array is shorter than its elements need");
+            }
+            Parse(self, written, type, OptionsOf(options), is_packed, threads, shape);
+          },
+          nb::arg("result"), nb::arg("to"), nb::arg("options"), nb::arg("is_packed"),
+          nb::arg("threads").none(), nb::arg("shape"))
+      .def(
+          "array",
+          [](const Texts& self, const std::vector<std::uint64_t>& shape, const std::string& form) {
+            return TextArray(self.view(), shape, form.empty() ? 'O' : form[0]);
+          },
+          nb::arg("shape"), nb::arg("form"));
+  m.def(
+      "print_texts",
+      [](nb::handle source, int from, std::uint64_t n, const nb::dict& options, bool is_packed,
+         std::optional<std::size_t> threads) {
+        const auto type = static_cast<DataType>(from);
+        const auto read = BytesOf(DenseArgument(source, "source"));
+        if (FindType(type) == nullptr || type == DataType::kString ||
+            (is_packed ? *StorageBytes(type, n) > read.size()
+                       : n > read.size() / ElementBytes(type))) {
+          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
+        }
+        return Print(read, type, n, OptionsOf(options), is_packed, threads);
+      },
+      nb::arg("source"), nb::arg("from_"), nb::arg("n"), nb::arg("options"), nb::arg("is_packed"),
+      nb::arg("threads").none());
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,41 @@
+// Casts from and to string: numpy's arrays of texts as the library's offsets and bytes, and back.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PYTHON_TEXTS_H_
+#define TENSORCAST_PYTHON_TEXTS_H_
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "arrays.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::python {
+
+// Texts, as UTF-8 where they were Python's.
+struct Texts {
+  std::vector<std::uint64_t> offsets = {0};
+  std::vector<char> bytes;
+
+  Strings view() const { return {offsets, bytes}; }
+  void Append(std::string_view text) {
+    bytes.insert(bytes.end(), text.begin(), text.end());
+    offsets.push_back(bytes.size());
+  }
+};
+
+// The texts of a dense array of object, U or S; raises where an object is no text.
+Texts ReadTexts(PyArrayObject* array);
+
+// A new array of them: `form` is 'O' (str), 'U' or 'S'. Raises where one is not UTF-8.
+nanobind::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape, char form);
+
+void BindTexts(nanobind::module_& m);
+
+}  // namespace tensorcast::python
+
+#endif  // TENSORCAST_PYTHON_TEXTS_H_

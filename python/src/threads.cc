@@ -1,0 +1,90 @@
+// Threads of a call; see threads.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "threads.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+
+void CallThreads::ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                              void* context) {
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t i = next.fetch_add(1); i < tasks; i = next.fetch_add(1)) task(context, i);
+  };
+  std::vector<std::thread> others;
+  const std::size_t wanted = std::min(threads_, tasks);
+  others.reserve(wanted);
+  for (std::size_t i = 1; i < wanted; ++i) {
+    try {
+      others.emplace_back(work);
+    } catch (const std::system_error&) {  // the system gives no more: those that are there do it
+      break;
+    }
+  }
+  work();
+  for (std::thread& other : others) other.join();
+}
+
+std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes) {
+  if (asked && *asked != 0) return *asked;
+  if (!asked && bytes < kBytesThatPay) return 1;
+  cpu_set_t cpus;
+  if (sched_getaffinity(0, sizeof(cpus), &cpus) == 0) {
+    return static_cast<std::size_t>(std::max(1, CPU_COUNT(&cpus)));
+  }
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
+void RunInterruptibly(const std::function<void(const std::atomic<bool>& interrupted)>& work) {
+  std::atomic<bool> interrupted = false;
+  bool done = false;
+  std::exception_ptr failure;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::thread worker([&] {
+    try {
+      work(interrupted);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex);
+    done = true;
+    changed.notify_one();
+  });
+  std::optional<nb::python_error> raised;
+  {
+    const nb::gil_scoped_release without_gil;
+    std::unique_lock lock(mutex);
+    while (!changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return done; })) {
+      lock.unlock();
+      {
+        const nb::gil_scoped_acquire gil;
+        if (PyErr_CheckSignals() != 0) {
+          raised.emplace();  // takes the error
+          interrupted = true;
+        }
+      }
+      lock.lock();
+    }
+    lock.unlock();
+    worker.join();
+  }
+  if (raised) throw nb::python_error(std::move(*raised));
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace tensorcast::python

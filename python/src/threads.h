@@ -1,0 +1,45 @@
+// Threads of a call, and how a call that takes long hears Ctrl-C.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PYTHON_THREADS_H_
+#define TENSORCAST_PYTHON_THREADS_H_
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::python {
+
+// What a call reads and writes together before a second thread pays.
+inline constexpr std::uint64_t kBytesThatPay = std::uint64_t{8} << 20;
+
+// Threads that live as long as one piece of work: a process that forks between calls has none to
+// lose. The calling thread is one of them.
+class CallThreads final : public Executor {
+ public:
+  explicit CallThreads(std::size_t threads) : threads_(threads) {}
+  std::size_t Concurrency() const noexcept override { return threads_; }
+  void ParallelFor(std::size_t tasks, void (*task)(void* context, std::size_t index),
+                   void* context) override;
+
+ private:
+  std::size_t threads_;
+};
+
+// How many threads a call of so many bytes runs on: those that were asked for, else one, or all
+// that the process may use where they pay.
+std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
+
+// Runs work that polls a flag on a second thread, without the GIL; this one meanwhile looks for
+// signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
+void RunInterruptibly(const std::function<void(const std::atomic<bool>& interrupted)>& work);
+
+}  // namespace tensorcast::python
+
+#endif  // TENSORCAST_PYTHON_THREADS_H_

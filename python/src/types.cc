@@ -1,0 +1,268 @@
+// Element types as Python names them; see types.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "types.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "errors.h"
+#include "text/error_text.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+constexpr std::size_t kNumbers = 29;  // ONNX's, from 0 on
+constexpr Py_ssize_t kMostRemembered = 1024;
+
+// Filled when the package is imported, and never given back.
+struct Table {
+  std::array<PyArray_Descr*, kNumbers> descrs = {};
+  std::array<int, kNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
+  PyObject* remembered = nullptr;               // a dict: argument -> ONNX's number
+};
+Table& TheTable() {
+  static Table table;
+  return table;
+}
+
+DataType IntegerType(int bytes, bool is_signed) {
+  switch (bytes) {
+    case 1: return is_signed ? DataType::kInt8 : DataType::kUint8;
+    case 2: return is_signed ? DataType::kInt16 : DataType::kUint16;
+    case 4: return is_signed ? DataType::kInt32 : DataType::kUint32;
+    case 8: return is_signed ? DataType::kInt64 : DataType::kUint64;
+    default: return DataType::kUndefined;
+  }
+}
+
+DataType RegisteredType(int number) {
+  const Table& table = TheTable();
+  for (std::size_t i = 0; i < kNumbers; ++i) {
+    if (table.type_numbers[i] != 0 && table.type_numbers[i] == number) {
+      return static_cast<DataType>(i);
+    }
+  }
+  return DataType::kUndefined;
+}
+
+std::string TextOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+[[noreturn]] void RaiseUnknownName(std::string_view name) {
+  std::string line = text::Quoted(name) + " is not an element type; the nearest are ";
+  const auto nearest = NearestTypeNames(name);
+  for (std::size_t i = 0; i < nearest.size(); ++i) {
+    line.append(i == 0 ? "" : i + 1 == nearest.size() ? " and " : ", ").append(nearest[i]);
+  }
+  Raise(ErrorClass::kValue, line);
+}
+
+DataType TypeNamed(std::string_view name) {
+  const std::optional<DataType> type = ParseType(name);
+  if (!type) RaiseUnknownName(name);
+  return *type;
+}
+
+DataType TypeNumbered(nb::handle number) {
+  int overflow = 0;
+  const long value = PyLong_AsLongAndOverflow(number.ptr(), &overflow);
+  const auto type = static_cast<DataType>(overflow == 0 && value > 0 && value < 1000 ? value : 0);
+  if (FindType(type) == nullptr) {
+    Raise(ErrorClass::kValue,
+          TextOf(number) +
+              " is not ONNX's number of an element type: those are 1 to 28 without 14 "
+              "and 15, which are complex");
+  }
+  return type;
+}
+
+DataType TypeOfDtype(nb::handle dtype) {
+  const DataType type = TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr()));
+  if (type == DataType::kUndefined) {
+    Raise(ErrorClass::kKind,
+          "numpy's " + text::EscapeName(TextOf(dtype)) + " is not an element type of ONNX");
+  }
+  return type;
+}
+
+DataType AskedType(nb::handle argument) {
+  if (PyUnicode_Check(argument.ptr()) != 0) {
+    Py_ssize_t size = 0;
+    const char* const name = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
+    if (name == nullptr) throw nb::python_error();
+    return TypeNamed({name, static_cast<std::size_t>(size)});
+  }
+  if (PyBool_Check(argument.ptr()) == 0 && PyLong_Check(argument.ptr()) != 0)
+    return TypeNumbered(argument);
+  if (PyArray_DescrCheck(argument.ptr())) return TypeOfDtype(argument);
+  const std::string module =
+      nb::cast<std::string>(nb::str(nb::getattr(argument.type(), "__module__", nb::str(""))));
+  if (module == "torch") return TypeNamed(TextOf(argument));  // "torch.float8_e4m3fn"
+  // numpy's and ml_dtypes' classes, Python's float, and jax's, which have a dtype.
+  if (PyType_Check(argument.ptr()) != 0 ||
+      (nb::hasattr(argument, "dtype") && PyCallable_Check(argument.ptr()) != 0)) {
+    PyArray_Descr* descr = nullptr;
+    if (PyArray_DescrConverter(argument.ptr(), &descr) == NPY_FAIL) {
+      PyErr_Clear();
+    } else {
+      const nb::object dtype = nb::steal(reinterpret_cast<PyObject*>(descr));
+      return TypeOfDtype(dtype);
+    }
+  }
+  Raise(ErrorClass::kKind,
+        "a type is named by a text, a dtype or ONNX's number, and not by " +
+            text::EscapeName(nb::cast<std::string>(nb::str(argument.type().attr("__name__")))));
+}
+
+}  // namespace
+
+DataType TypeOf(PyArray_Descr* descr) {
+  const int number = descr->type_num;
+  switch (descr->kind) {
+    case 'b': return DataType::kBool;
+    case 'i':
+      if (number < NPY_USERDEF)
+        return IntegerType(static_cast<int>(PyDataType_ELSIZE(descr)), true);
+      break;
+    case 'u':
+      if (number < NPY_USERDEF)
+        return IntegerType(static_cast<int>(PyDataType_ELSIZE(descr)), false);
+      break;
+    case 'O':
+    case 'S':
+    case 'U':
+    case 'T': return DataType::kString;
+    default: break;
+  }
+  switch (number) {
+    case NPY_HALF: return DataType::kFloat16;
+    case NPY_FLOAT: return DataType::kFloat32;
+    case NPY_DOUBLE: return DataType::kFloat64;
+    default: return number > NPY_USERDEF - 1 ? RegisteredType(number) : DataType::kUndefined;
+  }
+}
+
+PyArray_Descr* DescrOf(DataType type) { return TheTable().descrs[static_cast<std::size_t>(type)]; }
+
+std::size_t ElementBytes(DataType type) {
+  return static_cast<std::size_t>(std::max(8, FindType(type)->bits)) / 8;
+}
+
+DataType RememberedType(PyObject* argument) noexcept {
+  // Only what is compared by Python's own code, or is its own alone: 1 == True == numpy.int8(1).
+  if (PyUnicode_CheckExact(argument) == 0 && PyType_Check(argument) == 0 &&
+      !PyArray_DescrCheck(argument)) {
+    return DataType::kUndefined;
+  }
+  PyObject* const number = PyDict_GetItemWithError(TheTable().remembered, argument);
+  if (number == nullptr) {
+    PyErr_Clear();
+    return DataType::kUndefined;
+  }
+  return static_cast<DataType>(PyLong_AsLong(number));
+}
+
+DataType TypeArgument(nb::handle argument) {
+  DataType type = RememberedType(argument.ptr());
+  if (type != DataType::kUndefined) return type;
+  type = AskedType(argument);
+  PyObject* const remembered = TheTable().remembered;
+  // A dtype says more than a type where its bytes are swapped or it holds texts.
+  const bool is_dtype = PyArray_DescrCheck(argument.ptr());
+  const bool says_more =
+      is_dtype && (type == DataType::kString ||
+                   PyArray_ISNBO(reinterpret_cast<PyArray_Descr*>(argument.ptr())->byteorder) == 0);
+  if (PyUnicode_CheckExact(argument.ptr()) != 0 || PyType_Check(argument.ptr()) != 0 ||
+      (is_dtype && !says_more)) {
+    if (PyDict_Size(remembered) >= kMostRemembered) PyDict_Clear(remembered);
+    const nb::object number = nb::int_(static_cast<int>(type));
+    if (PyDict_SetItem(remembered, argument.ptr(), number.ptr()) != 0) throw nb::python_error();
+  }
+  return type;
+}
+
+void BindTypes(nb::module_& m) {
+  TheTable().remembered = PyDict_New();
+  if (TheTable().remembered == nullptr) throw nb::python_error();
+
+  // The dtype of each type, by ONNX's number.
+  m.def(
+      "set_dtypes",
+      [](const nb::dict& dtypes) {
+        for (const auto& [number, dtype] : dtypes) {
+          const auto index = nb::cast<std::size_t>(number);
+          if (index >= kNumbers || !PyArray_DescrCheck(dtype.ptr())) {
+            Raise(ErrorClass::kKind, "set_dtypes takes numbers below 29 and dtypes");
+          }
+          auto* const descr =
+              reinterpret_cast<PyArray_Descr*>(nb::object(nb::borrow(dtype)).release().ptr());
+          TheTable().descrs[index] = descr;
+          if (descr->type_num >= NPY_USERDEF) TheTable().type_numbers[index] = descr->type_num;
+        }
+      },
+      nb::arg("dtypes"));
+  m.def(
+      "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
+      nb::arg("type").none());
+  // 0 where there is none.
+  m.def(
+      "dtype_number",
+      [](nb::handle dtype) {
+        if (!PyArray_DescrCheck(dtype.ptr())) return 0;
+        return static_cast<int>(TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr())));
+      },
+      nb::arg("dtype"));
+  m.def(
+      "type_dtype",
+      [](int number) {
+        const auto type = static_cast<DataType>(number);
+        if (FindType(type) == nullptr) Raise(ErrorClass::kValue, "there is no such type");
+        return nb::borrow(reinterpret_cast<PyObject*>(DescrOf(type)));
+      },
+      nb::arg("number"));
+  // One row of the table: name, ONNX's name, class, bits, exponent bits, mantissa bits, bias,
+  // whether it has a sign, a zero, Inf and NaN, and its limits.
+  m.def(
+      "type_row",
+      [](int number) {
+        const TypeInfo* const row = FindType(static_cast<DataType>(number));
+        if (row == nullptr) Raise(ErrorClass::kValue, "there is no such type");
+        constexpr std::array kClasses = {"bool", "unsigned", "signed", "float", "string"};
+        const TypeLimits limits = LimitsOf(row->type);
+        nb::dict fields;
+        fields["name"] = std::string(row->name);
+        fields["onnx_name"] = std::string(row->onnx_name);
+        fields["type_class"] = kClasses[static_cast<std::size_t>(row->type_class)];
+        fields["bits"] = row->bits;
+        fields["exponent_bits"] = row->exponent_bits;
+        fields["mantissa_bits"] = row->mantissa_bits;
+        fields["bias"] = row->bias;
+        fields["has_sign"] = row->has_sign;
+        fields["has_zero"] = row->has_zero;
+        fields["has_infinity"] = row->has_infinity();
+        fields["has_nan"] = row->has_nan();
+        fields["lowest"] = limits.lowest;
+        fields["greatest"] = limits.greatest;
+        fields["least_normal"] = limits.least_normal;
+        fields["least_positive"] = limits.least_positive;
+        return fields;
+      },
+      nb::arg("number"));
+  m.def("type_numbers", [] {
+    nb::list numbers;
+    for (const TypeInfo& row : Types()) numbers.append(static_cast<int>(row.type));
+    return numbers;
+  });
+}
+
+}  // namespace tensorcast::python

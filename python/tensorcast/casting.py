@@ -1,0 +1,168 @@
+"""`cast`: arrays of every kind in, the same kind out.
+
+What is quick (a dense numpy array, a type that was named before, options alone) never comes here:
+the extension does it by itself and calls this for the rest.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _core, arrays, texts
+from .errors import ArgumentError, UnsupportedError
+from .loss import LossReport
+from .types import STRING, TypeLike, type_name
+
+__all__ = ["cast"]
+
+
+def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
+    """The type's number, and the object whose kind the result is to be (None: that of x)."""
+    if out is not None and like is not None:
+        raise ArgumentError("out and like both say what the result is to be: give one")
+    model, name = (out, "out") if out is not None else (like, "like")
+    if model is None:
+        if to is None:
+            raise ArgumentError("a cast needs a type: give to, like or out")
+        return _core.type_number(to), None
+    if to is None:
+        return arrays.type_of(model), model
+    number = _core.type_number(to)
+    is_stream = packed and out is not None and number != STRING and arrays.bits_of(number) < 8
+    if not is_stream and arrays.type_of(model) != number:
+        raise ArgumentError(f"{name} holds {type_name(arrays.type_of(model))}, and to says "
+                            f"{type_name(number)}")
+    return number, model
+
+
+def cast(
+    x: Any,
+    to: TypeLike = None,
+    *,
+    like: Any = None,
+    out: Any = None,
+    saturate: bool = True,
+    round_mode: str = "up",
+    integer_overflow: str = "wrap",
+    fnuz_infinity: str = "max",
+    finite_only_nan: str = "zero",
+    string_style: str = "numpy",
+    packed: bool = False,
+    from_type: TypeLike = None,
+    shape: int | Sequence[int] | None = None,
+    loss: bool = False,
+    threads: int | None = None,
+) -> Any:
+    """Cast every element to another type, each rounded once.
+
+    Parameters
+    ----------
+    x : array_like
+        A numpy array (ml_dtypes' types among them; any strides, byte order and shape; texts as
+        object, U, S or StringDType), a torch tensor or a JAX array on the CPU, anything with
+        ``__dlpack__``, lists, numbers and texts.
+    to : type
+        A text ("bf16", "float8_e4m3fn", "<f4"), a dtype or class of numpy or ml_dtypes, a torch
+        dtype, or ONNX's number. Not needed with `like` or `out`.
+    like : array, optional
+        Gives the type, and the kind of array, of the result.
+    out : array, optional
+        Takes the result, in place of a new array: of x's shape. It may be x itself, or overlap it.
+    saturate : bool
+        To float8 types: beyond the largest value give that value, else the type's NaN or Inf.
+    round_mode : {"up", "down", "nearest"}
+        To float8e8m0: which power of two.
+    integer_overflow : {"wrap", "saturate"}
+        Of floats (and texts) beyond an integer type's range: the low bits, or the limit.
+    fnuz_infinity : {"max", "nan"}
+        Inf to the float8 FNUZ types where `saturate` is True.
+    finite_only_nan : {"zero", "max"}
+        NaN to float4 and float6, which have none.
+    string_style : {"numpy", "ort"}
+        How numbers are printed, to string.
+    packed : bool
+        Elements of less than a byte stand side by side, the first in the lowest bits: in the
+        result, a one-dimensional uint8 array of ceil(n * bits / 8) bytes, and in x where
+        `from_type` is such a type, with `shape`. Otherwise each takes a byte, as ml_dtypes has it.
+    from_type : type, optional
+        What the bits of x are, where its dtype does not say: uint16 that holds bfloat16.
+    shape : int or sequence of int, optional
+        Of a packed x, in elements.
+    loss : bool
+        Also measure what was lost.
+    threads : int, optional
+        0: all cores. By default one, and all where more than 8 MiB are read and written.
+
+    Returns
+    -------
+    array
+        Of x's shape and kind: a torch tensor of a torch tensor, else numpy's; of a number a numpy
+        scalar. `out` where it was given. Of string an object array of str, or U, S or StringDType
+        where `to` says so.
+    LossReport
+        With ``loss=True``, second of a pair.
+
+    Raises
+    ------
+    ArgumentError
+        A ValueError: an unknown type or option, a text that is not a number, shapes that differ.
+    KindError
+        A TypeError: complex numbers, structures, dates, masked arrays, tensors of a GPU.
+    RangeError
+        An OverflowError: an integer beyond 64 bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast as tc
+    >>> x = np.array([0.1, 448, 512, -1e-9], dtype=np.float32)
+    >>> print(tc.cast(x, "float8_e4m3fn"))
+    [0.101562 448 448 -0]
+    >>> print(tc.cast(x, "float8_e4m3fn", saturate=False))
+    [0.101562 448 nan -0]
+    >>> tc.cast(["0.1", "1e400"], np.float64)
+    array([0.1, inf])
+    >>> tc.cast(np.arange(-8, 8), "int4", packed=True)
+    array([152, 186, 220, 254,  16,  50,  84, 118], dtype=uint8)
+    >>> small, report = tc.cast(x, "bfloat16", loss=True)
+    >>> report.counts["rounded"], round(report.snr_db, 1)
+    (2, 136.9)
+    """
+    options = {
+        "saturate": saturate, "round_mode": round_mode, "integer_overflow": integer_overflow,
+        "fnuz_infinity": fnuz_infinity, "finite_only_nan": finite_only_nan,
+        "string_style": string_style,
+    }
+    number, model = _destination(to, like, out, packed)
+    threads = arrays.thread_count(threads)
+    source = arrays.read(x, from_type, packed, shape)
+    if loss and STRING in (source.number, number):
+        raise UnsupportedError("casts from and to string have no loss report: they have no codes "
+                               "to compare")
+    meter = _core.LossMeter(source.number, number, options) if loss else None
+
+    if source.number == STRING:
+        made: Any = texts.from_texts(source, number, options, packed, threads, to, out)
+    elif number == STRING:
+        made = texts.to_texts(source, options, threads, to, out)
+    else:
+        made = arrays.cast_numbers(source, number, options, packed, threads, meter, out)
+    result = out if out is not None else arrays.wrap(made, number, packed, x if model is None else model)
+    return (result, LossReport(meter)) if meter is not None else result
+
+
+def _quick() -> Any:
+    """`cast` as users get it: the extension's, with this one's documentation."""
+    signature = "(x, to=None, *, " + ", ".join(
+        f"{name}={parameter.default!r}"
+        for name, parameter in inspect.signature(cast).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY) + ")"
+    return _core.make_cast(cast, signature, inspect.cleandoc(cast.__doc__ or ""))
+
+

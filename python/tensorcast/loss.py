@@ -1,0 +1,151 @@
+"""What casts lose: `loss`, and the report that casts give with ``loss=True``.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import html
+from typing import Any
+
+from . import _core
+from .types import TypeLike
+
+__all__ = ["LossReport", "loss"]
+
+
+class LossReport:
+    """What a cast lost, exactly counted; docs/semantics.md, section 7, defines each figure.
+
+    Attributes
+    ----------
+    from_type, to_type : str
+        Names of types; `from_type` is None where reports of several types were merged.
+    elements : int
+    counts : dict of str to int
+        How many elements, by what happened to them. The first nine sum to `elements`: nan,
+        nan_lost, to_nan, exact, wrapped, to_infinity, to_limit, to_zero, rounded; beside them
+        to_subnormal, zero_sign_lost, undefined.
+    first : dict of str to dict
+        The first element of each kind that there is: its index in C's order, source and result as
+        floats, and their codes.
+    max_abs_error, max_rel_error, rmse : float
+        Over the elements that are finite on both sides, `compared` of them.
+    max_abs_example, max_rel_example : dict or None
+    snr_db : float
+        10 log10(sum x² / sum (x - y)²); inf where nothing was lost.
+    sum_squares, sum_squared_error, amax, smallest_nonzero : float
+    compared, finite : int
+    verdict : {"good", "poor", "lost"}
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> report = tc.loss([0.1, 448.0, 512.0, -1e-9], "float8_e4m3fn")
+    >>> report.counts["to_limit"], report.first["to_limit"]["source"], report.verdict
+    (1, 512.0, 'lost')
+    >>> report
+    <LossReport float64 -> float8e4m3fn: 4 elements, 3 not exact, SNR 20.5 dB, lost>
+    """
+
+    from_type: str | None
+    to_type: str
+    elements: int
+    counts: dict[str, int]
+    first: dict[str, dict[str, Any]]
+    compared: int
+    max_abs_error: float
+    max_abs_example: dict[str, Any] | None
+    max_rel_error: float
+    max_rel_example: dict[str, Any] | None
+    sum_squares: float
+    sum_squared_error: float
+    rmse: float
+    snr_db: float
+    finite: int
+    amax: float
+    smallest_nonzero: float
+    verdict: str
+
+    __slots__ = ("_meter", "_fields")
+
+    def __init__(self, meter: Any) -> None:
+        self._meter = meter
+        self._fields: dict[str, Any] = meter.report()
+
+    def __getattr__(self, name: str) -> Any:
+        if name in LossReport.__slots__:  # not set: unpickled without its state
+            raise AttributeError(name)
+        try:
+            return self._fields[name]
+        except KeyError:
+            raise AttributeError(f"a LossReport has no {name!r}") from None
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self._fields})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, as numbers, texts and dicts that json takes."""
+        return dict(self._fields)
+
+    def merge(self, other: LossReport) -> LossReport:
+        """One report of what two report, exactly as if it had been one cast.
+
+        Raises `ArgumentError` where their destinations or options differ.
+
+        Examples
+        --------
+        >>> import tensorcast as tc
+        >>> a, b = tc.loss([0.1, 0.2], "float16"), tc.loss([0.3], "float16")
+        >>> a.merge(b).elements
+        3
+        """
+        meter = self._meter.copy()
+        meter.merge(other._meter)
+        return LossReport(meter)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _load, (self._meter.save(),)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LossReport) and self._meter.save() == other._meter.save()
+
+    __hash__ = None  # type: ignore[assignment]  # two that are equal may come to differ in nothing
+
+    def __repr__(self) -> str:
+        inexact = self.elements - self.counts["exact"] - self.counts["nan"]
+        return (f"<LossReport {self.from_type or 'several'} -> {self.to_type}: {self.elements} "
+                f"elements, {inexact} not exact, SNR {self.snr_db:.1f} dB, {self.verdict}>")
+
+    def _repr_html_(self) -> str:
+        rows = [("elements", f"{self.elements:,}")]
+        rows += [(name, f"{count:,}") for name, count in self.counts.items() if count]
+        rows += [("SNR", f"{self.snr_db:.1f} dB"), ("RMSE", f"{self.rmse:.6g}"),
+                 ("max abs error", f"{self.max_abs_error:.6g}"),
+                 ("max rel error", f"{self.max_rel_error:.6g}"), ("verdict", self.verdict)]
+        cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+                        for name, value in rows)
+        title = html.escape(f"{self.from_type or 'several'} → {self.to_type}")
+        return f"<table><caption>{title}</caption>{cells}</table>"
+
+
+def _load(saved: bytes) -> LossReport:
+    meter = _core.LossMeter(1, 1, {})
+    meter.load(saved)
+    return LossReport(meter)
+
+
+def loss(x: Any, to: TypeLike, **options: Any) -> LossReport:
+    """What the cast of `x` to a type would lose; takes `cast`'s options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast as tc
+    >>> tc.loss(np.linspace(0, 1, 5), "float4_e2m1fn").counts["to_zero"]
+    1
+    """
+    from .casting import cast
+
+    report: LossReport = cast(x, to, loss=True, **options)[1]
+    return report

@@ -1,0 +1,144 @@
+"""The 26 element types, and how Python names them.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from . import _core
+
+__all__ = ["TypeLike", "finfo", "type_name", "type_names"]
+
+# What names a type: a text ("bf16", "float8_e4m3fn", "<f4"), numpy's or ml_dtypes' dtype or class,
+# a torch dtype, or ONNX's number.
+TypeLike = Any
+
+STRING = 8  # ONNX's number
+
+# The dtype of each type, by ONNX's number; those of less than a byte take one.
+_DTYPES = {
+    1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64,
+    8: object, 9: np.bool_, 10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
+    16: ml_dtypes.bfloat16, 17: ml_dtypes.float8_e4m3fn, 18: ml_dtypes.float8_e4m3fnuz,
+    19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e5m2fnuz, 21: ml_dtypes.uint4,
+    22: ml_dtypes.int4, 23: ml_dtypes.float4_e2m1fn, 24: ml_dtypes.float8_e8m0fnu,
+    25: ml_dtypes.uint2, 26: ml_dtypes.int2, 27: ml_dtypes.float6_e2m3fn,
+    28: ml_dtypes.float6_e3m2fn,
+}
+_core.set_dtypes({number: np.dtype(kind) for number, kind in _DTYPES.items()})
+
+
+def type_name(type: TypeLike) -> str:
+    """The name tensorcast has for a type.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> tc.type_name("F8_E4M3"), tc.type_name(np.int64), tc.type_name(16)
+    ('float8e4m3fn', 'int64', 'bfloat16')
+    """
+    return str(_core.type_row(_core.type_number(type))["name"])
+
+
+def type_names() -> list[str]:
+    """The names of all 26 types, in the order of ONNX's numbers.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> len(tc.type_names()), tc.type_names()[:3]
+    (26, ['float32', 'uint8', 'int8'])
+    """
+    return [str(_core.type_row(number)["name"]) for number in _core.type_numbers()]
+
+
+@dataclass(frozen=True)
+class finfo:  # named as numpy's and ml_dtypes'
+    """What a type's elements can be: `numpy.finfo` and `numpy.iinfo` for all 26.
+
+    ``finfo(type)`` takes a type by any name. Limits are numbers of Python: int where the type is of
+    integers or bool, exactly; float else, exactly; None of string.
+
+    Attributes
+    ----------
+    name : str
+        tensorcast's name.
+    onnx_number, onnx_name : int, str
+        In ONNX's TensorProto.DataType.
+    dtype : numpy.dtype
+        What holds the elements in numpy; of less than 8 bits one to a byte; of string object.
+    kind : str
+        "float", "signed", "unsigned", "bool" or "string".
+    bits, exponent_bits, mantissa_bits, bias : int
+        Of one element, packed (0 of string); the rest 0 but of floats.
+    max, min : int, float or None
+        The largest and the least finite value; of float8e8m0, which has no sign, the least
+        positive.
+    smallest_normal, smallest_subnormal : int, float or None
+        The least positive normal value, and the least positive one.
+    eps : float or None
+        The distance from 1 to the next greater value; None but of floats.
+    has_sign, has_zero, has_infinity, has_nan : bool
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> info = tc.finfo("float8_e4m3fn")
+    >>> info.max, info.smallest_subnormal, info.has_infinity
+    (448.0, 0.001953125, False)
+    >>> tc.finfo("uint64").max
+    18446744073709551615
+    """
+
+    name: str
+    onnx_number: int
+    onnx_name: str
+    dtype: np.dtype[Any]
+    kind: str
+    bits: int
+    exponent_bits: int
+    mantissa_bits: int
+    bias: int
+    max: int | float | None
+    min: int | float | None
+    smallest_normal: int | float | None
+    smallest_subnormal: int | float | None
+    eps: float | None
+    has_sign: bool
+    has_zero: bool
+    has_infinity: bool
+    has_nan: bool
+
+    def __init__(self, type: TypeLike) -> None:
+        number = _core.type_number(type)
+        row = _core.type_row(number)
+        kind, bits = row["type_class"], row["bits"]
+        limits: tuple[int | float | None, ...]
+        if kind == "float":
+            limits = (row["greatest"], row["lowest"], row["least_normal"], row["least_positive"])
+        elif kind == "string":
+            limits = (None, None, None, None)
+        elif kind == "bool":
+            limits = (1, 0, 1, 1)
+        elif kind == "signed":  # of 64 bits a float would be rounded
+            limits = (2 ** (bits - 1) - 1, -2 ** (bits - 1), 1, 1)
+        else:
+            limits = (2**bits - 1, 0, 1, 1)
+        values = {
+            "name": row["name"], "onnx_number": number, "onnx_name": row["onnx_name"],
+            "dtype": _core.type_dtype(number), "kind": kind, "bits": bits,
+            "exponent_bits": row["exponent_bits"], "mantissa_bits": row["mantissa_bits"],
+            "bias": row["bias"], "max": limits[0], "min": limits[1], "smallest_normal": limits[2],
+            "smallest_subnormal": limits[3],
+            "eps": 2.0 ** -row["mantissa_bits"] if kind == "float" else None,
+            "has_sign": row["has_sign"], "has_zero": row["has_zero"],
+            "has_infinity": row["has_infinity"], "has_nan": row["has_nan"],
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
