@@ -1,8 +1,11 @@
 // tensorcast convert: one tensor file into another, and what was lost on the way.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,6 +25,7 @@
 #include "io/system.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
+#include "mdf_model.h"
 #include "open_options.h"
 #include "process.h"
 #include "progress_display.h"
@@ -54,6 +58,7 @@ struct ConvertFlags {
   bool dry_run = false;
   bool no_report = false;
   bool force = false;
+  std::vector<std::string> given;  // the names of all flags that stand on the command line
 };
 
 constexpr const char* kDescription =
@@ -69,6 +74,7 @@ Examples:
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert model.onnx -o small.onnx --to float16
+  tensorcast convert model.yaml -o model.onnx
 
 Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
@@ -82,6 +88,8 @@ Data outside the model goes to OUT.data or, where that name is taken, to a name 
 --force the data of the model that is replaced is removed.
 Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
 converted, config.json and the index are made true of the result, and all other files are copied.
+A model of MDF (.json, .yaml, .yml, .bson) becomes .onnx, and a model of casts in ONNX becomes MDF,
+without --to: nothing is cast.
 The report goes to stdout, everything else to stderr. In it
   ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
@@ -222,7 +230,31 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   return request;
 }
 
+// A model from one format into another, in which nothing is cast.
+int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
+  constexpr std::string_view kTaken[] = {"IN",      "--output",      "--force",
+                                         "--quiet", "--assume-type", "--allow-hard-links"};
+  for (const std::string& flag : flags.given) {
+    if (std::find(std::begin(kTaken), std::end(kTaken), flag) != std::end(kTaken)) continue;
+    throw Error(
+        ErrorKind::kArguments,
+        fmt::format("{}: a model that is MDF, or becomes it, is converted as it is; make it "
+                    ".onnx first, then convert that",
+                    flag));
+  }
+  const ModelConversion with{ParseAssumedType(flags.cast), flags.cast.allow_hard_links,
+                             flags.force};
+  const std::uint64_t bytes = WriteGraph(ReadGraph(paths, with), paths, with);
+  if (!flags.cast.quiet) {
+    Say(fmt::format(" wrote {}, {}\n", io::Escape(flags.output), BytesText(bytes)));
+  }
+  return kExitDone;
+}
+
 int Convert(const ConvertFlags& flags) {
+  if (const ModelPaths paths = FormatsOf(flags.input, flags.output); paths.has_mdf()) {
+    return ConvertModel(flags, paths);
+  }
   const convert::Request request = RequestOf(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::RunSettings settings;
@@ -358,7 +390,12 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
                    "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
       ->type_name("FILE");
   command->add_flag("--force", flags->force, "Replace an existing output");
-  command->callback([flags, &run] { run = [flags] { return Convert(*flags); }; });
+  command->callback([flags, command, &run] {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() != 0) flags->given.push_back(option->get_name());
+    }
+    run = [flags] { return Convert(*flags); };
+  });
 }
 
 }  // namespace tensorcast::tool

@@ -17,9 +17,11 @@
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"
+#include "mdf_model.h"
 #include "open_options.h"
 #include "quantities.h"
 #include "streams.h"
+#include "tensorcast/mdf.hpp"
 #include "terminal.h"
 #include "text_table.h"
 #include "type_argument.h"
@@ -43,6 +45,9 @@ Examples:
   tensorcast inspect model.safetensors --json
   tensorcast inspect arrays.npz
   tensorcast inspect Qwen3-8B
+  tensorcast inspect model.yaml
+
+Of an MDF model (.json, .yaml, .yml, .bson) its inputs, nodes and outputs.
 )";
 
 struct DtypeTotal {
@@ -225,6 +230,10 @@ int Inspect(const InspectFlags& flags) {
     open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
                                                "a file of strings names its type");
   }
+  if (mdf::IsModelFile(flags.input)) {
+    PrintMdf(flags.input, open.assume_type, flags.json);
+    return kExitDone;
+  }
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   if (flags.json) {
     PrintJson(flags, *reader);
@@ -243,7 +252,10 @@ void AddInspectCommand(CLI::App& app, CommandRun& run) {
       ->add_option("FILE", flags->input,
                    "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
       ->required();
-  command->add_option("--assume-type", flags->assume_type, "What an npy of <V1 (or <V2, <f1) holds")
+  command
+      ->add_option(
+          "--assume-type", flags->assume_type,
+          "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type")
       ->type_name("T");
   AddHardLinksFlag(*command, flags->allow_hard_links);
   command->add_flag("--json", flags->json, "As JSON");

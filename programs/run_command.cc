@@ -1,4 +1,5 @@
-// tensorcast run: an ONNX model of Cast, CastLike, Identity and Constant, on tensors of files.
+// tensorcast run: an ONNX or MDF model of Cast, CastLike, Identity and Constant, on tensors of
+// files.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -20,6 +21,7 @@
 #include "io/output_files.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
+#include "mdf_model.h"
 #include "model_arguments.h"
 #include "open_options.h"
 #include "process.h"
@@ -52,11 +54,12 @@ struct RunFlags {
 };
 
 constexpr const char* kDescription =
-    R"(Run an ONNX model made of Cast, CastLike, Identity, Constant and functions of these.
+    R"(Run an ONNX or MDF model made of Cast, CastLike, Identity, Constant and functions of these.
 
 Examples:
   tensorcast run casts.onnx --input x=x.npy --output-dir out
   tensorcast run casts.onnx --input all.safetensors --output-dir out --output-format safetensors
+  tensorcast run model.yaml --input port=x.npy --output-dir out
   tensorcast run casts.onnx --input x=x.pb --input like=like.pb --output-dir out --profile
 
 Inputs are .npy, .pb, .npz or .safetensors files; one without NAME= gives every input that it holds
@@ -305,9 +308,9 @@ int RunModel(const RunFlags& flags) {
   load.allow_hard_links = flags.allow_hard_links;
   load.optimize = flags.optimize;
   const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
-  onnx::Model model;
+  const LoadedModel loaded = LoadModel(flags.model, load, flags.inputs);
+  const onnx::Model& model = loaded.model;
   std::string error;
-  CheckStatus(onnx::Model::Load(flags.model, load, &model, &error), error);
   Inputs inputs(model);
   for (const std::string& argument : flags.inputs) inputs.Take(argument);
   inputs.CheckAll();
@@ -337,7 +340,10 @@ int RunModel(const RunFlags& flags) {
 void AddRunCommand(CLI::App& app, CommandRun& run) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command = app.add_subcommand("run", kDescription);
-  command->add_option("MODEL", flags->model, "A .onnx model")->type_name("FILE")->required();
+  command
+      ->add_option("MODEL", flags->model, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
+      ->type_name("FILE")
+      ->required();
   command
       ->add_option("--input", flags->inputs,
                    "The tensor of an input, or a file of many by name; repeatable")

@@ -118,6 +118,12 @@ std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const Open
   return std::make_unique<CheckpointReader>(path);
 }
 
+bool LooksLikeTensorFile(std::span<const std::byte> head) {
+  const auto first = head.first(std::min(head.size(), kHeadBytes));
+  return std::any_of(std::begin(kFormats), std::end(kFormats),
+                     [&](const Format& format) { return format.looks_like(first); });
+}
+
 void RefuseStranger(const ByteSource& source) {
   const Head head(source);
   // A safetensors file begins with a length, whose bytes may be any of these.

@@ -33,6 +33,9 @@ struct Format {
                          const CreateOptions& options);
 };
 
+// Whether a file that begins so is in one of the formats that are told by their first bytes.
+bool LooksLikeTensorFile(std::span<const std::byte> head);
+
 // Throws Error (unsupported) where a file is in a format that is recognised only to say that it is
 // not read.
 void RefuseStranger(const ByteSource& source);

@@ -1,150 +1,43 @@
-// Walks JSON by recursion of bounded depth, and notes where its members stand.
+// Where the members of a document stand, and what is put in their place.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/json_text.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "io/error_text.h"
-#include "io/tensor_file.h"
+#include "io/json_events.h"
 
 namespace tensorcast::io {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostDepth = 200;
-
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-class Walker {
+// Says where members stand, those in a member's value before it.
+class MemberVisitor final : public JsonEvents {
  public:
-  Walker(const std::string& label, std::string_view text,
-         const std::function<void(const JsonText::Member&)>& visit)
-      : label_(label), text_(text), visit_(visit) {}
+  explicit MemberVisitor(const std::function<void(const JsonText::Member&)>& visit)
+      : visit_(visit) {}
 
-  void Walk() {
-    Skip();
-    if (Peek() != '{') Fail("an object");
-    Value(0);
-    Skip();
-    if (at_ != text_.size()) Fail("the end");
+  void BeginMember(std::string key, std::size_t begin, std::size_t value_begin) override {
+    keys_.push_back(std::move(key));
+    begins_.emplace_back(begin, value_begin);
+  }
+  void EndMember(std::size_t value_end) override {
+    visit_({keys_, begins_.back().first, begins_.back().second, value_end});
+    keys_.pop_back();
+    begins_.pop_back();
   }
 
  private:
-  [[noreturn]] void Fail(const std::string& expected) const {
-    throw Error(ErrorKind::kContents, PathText(label_) + ": is not JSON at offset " +
-                                          std::to_string(at_) + ": expected " + expected);
-  }
-
-  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  void Skip() {
-    while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
-  }
-  bool Take(char c) {
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
-  }
-
-  void Value(std::size_t depth) {
-    if (depth > kMostDepth) {
-      throw Error(ErrorKind::kContents, PathText(label_) + ": is nested more than " +
-                                            std::to_string(kMostDepth) + " deep at offset " +
-                                            std::to_string(at_));
-    }
-    switch (Peek()) {
-      case '{': return Object(depth);
-      case '[': return Array(depth);
-      case '"': return String();
-      default: return Literal();
-    }
-  }
-
-  void Object(std::size_t depth) {
-    Take('{');
-    Skip();
-    if (Take('}')) return;
-    do {
-      Skip();
-      JsonText::Member member;
-      member.begin = at_;
-      if (Peek() != '"') Fail("a name in double quotes");
-      String();
-      std::optional<std::string> key =
-          TextOfJsonString(text_.substr(member.begin, at_ - member.begin));
-      if (!key) {
-        at_ = member.begin;
-        Fail("a name of valid UTF-8 and escapes");
-      }
-      Skip();
-      if (!Take(':')) Fail("':'");
-      Skip();
-      member.value_begin = at_;
-      keys_.push_back(std::move(*key));
-      Value(depth + 1);
-      member.value_end = at_;
-      member.keys = keys_;
-      visit_(member);
-      keys_.pop_back();
-      Skip();
-    } while (Take(','));
-    if (!Take('}')) Fail("',' or '}'");
-  }
-
-  void Array(std::size_t depth) {
-    Take('[');
-    Skip();
-    if (Take(']')) return;
-    do {
-      Skip();
-      Value(depth + 1);
-      Skip();
-    } while (Take(','));
-    if (!Take(']')) Fail("',' or ']'");
-  }
-
-  void String() {
-    Take('"');
-    for (; at_ < text_.size() && text_[at_] != '"'; ++at_) {
-      if (static_cast<unsigned char>(text_[at_]) < 0x20) Fail("no control character in a string");
-      if (text_[at_] == '\\') ++at_;
-    }
-    if (!Take('"')) {
-      at_ = std::min(at_, text_.size());
-      Fail("the end of a string");
-    }
-  }
-
-  // Numbers are the spelling of others: they are kept, not read.
-  void Literal() {
-    constexpr std::string_view kSigns = "+-.";
-    const std::size_t begin = at_;
-    const auto is_part = [&](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-             kSigns.find(c) != std::string_view::npos;
-    };
-    while (at_ < text_.size() && is_part(text_[at_])) ++at_;
-    const std::string_view word = text_.substr(begin, at_ - begin);
-    constexpr std::string_view kWords[] = {"true", "false", "null", "NaN", "Infinity", "-Infinity"};
-    if (std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords)) return;
-    const bool is_number = !word.empty() && (word[0] == '-' || (word[0] >= '0' && word[0] <= '9'));
-    if (!is_number || !Json::accept(word)) {
-      at_ = begin;
-      Fail("a value");
-    }
-  }
-
-  const std::string& label_;
-  std::string_view text_;
   const std::function<void(const JsonText::Member&)>& visit_;
-  std::size_t at_ = 0;
   std::vector<std::string> keys_;
+  std::vector<std::pair<std::size_t, std::size_t>> begins_;
 };
 
 }  // namespace
@@ -155,7 +48,8 @@ JsonText::JsonText(std::string label, std::string text)
 }
 
 void JsonText::ForEach(const std::function<void(const Member&)>& visit) const {
-  Walker(label_, text_, visit).Walk();
+  MemberVisitor visitor(visit);
+  WalkJson(label_, text_, visitor);
 }
 
 std::optional<std::string> JsonText::Find(std::string_view key) const {

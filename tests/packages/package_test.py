@@ -332,12 +332,12 @@ DEBIAN = {
     "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev", "nlohmann_json": "nlohmann-json3-dev",
     "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
-    "Git": None,
+    "yaml.h": "libyaml-dev", "yaml": "libyaml-dev", "Git": None,
 }
 OPTIONAL_HEADERS = {
     "ONNX": {"flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
              "tensor_view.hpp"},
-    "CONVERT": {"convert.hpp", "report.hpp"},
+    "CONVERT": {"convert.hpp", "mdf.hpp", "report.hpp"},
 }
 
 
@@ -355,11 +355,12 @@ def documented_needs(setting):
 def parts(setting):
     """Each part that can be left out: what is looked for, and which headers are installed."""
     needs = documented_needs(setting)
-    options = ("TBB", "ONNX", "CONVERT", "TOOL")
+    options = ("TBB", "ONNX", "CONVERT", "YAML", "TOOL")
     require(set(needs) == {"always", *options}, f"the table of options has {sorted(needs)}")
     every = {path.name for path in (setting.source / "include/tensorcast").rglob("*.h*")}
     for name, on in {"least": (), "tbb": ("TBB",), "onnx": ("ONNX",),
-                     "convert": ("ONNX", "CONVERT"), "tool": options}.items():
+                     "convert": ("ONNX", "CONVERT"), "yaml": ("ONNX", "CONVERT", "YAML"),
+                     "tool": options}.items():
         directory = setting.temporary / name
         record = setting.temporary / f"{name}.found"
         (setting.temporary / f"{name}.cmake").write_text(RECORD.format(record=record))

@@ -1,0 +1,141 @@
+// MDF files as graphs, and graphs as MDF files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/failure.h"
+#include "graph/error.h"
+#include "graph/graph_state.h"
+#include "io/byte_source.h"
+#include "io/error_text.h"
+#include "io/formats.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "mdf/graph_of_model.h"
+#include "mdf/model.h"
+#include "mdf/model_of_graph.h"
+#include "mdf/syntax.h"
+#include "tensorcast/mdf.hpp"
+
+namespace tensorcast::mdf {
+namespace {
+
+// Where a file says that it is MDF: before its graphs.
+constexpr std::uint64_t kHeadBytes = 65536;
+
+std::string TextOf(const io::ByteSource& source, std::uint64_t most) {
+  std::string text(static_cast<std::size_t>(std::min(source.size(), most)), '\0');
+  source.Read(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+// A file that begins as another of our formats does is one of these.
+const Syntax* SyntaxOf(const io::ByteSource& source) {
+  const std::string head = TextOf(source, kHeadBytes);
+  if (io::LooksLikeTensorFile(std::as_bytes(std::span(head)))) return nullptr;
+  if (const Syntax* const syntax = SyntaxOfHead(head)) return syntax;
+  return SyntaxOfEnding(source.path());
+}
+
+[[noreturn]] void Fail(const std::string& path, const graph::Error& error) {
+  io::ErrorKind kind = io::ErrorKind::kContents;
+  if (error.kind() == graph::ErrorKind::kUnsupported) kind = io::ErrorKind::kUnsupported;
+  if (error.kind() == graph::ErrorKind::kArguments) kind = io::ErrorKind::kArguments;
+  throw io::Error(kind, io::PathText(path) + ": " + error.what());
+}
+
+// Calls read(model) with what a file says, and names the file in what that throws.
+template <class Read> void WithModel(const std::string& path, const Read& read) {
+  const io::InputFile source(path);
+  const Syntax* const syntax = SyntaxOf(source);
+  try {
+    if (syntax == nullptr) {
+      throw graph::Error(graph::ErrorKind::kUnsupported,
+                         "is not an MDF model; " + JoinedSyntaxEndings("and") + " files are read");
+    }
+    if (source.size() > kMostFileBytes) {
+      throw graph::Error(graph::ErrorKind::kUnsupported,
+                         "has " + io::CountText(source.size(), "byte") + "; MDF files of at most " +
+                             std::to_string(kMostFileBytes) + " are read");
+    }
+    const std::string text = TextOf(source, kMostFileBytes);
+    source.CheckUnchanged();
+    const Value document = syntax->read(path, text);
+    read(ReadModel(document));
+  } catch (const graph::Error& error) {
+    Fail(path, error);
+  } catch (const io::Error&) {
+    throw;
+  } catch (const core::Failure& failure) {  // of the graph that is built
+    const StatusCode code =
+        failure.code() == StatusCode::kBadInput ? StatusCode::kBadFile : failure.code();
+    throw core::Failure(code, io::PathText(path) + ": " + failure.what());
+  }
+}
+
+}  // namespace
+
+inline namespace TENSORCAST_ABI {
+
+bool IsModelName(const std::string& path) { return SyntaxOfEnding(path) != nullptr; }
+
+bool IsModelFile(const std::string& path) {
+  bool is_model = false;
+  return core::Guarded(nullptr,
+                       [&] {
+                         is_model = SyntaxOf(io::InputFile(path)) != nullptr;
+                         return Status();
+                       })
+             .ok() &&
+         is_model;
+}
+
+Status Inputs(const std::string& path, std::vector<ValueInfo>* inputs, std::string* error) {
+  return core::Guarded(error, [&] {
+    WithModel(path, [&](const Model& model) { *inputs = InputsOf(model); });
+    return Status();
+  });
+}
+
+Status Load(const std::string& path, const LoadOptions& options, Graph* graph, std::string* error) {
+  return core::Guarded(error, [&] {
+    WithModel(path, [&](const Model& model) { *graph = GraphOfModel(model, options); });
+    return Status();
+  });
+}
+
+Status Save(const Graph& graph, const std::string& path, const SaveOptions& options,
+            std::string* error) {
+  return core::Guarded(error, [&] {
+    const Syntax* const syntax = SyntaxOfEnding(path);
+    if (syntax == nullptr) {
+      throw io::Error(io::ErrorKind::kArguments,
+                      io::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"));
+    }
+    const GraphState& state = GraphAccess::State(graph);
+    if (state.outputs.empty()) {
+      throw io::Error(io::ErrorKind::kArguments,
+                      io::PathText(path) + ": the graph has no output; mark one");
+    }
+    const io::CreateOptions create{options.overwrite, options.inputs};
+    io::CheckOutput(path, 0, create);
+    std::string text;
+    try {
+      text = syntax->write(ModelOfGraph(state));
+    } catch (const graph::Error& wrong) {
+      Fail(path, wrong);
+    }
+    io::OutputFile file(path, text.size(), create);
+    file.Write(0, std::as_bytes(std::span(text)));
+    file.Commit();
+    return Status();
+  });
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::mdf

@@ -1,0 +1,96 @@
+// Numbers to texts and back.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "mdf/number_text.h"
+
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+
+#include "graph/error.h"
+#include "tensorcast/tensorcast.hpp"
+#include "text/error_text.h"
+#include "text/parse.h"
+
+namespace tensorcast::mdf {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+std::size_t CountDigits(std::string_view text, std::size_t at) {
+  std::size_t n = 0;
+  while (at + n < text.size() && IsDigit(text[at + n])) ++n;
+  return n;
+}
+
+// sign? (digits point? digits? | point digits) (e sign? digits)?
+bool IsDecimal(std::string_view text) {
+  std::size_t at = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
+  std::size_t digits = CountDigits(text, at);
+  at += digits;
+  if (at < text.size() && text[at] == '.') {
+    const std::size_t more = CountDigits(text, at + 1);
+    digits += more;
+    at += 1 + more;
+  }
+  if (digits == 0) return false;
+  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+    ++at;
+    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
+    const std::size_t exponent = CountDigits(text, at);
+    if (exponent == 0) return false;
+    at += exponent;
+  }
+  return at == text.size();
+}
+
+}  // namespace
+
+std::optional<Integer> ParseDigits(std::string_view digits, unsigned base, bool negative) {
+  Integer value;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, failed] =
+      std::from_chars(digits.data(), end, value.magnitude, static_cast<int>(base));
+  if (failed == std::errc::invalid_argument || stopped != end || digits.empty()) {
+    return std::nullopt;
+  }
+  const std::uint64_t most = negative ? std::uint64_t{1} << 63 : UINT64_MAX;
+  if (failed == std::errc::result_out_of_range || value.magnitude > most) {
+    throw graph::Error(graph::ErrorKind::kUnsupported,
+                       std::string("holds the whole number ")
+                           .append(negative ? "-" : "")
+                           .append(text::EscapeName(digits))
+                           .append(", which is not in the range of int64 or uint64"));
+  }
+  value.negative = negative && value.magnitude != 0;
+  return value;
+}
+
+std::optional<double> ParseDecimal(std::string_view text) {
+  if (!IsDecimal(text)) return std::nullopt;
+  std::uint64_t code = 0;
+  const StatusCode status =
+      text::ParseCode(text, *FindType(DataType::kFloat64), CastOptions{}, &code);
+  if (status != StatusCode::kOk) return std::nullopt;
+  return std::bit_cast<double>(code);
+}
+
+std::string IntegerText(const Integer& value) {
+  std::string text = value.negative ? "-" : "";
+  return text.append(std::to_string(value.magnitude));
+}
+
+std::string DoubleText(double value) {
+  std::array<char, 32> buffer{};
+  const auto [end, failed] = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value);
+  std::string text(buffer.data(), end);
+  if (text.find('.') == std::string::npos) {
+    const std::size_t exponent = text.find('e');
+    text.insert(exponent == std::string::npos ? text.size() : exponent, ".0");
+  }
+  return text;
+}
+
+}  // namespace tensorcast::mdf
