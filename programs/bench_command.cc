@@ -5,9 +5,10 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -83,11 +84,9 @@ struct Measurement {
 // Memory aligned to a page and touched, so that no measured run meets a page fault.
 class Buffer {
  public:
-  explicit Buffer(std::uint64_t bytes) : size_(static_cast<std::size_t>(bytes)) {
-    constexpr std::size_t kPage = std::size_t{2} << 20;
-    memory_.reset(
-        static_cast<std::byte*>(std::aligned_alloc(kPage, (size_ + kPage) / kPage * kPage)));
-    if (memory_ == nullptr) throw std::bad_alloc();
+  explicit Buffer(std::uint64_t bytes)
+      : size_(static_cast<std::size_t>(bytes)),
+        memory_(static_cast<std::byte*>(::operator new(size_, kPage))) {
     std::fill_n(memory_.get(), size_, std::byte{1});
   }
   std::span<std::byte> First(std::uint64_t bytes) const {
@@ -95,8 +94,9 @@ class Buffer {
   }
 
  private:
+  static constexpr std::align_val_t kPage{std::size_t{2} << 20};
   struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
+    void operator()(std::byte* memory) const { ::operator delete(memory, kPage); }
   };
   std::size_t size_;
   std::unique_ptr<std::byte, Free> memory_;
@@ -253,7 +253,7 @@ std::string CpuName() {
 
 void WriteCsv(const std::string& path, const std::vector<Measurement>& measurements,
               const BenchFlags& flags, Target target) {
-  std::ofstream csv(path);
+  std::ofstream csv{std::filesystem::path(path)};
   csv << "# cpu: " << CpuName() << "\n# compiler: " << CompilerName()
       << "\n# commit: " << CommitName() << "\n# target: " << TargetName(target)
       << "\n# loss measured: " << (flags.loss ? "yes" : "no") << "\n# rounds: " << flags.rounds

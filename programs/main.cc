@@ -113,20 +113,20 @@ int FailToParse(const CLI::App& app, const CLI::ParseError& error, std::string_v
 
 // CLI11 takes -1.5 for a number, but -inf, -nan and -.5 for options: a blank in front, which the
 // reading of numbers passes over, tells it otherwise.
-std::string Argument(const char* argument) {
-  std::string text(argument);
+std::string Argument(std::string text) {
   if (text.size() < 2 || text[0] != '-') return text;
   std::uint64_t code = 0;
   const bool is_number = ParseValue(text, DataType::kFloat64, &code).ok();
   return is_number && (text[1] < '0' || text[1] > '9') ? " " + text : text;
 }
 
-int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
+int Parse(CLI::App& app, const std::vector<std::string>& arguments, bool* is_done) {
   *is_done = true;
-  std::vector<std::string> arguments;  // the last one first, as CLI11 wants them
-  for (int i = argc - 1; i > 0; --i) arguments.push_back(Argument(argv[i]));
+  std::vector<std::string> reversed;  // as CLI11 wants them
+  for (const std::string& argument : arguments) reversed.push_back(Argument(argument));
+  std::reverse(reversed.begin(), reversed.end());
   try {
-    app.parse(std::move(arguments));
+    app.parse(std::move(reversed));
   } catch (const CLI::CallForHelp&) {
     Print(app.help());
     return kExitDone;
@@ -134,13 +134,13 @@ int Parse(CLI::App& app, int argc, char** argv, bool* is_done) {
     Print(VersionText() + '\n');
     return kExitDone;
   } catch (const CLI::ParseError& error) {
-    return FailToParse(app, error, argc > 1 ? argv[1] : "");
+    return FailToParse(app, error, arguments.empty() ? "" : arguments.front());
   }
   *is_done = false;
   return kExitDone;
 }
 
-int Run(int argc, char** argv) {
+int Run(const std::vector<std::string>& arguments) {
   try {
     CLI::App app(kDescription, "tensorcast");
     CommandRun run;
@@ -160,7 +160,7 @@ int Run(int argc, char** argv) {
     AddBenchCommand(app, run);
     AddShellCommands(app, run);
     bool is_done = false;
-    int code = Parse(app, argc, argv, &is_done);
+    int code = Parse(app, arguments, &is_done);
     if (!is_done) code = run();
     // What could not be printed was not said: a full disk behind stdout is an error.
     return FinishPrinting() == Printed::kWhole ? code : kExitSystem;
@@ -180,14 +180,9 @@ int Run(int argc, char** argv) {
 }  // namespace
 }  // namespace tensorcast::tool
 
-// The start of the libraries asks for memory too: this comes before it.
-using Start = void (*)();
-[[gnu::section(".preinit_array"), gnu::used]] const Start before_the_libraries =
-    &tensorcast::tool::ExitWhereMemoryEnds;
-
 int main(int argc, char** argv) {
   tensorcast::tool::HoldStandardStreams();
   tensorcast::tool::IgnoreSignalsOfWriting();
   tensorcast::tool::ExitOnInterrupts(tensorcast::tool::Leaves::kNothing);
-  return tensorcast::tool::Run(argc, argv);
+  return tensorcast::tool::Run(tensorcast::tool::Arguments(argc, argv));
 }

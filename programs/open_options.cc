@@ -3,15 +3,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "open_options.h"
 
-#include <cstdlib>
+#include <utility>
+
+#include "process.h"
 
 namespace tensorcast::tool {
 
 io::OpenOptions ToolOpenOptions() {
-  const char* const named = std::getenv("TMPDIR");
+  TemporaryPlace place = PlaceOfTemporaries();
   io::OpenOptions options;
-  options.spool.directory = named != nullptr && *named != '\0' ? named : "/tmp";
-  options.spool.advice = "; TMPDIR names another directory";
+  options.spool.directory = std::move(place.directory);
+  options.spool.advice = std::move(place.advice);
   return options;
 }
 

@@ -8,7 +8,8 @@
 
 namespace tensorcast::tool {
 
-// What bounds the tool's memory: deflated members go to a file under $TMPDIR, or /tmp.
+// What bounds the tool's memory: deflated members go to a file where the system wants
+// temporary files.
 io::OpenOptions ToolOpenOptions();
 
 }  // namespace tensorcast::tool

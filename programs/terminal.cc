@@ -8,12 +8,11 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include <sys/ioctl.h>
-#include <unistd.h>
+#include "process.h"
 
 namespace tensorcast::tool {
 
-bool IsTerminal(std::FILE* stream) { return isatty(fileno(stream)) == 1; }
+bool IsTerminal(std::FILE* stream) { return IsConsole(stream); }
 
 bool MovesCursor(std::FILE* stream) {
   const char* const terminal = std::getenv("TERM");
@@ -36,9 +35,8 @@ std::size_t Columns(std::FILE* stream) {
       return std::max<std::size_t>(kLeast, columns);
     }
   }
-  struct winsize size = {};
-  if (ioctl(fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kReportColumns;
-  return std::max<std::size_t>(kLeast, size.ws_col);
+  const std::size_t columns = ConsoleColumns(stream);
+  return columns == 0 ? kReportColumns : std::max(kLeast, columns);
 }
 
 std::string Styled(std::string_view text, Style style, bool colour) {

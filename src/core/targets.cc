@@ -15,6 +15,7 @@
 #include "core/loss-inl.h"
 #include "core/packing-inl.h"
 #include "core/stages-inl.h"
+#include "core/supported_targets.h"
 #include "core/table-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -268,7 +269,7 @@ template <std::size_t kRow> void AddWhereItRuns(std::int64_t supported, Found* f
 std::span<const Kernels* const> AllKernels() {
   static const Found all = []<std::size_t... kRow>(std::index_sequence<kRow...>) {
     Found found;
-    const std::int64_t supported = hwy::SupportedTargets();
+    const std::int64_t supported = SupportedTargets();
     (AddWhereItRuns<kRow>(supported, &found), ...);
     found.list[found.size++] = ScalarKernels();
     return found;

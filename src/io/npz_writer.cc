@@ -67,13 +67,19 @@ class PiecewiseCrc {
   };
   using Pieces = std::map<std::uint64_t, Piece>;
 
+  // Of two pieces, the second of `bytes`. z_off_t may have 32 bits, so the first is moved past many
+  // bytes in steps, as a second of 0 does.
+  static uLong Combine(uLong first, uLong second, std::uint64_t bytes) {
+    constexpr std::uint64_t kStep = std::uint64_t{1} << 30;
+    for (; bytes > kStep; bytes -= kStep) first = crc32_combine(first, 0, z_off_t{kStep});
+    return crc32_combine(first, second, static_cast<z_off_t>(bytes));
+  }
+
   // Makes one of two pieces where they touch; returns the piece that holds the second's bytes.
   Pieces::iterator Join(Pieces::iterator first, Pieces::iterator second) {
     if (first->first + first->second.bytes != second->first) return second;
     Piece& piece = first->second;
-    static_assert(sizeof(z_off_t) == 8);
-    piece.crc =
-        crc32_combine(piece.crc, second->second.crc, static_cast<z_off_t>(second->second.bytes));
+    piece.crc = Combine(piece.crc, second->second.crc, second->second.bytes);
     piece.bytes += second->second.bytes;
     pieces_.erase(second);
     return first;

@@ -5,8 +5,6 @@
 #ifndef TENSORCAST_SRC_IO_SYSTEM_H_
 #define TENSORCAST_SRC_IO_SYSTEM_H_
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -152,7 +150,6 @@ class OutputFile {
   void RemoveStale(const std::string& prefix);
   void CreateTemporary(const std::string& prefix);
   void OpenBegun(const std::string& begun, std::uint64_t bytes);
-  void TakeOwnership(const std::string& path);
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
 
@@ -161,10 +158,10 @@ class OutputFile {
   std::string directory_;  // of place_: "." where it has none
   bool overwrite_ = false;
   bool synced_ = false;
-  std::string begun_;           // the temporary file of another process, which this one writes to
-  std::string temporary_;       // path of the temporary file; empty: there is none
-  int descriptor_ = -1;         // stays open with the final name too
-  std::optional<mode_t> mode_;  // of the file that is replaced, for the finished one
+  std::string begun_;      // the temporary file of another process, which this one writes to
+  std::string temporary_;  // path of the temporary file; empty: there is none
+  int descriptor_ = -1;    // stays open with the final name too
+  std::optional<unsigned> permissions_;  // of the file that is replaced, for the finished one
   std::vector<std::string> notes_;
 };
 

@@ -1,17 +1,17 @@
-// What the files system_*.cc share: descriptors that close themselves, calls that go on after a
-// signal, the names of temporary files, and the words in which the system's errors are told.
+// The calls of the operating system, in one shape for every system (system_posix.cc,
+// system_windows.cc), and what else the files system_*.cc share: descriptors that close themselves,
+// the names of temporary files, and the words in which the system's errors are told.
+//
+// Calls go on after a signal. One that fails returns false or -1 and leaves the reason in errno.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_IO_SYSTEM_CALLS_H_
 #define TENSORCAST_SRC_IO_SYSTEM_CALLS_H_
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,9 +19,93 @@
 
 namespace tensorcast::io {
 
+// ------------------------------------------------------------------------ the system's own
+
+// The words for a value of errno, and what can be done where a file that is written meets it: empty
+// or with "; " in front.
+std::string ReasonText(int error);
+std::string_view WriteAdvice(int error);
+
+enum class FileKind { kFile, kDirectory, kPipe, kSocket, kDevice, kOther };
+
+struct FileStatus {
+  FileKind kind = FileKind::kOther;
+  bool is_link = false;  // a symbolic one, which OwnStatus sees
+  std::uint64_t bytes = 0;
+  std::int64_t written_at = 0;  // in nanoseconds of the system's clock
+  std::uint64_t links = 0;      // its names
+  std::uint64_t device = 0;     // with `number`, which file of the machine it is
+  std::uint64_t number = 0;
+  unsigned permissions = 0;  // as the system has them; 0 where it has others
+};
+bool Status(const std::string& path, FileStatus* status);     // of what links lead to
+bool OwnStatus(const std::string& path, FileStatus* status);  // of a link itself
+bool Status(int descriptor, FileStatus* status);
+
+// A descriptor is never 0, 1 or 2: in a process that has closed one of those, what it prints would
+// land in the file.
+int OpenInput(const std::string& path);           // for reading; waits for no pipe's writer
+int OpenTemporary(const std::string& path);       // for reading and writing; follows no last link
+int CreateTemporary(const std::string& path);     // the same, new
+int CreateUnnamed(const std::string& directory);  // goes with its descriptor
+int OpenDirectory(const std::string& path);       // for SyncDirectory
+void Close(int descriptor);
+// A file as it is named, not yet for reading; where it is, by a path without symbolic links (throws
+// Error, of `path`); and the same file for reading.
+int OpenName(const std::string& path);
+std::string PlaceOf(int name, const std::string& path);
+int OpenNamed(int name, const std::string& place);
+
+// How many bytes went, at most all; 0 at the end of the file.
+std::int64_t ReadAt(int descriptor, std::uint64_t offset, std::span<std::byte> out);
+std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::byte> data);
+bool Reserve(int descriptor, std::uint64_t bytes);  // room, and the size; new bytes are zero
+bool Cut(int descriptor, std::uint64_t bytes);
+bool SyncFile(int descriptor);
+bool SyncDirectory(int descriptor);  // also true of a file system that cannot
+
+// Locks last as long as the descriptor, or the process. EWOULDBLOCK: another has it, also where a
+// directory's is opened. A file system may have none.
+bool Lock(int descriptor);
+// What is locked for a directory: one that is built, under a name of our own, and that of
+// DirectoryLock.
+int OpenLockOfBuilt(const std::string& directory);
+int OpenLockOfNames(const std::string& directory);
+// Whether the name is still that of what was opened.
+bool IsStillLocked(const std::string& built, int lock);
+
+bool Rename(const std::string& from, const std::string& to);  // a file, replacing another
+bool RenameNew(const std::string& from, const std::string& to);
+bool Remove(const std::string& path);
+bool MakeDirectory(const std::string& path);
+// `lock`: OpenLockOfBuilt's of `from`.
+bool RenameNewDirectory(const std::string& from, const std::string& to, int lock);
+// ENOSYS where the system cannot.
+bool ExchangeDirectories(const std::string& from, const std::string& to, int lock);
+// Removes a directory with what is in it, or a link; what was removed by another meanwhile is as
+// good.
+bool RemoveTree(const std::string& path);
+// Each name in a directory but "." and "..", until `use` returns false.
+bool ForEachName(const std::string& directory, const std::function<bool(std::string_view)>& use);
+
+// Gives a new file the owner and the group of the one that it replaces, as far as the system lets;
+// returns the permissions that it may have then. Until SetPermissions its owner can open it.
+std::optional<unsigned> TakeOwnership(int descriptor, const std::string& replaced);
+void SetPermissions(int descriptor, unsigned permissions);
+
+bool MayCreateIn(const std::string& directory);
+std::optional<std::uint64_t> FileSizeLimit();
+std::optional<std::uint64_t> FreeBytes(const std::string& directory);
+
+// The directory and the last part of a path: "a/b" is ("a", "b"), "b" is (".", "b").
+std::pair<std::string, std::string> SplitPath(const std::string& path);
+// An absolute path without symbolic links, divided by '/'; empty where there is no such file.
+std::string ResolvedPath(const std::string& path);
+
+// ------------------------------------------------------------------------ made of those
+
 inline constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;  // of one call
 
-std::string ReasonText(int error);
 [[noreturn]] void ThrowSystem(const std::string& path, const std::string& what, int error);
 // The same of a file that is being written, with what can be done.
 [[noreturn]] void ThrowWrite(const std::string& path, const std::string& what, int error);
@@ -32,7 +116,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
+    if (value_ >= 0) Close(value_);
   }
   int get() const { return value_; }
   int Release() { return std::exchange(value_, -1); }
@@ -41,26 +125,14 @@ class Descriptor {
   int value_;
 };
 
-// A file never becomes descriptor 0, 1 or 2: in a process that has closed one of those, what it
-// prints would land in the file.
-int AboveStandardStreams(int descriptor);
-int OpenRetrying(const std::string& path, int flags, mode_t mode = 0);
-int SyncRetrying(int descriptor);
-
-std::string_view KindOfFile(mode_t mode);  // "a directory"
+std::string_view KindText(FileKind kind);  // "a directory"
 void RefuseNul(const std::string& path);
 
-// The directory and the last part of a path: "a/b" is ("a", "b"), "b" is (".", "b").
-std::pair<std::string, std::string> SplitPath(const std::string& path);
-// An absolute path without symbolic links; empty where there is no such file.
-std::string ResolvedPath(const std::string& path);
 // Of two resolved paths.
 bool IsBelow(std::string_view path, std::string_view directory);
-
-std::int64_t WrittenAt(const struct stat& status);
-bool SameFile(const struct stat& a, const struct stat& b);
+bool IsSameFile(const FileStatus& a, const FileStatus& b);
 // Whether `path` is still the name of the open file.
-bool StillNamed(const std::string& path, int descriptor);
+bool IsStillNamed(const std::string& path, int descriptor);
 
 // Fills `out` from `offset` of an open file that had `size` bytes.
 void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std::uint64_t offset,

@@ -3,14 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/system_directory.h"
 
-#include <dirent.h>
-#include <sys/file.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <memory>
 #include <thread>
 #include <utility>
 
@@ -22,48 +17,6 @@ namespace {
 
 constexpr std::size_t kMostEntries = 100'000;
 constexpr std::string_view kAsideEnding = ".old";
-
-struct CloseEntries {
-  void operator()(DIR* entries) const { ::closedir(entries); }
-};
-using Entries = std::unique_ptr<DIR, CloseEntries>;
-
-// The next name but "." and ".."; nullptr after the last, with errno 0, and where reading fails.
-const char* NextName(DIR* entries) {
-  do {
-    errno = 0;
-    const dirent* const entry = ::readdir(entries);
-    if (entry == nullptr) return nullptr;
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != "..") return entry->d_name;
-  } while (true);
-}
-
-// Removes what is in an open directory, which it takes; what was removed by another meanwhile is as
-// good. False, with errno, where something stays.
-bool RemoveContents(int descriptor) {
-  const Entries entries(::fdopendir(descriptor));
-  if (entries == nullptr) {
-    ::close(descriptor);
-    return false;
-  }
-  while (const char* const name = NextName(entries.get())) {
-    if (::unlinkat(descriptor, name, 0) == 0 || errno == ENOENT) continue;
-    if (errno != EISDIR && errno != EPERM) return false;
-    const int below = ::openat(descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (below < 0 || !RemoveContents(below)) return false;
-    if (::unlinkat(descriptor, name, AT_REMOVEDIR) != 0 && errno != ENOENT) return false;
-  }
-  return errno == 0;
-}
-
-// Removes a directory with what is in it, or a link. False, with errno, where something stays.
-bool RemoveTree(const std::string& path) {
-  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return true;
-  const int descriptor = OpenRetrying(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-  if (descriptor < 0 || !RemoveContents(descriptor)) return false;
-  return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
-}
 
 std::string WithoutSlashes(std::string path) {
   while (path.size() > 1 && path.back() == '/') path.pop_back();
@@ -79,16 +32,16 @@ std::string ResolvedName(const std::string& path) {
 
 // What stands at the output's name: nothing, or a directory that may be replaced.
 void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
+  FileStatus status;
+  if (!OwnStatus(path, &status)) {
     if (errno == ENOENT) return;
     ThrowSystem(path, "cannot be looked at", errno);
   }
-  if (!S_ISDIR(status.st_mode) && !S_ISLNK(status.st_mode)) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output, which is to be a directory, is " +
-                    std::string(S_ISREG(status.st_mode) ? "a file" : KindOfFile(status.st_mode)) +
-                    "; name a directory that is not there yet");
+  if (status.kind != FileKind::kDirectory && !status.is_link) {
+    throw Error(ErrorKind::kArguments, PathText(path) +
+                                           ": the output, which is to be a directory, is " +
+                                           std::string(KindText(status.kind)) +
+                                           "; name a directory that is not there yet");
   }
   if (!options.overwrite) {
     throw Error(ErrorKind::kArguments,
@@ -100,8 +53,8 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
 }  // namespace
 
 bool IsDirectory(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  FileStatus status;
+  return Status(path, &status) && status.kind == FileKind::kDirectory;
 }
 
 std::string Joined(std::string_view directory, std::string_view name) {
@@ -111,29 +64,28 @@ std::string Joined(std::string_view directory, std::string_view name) {
 }
 
 std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
-  const Entries entries(::opendir(path.c_str()));
-  if (entries == nullptr) ThrowSystem(path, "cannot be read", errno);
   std::vector<DirectoryEntry> found;
-  while (const char* const name = NextName(entries.get())) {
-    if (found.size() == kMostEntries) {
-      throw Error(ErrorKind::kUnsupported,
-                  PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries");
-    }
+  const bool is_read = ForEachName(path, [&](std::string_view name) {
     found.emplace_back().name = name;
+    return found.size() <= kMostEntries;
+  });
+  if (!is_read) ThrowSystem(path, "cannot be read", errno);
+  if (found.size() > kMostEntries) {
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries");
   }
-  if (errno != 0) ThrowSystem(path, "cannot be read", errno);
   for (DirectoryEntry& entry : found) {
     const std::string place = Joined(path, entry.name);
-    struct stat status {};
-    if (::lstat(place.c_str(), &status) != 0) ThrowSystem(place, "cannot be looked at", errno);
-    entry.is_link = S_ISLNK(status.st_mode);
-    if (entry.is_link && ::stat(place.c_str(), &status) != 0) {
+    FileStatus status;
+    if (!OwnStatus(place, &status)) ThrowSystem(place, "cannot be looked at", errno);
+    entry.is_link = status.is_link;
+    if (entry.is_link && !Status(place, &status)) {
       if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) continue;
       ThrowSystem(place, "cannot be looked at", errno);
     }
-    if (S_ISREG(status.st_mode)) entry.kind = DirectoryEntry::Kind::kFile;
-    if (S_ISDIR(status.st_mode)) entry.kind = DirectoryEntry::Kind::kDirectory;
-    entry.bytes = static_cast<std::uint64_t>(status.st_size);
+    if (status.kind == FileKind::kFile) entry.kind = DirectoryEntry::Kind::kFile;
+    if (status.kind == FileKind::kDirectory) entry.kind = DirectoryEntry::Kind::kDirectory;
+    entry.bytes = status.bytes;
   }
   std::sort(found.begin(), found.end(),
             [](const DirectoryEntry& a, const DirectoryEntry& b) { return a.name < b.name; });
@@ -188,26 +140,23 @@ OutputDirectory::OutputDirectory(const std::string& path, const std::string& inp
 
 OutputDirectory::~OutputDirectory() {
   if (!staging_.empty()) RemoveTree(staging_);
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (lock_ >= 0) Close(lock_);
 }
 
 // A hidden directory is held under a lock as long as its process lives: one whose lock is free was
 // left by a process that was killed.
 void OutputDirectory::RemoveStale(const std::string& prefix) {
-  const Entries entries(::opendir(parent_.c_str()));
-  if (entries == nullptr) return;  // not readable: nothing can be seen, nothing is removed
   std::vector<std::string> found;
-  while (const char* const name = NextName(entries.get())) {
+  // Where it is not readable nothing can be seen, and nothing is removed.
+  ForEachName(parent_, [&](std::string_view name) {
     if (IsTemporary(name, prefix)) found.emplace_back(name);
-  }
+    return true;
+  });
   std::sort(found.begin(), found.end());
   for (const std::string& name : found) {
     const std::string path = Joined(parent_, name);
-    const Descriptor descriptor(OpenRetrying(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    if (descriptor.get() < 0 || ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0 ||
-        !StillNamed(path, descriptor.get())) {
-      continue;
-    }
+    const Descriptor lock(OpenLockOfBuilt(path));
+    if (lock.get() < 0 || !Lock(lock.get()) || !IsStillLocked(path, lock.get())) continue;
     if (RemoveTree(path)) {
       notes_.push_back("removed " + PathText(path) + ", left by a run that was killed");
     }
@@ -219,31 +168,30 @@ void OutputDirectory::Create(const std::string& prefix) {
   int error = EEXIST;
   for (int i = 0; i < kMostTries; ++i) {
     std::string path = Joined(parent_, TemporaryName(prefix));
-    if (::mkdir(path.c_str(), 0777) != 0) {  // the permissions are those that the umask leaves
+    if (!MakeDirectory(path)) {
       error = errno;
       if (error == EEXIST) continue;
       break;
     }
-    Descriptor descriptor(OpenRetrying(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+    Descriptor lock(OpenLockOfBuilt(path));
     error = errno;
-    if (descriptor.get() >= 0) {
-      const int locked = ::flock(descriptor.get(), LOCK_EX | LOCK_NB);
-      const bool lockable = locked == 0 || (errno != EWOULDBLOCK && errno != EINTR);
+    if (lock.get() >= 0) {
+      const bool lockable = Lock(lock.get()) || errno != EWOULDBLOCK;
       // Another run may have taken the directory for a stale one before it was locked.
-      if (lockable && StillNamed(path, descriptor.get())) {
+      if (lockable && IsStillLocked(path, lock.get())) {
         staging_ = std::move(path);  // a copy might find no memory, and leave the directory
-        descriptor_ = descriptor.Release();
+        lock_ = lock.Release();
         return;
       }
       error = EAGAIN;
     }
-    ::rmdir(path.c_str());
+    RemoveTree(path);
   }
   ThrowWrite(path_, "cannot be created in " + PathText(parent_), error);
 }
 
 void OutputDirectory::Add(const std::string& relative) {
-  if (::mkdir(Joined(staging_, relative).c_str(), 0777) != 0) {
+  if (!MakeDirectory(Joined(staging_, relative))) {
     ThrowWrite(Joined(path_, relative), "cannot be created", errno);
   }
   added_.push_back(relative);
@@ -251,9 +199,8 @@ void OutputDirectory::Add(const std::string& relative) {
 
 void OutputDirectory::Sync() {
   const auto sync = [&](const std::string& relative) {
-    const Descriptor descriptor(OpenRetrying(Joined(staging_, relative), O_RDONLY | O_DIRECTORY));
-    if (descriptor.get() < 0 ||
-        (SyncRetrying(descriptor.get()) != 0 && errno != EINVAL && errno != EROFS)) {
+    const Descriptor descriptor(OpenDirectory(Joined(staging_, relative)));
+    if (descriptor.get() < 0 || !SyncDirectory(descriptor.get())) {
       ThrowWrite(Joined(path_, relative), "could not be synced to its disk", errno);
     }
   };
@@ -262,9 +209,9 @@ void OutputDirectory::Sync() {
 }
 
 void OutputDirectory::Commit() {
-  struct stat replaced {};
-  const bool exists = overwrite_ && ::lstat(path_.c_str(), &replaced) == 0;
-  if (exists && S_ISDIR(replaced.st_mode)) ::fchmod(descriptor_, replaced.st_mode & 0777);
+  FileStatus replaced;
+  const bool exists = overwrite_ && OwnStatus(path_, &replaced);
+  if (exists && replaced.kind == FileKind::kDirectory) SetPermissions(lock_, replaced.permissions);
   std::string old;  // what the replaced directory is called now
   if (exists && Exchange()) {
     old = staging_;
@@ -273,8 +220,8 @@ void OutputDirectory::Commit() {
     Name(old);
   }
   staging_.clear();
-  const Descriptor parent(OpenRetrying(parent_, O_RDONLY | O_DIRECTORY));
-  if (parent.get() >= 0 && SyncRetrying(parent.get()) != 0 && errno != EINVAL && errno != EROFS) {
+  const Descriptor parent(OpenDirectory(parent_));
+  if (parent.get() >= 0 && !SyncDirectory(parent.get())) {
     ThrowWrite(path_, "was written, but its directory could not be synced", errno);
   }
   if (!old.empty() && !RemoveTree(old)) {
@@ -285,36 +232,24 @@ void OutputDirectory::Commit() {
 
 // True where the two have changed their names: the old one has the hidden name then.
 bool OutputDirectory::Exchange() {
-  if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_EXCHANGE) == 0) {
-    return true;
-  }
-  const int error = errno;
-  if (StillNamed(path_, descriptor_)) return true;  // a server that says that it failed
-  if (error == EINVAL || error == ENOSYS || error == ENOENT) return false;
-  ThrowWrite(path_, "could not be exchanged with the finished directory", error);
+  if (ExchangeDirectories(staging_, path_, lock_)) return true;
+  if (errno == ENOSYS || errno == ENOENT) return false;
+  ThrowWrite(path_, "could not be exchanged with the finished directory", errno);
 }
 
 // Moves the directory that is replaced to a name that is free; returns it.
 std::string OutputDirectory::MoveAside() {
   std::string aside = staging_ + std::string(kAsideEnding);
-  if (::rename(path_.c_str(), aside.c_str()) == 0) return aside;
+  if (Rename(path_, aside)) return aside;
   if (errno != ENOENT) ThrowWrite(path_, "could not be moved aside", errno);
   return {};
 }
 
 // Gives the name, which is free; where that fails `old` gets it back.
 void OutputDirectory::Name(const std::string& old) {
-  int error = 0;
-  if (::renameat2(AT_FDCWD, staging_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
-    error = errno;
-  }
-  // Where the file system cannot say so: a rename replaces no directory that holds anything.
-  if (error == EINVAL || error == ENOSYS) {
-    error = ::rename(staging_.c_str(), path_.c_str()) == 0 ? 0 : errno;
-  }
-  // A server that was asked twice for what it has done already says that it failed.
-  if (error == 0 || StillNamed(path_, descriptor_)) return;
-  if (!old.empty()) ::rename(old.c_str(), path_.c_str());
+  if (RenameNewDirectory(staging_, path_, lock_)) return;
+  const int error = errno;
+  if (!old.empty()) Rename(old, path_);
   if (error == EEXIST || error == ENOTEMPTY || error == ENOTDIR) {
     throw Error(ErrorKind::kArguments,
                 PathText(path_) + ": the output appeared while it was written; name another " +
@@ -329,10 +264,14 @@ void OutputDirectory::Name(const std::string& old) {
 DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()>& wait) {
   constexpr std::chrono::milliseconds kBetweenTries(10);
   constexpr int kMostTries = 3000;
-  Descriptor descriptor(OpenRetrying(SplitPath(path).first, O_RDONLY | O_DIRECTORY));
-  if (descriptor.get() < 0) return;
-  for (int i = 0; ::flock(descriptor.get(), LOCK_EX | LOCK_NB) != 0; ++i) {
-    if (errno != EWOULDBLOCK && errno != EINTR) return;
+  const std::string directory = SplitPath(path).first;
+  for (int i = 0;; ++i) {
+    Descriptor lock(OpenLockOfNames(directory));
+    if (lock.get() >= 0 && Lock(lock.get())) {
+      lock_ = lock.Release();
+      return;
+    }
+    if (errno != EWOULDBLOCK) return;
     if (i == kMostTries) {
       throw Error(ErrorKind::kSystem, PathText(path) + ": another run has held its directory for " +
                                           "30 s; try again when that has ended");
@@ -340,11 +279,10 @@ DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()
     wait();
     std::this_thread::sleep_for(kBetweenTries);
   }
-  descriptor_ = descriptor.Release();
 }
 
 DirectoryLock::~DirectoryLock() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (lock_ >= 0) Close(lock_);
 }
 
 }  // namespace tensorcast::io

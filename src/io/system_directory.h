@@ -81,7 +81,7 @@ class OutputDirectory {
   std::string parent_;
   bool overwrite_ = false;
   std::string staging_;  // empty: there is nothing under a hidden name
-  int descriptor_ = -1;  // of the directory, locked as long as this lives
+  int lock_ = -1;        // on the directory, as long as this lives
   std::vector<std::string> added_;
   std::vector<std::string> notes_;
 };
@@ -98,7 +98,7 @@ class DirectoryLock {
   ~DirectoryLock();
 
  private:
-  int descriptor_ = -1;
+  int lock_ = -1;
 };
 
 }  // namespace tensorcast::io

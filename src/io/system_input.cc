@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <climits>
-#include <cstdlib>
+#include <cerrno>
 #include <stdexcept>
 #include <utility>
 
@@ -16,8 +15,8 @@ namespace tensorcast::io {
 // -------------------------------------------------------------------------------- InputFile
 
 bool IsFile(const std::string& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+  FileStatus status;
+  return Status(path, &status) && status.kind == FileKind::kFile;
 }
 
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
@@ -39,20 +38,18 @@ Enclosure EnclosureOfCheckpoint(const std::string& directory) {
 
 InputFile::InputFile(const std::string& path) : path_(path) {
   RefuseNul(path);
-  // Without O_NONBLOCK opening a pipe would wait for its writer.
-  Descriptor descriptor(OpenRetrying(path, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  Descriptor descriptor(OpenInput(path));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
-  struct stat status {};
-  if (::fstat(descriptor.get(), &status) != 0) ThrowSystem(path, "cannot be looked at", errno);
-  if (!S_ISREG(status.st_mode)) {
+  FileStatus status;
+  if (!Status(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (status.kind != FileKind::kFile) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": is " + std::string(KindOfFile(status.st_mode)) +
-                    (S_ISDIR(status.st_mode) ? "; name one of its files"
-                                             : "; copy its data into a file first"));
+                PathText(path) + ": is " + std::string(KindText(status.kind)) +
+                    (status.kind == FileKind::kDirectory ? "; name one of its files"
+                                                         : "; copy its data into a file first"));
   }
-  size_ = static_cast<std::uint64_t>(status.st_size);
-  written_at_ = WrittenAt(status);
-  ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  size_ = status.bytes;
+  written_at_ = status.written_at;
   descriptor_ = descriptor.Release();
 }
 
@@ -60,40 +57,35 @@ InputFile::InputFile(const std::string& path) : path_(path) {
 // the names lead to may change in between.
 InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path_(path) {
   RefuseNul(path);
-  const Descriptor named(OpenRetrying(path, O_PATH));
+  const Descriptor named(OpenName(path));
   if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
-  struct stat status {};
-  if (::fstat(named.get(), &status) != 0) ThrowSystem(path, "cannot be looked at", errno);
-  if (!S_ISREG(status.st_mode)) {
+  FileStatus status;
+  if (!Status(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (status.kind != FileKind::kFile) {
     throw Error(ErrorKind::kContents,
-                PathText(path) + ": is " + std::string(KindOfFile(status.st_mode)));
+                PathText(path) + ": is " + std::string(KindText(status.kind)));
   }
-  if (status.st_nlink > 1 && !enclosure.allow_hard_links) {
+  if (status.links > 1 && !enclosure.allow_hard_links) {
     throw Error(ErrorKind::kContents,
-                PathText(path) + ": has " + CountText(status.st_nlink, "hard link") +
+                PathText(path) + ": has " + CountText(status.links, "hard link") +
                     ", so it may be a file from elsewhere: " + std::string(kHardLinkRemedy));
   }
-  const std::string link = "/proc/self/fd/" + std::to_string(named.get());
-  std::string resolved(PATH_MAX, '\0');
-  const ssize_t length = ::readlink(link.c_str(), resolved.data(), resolved.size());
-  if (length <= 0) ThrowSystem(path, "cannot be found under /proc, which says where it is", errno);
-  resolved.resize(static_cast<std::size_t>(length));
+  const std::string place = PlaceOf(named.get(), path);
   const std::vector<std::string>& allowed = enclosure.directories;
   if (std::none_of(allowed.begin(), allowed.end(),
-                   [&](const std::string& directory) { return IsBelow(resolved, directory); })) {
-    throw Error(ErrorKind::kContents, PathText(path) + ": leads to " + PathText(resolved) +
+                   [&](const std::string& directory) { return IsBelow(place, directory); })) {
+    throw Error(ErrorKind::kContents, PathText(path) + ": leads to " + PathText(place) +
                                           ", out of the directory " + PathText(allowed.front()));
   }
-  Descriptor descriptor(OpenRetrying(link, O_RDONLY | O_NONBLOCK | O_NOCTTY));
+  Descriptor descriptor(OpenNamed(named.get(), place));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
-  size_ = static_cast<std::uint64_t>(status.st_size);
-  written_at_ = WrittenAt(status);
-  ::posix_fadvise(descriptor.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+  size_ = status.bytes;
+  written_at_ = status.written_at;
   descriptor_ = descriptor.Release();
 }
 
 InputFile::~InputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) Close(descriptor_);
 }
 
 void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
@@ -101,9 +93,9 @@ void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
 }
 
 void InputFile::CheckUnchanged() const {
-  struct stat status {};
-  if (::fstat(descriptor_, &status) != 0) ThrowSystem(path_, "cannot be looked at", errno);
-  if (static_cast<std::uint64_t>(status.st_size) != size_ || WrittenAt(status) != written_at_) {
+  FileStatus status;
+  if (!Status(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
+  if (status.bytes != size_ || status.written_at != written_at_) {
     throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do not " +
                                         "change a file that is being read");
   }
@@ -113,30 +105,16 @@ void InputFile::CheckUnchanged() const {
 
 SpoolFile::SpoolFile(std::string label, const SpoolOptions& options)
     : label_(std::move(label)), options_(options) {
-  const std::string& directory = options_.directory;
-  if (directory.empty()) return;
-  descriptor_ = OpenRetrying(directory, O_RDWR | O_TMPFILE | O_EXCL, 0600);
+  if (options_.directory.empty()) return;
+  descriptor_ = CreateUnnamed(options_.directory);
   if (descriptor_ >= 0) return;
-  int error = errno;
-  // EISDIR: a kernel, and EOPNOTSUPP: a file system, without such files.
-  if (error == EISDIR || error == EOPNOTSUPP) {
-    std::string name = directory + "/tensorcast-XXXXXX";
-    const int created = ::mkostemp(name.data(), O_CLOEXEC);
-    error = errno;
-    if (created >= 0) {
-      ::unlink(name.c_str());
-      descriptor_ = AboveStandardStreams(created);
-      error = errno;
-    }
-    if (descriptor_ >= 0) return;
-  }
   throw Error(ErrorKind::kSystem, PathText(label_) + ": needs a temporary file, which cannot be " +
-                                      "created in " + PathText(directory) + ": " +
-                                      ReasonText(error) + options_.advice);
+                                      "created in " + PathText(options_.directory) + ": " +
+                                      ReasonText(errno) + options_.advice);
 }
 
 SpoolFile::~SpoolFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) Close(descriptor_);
 }
 
 void SpoolFile::CheckRoomFor(std::uint64_t bytes) const {
@@ -154,10 +132,8 @@ void SpoolFile::Append(std::span<const std::byte> data) {
     return;
   }
   while (!data.empty()) {
-    const ssize_t put = ::pwrite(descriptor_, data.data(), std::min(data.size(), kLargestTransfer),
-                                 static_cast<off_t>(size_));
+    const std::int64_t put = WriteAt(descriptor_, size_, data);
     if (put < 0) {
-      if (errno == EINTR) continue;
       throw Error(ErrorKind::kSystem, PathText(label_) + ": its temporary file in " +
                                           PathText(options_.directory) +
                                           " cannot be written after " + CountText(size_, "byte") +

@@ -129,7 +129,7 @@ std::vector<std::string> ReplacedData::Remove(const std::vector<std::string>& ke
          !error && entry != end && user.empty(); entry.increment(error)) {
       const fs::path& model = entry->path();
       std::error_code none;
-      if (!io::HasEnding(model.native(), kModelEnding) || !fs::is_regular_file(model, none)) {
+      if (!io::HasEnding(model.string(), kModelEnding) || !fs::is_regular_file(model, none)) {
         continue;
       }
       const std::optional<std::set<std::string>> locations = Locations(model.string());
