@@ -28,7 +28,7 @@ constexpr std::string_view kEnding = ".safetensors";
 // its own.
 std::string DirectoryOf(const std::string& path) {
   if (IsDirectory(path)) return Joined(path, "");
-  return path.substr(0, path.rfind('/') + 1);
+  return path.substr(0, NameBegin(path));
 }
 
 // "model-00001-of-00002" without what numbers it.

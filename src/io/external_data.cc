@@ -38,10 +38,11 @@ std::uint64_t Number(const ByteSource& source, const TensorProtoMessage& message
 std::string WhyNoLocation(std::string_view location) {
   if (location.empty()) return "is empty";
   if (location.front() == '/') return "is absolute";
-  if (location.find('\0') != std::string_view::npos) return "has a NUL byte";
   for (std::size_t at = 0; at <= location.size();) {
     const std::size_t slash = std::min(location.find('/', at), location.size());
-    if (location.substr(at, slash - at) == "..") return "leads up";
+    const std::string_view part = location.substr(at, slash - at);
+    if (part == "..") return "leads up";
+    if (std::string why = part == "." ? "" : WhyNoName(part); !why.empty()) return why;
     at = slash + 1;
   }
   return {};
@@ -96,9 +97,7 @@ const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::stri
     throw Error(ErrorKind::kContents, where + Quoted(location) + ", which " + why +
                                           "; a location is a path below the model's directory");
   }
-  const std::size_t slash = model_path_.rfind('/');
-  const std::string path =
-      slash == std::string::npos ? location : model_path_.substr(0, slash + 1) + location;
+  const std::string path = model_path_.substr(0, NameBegin(model_path_)) + location;
   std::unique_ptr<ByteSource> file;
   try {
     file = OpenNamedFile(path, EnclosureOfModel(model_path_, allow_hard_links_), files_.size());

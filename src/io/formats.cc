@@ -66,9 +66,13 @@ const Format* FindByEnding(std::string_view path) {
   return format == std::end(kFormats) ? nullptr : format;
 }
 
+bool EndsInDivider(std::string_view path) {
+  return !path.empty() && NameBegin(path) == path.size();
+}
+
 const Format& OutputFormat(const std::string& path) {
   const Format* const format = FindByEnding(path);
-  if (path.ends_with('/') || (format == nullptr && IsDirectory(path))) {
+  if (EndsInDivider(path) || (format == nullptr && IsDirectory(path))) {
     throw Error(ErrorKind::kArguments, PathText(path) +
                                            ": a directory is written from a directory " +
                                            "only; name a file: " + JoinedEndings("or"));
@@ -159,7 +163,7 @@ std::string_view OneTensorFile(std::string_view path) {
 }
 
 bool IsDirectoryName(const std::string& path) {
-  return path.ends_with('/') || (FindByEnding(path) == nullptr && !IsWeightsName(path));
+  return EndsInDivider(path) || (FindByEnding(path) == nullptr && !IsWeightsName(path));
 }
 
 void CheckOutputFormat(const std::string& path) { OutputFormat(path); }

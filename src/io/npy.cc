@@ -17,14 +17,9 @@
 namespace tensorcast::io {
 namespace {
 
-std::string_view LastPart(std::string_view path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string_view::npos ? path : path.substr(slash + 1);
-}
-
 std::string Stem(std::string_view path) {
   constexpr std::size_t kEnding = 4;
-  std::string_view name = LastPart(path);
+  std::string_view name = path.substr(NameBegin(path));
   if (name.size() > kEnding && name[name.size() - kEnding] == '.') name.remove_suffix(kEnding);
   return std::string(name);
 }

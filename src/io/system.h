@@ -10,12 +10,21 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/byte_source.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
+
+// Where in a path the name of the file or directory begins: behind the last divider of directories;
+// at the end where the path ends in one.
+std::size_t NameBegin(std::string_view path);
+
+// Why a name that another file gives cannot be one of this system's in a directory: "has a ':'".
+// Empty where it can; that it is neither empty nor "..", and has no '/', the caller sees to.
+std::string WhyNoName(std::string_view name);
 
 // Whether a regular file stands at `path`, or a symbolic link to one.
 bool IsFile(const std::string& path);

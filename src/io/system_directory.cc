@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "io/error_text.h"
+#include "io/system.h"
 #include "io/system_calls.h"
 
 namespace tensorcast::io {
@@ -19,7 +20,7 @@ constexpr std::size_t kMostEntries = 100'000;
 constexpr std::string_view kAsideEnding = ".old";
 
 std::string WithoutSlashes(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  while (path.size() > 1 && path.back() != ':' && NameBegin(path) == path.size()) path.pop_back();
   return path;
 }
 

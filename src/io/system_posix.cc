@@ -17,6 +17,7 @@
 #include <memory>
 #include <system_error>
 
+#include "io/system.h"
 #include "io/system_calls.h"
 
 namespace tensorcast::io {
@@ -361,10 +362,16 @@ std::optional<std::uint64_t> FreeBytes(const std::string& directory) {
   return disk.f_bavail * unit;
 }
 
+std::size_t NameBegin(std::string_view path) { return path.rfind('/') + 1; }
+
+std::string WhyNoName(std::string_view name) {
+  return name.find('\0') != std::string_view::npos ? "has a NUL byte" : "";
+}
+
 std::pair<std::string, std::string> SplitPath(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return {".", path};
-  return {slash == 0 ? "/" : path.substr(0, slash), path.substr(slash + 1)};
+  const std::size_t name = NameBegin(path);
+  if (name == 0) return {".", path};
+  return {name == 1 ? "/" : path.substr(0, name - 1), path.substr(name)};
 }
 
 std::string ResolvedPath(const std::string& path) {

@@ -15,6 +15,7 @@
 #include <random>
 
 #include "io/error_text.h"
+#include "io/system.h"
 #include "io/system_calls.h"
 #include "io/tensor_file.h"
 
@@ -445,13 +446,27 @@ std::optional<std::uint64_t> FreeBytes(const std::string& directory) {
 
 // ------------------------------------------------------------------------------------ paths
 
+std::size_t NameBegin(std::string_view path) { return path.find_last_of("/\\:") + 1; }
+
+// Such a character would divide directories, name a stream of a file, or stand for others; and a
+// last dot or blank is not kept.
+std::string WhyNoName(std::string_view name) {
+  const auto* const bad = std::find_if(name.begin(), name.end(), [](char c) {
+    return (c >= 0 && c < ' ') || std::string_view("\\:*?\"<>|").find(c) != std::string_view::npos;
+  });
+  if (bad != name.end()) {
+    return *bad >= ' ' ? "has a '" + std::string(1, *bad) + '\'' : "has a control character";
+  }
+  return name.ends_with('.') || name.ends_with(' ') ? "ends in a dot or a blank" : "";
+}
+
 std::pair<std::string, std::string> SplitPath(const std::string& path) {
-  const std::size_t end = path.find_last_of("/\\:");
-  if (end == std::string::npos) return {".", path};
-  const bool is_disk = path[end] == ':' || (end > 0 && path[end - 1] == ':');
-  std::string directory = path.substr(0, is_disk || end == 0 ? end + 1 : end);
-  if (path[end] == ':') directory += '.';  // where that disk is, not its root
-  return {std::move(directory), path.substr(end + 1)};
+  const std::size_t name = NameBegin(path);
+  if (name == 0) return {".", path};
+  const char divider = path[name - 1];
+  if (divider == ':') return {path.substr(0, name) + '.', path.substr(name)};  // not its root
+  const bool is_root = name == 1 || path[name - 2] == ':';
+  return {path.substr(0, is_root ? name : name - 1), path.substr(name)};
 }
 
 std::string ResolvedPath(const std::string& path) {

@@ -141,7 +141,7 @@ std::string WeightScheme::Text() const {
 }
 
 QuantizationConfig ReadQuantizationConfig(const std::string& path) {
-  const std::string directory = io::IsFile(path) ? path.substr(0, path.rfind('/') + 1) : path + "/";
+  const std::string directory = io::IsFile(path) ? path.substr(0, io::NameBegin(path)) : path + "/";
   QuantizationConfig config;
   const auto text = [](const Json& one) {
     return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);

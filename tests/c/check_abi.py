@@ -40,7 +40,7 @@ def structs(text):
         yield name, re.findall(r"(\w+)(?:\[\w+\])*\s*[;,]", body)
 
 
-def layouts(compiler, include, text):
+def layouts(compiler, include, text, emulator=()):
     lines = []
     for name, fields in structs(text):
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
@@ -56,7 +56,7 @@ def layouts(compiler, include, text):
         source.write_text(program)
         executable = pathlib.Path(directory) / "layouts"
         output(compiler, "-std=c11", f"-I{include}", str(source), "-o", str(executable))
-        return output(str(executable)).splitlines()
+        return output(*emulator, str(executable)).splitlines()
 
 
 def compare(name, found, update):

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <threads.h>
 
 #include "check.h"
 #include "tensorcast/tensorcast.h"
@@ -191,10 +191,10 @@ typedef struct work {
   size_t index;
 } work;
 
-static int run_work(void* argument) {
+static void* run_work(void* argument) {
   const work* w = argument;
   w->task(w->context, w->index);
-  return 0;
+  return NULL;
 }
 
 static void pool_parallel_for(void* context, size_t tasks, tensorcast_task task,
@@ -203,14 +203,14 @@ static void pool_parallel_for(void* context, size_t tasks, tensorcast_task task,
   ++p->calls;
   p->tasks = tasks;
   const size_t run = tasks - p->leave_out;
-  thrd_t* threads = malloc(run * sizeof *threads);
+  pthread_t* threads = malloc(run * sizeof *threads);
   work* works = malloc(run * sizeof *works);
   if (threads == NULL || works == NULL) abort();
   for (size_t i = run; i-- != 0;) {
     works[i] = (work){task, task_context, i};
-    if (thrd_create(&threads[i], run_work, &works[i]) != thrd_success) abort();
+    if (pthread_create(&threads[i], NULL, run_work, &works[i]) != 0) abort();
   }
-  for (size_t i = 0; i < run; ++i) thrd_join(threads[i], NULL);
+  for (size_t i = 0; i < run; ++i) pthread_join(threads[i], NULL);
   free(works);
   free(threads);
 }

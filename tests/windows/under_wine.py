@@ -1,0 +1,265 @@
+#!/usr/bin/env python3
+"""The library and the tool for Windows under wine, beside Linux's.
+
+    under_wine.py CASE --tool LINUX_TOOL --every-cast LINUX_PROGRAM [--build build/windows]
+
+c_programs   the tests in C and examples/c/graph.c, against the DLL
+every_cast   a digest of every cast on the targets that both systems have
+files        the tool's conversions: the same bytes and the same reports
+names        UTF-8, '\\\\', --force, what cannot be a file's name there, exit codes
+interrupts   Ctrl-C leaves nothing unfinished
+transcripts  those of tests/cli that ask for nothing of Linux's own
+
+Ends with 77, and says why, where there is no wine.
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+import transcripts
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
+SECONDS_AT_MOST = 600
+
+
+def require(holds, what):
+    if not holds:
+        raise AssertionError(what)
+
+
+def run(*command, folder=None, given=None):
+    return subprocess.run([str(word) for word in command], cwd=folder, capture_output=True,
+                          check=False, timeout=SECONDS_AT_MOST, input=given)
+
+
+def start_wine(build):
+    """The folder that wine takes for its disk; where there is no wine, the end."""
+    os.environ.update(WINEPREFIX=str(build / "wine"), WINEDEBUG="-all", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+    why = f"{WINE} is not there (Debian's wine64)"
+    if pathlib.Path(WINE).exists():
+        done = run(WINE, build / "bin/tensorcast.exe", "--version")
+        if done.returncode == 0:
+            return
+        why = f"wine does not start: {done.stderr.decode(errors='replace').strip()}"
+    print(f"NOT TESTED: nothing of the build for Windows was run: {why}")
+    sys.exit(77)
+
+
+class Tools:
+    """The two tools, and folders for what they write."""
+
+    def __init__(self, arguments, folder):
+        self.linux = pathlib.Path(arguments.tool).resolve()
+        self.windows = arguments.build / "bin/tensorcast.exe"
+        self.folder = pathlib.Path(folder)
+
+    def on_linux(self, *words, folder=None):
+        return run(self.linux, *words, folder=folder or self.folder)
+
+    def on_windows(self, *words, folder=None):
+        return run(WINE, self.windows, *words, folder=folder or self.folder)
+
+    def make(self, script, name, text):
+        done = run(sys.executable, "-B", ROOT / "tests/cli/bin" / script, self.folder / name,
+                   given=text.encode())
+        require(done.returncode == 0, done.stderr.decode())
+
+    def same(self, *words, writes=()):
+        """Both tools say the same and write the same; gives what the Windows tool did."""
+        results = []
+        for act, suffix in (self.on_linux, "linux"), (self.on_windows, "windows"):
+            out = self.folder / suffix
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir()
+            for file in self.folder.iterdir():
+                if file.is_file():
+                    shutil.copyfile(file, out / file.name)
+            done = act(*words, folder=out)
+            said = [transcripts.plain(text) for text in (done.stdout, done.stderr)]
+            files = {str(path.relative_to(out)): path.read_bytes()
+                     for path in sorted(out.rglob("*")) if path.is_file()}
+            results.append((done.returncode, said, files))
+        linux, windows = results
+        for (what, ours, theirs) in zip(("exit code", "words", "files"), windows, linux):
+            if what == "files" and ours != theirs:
+                names = [name for name in ours | theirs if ours.get(name) != theirs.get(name)]
+                require(False, f"{words}: the files differ: {names}")
+            require(ours == theirs, f"{words}: {what} on Windows {ours!r}, on Linux {theirs!r}")
+        for name in writes:
+            require(name in windows[2], f"{words}: {name} was not written")
+        return windows
+
+
+def check_c_programs(arguments, _):
+    done = run("ctest", "--test-dir", arguments.build, "--output-on-failure", "--no-tests=error")
+    require(done.returncode == 0, done.stdout.decode(errors="replace"))
+
+
+def check_every_cast(arguments, _):
+    linux = run(arguments.every_cast)
+    windows = run(WINE, arguments.build / "bin/every_cast.exe")
+    require(linux.returncode == 0 and windows.returncode == 0, windows.stderr.decode(errors="replace"))
+    ours, theirs = (text.decode().split("\n") for text in (
+        windows.stdout.replace(b"\r\n", b"\n"), linux.stdout))
+    different = [f"{a}\n  on Linux {b}" for a, b in zip(ours, theirs) if a != b]
+    require(ours == theirs, "\n".join(different[:20]) or f"{len(ours)} lines, not {len(theirs)}")
+    require(len(ours) > 25 * 25 * 6, f"only {len(ours)} casts")
+
+
+# Values of every kind: halves and thirds, beyond float8 and float16, subnormal, infinite, NaN.
+VALUES = "0.5 -1 0.1 448 449 65504 65536 -1e30 1e-7 -3e-40 inf -inf nan -0"
+MODEL = """opset 21
+input x FLOAT 4
+const w FLOAT 0.1 -3 7e4 1e-9
+node Cast x -> y to=10
+node Cast w -> v to=17
+output y FLOAT16
+output v FLOAT8E4M3FN
+"""
+
+
+def check_files(_, tools):
+    tools.make("make_file.py", "in.safetensors",
+               f"a.weight F32 40x50 {VALUES}\nb.bias F16 7 0.1 65504 inf nan\nids I64 3 -7\n"
+               f"wide F64 1000 {VALUES}\nsmall U8 4 255\n")
+    for to in "float16", "bfloat16", "float8e4m3fn", "float8e5m2fnuz", "float4e2m1", "int8", "string":
+        name = "out.npz" if to == "string" else "out.safetensors"
+        tools.same("convert", "in.safetensors", "-o", name, "--to", to)
+    tools.same("convert", "in.safetensors", "-o", "out.npz", "--to", "bfloat16", writes=["out.npz"])
+    tools.same("convert", "in.safetensors", "-o", "one.npy", "--to", "float16", "--tensor", "wide",
+               writes=["one.npy"])
+    tools.same("convert", "in.safetensors", "-o", "int4.safetensors", "--format", "int4-g32",
+               "--tensor", "a.weight")
+    tools.same("loss", "in.safetensors", "--to", "float8e4m3fn", "--to", "float16", "--json")
+    tools.same("inspect", "in.safetensors")
+    tools.make("make_model.py", "casts.onnx", MODEL)
+    tools.same("optimize", "casts.onnx", "-o", "less.onnx", writes=["less.onnx"])
+    tools.same("inspect", "casts.onnx")
+    tools.same("run", "casts.onnx", "--input", "x=[0.1,-2,1e6,3]", "--output-dir", "outputs")
+
+
+def check_names(_, tools):
+    here = tools.folder
+    tools.make("make_file.py", "in.safetensors", f"w F32 64 {VALUES}\n")
+    wanted = "größe-重み-😀"
+    (here / wanted).mkdir()
+    shutil.copyfile(here / "in.safetensors", here / wanted / "zahlen-ß.safetensors")
+    require(tools.on_linux("convert", "in.safetensors", "-o", "wanted.safetensors", "--to",
+                           "float8e5m2").returncode == 0, "Linux's tool fails")
+    made = here / wanted / "neu-é.safetensors"
+    words = ("convert", f"{wanted}/zahlen-ß.safetensors", "-o", f"{wanted}\\neu-é.safetensors",
+             "--to", "float8e5m2")
+    done = tools.on_windows(*words)
+    require(done.returncode == 0, done.stderr.decode())
+    require("neu-é.safetensors" in (done.stdout + done.stderr).decode(), "its name is not said in UTF-8")
+    require(made.read_bytes() == (here / "wanted.safetensors").read_bytes(), "other bytes")
+
+    # What is there stays, unless it is to be replaced; nothing unfinished stays beside it.
+    made.write_bytes(b"old")
+    done = tools.on_windows(*words)
+    require(done.returncode == 2 and made.read_bytes() == b"old", done.stderr.decode())
+    require(b"--force" in done.stderr, done.stderr.decode())
+    done = tools.on_windows(*words, "--force")
+    require(done.returncode == 0, done.stderr.decode())
+    require(made.read_bytes() == (here / "wanted.safetensors").read_bytes(), "other bytes")
+    require(sorted(path.name for path in (here / wanted).iterdir()) ==
+            sorted(["zahlen-ß.safetensors", "neu-é.safetensors"]), "something was left")
+
+    # A run that was killed left this; the next one of that output removes it.
+    stale = here / wanted / ".neu-é.safetensors.tensorcast-01234567.tmp"
+    stale.write_bytes(b"half")
+    done = tools.on_windows(*words, "--force")
+    require(done.returncode == 0 and not stale.exists(), done.stderr.decode())
+
+    for code, *bad in (
+            (4, "convert", "missing.safetensors", "-o", "x.safetensors", "--to", "float16"),
+            (2, "convert", "in.safetensors", "-o", "NUL", "--to", "float16"),
+            (2, "convert", "in.safetensors", "-o", "in.safetensors", "--to", "float16", "--force"),
+            (2, "convert", "in.safetensors", "-o", ".\\in.safetensors", "--to", "float16", "--force"),
+            (4, "convert", "in.safetensors", "-o", "nowhere\\x.safetensors", "--to", "float16"),
+            (5, "inspect", "."), (2, "convert", "in.safetensors"), (3, "inspect", "broken.npy")):
+        (here / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff")
+        done = tools.on_windows(*bad)
+        said = done.stderr.decode()
+        require(done.returncode == code, f"{bad}: {done.returncode}, not {code}: {said}")
+        require(said.startswith("tensorcast: ") and said.count("\n") == 1, f"{bad}: {said}")
+
+    # Data that a model has elsewhere: neither up, nor by the other stroke, nor in a stream.
+    for location in "..\\\\secret.bin", "..\\\\..\\\\windows\\\\win.ini", "C:\\\\x.bin", "d.bin:s", "NUL":
+        tools.make("make_model.py", "bad.onnx", "opset 21\ninput x FLOAT 1\nexternal w FLOAT 4 "
+                   f"{location}\nnode Cast w -> y to=10\noutput y FLOAT16\n")
+        done = tools.on_windows("run", "bad.onnx", "--input", "x=[1]", "--output-dir", "bad")
+        require(done.returncode == 3, f"{location}: {done.returncode} {done.stderr.decode()}")
+
+    # Checkpoints: directories that are built aside and get their name at the end.
+    (here / "model").mkdir()
+    shutil.copyfile(here / "in.safetensors", here / "model/model.safetensors")
+    (here / "model/config.json").write_text("{}")
+    for flags in (), ("--force",):
+        done = tools.on_windows("convert", "model", "-o", "small", "--to", "float16", *flags)
+        require(done.returncode == 0, done.stderr.decode())
+        require(sorted(path.name for path in (here / "small").iterdir()) ==
+                ["config.json", "model.safetensors"], "other files")
+    done = tools.on_windows("convert", "model", "-o", "small", "--to", "float16")
+    require(done.returncode == 2, done.stderr.decode())
+    require(not [path for path in here.iterdir() if ".tensorcast-" in path.name], "something was left")
+
+
+def check_interrupts(_, tools):
+    elements = 1 << 28
+    header = (f'{{"w":{{"dtype":"F32","shape":[{elements}],"data_offsets":[0,{4 * elements}]}}}}'
+              ).encode()
+    with open(tools.folder / "large.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        file.truncate(8 + len(header) + 4 * elements)
+    command = [WINE, str(tools.windows), "convert", "large.safetensors", "-o", "out.safetensors",
+               "--to", "string", "--quiet"]
+    command[command.index("string")] = "float8e4m3fn"
+    process = subprocess.Popen(command, cwd=tools.folder, stderr=subprocess.PIPE)
+    for _ in range(1000):  # until it writes
+        if [path for path in tools.folder.iterdir() if ".tensorcast-" in path.name]:
+            break
+        time.sleep(0.01)
+    else:
+        require(False, "it never began to write")
+    process.send_signal(signal.SIGINT)  # wine makes it a Ctrl-C
+    said = process.communicate(timeout=60)[1].decode()
+    require(process.returncode == 130, f"{process.returncode}: {said}")
+    require("interrupted; nothing was written" in said, said)
+    require([path.name for path in tools.folder.iterdir()] == ["large.safetensors"], "something was left")
+
+
+def check_transcripts(_, tools):
+    failed = transcripts.run_all(WINE, tools.windows, tools.folder)
+    require(not failed, f"transcripts differ: {failed}")
+
+
+CASES = {name.removeprefix("check_"): function for name, function in list(globals().items())
+         if name.startswith("check_")}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--tool", required=True)
+    parser.add_argument("--every-cast", required=True)
+    parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path(
+        os.environ.get("TENSORCAST_BUILD_ROOT", ROOT / "build")) / "windows")
+    arguments = parser.parse_args()
+    arguments.build = arguments.build.resolve()
+    start_wine(arguments.build)
+    with tempfile.TemporaryDirectory(prefix="tensorcast-windows-") as folder:
+        CASES[arguments.case](arguments, Tools(arguments, folder))
+
+
+if __name__ == "__main__":
+    main()
