@@ -162,6 +162,17 @@ std::uint64_t WordAt(std::span<const std::byte> words, std::uint64_t i) {
   return word;
 }
 
+// Texts have one NaN, without a sign.
+void MakeNansOne(std::span<std::byte> doubles) {
+  constexpr auto kNan = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t i = 0; i < doubles.size() / 8; ++i) {
+    if (!std::isnan(std::bit_cast<double>(WordAt(doubles, i)))) continue;
+    for (std::size_t k = 0; k < 8; ++k) {
+      doubles[i * 8 + k] = static_cast<std::byte>(kNan >> (8 * k) & 0xFF);
+    }
+  }
+}
+
 Value WholeOf(std::uint64_t word, DataType type) {
   const bool negative = type == DataType::kInt64 && (word >> 63) != 0;
   return Integer{negative, negative ? std::uint64_t{0} - word : word};
@@ -261,11 +272,11 @@ Literal LiteralOf(const graph::Constant& tensor, const std::string& what) {
     return {ListsOf(tensor.shape, at, nothing), DataType::kFloat64};
   }
   const DataType type = WrittenType(tensor.type);
-  const std::vector<std::byte> words =
-      CastAll(tensor.type, tensor.data, type, tensor.elements, what);
+  std::vector<std::byte> words = CastAll(tensor.type, tensor.data, type, tensor.elements, what);
+  if (type == DataType::kFloat64) MakeNansOne(words);
   const std::vector<std::byte> back = CastAll(type, words, tensor.type, tensor.elements, what);
   if (!std::equal(back.begin(), back.end(), tensor.data.begin(), tensor.data.end())) {
-    Refuse(what + " holds a NaN whose payload MDF's numbers do not");
+    Refuse(what + " holds a NaN with a sign or a payload, which MDF's numbers do not");
   }
   const auto scalar = [&](std::uint64_t i) -> Value {
     if (type == DataType::kBool) return words[static_cast<std::size_t>(i)] != std::byte{0};

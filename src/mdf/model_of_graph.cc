@@ -81,18 +81,32 @@ class Writer {
     }
     if (graph_.sparse_initializers != 0) Refuse("the model has sparse constants");
     for (const auto& handle : state_.outputs) outputs_.insert(handle.index);
+    FindUses();
     for (const graph::Node& node : graph_.body.nodes) {
       if (!node.name.empty()) node_ids_.insert(node.name);
     }
     AddInputs();
     AddConstants();
-    for (const graph::Node& node : graph_.body.nodes) AddNode(node);
+    for (const graph::Node& node : graph_.body.nodes) {
+      if (IsUsed(node)) AddNode(node);
+    }
     AddOutputs();
     return Document();
   }
 
  private:
   // ------------------------------------------------------------------------------- values
+
+  // What no output needs is left out: MDF would take it for an output.
+  void FindUses() {
+    for (auto node = graph_.body.nodes.rbegin(); node != graph_.body.nodes.rend(); ++node) {
+      if (IsUsed(*node)) read_.insert(node->inputs.begin(), node->inputs.end());
+    }
+  }
+  bool IsUsed(const graph::Node& node) const {
+    return std::any_of(node.outputs.begin(), node.outputs.end(),
+                       [&](ValueId id) { return read_.contains(id) || outputs_.contains(id); });
+  }
 
   void AddInputs() {
     for (const graph::Declaration& input : graph_.inputs) {
@@ -134,6 +148,7 @@ class Writer {
       if (sources_.contains(each.value)) {
         Refuse("input " + Quoted(name) + " has a default value, whose type MDF does not keep");
       }
+      if (!read_.contains(each.value) && !outputs_.contains(each.value)) continue;
       AddConstant(each.value, FreeNode(name), each.tensor.data->Read(), "constant " + Quoted(name));
     }
   }
@@ -169,7 +184,7 @@ class Writer {
   // Ends a node whose output is a value.
   void Give(ValueId value, MadeNode& made, std::string_view term) {
     const std::string& name = graph_.body.name(value);
-    const bool is_final = outputs_.contains(value) && !IsRead(value);
+    const bool is_final = outputs_.contains(value) && !read_.contains(value);
     // An output of the graph that nobody reads is the port itself.
     const std::string port = is_final ? FreePort(name) : "output";
     if (is_final) finished_.insert(value);
@@ -181,8 +196,6 @@ class Writer {
     sources_[value] = {made.id, port, false};
     Finish(made);
   }
-
-  bool IsRead(ValueId value) const { return state_.known[value].readers != 0; }
 
   void Finish(MadeNode& made) {
     Object node;
@@ -320,6 +333,7 @@ class Writer {
   const GraphState& state_;
   const graph::Graph& graph_;
   std::set<ValueId> outputs_;
+  std::set<ValueId> read_;      // by nodes that an output needs
   std::set<ValueId> finished_;  // outputs that are ports
   std::unordered_map<ValueId, Source> sources_;
   std::unordered_map<ValueId, const graph::Declaration*> declarations_;

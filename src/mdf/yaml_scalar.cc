@@ -36,12 +36,26 @@ std::string WithoutUnderscores(std::string_view text) {
 
 constexpr std::string_view kDecimal = "0123456789_";
 
-// [-+]?[1-9][0-9_]*(:[0-5]?[0-9])+ and its fraction: 1:30 is 90.
+// [1-9][0-9_]*(:[0-5]?[0-9])+, and with a fraction, [0-9][0-9_]*(:[0-5]?[0-9])+\.[0-9_]*: 1:30
+// is 90.
 bool IsBase60(std::string_view digits) {
-  const std::size_t colon = digits.find(':');
-  if (colon == std::string_view::npos || digits.empty() || !IsDigit(digits.front())) return false;
-  return IsAll(digits.substr(0, colon), kDecimal) && IsAll(digits.substr(colon), "0123456789_:.") &&
-         digits.back() != ':';
+  const std::size_t point = digits.find('.');
+  const bool has_fraction = point != std::string_view::npos;
+  if (has_fraction && point + 1 < digits.size() && !IsAll(digits.substr(point + 1), kDecimal)) {
+    return false;
+  }
+  std::string_view rest = digits.substr(0, point);
+  std::size_t colon = rest.find(':');
+  if (colon == std::string_view::npos || !IsAll(rest.substr(0, colon), kDecimal)) return false;
+  if (!IsDigit(rest.front()) || (rest.front() == '0' && !has_fraction)) return false;
+  while (colon != std::string_view::npos) {
+    rest.remove_prefix(colon + 1);
+    colon = rest.find(':');
+    const std::string_view part = rest.substr(0, colon);
+    const bool is_two = part.size() == 2 && part.front() >= '0' && part.front() <= '5';
+    if ((part.size() != 1 && !is_two) || !IsDigit(part.back())) return false;
+  }
+  return true;
 }
 
 std::optional<Value> Whole(std::string_view digits, bool negative) {
