@@ -17,6 +17,8 @@ using graph::ErrorKind;
 
 }  // namespace
 
+Value::Value(const char* text) : held_(std::string(text)) {}
+
 std::string_view Value::Kind() const {
   static constexpr std::array<std::string_view, 7> kKinds = {
       "null", "a truth value", "a whole number", "a number", "a text", "a list", "an object"};

@@ -37,7 +37,7 @@ class Value {
   Value() = default;  // null
   // Not explicit: a tree is written down as what it holds.
   template <class T> Value(T held) : held_(std::move(held)) {}
-  Value(const char* text) : held_(std::string(text)) {}
+  Value(const char* text);
 
   template <class T> const T* As() const { return std::get_if<T>(&held_); }
   template <class T> T* As() { return std::get_if<T>(&held_); }

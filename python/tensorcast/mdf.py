@@ -1,0 +1,385 @@
+"""MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
+
+    import tensorcast.mdf
+    tensorcast.mdf.install()          # onnx::Cast and onnx::CastLike of MDF's engine are ours
+    with tensorcast.mdf.install(mode="exact"): ...
+
+`cast` and `castlike` take what `modeci_mdf.functions.onnx.cast` and `.castlike` take, without MDF
+too. Two modes:
+
+"compatible"
+    What MDF 0.4.15 does to a number: int32 becomes int64 and float64 float32 before the cast, and
+    in graphs a float32 result float64 after it. To string floats are printed as ONNX Runtime does.
+"exact"
+    Neither: what was given is cast, and the result has the type that was asked for.
+
+MDF casts to 8 types; both modes cast to all 26. docs/mdf.md is the guide.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import ast
+import contextvars
+import importlib
+import operator
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _core, frameworks
+from .arrays import type_of
+from .casting import cast as _cast
+from .errors import ArgumentError
+
+__all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode", "uninstall"]
+
+Mode = Literal["compatible", "exact"]
+
+_MODES = ("compatible", "exact")
+# In the order in which they take what is given by position, as MDF's have theirs.
+_CAST = (("input",), ("to", "saturate", "round_mode"))
+_CASTLIKE = (("input", "target_type"), ("saturate", "round_mode"))
+
+_FLOAT32, _INT32, _INT64, _FLOAT64 = 1, 6, 7, 11
+_LONGEST_EXPRESSION = 64
+_OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv, ast.UAdd: operator.pos, ast.USub: operator.neg,
+}
+
+
+def _bind(operator_name: str, names: tuple[tuple[str, ...], tuple[str, ...]],
+          args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Arguments by name: inputs that no keyword gives take the first by position, then attributes."""
+    inputs, attributes = names
+    bound = dict(kwargs)
+    for name in bound:
+        if name not in inputs and name not in attributes:
+            raise ArgumentError(f"Passed unknown attribute ({name}) to ONNX op {operator_name}, "
+                                f"supported attributes: {list(attributes)}")
+    free = [name for name in (*inputs, *attributes) if name not in bound]
+    if len(args) > len(free):
+        raise ArgumentError(f"{operator_name} takes {len(inputs) + len(attributes)} arguments, "
+                            f"{', '.join((*inputs, *attributes))}; {len(args) + len(kwargs)} are "
+                            "given")
+    bound.update(zip(free, args, strict=False))
+    for name in inputs:
+        if name not in bound:
+            raise ArgumentError(f"{operator_name} has no {name}")
+    return bound
+
+
+def _number(node: ast.AST, text: str) -> Any:
+    """What an expression of whole numbers gives."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+        return node.value
+    kind = type(getattr(node, "op", None))
+    if isinstance(node, ast.BinOp) and kind in _OPERATORS:
+        return _OPERATORS[kind](_number(node.left, text), _number(node.right, text))
+    if isinstance(node, ast.UnaryOp) and kind in _OPERATORS:
+        return _OPERATORS[kind](_number(node.operand, text))
+    raise ArgumentError(f"to is {text!r}, which is neither the name of a type nor its number")
+
+
+def _type_of_text(text: str) -> int:
+    """The number of a type by its name, or as an expression: "7", "7.0", "3+4"."""
+    try:
+        return int(_core.type_number(text))
+    except ArgumentError as error:
+        if not any(c.isdigit() for c in text) or len(text) > _LONGEST_EXPRESSION:
+            raise
+        try:
+            tree = ast.parse(text.strip(), mode="eval")
+        except (SyntaxError, ValueError):
+            raise error from None
+        try:
+            value = _number(tree.body, text)
+        except ArgumentError:
+            raise error from None
+        except ZeroDivisionError:
+            raise ArgumentError(f"to is {text!r}, which divides by zero") from None
+        return _type(value)
+
+
+def _type(to: Any) -> int:
+    """ONNX's number of `to`, in every way in which MDF's files and callers write it."""
+    if isinstance(to, str):
+        return _type_of_text(to)
+    if isinstance(to, (list, tuple, np.ndarray)) and not isinstance(to, np.dtype):
+        values = np.asarray(to)
+        if values.size != 1:
+            raise ArgumentError(f"to has {values.size} elements; it is one type")
+        return _type(values.reshape(-1)[0])
+    if isinstance(to, (bool, np.bool_)):
+        return int(to)
+    if isinstance(to, (float, np.floating)):
+        if not np.isfinite(to) or float(to) != int(to):
+            raise ArgumentError(f"to is {to}, which is not the number of a type")
+        return int(_core.type_number(int(to)))
+    if isinstance(to, np.integer):
+        return int(_core.type_number(int(to)))
+    return int(_core.type_number(to))
+
+
+def _array(x: Any, mode: str) -> Any:
+    """An input as MDF makes it numpy's array: numbers alone become vectors of one."""
+    framework = frameworks.kind_of(x)
+    if framework is not None:
+        source = framework.read(x)
+        x = source.dense()
+        if source.packed:  # float32 holds every value of what is packed
+            x = _cast(x, _FLOAT32, from_type=source.number, shape=source.shape, packed=True)
+    elif type(x) in (bool, int, float):
+        x = np.atleast_1d(x)
+    else:
+        x = np.asarray(x)
+    if mode == "compatible":
+        kind = type_of(x)
+        if kind == _INT32:
+            return _cast(x, _INT64)
+        if kind == _FLOAT64:
+            return _cast(x, _FLOAT32)
+    return x
+
+
+def _flag(value: Any) -> bool:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        number = -1
+    if number not in (0, 1):
+        raise ArgumentError(f"saturate is {value!r}; it is 0 or 1")
+    return number == 1
+
+
+def _run(x: Any, number: int, bound: dict[str, Any], mode: str) -> Any:
+    options: dict[str, Any] = {"string_style": "ort" if mode == "compatible" else "numpy"}
+    if "saturate" in bound:
+        options["saturate"] = _flag(bound["saturate"])
+    if "round_mode" in bound:
+        options["round_mode"] = str(bound["round_mode"])
+    result = np.asarray(_cast(_array(x, mode), number, **options))
+    _last.set(result)
+    return result
+
+
+def _mode(mode: str | None) -> str:
+    chosen = installed_mode() or "compatible" if mode is None else mode
+    if chosen not in _MODES:
+        raise ArgumentError(f"mode is {chosen!r}; it is one of {', '.join(_MODES)}")
+    return chosen
+
+
+def cast(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
+    """MDF's `modeci_mdf.functions.onnx.cast`: ``cast(x, 7)``, ``cast(input=x, to="7")``.
+
+    Parameters
+    ----------
+    input : array_like
+        What MDF takes: arrays, lists, numbers, torch tensors.
+    to : type
+        ONNX's number as MDF's files have it (7, "7", 7.0, [7], "3+4", True), or any name that
+        `tensorcast.cast` takes.
+    saturate, round_mode : optional
+        ONNX's attributes of Cast-25.
+    mode : {"compatible", "exact"}, optional
+        That of `install`, or "compatible".
+
+    Returns
+    -------
+    numpy.ndarray
+        Of input's shape; a number alone gives a vector of one.
+
+    Raises
+    ------
+    ArgumentError
+        A ValueError: an unknown argument or type, a text that is not a number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast.mdf
+    >>> tensorcast.mdf.cast([1.5, -2.7], 7)
+    array([ 1, -2])
+    >>> tensorcast.mdf.cast(input=np.float64(0.1), to="float64", mode="exact")
+    array(0.1)
+    >>> tensorcast.mdf.cast([16777217.0], to=11)  # by way of float32, as in MDF
+    array([16777216.])
+    """
+    bound = _bind("Cast", _CAST, args, kwargs)
+    if "to" not in bound:
+        raise ArgumentError("Cast has no to: give the type to cast to")
+    return _run(bound["input"], _type(bound["to"]), bound, _mode(mode))
+
+
+def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
+    """MDF's `modeci_mdf.functions.onnx.castlike`: to the type of a second input.
+
+    Parameters
+    ----------
+    input, target_type : array_like
+    saturate, round_mode, mode : optional
+        As those of `cast`.
+
+    Returns
+    -------
+    numpy.ndarray
+        Of input's shape. In the compatible mode a target of float64 is float32 too, as in MDF.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast.mdf
+    >>> tensorcast.mdf.castlike([1.5, 300.0], np.zeros(1, np.uint8))
+    array([ 1, 44], dtype=uint8)
+    """
+    bound = _bind("CastLike", _CASTLIKE, args, kwargs)
+    chosen = _mode(mode)
+    return _run(bound["input"], type_of(_array(bound["target_type"], chosen)), bound, chosen)
+
+
+# ------------------------------------------------------------------------------------ in MDF
+
+# The result of the last cast of this thread: what MDF's engine makes float64 of it is undone by it.
+_last: contextvars.ContextVar[Any] = contextvars.ContextVar("last", default=None)
+_lock = threading.RLock()
+_mode_in_force: str | None = None
+_undo: list[Callable[[], None]] = []
+_NAMES = {"cast": "Cast", "castlike": "CastLike"}
+
+
+def _mdf() -> tuple[Any, Any, Any]:
+    try:
+        functions, standard, engine = (
+            importlib.import_module(f"modeci_mdf.{name}")
+            for name in ("functions.onnx", "functions.standard", "execution_engine"))
+    except ImportError as error:
+        raise ImportError("tensorcast.mdf.install needs MDF: pip install 'tensorcast[mdf]' "
+                          f"({error})") from error
+    return functions, standard.mdf_functions, engine
+
+
+def _set(holder: Any, name: str, value: Any) -> None:
+    """Sets an attribute, or a member of a dict, and notes how it is undone."""
+    if isinstance(holder, dict):
+        before = holder[name]
+        holder[name] = value
+        _undo.append(lambda: holder.__setitem__(name, before))
+    else:
+        before = getattr(holder, name)
+        setattr(holder, name, value)
+        _undo.append(lambda: setattr(holder, name, before))
+
+
+def _specification(name: str, ours: Callable[..., Any], before: dict[str, Any]) -> dict[str, Any]:
+    inputs, attributes = _CAST if name == "cast" else _CASTLIKE
+    return {**before, "arguments": list(inputs), "function": ours,
+            "expression_string": f"onnx_ops.{name}({', '.join((*inputs, *attributes))})"}
+
+
+def _patch() -> None:
+    import onnx
+
+    functions, specifications, engine = _mdf()
+    for name, operator_name in _NAMES.items():
+        ours = globals()[name]
+        _set(functions, name, ours)
+        key = f"onnx::{operator_name}"
+        _set(specifications, key, _specification(name, ours, specifications[key]))
+
+    # The engine leaves out arguments that the schema of opset 15 does not have.
+    schema_before = functions.get_onnx_schema
+    schemas = {name: onnx.defs.get_schema(operator_name)
+               for name, operator_name in _NAMES.items()}
+
+    def get_onnx_schema(func_name: str, *args: Any, **kwargs: Any) -> Any:
+        if func_name in schemas:
+            return schemas[func_name]
+        return schema_before(func_name, *args, **kwargs)
+
+    _set(functions, "get_onnx_schema", get_onnx_schema)
+
+    evaluate_before = engine.evaluate_onnx_expr
+
+    def evaluate_onnx_expr(expr: str, *args: Any, **kwargs: Any) -> Any:
+        result = evaluate_before(expr, *args, **kwargs)
+        is_ours = expr.split("(")[0].split(".")[-1] in _NAMES
+        return _last.get() if is_ours and _mode_in_force == "exact" else result
+
+    _set(engine, "evaluate_onnx_expr", evaluate_onnx_expr)
+
+
+class Installed:
+    """What `install` gives: a context manager at whose end all is as it was before."""
+
+    def __init__(self, before: str | None) -> None:
+        self._before = before
+
+    def __enter__(self) -> Installed:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 traceback: TracebackType | None) -> None:
+        global _mode_in_force
+        with _lock:
+            if self._before is None:
+                uninstall()
+            else:
+                _mode_in_force = self._before
+
+
+def installed_mode() -> str | None:
+    """The mode that MDF's engine casts in, or None where it is MDF's own."""
+    return _mode_in_force
+
+
+def install(mode: Mode = "compatible") -> Installed:
+    """Makes MDF itself use `cast` and `castlike`: its functions, and `onnx::Cast` and
+    `onnx::CastLike` in graphs. For all threads, until `uninstall`, or as a context manager.
+
+    Parameters
+    ----------
+    mode : {"compatible", "exact"}
+        In "exact" a cast's float32 result also stays float32 in graphs.
+
+    Raises
+    ------
+    ImportError
+        Without MDF (``pip install 'tensorcast[mdf]'``).
+
+    Examples
+    --------
+    >>> import tensorcast.mdf
+    >>> with tensorcast.mdf.install(mode="exact"):  # doctest: +SKIP
+    ...     graph.evaluate()
+    """
+    global _mode_in_force
+    chosen = _mode(mode)
+    with _lock:
+        before = _mode_in_force
+        if before is None:
+            try:
+                _patch()
+            except BaseException:
+                _undo_all()
+                raise
+        _mode_in_force = chosen
+    return Installed(before)
+
+
+def _undo_all() -> None:
+    while _undo:
+        _undo.pop()()
+
+
+def uninstall() -> None:
+    """Gives MDF its own functions back. Nothing happens where they are there."""
+    global _mode_in_force
+    with _lock:
+        _undo_all()
+        _mode_in_force = None
