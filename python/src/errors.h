@@ -27,12 +27,11 @@ enum class ErrorClass {
 [[noreturn]] void Raise(ErrorClass error, std::string_view line);
 
 // Raises what a status that is not ok says, in the words of `line` where it has any.
-[[noreturn]] void RaiseStatus(Status status, std::string_view line = {});
-inline void Check(Status status, std::string_view line = {}) {
+// `line` by reference: a call that sets it may stand beside it among the arguments.
+[[noreturn]] void RaiseStatus(Status status, const std::string& line = {});
+inline void Check(Status status, const std::string& line = {}) {
   if (!status.ok()) RaiseStatus(status, line);
 }
-
-void BindErrors(nanobind::module_& m);
 
 }  // namespace tensorcast::python
 

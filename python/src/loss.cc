@@ -1,8 +1,7 @@
-// What casts lose; see loss.h.
+// What casts lose: the library's meter, and its report as a dict.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "loss.h"
-
+#include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
 #include <array>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bindings.h"
 #include "cast.h"
 #include "errors.h"
 #include "tensorcast/report.hpp"

@@ -7,15 +7,16 @@
 #include <string>
 
 #include "arrays.h"
-#include "cast.h"
-#include "errors.h"
-#include "loss.h"
+#include "bindings.h"
 #include "tensorcast/tensorcast.hpp"
-#include "texts.h"
-#include "types.h"
 
 NB_MODULE(_core, m) {
   using namespace tensorcast::python;  // NOLINT(google-build-using-namespace): one line each
+  // What is remembered here (types.cc, errors.cc) are objects of one interpreter.
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError, "tensorcast is not for subinterpreters, as numpy is not");
+    throw nanobind::python_error();
+  }
   ImportNumpy();
   m.attr("version") = std::string(tensorcast::Version()).c_str();
   BindErrors(m);
@@ -23,4 +24,10 @@ NB_MODULE(_core, m) {
   BindLoss(m);
   BindCast(m);
   BindTexts(m);
+  BindExplain(m);
+  BindFiles(m);
+  BindConversion(m);
+  BindModel(m);
+  BindGraph(m);
+  BindSession(m);
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <utility>
 
+#include "bindings.h"
 #include "cast.h"
 #include "errors.h"
 #include "text/error_text.h"
@@ -118,11 +119,7 @@ void RunTexts(std::optional<std::size_t> asked, std::uint64_t bytes, const Work&
   // A text takes some hundred times as long as an element of numbers.
   CallThreads threads(ThreadsFor(asked, bytes * 32));
   if (threads.Concurrency() > 1) run.executor = &threads;
-  if (bytes < kBytesThatPay / 8) {
-    const nb::gil_scoped_release without_gil;
-    return work(run);
-  }
-  RunInterruptibly([&](const std::atomic<bool>& interrupted) {
+  RunWork(bytes * 32, [&](const std::atomic<bool>& interrupted) {
     run.interrupted = &interrupted;
     work(run);
   });

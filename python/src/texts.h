@@ -34,8 +34,6 @@ Texts ReadTexts(PyArrayObject* array);
 // A new array of them: `form` is 'O' (str), 'U' or 'S'. Raises where one is not UTF-8.
 nanobind::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape, char form);
 
-void BindTexts(nanobind::module_& m);
-
 }  // namespace tensorcast::python
 
 #endif  // TENSORCAST_PYTHON_TEXTS_H_

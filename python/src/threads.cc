@@ -49,7 +49,7 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes) {
   return std::max(1U, std::thread::hardware_concurrency());
 }
 
-void RunInterruptibly(const std::function<void(const std::atomic<bool>& interrupted)>& work) {
+void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work) {
   std::atomic<bool> interrupted = false;
   bool done = false;
   std::exception_ptr failure;
@@ -85,6 +85,13 @@ void RunInterruptibly(const std::function<void(const std::atomic<bool>& interrup
   }
   if (raised) throw nb::python_error(std::move(*raised));
   if (failure) std::rethrow_exception(failure);
+}
+
+void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work) {
+  if (bytes >= kInterruptible) return RunInterruptibly(work);
+  const nb::gil_scoped_release without_gil;
+  std::atomic<bool> interrupted = false;
+  work(interrupted);
 }
 
 }  // namespace tensorcast::python

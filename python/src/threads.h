@@ -19,6 +19,9 @@ namespace tensorcast::python {
 // What a call reads and writes together before a second thread pays.
 inline constexpr std::uint64_t kBytesThatPay = std::uint64_t{8} << 20;
 
+// What a call reads and writes together before it listens for signals.
+inline constexpr std::uint64_t kInterruptible = std::uint64_t{64} << 20;
+
 // Threads that live as long as one piece of work: a process that forks between calls has none to
 // lose. The calling thread is one of them.
 class CallThreads final : public Executor {
@@ -38,7 +41,10 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
 
 // Runs work that polls a flag on a second thread, without the GIL; this one meanwhile looks for
 // signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
-void RunInterruptibly(const std::function<void(const std::atomic<bool>& interrupted)>& work);
+void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work);
+
+// The same of work on so many bytes: where that is done in the blink of an eye, on this thread.
+void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work);
 
 }  // namespace tensorcast::python
 

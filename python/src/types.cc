@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "bindings.h"
 #include "errors.h"
 #include "text/error_text.h"
 

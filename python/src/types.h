@@ -28,8 +28,6 @@ DataType TypeArgument(nanobind::handle argument);
 // kUndefined where it is none of those that are remembered; raises nothing.
 DataType RememberedType(PyObject* argument) noexcept;
 
-void BindTypes(nanobind::module_& m);
-
 }  // namespace tensorcast::python
 
 #endif  // TENSORCAST_PYTHON_TYPES_H_

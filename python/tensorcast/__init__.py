@@ -4,17 +4,21 @@
     small = tc.cast(weights, "float8_e4m3fn")
     tc.loss(weights, "float8_e4m3fn")
 
-`cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `finfo`, `parse` and
-`format` go with it. docs/python.md is the guide.
+`cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `explain`, `finfo`, `parse`
+and `format` go with it. `open`, `inspect`, `plan` and `convert` are of files. docs/python.md is the
+guide.
 
 SPDX-License-Identifier: Apache-2.0
 """
+
+from typing import TYPE_CHECKING
 
 from . import _core, errors
 
 _core.set_errors(errors)
 
-from . import casting  # noqa: E402  (needs the errors)
+from . import casting, graph, onnx  # noqa: E402  (need the errors)
+from .conversion import Job, Plan, convert, plan  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     ContentsError,
@@ -24,15 +28,21 @@ from .errors import (  # noqa: E402
     RangeError,
     UnsupportedError,
 )
+from .explaining import Explanation, explain  # noqa: E402
+from .files import TensorFile, TensorInfo, inspect, open  # noqa: E402
 from .loss import LossReport, loss  # noqa: E402
 from .texts import format, parse  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
-cast = casting._quick()
+if TYPE_CHECKING:
+    from .casting import cast
+else:
+    cast = casting._quick()
 __version__: str = _core.version
 
 __all__ = [
-    "ArgumentError", "ContentsError", "Error", "FileError", "KindError", "LossReport",
-    "RangeError", "UnsupportedError", "cast", "finfo", "format", "loss", "parse", "type_name",
-    "type_names",
+    "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "Job", "KindError",
+    "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError", "cast",
+    "convert", "explain", "finfo", "format", "graph", "inspect", "loss", "onnx", "open", "parse",
+    "plan", "type_name", "type_names",
 ]

@@ -133,6 +133,8 @@ def _read_numpy(x: Any) -> Source:
     is_scalar = isinstance(x, (np.generic, int, float, str, bytes))
     if isinstance(x, np.ndarray):
         array = np.asarray(x)  # a subclass as what it holds
+    elif hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not isinstance(x, np.generic):
+        array = _exchanged(x)
     else:
         try:
             array = np.asarray(x)
@@ -143,6 +145,17 @@ def _read_numpy(x: Any) -> Source:
                 if isinstance(item, int):
                     raise RangeError("an integer beyond 64 bits: the widest types are int64 and uint64")
     return Source(array, _number_of(array.dtype), array.shape, is_scalar=is_scalar)
+
+
+def _exchanged(x: Any) -> Array:
+    """The memory of what has ``__dlpack__``, not copied."""
+    if int(x.__dlpack_device__()[0]) != 1:  # kDLCPU
+        raise KindError(f"{type(x).__name__} is on another device: tensorcast casts on the CPU")
+    try:
+        return np.from_dlpack(x)
+    except (BufferError, RuntimeError, TypeError) as error:
+        raise KindError(f"{type(x).__name__} cannot be exchanged: "
+                        f"{str(error).splitlines()[0] if str(error) else 'numpy refuses it'}") from error
 
 
 def writable(out: Any, shape: tuple[int, ...]) -> Array:
@@ -209,3 +222,14 @@ def wrap(made: Any, number: int, packed: bool, model: Any) -> Any:
     if number == STRING:
         raise UnsupportedError(f"{kind.name} has no strings: cast a numpy array")
     return kind.wrap(made, number, packed)
+
+
+def tensor(x: Any) -> tuple[Array, int, bool, tuple[int, ...]]:
+    """An array as models and graphs take it: dense memory, type, whether packed, shape."""
+    source = read(x, None, False, None)
+    if source.packed:
+        return source.array, source.number, True, source.shape
+    array = source.dense()
+    if array.dtype.kind == "T":
+        array = array.astype(object)
+    return array, source.number, False, source.shape

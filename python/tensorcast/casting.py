@@ -53,7 +53,7 @@ def cast(
     fnuz_infinity: str = "max",
     finite_only_nan: str = "zero",
     string_style: str = "numpy",
-    packed: bool = False,
+    packed: bool | str = False,
     from_type: TypeLike = None,
     shape: int | Sequence[int] | None = None,
     loss: bool = False,
@@ -86,10 +86,11 @@ def cast(
         NaN to float4 and float6, which have none.
     string_style : {"numpy", "ort"}
         How numbers are printed, to string.
-    packed : bool
+    packed : bool or {"in", "out"}
         Elements of less than a byte stand side by side, the first in the lowest bits: in the
         result, a one-dimensional uint8 array of ceil(n * bits / 8) bytes, and in x where
-        `from_type` is such a type, with `shape`. Otherwise each takes a byte, as ml_dtypes has it.
+        `from_type` is such a type, with `shape`; "in" and "out" are one of the two. Otherwise each
+        takes a byte, as ml_dtypes has it.
     from_type : type, optional
         What the bits of x are, where its dtype does not say: uint16 that holds bfloat16.
     shape : int or sequence of int, optional
@@ -139,21 +140,26 @@ def cast(
         "fnuz_infinity": fnuz_infinity, "finite_only_nan": finite_only_nan,
         "string_style": string_style,
     }
-    number, model = _destination(to, like, out, packed)
+    if packed not in (False, True, "in", "out"):
+        raise ArgumentError("packed is True, False, 'in' or 'out'")
+    pack = packed in (True, "out")
+    number, model = _destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
-    source = arrays.read(x, from_type, packed, shape)
+    source = arrays.read(x, from_type, packed in (True, "in"), shape)
     if loss and STRING in (source.number, number):
         raise UnsupportedError("casts from and to string have no loss report: they have no codes "
                                "to compare")
     meter = _core.LossMeter(source.number, number, options) if loss else None
 
     if source.number == STRING:
-        made: Any = texts.from_texts(source, number, options, packed, threads, to, out)
+        made: Any = texts.from_texts(source, number, options, pack, threads, to, out)
     elif number == STRING:
         made = texts.to_texts(source, options, threads, to, out)
     else:
-        made = arrays.cast_numbers(source, number, options, packed, threads, meter, out)
-    result = out if out is not None else arrays.wrap(made, number, packed, x if model is None else model)
+        made = arrays.cast_numbers(source, number, options, pack, threads, meter, out)
+    if out is None:
+        made = arrays.wrap(made, number, pack, x if model is None else model)
+    result = made if out is None else out
     return (result, LossReport(meter)) if meter is not None else result
 
 

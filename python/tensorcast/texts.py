@@ -27,7 +27,8 @@ def _read(source: arrays.Source) -> Any:
 def _form(to: TypeLike, out: Any) -> np.dtype[Any]:
     """The dtype in which texts are asked for: object, but where numpy's way is named."""
     if isinstance(out, np.ndarray):
-        return out.dtype
+        own: np.dtype[Any] = out.dtype
+        return own
     if isinstance(to, np.dtype) or (isinstance(to, type) and to is not object):
         try:
             return np.dtype(to)

@@ -1,0 +1,25 @@
+// What each file of the extension adds to its module; module.cc calls them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PYTHON_BINDINGS_H_
+#define TENSORCAST_PYTHON_BINDINGS_H_
+
+#include <nanobind/nanobind.h>
+
+namespace tensorcast::python {
+
+void BindErrors(nanobind::module_& m);
+void BindTypes(nanobind::module_& m);
+void BindLoss(nanobind::module_& m);
+void BindCast(nanobind::module_& m);
+void BindTexts(nanobind::module_& m);
+void BindExplain(nanobind::module_& m);
+void BindFiles(nanobind::module_& m);
+void BindConversion(nanobind::module_& m);
+void BindModel(nanobind::module_& m);
+void BindGraph(nanobind::module_& m);
+void BindSession(nanobind::module_& m);
+
+}  // namespace tensorcast::python
+
+#endif  // TENSORCAST_PYTHON_BINDINGS_H_

@@ -1,0 +1,239 @@
+// Conversions of tensor files: requests made of Python's words, plans, and running them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "cast.h"
+#include "errors.h"
+#include "tensorcast/convert.hpp"
+#include "text/error_text.h"
+#include "text_objects.h"
+#include "threads.h"
+#include "types.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+// The member of an enum whose name a text is, '_' for '-' and in any case.
+template <class Enum, std::size_t kSize, class Name>
+std::optional<Enum> Named(nb::handle text, const std::array<Enum, kSize>& members,
+                          const Name& name) {
+  if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
+  std::string asked = FromStr(text);
+  for (char& c : asked) {
+    if (c == '_') c = '-';
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  for (const Enum member : members) {
+    if (name(member) == asked) return member;
+  }
+  return std::nullopt;
+}
+
+template <class Enum, std::size_t kSize, class Name>
+Enum Argument(std::string_view argument, nb::handle text, const std::array<Enum, kSize>& members,
+              const Name& name) {
+  if (const auto found = Named(text, members, name)) return *found;
+  std::string line(argument);
+  line += " is one of";
+  for (const Enum member : members) line.append(" \"").append(name(member)).append("\"");
+  Raise(ErrorClass::kValue, line);
+}
+
+using convert::Keep;
+using convert::ScaledFormat;
+using convert::ScaledLayout;
+using convert::ScaleRule;
+
+constexpr std::array kFormats = {ScaledFormat::kFp8Tensor, ScaledFormat::kFp8Row,
+                                 ScaledFormat::kFp8Block,  ScaledFormat::kInt8Row,
+                                 ScaledFormat::kMxfp8,     ScaledFormat::kMxfp6,
+                                 ScaledFormat::kMxfp4,     ScaledFormat::kNvfp4};
+constexpr std::array kLayouts = {ScaledLayout::kDeepSeek, ScaledLayout::kCompressedTensors,
+                                 ScaledLayout::kModelOpt, ScaledLayout::kComfyUi,
+                                 ScaledLayout::kOnnx};
+constexpr std::array kRules = {ScaleRule::kAmax, ScaleRule::kUp, ScaleRule::kOcp,
+                               ScaleRule::kRound};
+constexpr std::array kKeeps = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead};
+
+std::string_view RuleName(ScaleRule rule) {
+  constexpr std::array<std::string_view, 4> kNames = {"amax", "up", "ocp", "round"};
+  return kNames[static_cast<std::size_t>(rule)];
+}
+
+convert::Destination DestinationOf(nb::handle to) {
+  if (const auto format = Named(to, kFormats, convert::ScaledFormatName)) return *format;
+  return TypeArgument(to);
+}
+
+std::vector<std::string> TextsOf(nb::handle list) {
+  std::vector<std::string> texts;
+  for (const nb::handle text : list) texts.push_back(FromStr(text));
+  return texts;
+}
+
+// Of a dict of convert()'s arguments.
+convert::Request RequestOf(const nb::dict& words) {
+  convert::Request request;
+  for (const nb::handle file : words["files"]) {
+    request.files.push_back({FromStr(file[0]), FromStr(file[1])});
+  }
+  if (!words["to"].is_none()) request.to = DestinationOf(words["to"]);
+  for (const nb::handle rule : words["rules"]) {
+    request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
+  }
+  request.only = TextsOf(words["only"]);
+  request.excluded = TextsOf(words["exclude"]);
+  for (const nb::handle keep : words["keep"]) {
+    request.keep.push_back(Argument("keep", keep, kKeeps, convert::KeepName));
+  }
+  request.all_types = nb::cast<bool>(words["all_types"]);
+  request.ignore_scales = nb::cast<bool>(words["ignore_scales"]);
+  if (!words["layout"].is_none()) {
+    request.layout = Argument("layout", words["layout"], kLayouts, convert::ScaledLayoutName);
+  }
+  if (!words["scale_rule"].is_none()) {
+    request.scale_rule = Argument("scale_rule", words["scale_rule"], kRules, RuleName);
+  }
+  request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
+  if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
+  request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);
+  request.max_shard_bytes = nb::cast<std::uint64_t>(words["max_shard_bytes"]);
+  return request;
+}
+
+nb::dict JobDict(const convert::PlannedJob& job) {
+  nb::list shape;
+  for (const std::uint64_t size : job.shape) shape.append(size);
+  nb::dict fields;
+  fields["name"] = ToStr(job.name);
+  fields["action"] = ToStr(convert::ActionName(job.action));
+  fields["shape"] = nb::tuple(shape);
+  fields["from_type"] = job.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.from));
+  fields["to_type"] = job.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.to));
+  fields["format"] =
+      job.format == ScaledFormat::kNone ? nb::none() : ToStr(convert::ScaledFormatName(job.format));
+  fields["bytes_before"] = job.bytes_before;
+  fields["bytes_after"] = job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none();
+  fields["reason"] = ToStr(convert::ReasonName(job.reason));
+  fields["text"] = ToStr(job.text);
+  return fields;
+}
+
+// Runs a plan whole; `progress` is called with (bytes done, bytes in all, name).
+nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
+             std::optional<std::size_t> asked, nb::handle progress) {
+  std::vector<convert::JobLoss> losses;
+  std::optional<nb::python_error> raised;
+  std::string error;
+  Status status;
+  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < plan.jobs(); ++i) bytes += plan.job(i).bytes_before;
+    CallThreads threads(ThreadsFor(asked, bytes));
+    convert::RunSettings settings;
+    if (threads.Concurrency() > 1) settings.executor = &threads;
+    settings.interrupted = &interrupted;
+    if (!progress.is_none()) {
+      settings.progress = [&](const convert::Progress& done) {
+        const nb::gil_scoped_acquire gil;
+        if (raised) return;
+        try {
+          progress(done.bytes_done, done.bytes_total, ToStr(done.name));
+        } catch (nb::python_error& what) {
+          raised.emplace(std::move(what));
+          interrupted = true;
+        }
+      };
+    }
+    status =
+        convert::RunConversion(plan, settings, overwrite, measures ? &losses : nullptr, &error);
+  });
+  if (raised) throw nb::python_error(std::move(*raised));
+  Check(status, error);
+  nb::list result;
+  for (convert::JobLoss& loss : losses) {
+    result.append(nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(std::move(loss.loss))));
+  }
+  return result;
+}
+
+}  // namespace
+
+void BindConversion(nb::module_& m) {
+  nb::class_<convert::ConversionPlan>(m, "ConversionPlan")
+      .def(
+          "__init__",
+          [](convert::ConversionPlan* self, const nb::dict& words) {
+            const convert::Request request = RequestOf(words);
+            convert::ConversionPlan plan;
+            std::string error;
+            Status status;
+            RunInterruptibly([&](std::atomic<bool>& interrupted) {
+              convert::RunSettings settings;
+              settings.interrupted = &interrupted;
+              status = convert::ConversionPlan::Make(request, settings, &plan, &error);
+            });
+            Check(status, error);
+            new (self) convert::ConversionPlan(std::move(plan));
+          },
+          nb::arg("request"))
+      .def_static(
+          "from_json",
+          [](const std::string& json) {
+            convert::ConversionPlan plan;
+            std::string error;
+            Check(convert::ConversionPlan::FromJson(json, &plan, &error), error);
+            return plan;
+          },
+          nb::arg("json"))
+      .def("to_json",
+           [](const convert::ConversionPlan& self) {
+             std::string json;
+             Check(self.ToJson(&json));
+             return ToStr(json);
+           })
+      .def("inputs",
+           [](const convert::ConversionPlan& self) {
+             nb::list paths;
+             for (std::size_t i = 0; i < self.inputs(); ++i) paths.append(ToStr(self.input(i)));
+             return paths;
+           })
+      .def("outputs",
+           [](const convert::ConversionPlan& self) {
+             nb::list paths;
+             for (std::size_t i = 0; i < self.outputs(); ++i) paths.append(ToStr(self.output(i)));
+             return paths;
+           })
+      .def("jobs",
+           [](const convert::ConversionPlan& self) {
+             nb::list jobs;
+             for (std::size_t i = 0; i < self.jobs(); ++i) jobs.append(JobDict(self.job(i)));
+             return jobs;
+           })
+      .def("notes",
+           [](const convert::ConversionPlan& self) {
+             nb::list notes;
+             for (const std::string& note : self.notes()) notes.append(ToStr(note));
+             return notes;
+           })
+      .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),
+           nb::arg("progress").none());
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,228 @@
+// Tensor files: what they hold, and tensors read on demand, cast on the way in.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arrays.h"
+#include "bindings.h"
+#include "cast.h"
+#include "core/failure.h"
+#include "errors.h"
+#include "io/tensor_file.h"
+#include "text_objects.h"
+#include "texts.h"
+#include "threads.h"
+#include "types.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are read at once
+
+// Runs what throws the library's own exceptions, and raises them as Python's.
+template <class Work> void Raising(const Work& work) {
+  std::optional<std::pair<StatusCode, std::string>> failed;
+  try {
+    work();
+  } catch (const core::Failure& failure) {
+    failed.emplace(failure.code(), failure.what());
+  }
+  if (failed) RaiseStatus(Status(failed->first), failed->second);
+}
+
+class TensorFile {
+ public:
+  TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links) {
+    io::OpenOptions options;
+    if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
+    options.allow_hard_links = allow_hard_links;
+    Raising([&] {
+      RunInterruptibly([&](std::atomic<bool>& interrupted) {
+        options.interrupted = &interrupted;
+        reader_ = io::OpenTensorFile(path, options);
+      });
+    });
+  }
+
+  void Close() { reader_.reset(); }
+  bool is_closed() const { return reader_ == nullptr; }
+  const io::TensorReader& reader() const {
+    if (reader_ == nullptr) Raise(ErrorClass::kValue, "the file is closed");
+    return *reader_;
+  }
+  const io::TensorInfo& info(std::size_t tensor) const {
+    if (tensor >= reader().contents().tensors.size()) {
+      Raise(ErrorClass::kValue, "the file has no tensor of that index");
+    }
+    return reader().contents().tensors[tensor];
+  }
+  // Keeps the file for the time of a call that gives the GIL back.
+  std::shared_ptr<io::TensorReader> hold() const {
+    (void)reader();
+    return reader_;
+  }
+
+ private:
+  std::shared_ptr<io::TensorReader> reader_;
+};
+
+// The packed bytes of a tensor whose type the library does not know.
+nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
+  const io::TensorInfo& info = file.info(tensor);
+  const std::vector<std::uint64_t> shape = {info.bytes};
+  nb::object result = NewArray(DescrOf(DataType::kUint8), shape);
+  const auto written = WritableBytesOf(AsArray(result));
+  const auto reader = file.hold();
+  Raising([&] {
+    const nb::gil_scoped_release without_gil;
+    for (std::uint64_t first = 0; first < info.bytes; first += kPiece) {
+      reader->Read(tensor, first, written.subspan(first, std::min(kPiece, info.bytes - first)));
+    }
+  });
+  return result;
+}
+
+// The shape in the order in which the elements stand.
+std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
+  std::vector<std::uint64_t> shape = info.shape;
+  if (info.fortran_order) std::reverse(shape.begin(), shape.end());
+  return shape;
+}
+
+// A tensor of numbers, cast piece by piece into an array of numpy's layout, or a packed stream.
+nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, DataType to,
+                       const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
+                       LossMeter* loss) {
+  const io::TensorInfo& info = file.info(tensor);
+  const bool is_stream = is_packed && FindType(to)->is_packed();
+  const bool through_scratch = FindType(to)->is_packed() && !is_stream;
+  CastPlan plan;
+  Check(CastPlan::Bind(info.type, to, options, &plan));
+  const std::vector<std::uint64_t> stream = {StorageBytes(to, info.elements).value_or(0)};
+  nb::object result = is_stream ? NewArray(DescrOf(DataType::kUint8), stream)
+                                : NewArray(DescrOf(to), StoredShape(info));
+  const auto written = WritableBytesOf(AsArray(result));
+  if (is_stream && !written.empty()) written.back() = std::byte{0};
+  const auto reader = file.hold();
+  Status status;
+  Raising([&] {
+    RunInterruptibly([&](std::atomic<bool>& interrupted) {
+      const std::uint64_t most = std::min(kPiece, info.elements);
+      std::vector<std::byte> read(*StorageBytes(info.type, most));
+      std::vector<std::byte> scratch(through_scratch ? *StorageBytes(to, most) : 0);
+      CallThreads threads(ThreadsFor(asked, info.bytes));
+      RunOptions run;
+      run.loss = loss;
+      if (threads.Concurrency() > 1) run.executor = &threads;
+      for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kPiece) {
+        io::StopIfInterrupted(&interrupted);
+        const std::uint64_t count = std::min(kPiece, info.elements - first);
+        const auto piece = std::span(read).first(*StorageBytes(info.type, count));
+        // A whole number of bytes of every type: pieces begin at multiples of 2^20 elements.
+        reader->Read(tensor, *StorageBytes(info.type, first), piece);
+        run.loss_index = first;
+        status = plan.Run(piece, 0, through_scratch ? std::span(scratch) : written,
+                          through_scratch ? 0 : first, count, run);
+        if (status.ok() && through_scratch) {
+          UnpackElements(to, scratch, written.subspan(first, count), count);
+        }
+      }
+    });
+  });
+  Check(status);
+  return result;
+}
+
+Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
+  const io::TensorInfo& info = file.info(tensor);
+  const auto reader = file.hold();
+  Texts texts;
+  Raising([&] {
+    RunInterruptibly([&](std::atomic<bool>& interrupted) {
+      for (std::uint64_t first = 0; first < info.elements;) {
+        io::StopIfInterrupted(&interrupted);
+        const io::StringPiece piece = reader->ReadStrings(tensor, first, info.elements - first);
+        const Strings read = piece.view();
+        for (std::uint64_t i = 0; i < read.size(); ++i) texts.Append(read[i]);
+        first += read.size();
+      }
+    });
+  });
+  return texts;
+}
+
+nb::tuple InfoTuple(const io::TensorInfo& info) {
+  nb::list shape;
+  for (const std::uint64_t size : info.shape) shape.append(size);
+  return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
+                        nb::tuple(shape), info.bytes, info.fortran_order);
+}
+
+}  // namespace
+
+void BindFiles(nb::module_& m) {
+  nb::class_<TensorFile>(m, "TensorFile")
+      .def(
+          "__init__",
+          [](TensorFile* self, nb::handle path, std::optional<int> assume_type,
+             bool allow_hard_links) {
+            new (self) TensorFile(FromStr(path), assume_type, allow_hard_links);
+          },
+          nb::arg("path"), nb::arg("assume_type").none(), nb::arg("allow_hard_links"))
+      .def("close", &TensorFile::Close)
+      .def_prop_ro("closed", &TensorFile::is_closed)
+      .def("infos",
+           [](const TensorFile& self) {
+             nb::list infos;
+             for (const io::TensorInfo& info : self.reader().contents().tensors) {
+               infos.append(InfoTuple(info));
+             }
+             return infos;
+           })
+      .def("metadata",
+           [](const TensorFile& self) {
+             nb::dict metadata;
+             for (const auto& [key, value] : self.reader().contents().metadata) {
+               metadata[ToStr(key)] = ToStr(value);
+             }
+             return metadata;
+           })
+      .def("notes",
+           [](const TensorFile& self) {
+             nb::list notes;
+             for (const std::string& note : self.reader().notes()) notes.append(ToStr(note));
+             return notes;
+           })
+      .def("file_bytes", [](const TensorFile& self) { return self.reader().file_bytes(); })
+      .def("read_bytes", &ReadBytes, nb::arg("tensor"))
+      .def(
+          "read_numbers",
+          [](const TensorFile& self, std::size_t tensor, int to, const nb::dict& options,
+             bool is_packed, std::optional<std::size_t> threads, LossMeter* loss) {
+            const auto type = static_cast<DataType>(to);
+            if (FindType(type) == nullptr || type == DataType::kString) {
+              Raise(ErrorClass::kValue, "a tensor of numbers is read as numbers");
+            }
+            return ReadNumbers(self, tensor, type, OptionsOf(options), is_packed, threads, loss);
+          },
+          nb::arg("tensor"), nb::arg("to"), nb::arg("options"), nb::arg("is_packed"),
+          nb::arg("threads").none(), nb::arg("loss").none())
+      .def("read_texts", &ReadAllTexts, nb::arg("tensor"));
+}
+
+}  // namespace tensorcast::python

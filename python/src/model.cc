@@ -1,0 +1,193 @@
+// ONNX models: loaded, run, and their Casts taken out.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "errors.h"
+#include "tensorcast/onnx.hpp"
+#include "tensors.h"
+#include "text_objects.h"
+#include "threads.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+onnx::LoadOptions LoadOptionsOf(bool tests, bool allow_hard_links, bool optimize) {
+  onnx::LoadOptions options;
+  options.contradictions = tests ? onnx::Contradictions::kTests : onnx::Contradictions::kText;
+  options.allow_hard_links = allow_hard_links;
+  options.optimize = optimize;
+  return options;
+}
+
+std::vector<std::byte> CopyOf(const nb::bytes& bytes) {
+  const auto* const data = static_cast<const std::byte*>(bytes.data());
+  return {data, data + bytes.size()};
+}
+
+// A model, and the bytes that it was made of, which it reads.
+class HeldModel {
+ public:
+  // `source` is a path (str) or a ModelProto (bytes).
+  HeldModel(nb::handle source, const onnx::LoadOptions& options) {
+    std::string error;
+    Status status;
+    if (PyBytes_Check(source.ptr()) != 0) {
+      bytes_ = CopyOf(nb::borrow<nb::bytes>(source));
+      const nb::gil_scoped_release without_gil;
+      status = onnx::Model::Parse(bytes_, options, &model_, &error);
+    } else {
+      const std::string path = FromStr(source);
+      const nb::gil_scoped_release without_gil;
+      status = onnx::Model::Load(path, options, &model_, &error);
+    }
+    Check(status, error);
+  }
+
+  const onnx::Model& model() const { return model_; }
+
+  // Of one tuple for each input, or None; gives the outputs, and what each node took.
+  nb::tuple Run(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
+    std::vector<HeldTensor> held;
+    std::uint64_t bytes = 0;
+    for (const nb::handle input : inputs) {
+      held.push_back(input.is_none() ? HeldTensor() : HeldTensor(input));
+      bytes += held.back().bytes();
+    }
+    std::vector<TensorView> views;
+    views.reserve(held.size());
+    for (const HeldTensor& tensor : held) views.push_back(tensor.view());
+    onnx::Outputs outputs;
+    std::vector<NodeProfile> profile;
+    std::string error;
+    Status status;
+    CallThreads threads(ThreadsFor(asked, bytes));
+    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+      onnx::ModelRun run;
+      run.interrupted = &interrupted;
+      if (threads.Concurrency() > 1) run.executor = &threads;
+      if (profiles) run.profile = &profile;
+      status = model_.Run(views, run, &outputs, &error);
+    });
+    Check(status, error);
+    nb::list results;
+    for (std::size_t i = 0; i < outputs.size(); ++i) results.append(ArrayOf(outputs[i]));
+    nb::list took;
+    for (const NodeProfile& node : profile) took.append(ProfileDict(node));
+    return nb::make_tuple(results, took);
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+  onnx::Model model_;
+};
+
+nb::list Infos(std::span<const ValueInfo> infos) {
+  nb::list list;
+  for (const ValueInfo& info : infos) list.append(InfoTuple(info));
+  return list;
+}
+
+}  // namespace
+
+nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
+  nb::list removed;
+  for (const onnx::RemovedNode& node : report.removed) {
+    nb::dict fields;
+    fields["rule"] = ToStr(onnx::OptimizeRuleName(node.rule));
+    fields["op_type"] = ToStr(node.op_type);
+    fields["node"] = ToStr(node.node);
+    fields["output"] = ToStr(node.output);
+    fields["graph"] = ToStr(node.graph);
+    fields["from_type"] =
+        node.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(node.from));
+    fields["to_type"] = node.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(node.to));
+    removed.append(fields);
+  }
+  nb::dict kept;
+  for (const onnx::KeptCasts& casts : report.kept) kept[ToStr(casts.reason)] = casts.casts;
+  nb::list notes;
+  for (const std::string& note : report.notes) notes.append(ToStr(note));
+  nb::dict fields;
+  fields["removed"] = removed;
+  fields["kept"] = kept;
+  fields["untouched"] = ToStr(report.untouched);
+  fields["nodes_before"] = report.nodes_before;
+  fields["nodes_after"] = report.nodes_after;
+  fields["casts_before"] = report.casts_before;
+  fields["casts_after"] = report.casts_after;
+  fields["bytes_moved_before"] = report.bytes_moved_before;
+  fields["bytes_moved_after"] = report.bytes_moved_after;
+  fields["model_bytes_before"] = report.model_bytes_before;
+  fields["model_bytes_after"] = report.model_bytes_after;
+  fields["casts_rerouted"] = report.casts_rerouted;
+  fields["notes"] = notes;
+  return fields;
+}
+
+void BindModel(nb::module_& m) {
+  nb::class_<HeldModel>(m, "Model")
+      .def(
+          "__init__",
+          [](HeldModel* self, nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
+            new (self) HeldModel(source, LoadOptionsOf(tests, allow_hard_links, optimize));
+          },
+          nb::arg("source"), nb::arg("tests"), nb::arg("allow_hard_links"), nb::arg("optimize"))
+      .def("inputs", [](const HeldModel& self) { return Infos(self.model().inputs()); })
+      .def("outputs", [](const HeldModel& self) { return Infos(self.model().outputs()); })
+      .def("opset", [](const HeldModel& self) { return self.model().opset(); })
+      .def("run", &HeldModel::Run, nb::arg("inputs"), nb::arg("threads").none(),
+           nb::arg("profile"));
+
+  // A model in memory gives another; one in a file is written to another.
+  m.def(
+      "optimize",
+      [](nb::handle source, nb::handle output, bool fold_all, bool nan_payloads_may_change,
+         bool overwrite, bool allow_hard_links) {
+        onnx::OptimizeOptions options;
+        options.fold_all = fold_all;
+        options.nan_payloads_may_change = nan_payloads_may_change;
+        options.overwrite = overwrite;
+        options.allow_hard_links = allow_hard_links;
+        onnx::OptimizeReport report;
+        std::string error;
+        Status status;
+        std::vector<std::byte> optimized;
+        if (PyBytes_Check(source.ptr()) != 0) {
+          const std::vector<std::byte> model = CopyOf(nb::borrow<nb::bytes>(source));
+          RunInterruptibly([&](std::atomic<bool>& interrupted) {
+            options.interrupted = &interrupted;
+            status = onnx::Optimize(std::span<const std::byte>(model), options, &optimized, &report,
+                                    &error);
+          });
+        } else {
+          const std::string read = FromStr(source);
+          const std::string written = FromStr(output);
+          RunInterruptibly([&](std::atomic<bool>& interrupted) {
+            options.interrupted = &interrupted;
+            status = onnx::Optimize(read, written, options, &report, &error);
+          });
+        }
+        Check(status, error);
+        return nb::make_tuple(nb::bytes(optimized.data(), optimized.size()),
+                              OptimizeReportDict(report));
+      },
+      nb::arg("source"), nb::arg("output").none(), nb::arg("fold_all"),
+      nb::arg("nan_payloads_may_change"), nb::arg("overwrite"), nb::arg("allow_hard_links"));
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,153 @@
+// Runs of a graph, forward and backward.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "tensorcast/session.hpp"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings.h"
+#include "errors.h"
+#include "tensors.h"
+#include "text_objects.h"
+#include "threads.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+namespace {
+
+// A session, and the arrays that are bound to its inputs: it reads them until others are.
+class HeldSession {
+ public:
+  HeldSession(const Graph& graph, bool backward, bool wide, bool gives_zeros) {
+    SessionOptions options;
+    options.backward = backward;
+    options.differentiable = wide ? Differentiable::kWide : Differentiable::kUsual;
+    options.gives_zeros = gives_zeros;
+    std::string error;
+    Check(Session::Create(graph, options, &session_, &error), error);
+    inputs_.resize(session_.inputs().size());
+  }
+
+  const Session& session() const { return session_; }
+
+  // Of one tuple for each input, or None; gives the outputs of the indices.
+  nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
+                bool profiles) {
+    std::vector<HeldTensor> held;
+    std::uint64_t bytes = 0;
+    for (const nb::handle input : inputs) {
+      held.push_back(input.is_none() ? HeldTensor() : HeldTensor(input));
+      bytes += held.back().bytes();
+    }
+    if (held.size() != inputs_.size())
+      Raise(ErrorClass::kValue, "a run has one tensor for each input");
+    std::string error;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      Check(session_.BindInput(i, held[i].view(), &error), error);
+      std::swap(inputs_[i], held[i]);  // the memory that is viewed stays where it is
+    }
+    std::vector<std::size_t> wanted;
+    std::vector<Port> ports;
+    for (const nb::handle output : outputs) {
+      wanted.push_back(nb::cast<std::size_t>(output));
+      ports.emplace_back(wanted.back());
+    }
+    Check(session_.SelectOutputs(ports, &error), error);
+    std::vector<NodeProfile> profile;
+    Status status;
+    CallThreads threads(ThreadsFor(asked, bytes));
+    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+      GraphRun run;
+      run.interrupted = &interrupted;
+      if (threads.Concurrency() > 1) run.executor = &threads;
+      if (profiles) run.profile = &profile;
+      status = session_.Run(run, &error);
+    });
+    Check(status, error);
+    nb::list results;
+    for (const std::size_t output : wanted) {
+      TensorView view;
+      Check(session_.Output(output, &view, &error), error);
+      results.append(ArrayOf(view));
+    }
+    nb::list took;
+    for (const NodeProfile& node : profile) took.append(ProfileDict(node));
+    return nb::make_tuple(results, took);
+  }
+
+  // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
+  nb::list Backward(nb::handle gradients, std::optional<std::size_t> asked) {
+    std::vector<HeldTensor> held;
+    std::uint64_t bytes = 0;
+    for (const nb::handle gradient : gradients) {
+      held.push_back(gradient.is_none() ? HeldTensor() : HeldTensor(gradient));
+      bytes += held.back().bytes();
+    }
+    std::string error;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      Check(session_.BindGradient(i, held[i].view(), &error), error);
+    }
+    Status status;
+    CallThreads threads(ThreadsFor(asked, bytes));
+    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+      GraphRun run;
+      run.interrupted = &interrupted;
+      if (threads.Concurrency() > 1) run.executor = &threads;
+      status = session_.Backward(run, &error);
+    });
+    nb::list results;
+    for (std::size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
+      bool has_gradient = false;
+      TensorView view;
+      status = session_.Gradient(i, &has_gradient, &view, &error);
+      if (status.ok()) results.append(has_gradient ? ArrayOf(view) : nb::none());
+    }
+    // The memory of what is bound ends here.
+    std::string unbound;
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      Check(session_.BindGradient(i, TensorView{}, &unbound), unbound);
+    }
+    Check(status, error);
+    return results;
+  }
+
+ private:
+  std::vector<HeldTensor> inputs_;
+  Session session_;
+};
+
+}  // namespace
+
+void BindSession(nb::module_& m) {
+  nb::class_<HeldSession>(m, "Session")
+      .def(nb::init<const Graph&, bool, bool, bool>(), nb::arg("graph"), nb::arg("backward"),
+           nb::arg("wide"), nb::arg("gives_zeros"))
+      .def("inputs",
+           [](const HeldSession& self) {
+             nb::list infos;
+             for (const ValueInfo& info : self.session().inputs()) infos.append(InfoTuple(info));
+             return infos;
+           })
+      .def("outputs",
+           [](const HeldSession& self) {
+             nb::list infos;
+             for (const ValueInfo& info : self.session().outputs()) infos.append(InfoTuple(info));
+             return infos;
+           })
+      .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs"),
+           nb::arg("threads").none(), nb::arg("profile"))
+      .def("backward", &HeldSession::Backward, nb::arg("gradients"), nb::arg("threads").none());
+}
+
+}  // namespace tensorcast::python

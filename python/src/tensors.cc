@@ -1,0 +1,121 @@
+// Tensors of models and graphs; see tensors.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "tensors.h"
+
+#include <algorithm>
+
+#include "arrays.h"
+#include "cast.h"
+#include "errors.h"
+#include "text_objects.h"
+#include "types.h"
+
+namespace nb = nanobind;
+
+namespace tensorcast::python {
+
+HeldTensor::HeldTensor(nb::handle tuple) {
+  array_ = nb::borrow(tuple[0]);
+  type_ = static_cast<DataType>(nb::cast<int>(tuple[1]));
+  const bool is_packed = nb::cast<bool>(tuple[2]);
+  std::uint64_t n = 1;
+  for (const nb::handle size : tuple[3]) {
+    shape_.push_back(nb::cast<std::uint64_t>(size));
+    n *= shape_.back();
+  }
+  PyArrayObject* const array = DenseArgument(array_, "a tensor");
+  if (FindType(type_) == nullptr) Raise(ErrorClass::kValue, "a tensor has no type");
+  if (type_ == DataType::kString) {
+    texts_ = ReadTexts(array);
+    return;
+  }
+  data_ = BytesOf(array);
+  if (is_packed || !FindType(type_)->is_packed()) return;
+  packed_.resize(*StorageBytes(type_, n));
+  if (n != 0) PackElements(type_, data_, packed_, n);
+  data_ = packed_;
+}
+
+TensorView HeldTensor::view() const {
+  TensorView view;
+  view.type = type_;
+  view.shape = shape_;
+  if (type_ == DataType::kString) {
+    view.strings = texts_.view();
+  } else {
+    view.data = packed_.empty() ? data_ : std::span<const std::byte>(packed_);
+  }
+  return view;
+}
+
+nb::object ArrayOf(const TensorView& view) {
+  if (view.type == DataType::kString) return TextArray(view.strings, view.shape, 'O');
+  nb::object result = NewArray(DescrOf(view.type), view.shape);
+  const auto written = WritableBytesOf(AsArray(result));
+  if (FindType(view.type)->is_packed()) {
+    const std::uint64_t n = ElementsOf(AsArray(result));
+    if (n != 0) UnpackElements(view.type, view.data, written, n);
+  } else {
+    std::copy_n(view.data.begin(), written.size(), written.begin());
+  }
+  return result;
+}
+
+nb::tuple InfoTuple(const ValueInfo& info) {
+  nb::object shape = nb::none();
+  if (info.has_shape) {
+    nb::list sizes;
+    for (const auto& size : info.shape) {
+      sizes.append(size ? nb::object(nb::int_(*size)) : nb::none());
+    }
+    shape = nb::tuple(sizes);
+  }
+  return nb::make_tuple(ToStr(info.name), static_cast<int>(info.type), shape, info.has_default);
+}
+
+std::vector<GraphDimension> DimensionsOf(nb::handle shape) {
+  std::vector<GraphDimension> dimensions;
+  for (const nb::handle size : shape) {
+    GraphDimension dimension;
+    if (PyUnicode_Check(size.ptr()) != 0) {
+      dimension.name = FromStr(size);
+    } else if (!size.is_none()) {
+      std::uint64_t value = 0;
+      if (!nb::try_cast(size, value)) {
+        Raise(ErrorClass::kValue, "a dimension is a size, a name or None");
+      }
+      dimension.size = value;
+    }
+    dimensions.push_back(std::move(dimension));
+  }
+  return dimensions;
+}
+
+nb::object ShapeTuple(std::span<const GraphDimension> shape) {
+  nb::list sizes;
+  for (const GraphDimension& dimension : shape) {
+    if (dimension.size) {
+      sizes.append(*dimension.size);
+    } else if (dimension.name.empty()) {
+      sizes.append(nb::none());
+    } else {
+      sizes.append(ToStr(dimension.name));
+    }
+  }
+  return nb::tuple(sizes);
+}
+
+nb::dict ProfileDict(const NodeProfile& profile) {
+  nb::dict fields;
+  fields["node"] = ToStr(profile.node);
+  fields["op_type"] = ToStr(profile.op_type);
+  fields["from_type"] = ToStr(TypeName(profile.from));
+  fields["to_type"] = ToStr(TypeName(profile.to));
+  fields["seconds"] = profile.seconds;
+  fields["bytes_read"] = profile.bytes_read;
+  fields["bytes_written"] = profile.bytes_written;
+  return fields;
+}
+
+}  // namespace tensorcast::python

@@ -1,0 +1,240 @@
+"""`convert` and `plan`: whole files of tensors, in bounded memory.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core, arrays
+from .errors import ArgumentError
+from .loss import LossReport
+from .types import TypeLike
+
+__all__ = ["Job", "Plan", "convert", "plan"]
+
+Path = str | os.PathLike[str]
+Rules = Mapping[str, TypeLike] | Iterable[tuple[str, TypeLike]]
+Progress = Callable[[int, int, str], object]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One tensor of an output, and what becomes of it.
+
+    `action` is copy, cast, parse, print or quantise; `reason` why, as one word, and `text` in
+    words; `format` that of scaled tensors, else None. `from_type` is None where the library does
+    not know the type; `bytes_after` where it is known only once the tensor is printed.
+    """
+
+    name: str
+    action: str
+    shape: tuple[int, ...]
+    from_type: str | None
+    to_type: str | None
+    format: str | None
+    bytes_before: int
+    bytes_after: int | None
+    reason: str
+    text: str
+
+
+class Plan:
+    """A conversion as data: looked at, kept as JSON, run. `plan` makes one."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._lock = threading.Lock()  # a plan is run by one thread at a time
+        self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """A plan that `to_json`, or the tool's --plan, wrote; files are opened when it runs."""
+        return Plan(_core.ConversionPlan.from_json(text))
+
+    def to_json(self) -> str:
+        """docs/conversion_plan.md has the members."""
+        return str(self._core.to_json())
+
+    @property
+    def inputs(self) -> list[str]:
+        return list(self._core.inputs())
+
+    @property
+    def outputs(self) -> list[str]:
+        return list(self._core.outputs())
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known, a line each."""
+        return list(self._core.notes())
+
+    def run(self, *, overwrite: bool = False, loss: bool = True, threads: int | None = None,
+            progress: Progress | Any = None) -> dict[str, LossReport]:
+        """Writes the outputs, whole or not at all.
+
+        Parameters
+        ----------
+        overwrite : bool
+            Replace an output that exists.
+        loss : bool
+            Measure what casts of numbers lose.
+        threads : int, optional
+            As `cast`.
+        progress : callable or tqdm, optional
+            Called with (bytes done, bytes in all, tensor's name) now and then, or an object that
+            has ``total`` and ``update``, as tqdm's bars. What it raises ends the run.
+
+        Returns
+        -------
+        dict of str to LossReport
+            Of each tensor that was cast from numbers to numbers.
+        """
+        count = arrays.thread_count(threads)
+        with self._lock:
+            losses = self._core.run(overwrite, loss, count, _callback(progress))
+        return {name: LossReport(meter) for name, meter in losses}
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(job.name, job.action, " × ".join(map(str, job.shape)) or "scalar",
+                 job.from_type or "unknown", job.format or job.to_type or "unknown",
+                 f"{job.bytes_before:,}", "" if job.bytes_after is None else f"{job.bytes_after:,}",
+                 job.text or job.reason.replace("_", " ")) for job in self.jobs]
+
+    _TITLES = ("tensor", "action", "shape", "from", "to", "bytes before", "after", "why")
+
+    def table(self) -> str:
+        """The jobs as a table of text."""
+        rows = [self._TITLES, *self._rows()]
+        rows = [tuple(cell.encode("utf-8", "replace").decode() for cell in row) for row in rows]
+        widths = [max(len(row[i]) for row in rows) for i in range(len(self._TITLES))]
+        return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+                         for row in rows)
+
+    def _repr_html_(self) -> str:
+        def row(cells: Iterable[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        return ("<table>" + row(self._TITLES, "th")
+                + "".join(row(cells, "td") for cells in self._rows()) + "</table>")
+
+    def __repr__(self) -> str:
+        cast = sum(job.action != "copy" for job in self.jobs)
+        return f"<Plan {', '.join(self.outputs)}: {len(self.jobs)} tensors, {cast} of them changed>"
+
+
+def _callback(progress: Any) -> Any:
+    if progress is None:
+        return None
+    if hasattr(progress, "update") and hasattr(progress, "total"):
+        seen = 0
+
+        def update(done: int, total: int, _: str) -> None:
+            nonlocal seen
+            progress.total = total
+            progress.update(done - seen)
+            seen = done
+
+        return update
+    if not callable(progress):
+        raise ArgumentError("progress is a callable, or a bar that has total and update")
+    return progress
+
+
+def plan(
+    src: Path,
+    dst: Path,
+    *,
+    to: TypeLike = None,
+    rules: Rules = (),
+    only: Iterable[str] = (),
+    exclude: Iterable[str] = (),
+    keep: Iterable[str] = (),
+    all_types: bool = False,
+    ignore_scales: bool = False,
+    layout: str | None = None,
+    scale_rule: str | None = None,
+    assume_type: TypeLike = None,
+    allow_hard_links: bool = False,
+    max_shard_bytes: int = 0,
+    **options: Any,
+) -> Plan:
+    """Decides what a conversion would do to each tensor; writes nothing.
+
+    Parameters
+    ----------
+    src, dst : path
+        .safetensors, .npy, .npz, .pb, .onnx, or directories of safetensors files.
+    to : type, optional
+        Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
+        int8-row, mxfp8, mxfp6, mxfp4, nvfp4.
+    rules : mapping or pairs of str and type
+        Patterns of names, and what tensors that match become; the first that matches wins.
+    only, exclude : iterable of str
+        Patterns of the tensors that are cast, and of those that are not.
+    keep : iterable of {"small", "norms", "embeddings", "head"}
+        Kinds of tensors that are left alone.
+    all_types : bool
+        Cast integers too.
+    ignore_scales : bool
+        Cast bare codes where scales would be applied.
+    layout : {"deepseek", "compressed-tensors", "modelopt", "comfyui", "onnx"}, optional
+    scale_rule : {"amax", "up", "ocp", "round"}, optional
+        How scaled tensors are named, and what their scales are.
+    assume_type, allow_hard_links
+        As `open`.
+    max_shard_bytes : int
+        Of directories: the size of each file; 0: as they are.
+    **options
+        Those of `cast`: saturate, round_mode, ...
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    ArgumentError, FileError, ContentsError, UnsupportedError
+    """
+    pairs = rules.items() if isinstance(rules, Mapping) else rules
+    for name, patterns in (("only", only), ("exclude", exclude), ("keep", keep)):
+        if isinstance(patterns, str):
+            raise ArgumentError(f"{name} is a list of texts, and not one")
+    return Plan(_core.ConversionPlan({
+        "files": [(os.fsdecode(src), os.fsdecode(dst))], "to": to, "rules": list(pairs),
+        "only": list(only), "exclude": list(exclude), "keep": list(keep), "all_types": all_types,
+        "ignore_scales": ignore_scales, "layout": layout, "scale_rule": scale_rule,
+        "assume_type": assume_type, "allow_hard_links": allow_hard_links,
+        "max_shard_bytes": max_shard_bytes, "options": options,
+    }))
+
+
+def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),
+            overwrite: bool = False, loss: bool = True, threads: int | None = None,
+            progress: Progress | Any = None, **more: Any) -> dict[str, LossReport]:
+    """Converts a file of tensors: `plan`, which has the arguments, and `Plan.run`.
+
+    Returns
+    -------
+    dict of str to LossReport
+        What each tensor that was cast lost; empty with ``loss=False``.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "a.npz", w=np.float32([0.1, 448, 512]), norm=np.ones(2, np.float32))
+    >>> losses = tc.convert(folder / "a.npz", folder / "b.npz", to="float8_e4m3fn",
+    ...                     rules={"norm": "bfloat16"})
+    >>> {name: report.counts["to_limit"] for name, report in losses.items()}
+    {'w': 1, 'norm': 0}
+    """
+    made = plan(src, dst, to=to, rules=rules, **more)
+    return made.run(overwrite=overwrite, loss=loss, threads=threads, progress=progress)

@@ -1,0 +1,110 @@
+"""`explain`: what one value becomes in one type, and what that loses, worked out exactly.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from . import _core, arrays
+from .errors import ArgumentError, KindError
+from .types import STRING, TypeLike, type_name
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One value in one type. Exact numbers are texts, with every digit.
+
+    Attributes
+    ----------
+    to_type : str
+    code : int or str
+        The result's bits; of string its text.
+    value : str
+        The result's value.
+    loss : str or None
+        What happened to it, as in `LossReport.counts`.
+    to_subnormal, zero_sign_lost, undefined : bool
+    below, above : int or None
+        The codes of the next lesser and the next greater value.
+    ulp : float or None
+        The unit in the last place of the result.
+    error, relative_error, error_in_ulps : str or None
+        |source - value|, and over |source| and the ulp to 17 digits.
+    others : list of dict
+        What other options would give: option, value, code, loss.
+    """
+
+    to_type: str
+    code: int | str
+    value: str
+    loss: str | None
+    to_subnormal: bool
+    zero_sign_lost: bool
+    undefined: bool
+    below: int | None
+    above: int | None
+    ulp: float | None
+    error: str | None
+    relative_error: str | None
+    error_in_ulps: str | None
+    others: list[dict[str, Any]]
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{field.name}</th><td>{html.escape(str(getattr(self, field.name)))}</td></tr>"
+            for field in fields(self) if field.name != "others")
+        return f"<table>{rows}</table>"
+
+
+def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: Any) -> Explanation:
+    """What one value becomes in a type.
+
+    Parameters
+    ----------
+    value : str, int, float, or numpy or ml_dtypes scalar
+        A decimal text; a number, whose every digit counts; or with `from_type` a code of it.
+    to : type
+    from_type : type, optional
+        `value` is a code of this type: its bits as an int.
+    **options
+        Those of `cast`.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> e = tc.explain("0.1", "float8_e4m3fn")
+    >>> e.value, e.loss, e.error, hex(e.code)
+    ('0.1015625', 'rounded', '0.0015625', '0x1d')
+    >>> tc.explain(0x7E, "float32", from_type="float8_e4m3fn").value
+    '448'
+    """
+    number = _core.type_number(to)
+    if from_type is not None:
+        source = _core.type_number(from_type)
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise KindError("with from_type the value is a code: its bits as an int")
+        if source == STRING or not 0 <= int(value) < 2 ** arrays.bits_of(source):
+            raise ArgumentError(f"{value} is not a code of {type_name(source)}")
+        return Explanation(**_core.explain_code(source, int(value), number, options))
+    if isinstance(value, (str, bytes)):
+        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        return Explanation(**_core.explain_text(text, number, options))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return Explanation(**_core.explain_text(str(value), number, options))
+    scalar = np.asarray(value)
+    if scalar.ndim or scalar.dtype.kind in "OUSTcmMV" and scalar.dtype.isbuiltin == 1:
+        raise KindError(f"explain takes one number or text, and not {type(value).__name__}")
+    source = _core.dtype_number(scalar.dtype)
+    if source == 0:
+        raise KindError(f"numpy's {scalar.dtype} is not an element type of ONNX")
+    code = int.from_bytes(scalar.astype(scalar.dtype.newbyteorder("<")).tobytes(), "little")
+    bits = arrays.bits_of(source)
+    return Explanation(**_core.explain_code(source, code & (2**bits - 1), number, options))

@@ -1,0 +1,204 @@
+"""`open`: tensors of safetensors, npy, npz, pb and onnx files, and of directories, read on demand.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core, arrays
+from .errors import ArgumentError, KindError, UnsupportedError
+from .loss import LossReport
+from .types import STRING, TypeLike
+
+__all__ = ["TensorFile", "TensorInfo", "inspect", "open"]
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """A tensor as its file declares it.
+
+    `dtype` is the file's own word, `type` tensorcast's name or None where it has none; `nbytes`
+    what the elements take packed.
+    """
+
+    name: str
+    dtype: str
+    type: str | None
+    shape: tuple[int, ...]
+    nbytes: int
+
+
+class TensorFile:
+    """An open file of tensors: a mapping of names, as `open` gives it.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npz"
+    >>> np.savez(path, w=np.float32([[0.1, 448], [512, -1]]))
+    >>> with tc.open(path) as f:
+    ...     print(list(f), f.info("w").shape)
+    ...     print(f.get("w", to="float8_e4m3fn"))
+    ['w'] (2, 2)
+    [[0.101562 448]
+     [448 -1]]
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+                 allow_hard_links: bool = False) -> None:
+        number = None if assume_type is None else _core.type_number(assume_type)
+        self._path = os.fsdecode(path)
+        if "\0" in self._path:
+            raise ArgumentError("a path has no NUL")
+        self._file = _core.TensorFile(self._path, number, allow_hard_links)
+        self._infos: list[tuple[Any, ...]] = self._file.infos()
+        self._index: dict[str, int] = {}
+        for index, info in enumerate(self._infos):
+            self._index.setdefault(info[0], index)
+
+    def close(self) -> None:
+        """Lets the file go; what was read stays."""
+        self._file.close()
+
+    def __enter__(self) -> TensorFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """safetensors' __metadata__, a TensorProto's metadata_props."""
+        return dict(self._file.metadata())
+
+    @property
+    def notes(self) -> list[str]:
+        """What should be known of how the file was understood, a line each."""
+        return list(self._file.notes())
+
+    def keys(self) -> list[str]:
+        return list(self._index)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._index)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __getitem__(self, name: str) -> Any:
+        return self.get(name)
+
+    def _at(self, name: str) -> int:
+        try:
+            return self._index[name]
+        except KeyError:
+            raise ArgumentError(f"{os.path.basename(self._path)!r} has no tensor {name!r}") from None
+
+    def info(self, name: str) -> TensorInfo:
+        """What the file says of a tensor."""
+        own, dtype, number, shape, nbytes, _ = self._infos[self._at(name)]
+        kind = str(_core.type_row(number)["name"]) if number else None
+        return TensorInfo(own, dtype, kind, shape, nbytes)
+
+    def infos(self) -> list[TensorInfo]:
+        """Of all tensors, in the file's order."""
+        return [self.info(name) for name in self._index]
+
+    def get(self, name: str, *, to: TypeLike = None, packed: bool = False, loss: bool = False,
+            threads: int | None = None, **options: Any) -> Any:
+        """Reads a tensor, cast piece by piece: no more memory than the result and some MiB.
+
+        Parameters
+        ----------
+        name : str
+        to : type, optional
+            As `cast`; by default the file's own.
+        packed, loss, threads, **options
+            As `cast`.
+
+        Returns
+        -------
+        numpy.ndarray
+            Of the tensor's shape; or a pair of it and a `LossReport`. A type that tensorcast does
+            not know is read as its bytes, one-dimensional uint8.
+        """
+        index = self._at(name)
+        _, dtype, number, shape, _, fortran = self._infos[index]
+        threads = arrays.thread_count(threads)
+        if number == 0:
+            if to is not None or loss:
+                raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: leave out to")
+            return self._file.read_bytes(index)
+        target = number if to is None else _core.type_number(to)
+        if STRING in (number, target):
+            return self._get_texts(index, target, to, packed, loss, threads, options)
+        meter = _core.LossMeter(number, target, options) if loss else None
+        if meter is not None and fortran:
+            raise KindError(f"tensor {name!r} stands in Fortran's order: read it, then measure")
+        made = self._file.read_numbers(index, target, options, packed, threads, meter)
+        if fortran and not (packed and arrays.bits_of(target) < 8):
+            made = made.T
+        elif fortran:
+            raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
+        return made if meter is None else (made, LossReport(meter))
+
+    def _get_texts(self, index: int, target: int, to: TypeLike, packed: bool, loss: bool,
+                   threads: int | None, options: dict[str, Any]) -> Any:
+        from .casting import cast
+
+        number, shape = self._infos[index][2], self._infos[index][3]
+        if loss:
+            raise UnsupportedError("casts from and to string have no loss report")
+        if number != STRING:
+            return cast(self.get(self._infos[index][0]), to, threads=threads, **options)
+        texts = self._file.read_texts(index).array(shape[::-1] if self._infos[index][5] else shape, "O")
+        if self._infos[index][5]:
+            texts = texts.T
+        if target == STRING:
+            return texts
+        return cast(texts, target, packed=packed, threads=threads, **options)
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else f"{len(self)} tensors"
+        return f"<TensorFile {self._path!r}: {state}>"
+
+
+def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+         allow_hard_links: bool = False) -> TensorFile:
+    """Opens a file of tensors, or a directory of safetensors files; reads its header alone.
+
+    Tensors are as they are stored: scales are not applied (`convert` does that).
+
+    Parameters
+    ----------
+    path : path
+        .safetensors, .npy, .npz, .pb, .onnx, or a checkpoint's directory.
+    assume_type : type, optional
+        Of npy files whose dtype does not say it (``<V1``, ``<V2``).
+    allow_hard_links : bool
+        Of files that hold a model's data.
+
+    Raises
+    ------
+    FileError, ContentsError, UnsupportedError
+    """
+    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links)
+
+
+def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None) -> list[TensorInfo]:
+    """What a file of tensors holds; reads its header alone."""
+    with open(path, assume_type=assume_type) as file:
+        return file.infos()

@@ -1,0 +1,32 @@
+"""ONNX models of Cast, CastLike, Identity and Constant: run them, or take needless Casts out.
+
+`Model` and `optimize` need nothing else; `Backend` and `cast_ops` need the package onnx
+(``pip install tensorcast[onnx]``).
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .model import Model, OptimizeReport, ValueInfo, optimize
+
+if TYPE_CHECKING:
+    from .backend import Backend, BackendOfTests
+    from .reference import cast_ops
+
+__all__ = ["Backend", "BackendOfTests", "Model", "OptimizeReport", "ValueInfo", "cast_ops",
+           "optimize"]
+
+
+def __getattr__(name: str) -> Any:  # what imports onnx waits until it is asked for
+    if name in ("Backend", "BackendOfTests"):
+        from . import backend
+
+        return getattr(backend, name)
+    if name == "cast_ops":
+        from .reference import cast_ops
+
+        return cast_ops
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

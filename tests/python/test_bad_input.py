@@ -1,0 +1,113 @@
+"""What is refused, each with one line and an exception that Python's own classes catch too.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import numpy as np
+import pytest
+import tensorcast as tc
+
+X = np.zeros(3, np.float32)
+READ_ONLY = np.zeros(3, np.int8)
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize(("call", "error", "words"), [
+    (lambda: tc.cast(X), ValueError, "a cast needs a type"),
+    (lambda: tc.cast(X, "flaot16"), ValueError, "the nearest are float16"),
+    (lambda: tc.cast(X, ""), ValueError, "not an element type"),
+    (lambda: tc.cast(X, 14), ValueError, "complex"),
+    (lambda: tc.cast(X, 2**80), ValueError, "not ONNX's number"),
+    (lambda: tc.cast(X, -1), ValueError, "not ONNX's number"),
+    (lambda: tc.cast(X, True), TypeError, "not by bool"),
+    (lambda: tc.cast(X, 1.0), TypeError, "not by float"),
+    (lambda: tc.cast(X, ["float32"]), TypeError, "not by list"),
+    (lambda: tc.cast(X, "complex64"), ValueError, "not an element type"),
+    (lambda: tc.cast(X, np.dtype([("a", "f4")])), TypeError, "not an element type"),
+    (lambda: tc.cast(X, np.complex64), TypeError, "not an element type"),
+    (lambda: tc.cast(X.astype(complex), "float32"), TypeError, ".real and .imag"),
+    (lambda: tc.cast(np.array(["NaT"], "M8[s]"), "int64"), TypeError, "astype"),
+    (lambda: tc.cast(np.zeros(2, [("a", "f4")]), "int8"), TypeError, "fields one by one"),
+    (lambda: tc.cast(np.zeros(2, "V3"), "int8"), TypeError, "from_type"),
+    (lambda: tc.cast(np.zeros(2, np.longdouble), "int8"), TypeError, "more than 64 bits"),
+    (lambda: tc.cast(np.ma.masked_array([1.0], [True]), "int8"), TypeError, "masked"),
+    (lambda: tc.cast(np.array([1, None], object), "int8"), TypeError, "x[0] is int"),
+    (lambda: tc.cast([None], "int8"), TypeError, "x[0] is NoneType"),
+    (lambda: tc.cast(object(), "int8"), TypeError, "x is object"),
+    (lambda: tc.cast([2**70], "int8"), OverflowError, "beyond 64 bits"),
+    (lambda: tc.cast(2**70, "float32"), OverflowError, "beyond 64 bits"),
+    (lambda: tc.cast([[1], [1, 2]], "int8"), ValueError, "x is no array"),
+    (lambda: tc.cast(["1", "x"], "int8"), ValueError, 'x[1] is "x", which is not a number'),
+    (lambda: tc.cast(["nan"], "int8"), ValueError, 'x[0] is "nan"'),
+    (lambda: tc.cast(["\ud800"], "int8"), ValueError, "x[0]"),
+    (lambda: tc.cast(np.array([b"\xff"]), "string"), ValueError, "not UTF-8"),
+    (lambda: tc.cast(X, "int8", out=np.zeros(4, np.int8)), ValueError, "shape (4,)"),
+    (lambda: tc.cast(X, "int8", out=np.zeros((3, 1), np.int8)), ValueError, "shape (3, 1)"),
+    (lambda: tc.cast(X, "int8", out=np.zeros(3, np.int16)), ValueError, "out holds int16"),
+    (lambda: tc.cast(X, out=READ_ONLY), ValueError, "out is read-only"),
+    (lambda: tc.cast(X, out=[1, 2, 3]), TypeError, "not list"),
+    (lambda: tc.cast(X, out=np.ma.zeros(3, np.int8)), TypeError, "masked"),
+    (lambda: tc.cast(X, out=np.zeros(3), like=np.zeros(3)), ValueError, "give one"),
+    (lambda: tc.cast(X, "int8", saturate="yes"), TypeError, "saturate is True or False"),
+    (lambda: tc.cast(X, "int8", round_mode="sideways"), ValueError, '"up", "down", "nearest"'),
+    (lambda: tc.cast(X, "int8", integer_overflow=None), ValueError, "integer_overflow is one of"),
+    (lambda: tc.cast(X, "int8", nonsense=1), TypeError, "nonsense"),
+    (lambda: tc.cast(X, "int8", threads=-1), ValueError, "threads is -1"),
+    (lambda: tc.cast(X, "int8", threads=10**6), ValueError, "threads is"),
+    (lambda: tc.cast(X, "int8", threads=1.5), TypeError, "float"),
+    (lambda: tc.cast(X, "int8", shape=3), ValueError, "packed"),
+    (lambda: tc.cast(X, "int8", from_type="int8"), ValueError, "elements of 4 bytes"),
+    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True), ValueError, "needs shape"),
+    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=5), ValueError, "take 3"),
+    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=-4), ValueError, "0 or more"),
+    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=(2**40, 2**40)), ValueError, "take"),
+    (lambda: tc.cast(X, "string", loss=True), ValueError, "no loss report"),
+    (lambda: tc.parse(X, "int8"), TypeError, "parse takes texts"),
+    (lambda: tc.explain("half", "int8"), ValueError, "not a number"),
+    (lambda: tc.explain([1, 2], "int8"), TypeError, "one number or text"),
+    (lambda: tc.explain(256, "int8", from_type="uint8"), ValueError, "not a code of uint8"),
+    (lambda: tc.explain(1.5, "int8", from_type="uint8"), TypeError, "code"),
+    (lambda: tc.open("no-such-file.npy"), OSError, "no-such-file.npy"),
+    (lambda: tc.open("a\0b"), ValueError, "NUL"),
+    (lambda: tc.open(3.5), TypeError, ""),
+    (lambda: tc.convert("no-such-file.npy", "b.npy", to="int8"), OSError, "no-such-file.npy"),
+    (lambda: tc.plan("a.npy", "b.npy", keep="norms"), ValueError, "a list of texts"),
+    (lambda: tc.plan("a.npy", "b.npy", to="fp8-rows"), ValueError, "not an element type"),
+    (lambda: tc.plan("a.npy", "b.npy", layout="mine"), ValueError, "layout is one of"),
+    (lambda: tc.plan("a.npy", "b.npy", nonsense=1), TypeError, "nonsense"),
+    (lambda: tc.Plan.from_json("{"), ValueError, ""),
+    (lambda: tc.onnx.Model(b"nonsense"), ValueError, ""),
+    (lambda: tc.onnx.Model(17), TypeError, "a path, bytes or an onnx.ModelProto"),
+    (lambda: tc.onnx.optimize(b"\xff\xff"), ValueError, ""),
+    (lambda: tc.onnx.optimize("a.onnx"), ValueError, "give output"),
+    (lambda: tc.graph.Graph(opset=99), ValueError, "opset"),
+    (lambda: tc.graph.Graph().cast("x", "int8"), TypeError, "a Value"),
+    (lambda: tc.graph.Graph().node("x"), ValueError, "x"),
+    (lambda: tc.graph.Graph().node(5), ValueError, ""),
+    (lambda: tc.graph.Graph().serialize(), ValueError, "output"),
+])
+def test_refused(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    line = str(caught.value)
+    assert words in line and line and "\n" not in line
+    assert isinstance(caught.value, tc.Error) or "unexpected keyword" in line or error is TypeError
+
+
+def test_nothing_of_out_is_written_where_a_text_is_no_number():
+    out = np.full(2, 7, np.int8)
+    with pytest.raises(tc.ArgumentError):
+        tc.cast(["1", "x"], out=out)
+    assert out.tolist() == [7, 7]
+
+
+def test_errors_are_both():
+    assert issubclass(tc.ArgumentError, (tc.Error, ValueError))
+    for error, own in ((tc.ArgumentError, ValueError), (tc.KindError, TypeError),
+                       (tc.RangeError, OverflowError), (tc.FileError, OSError),
+                       (tc.ContentsError, ValueError), (tc.UnsupportedError, ValueError)):
+        assert issubclass(error, tc.Error) and issubclass(error, own)
+
+
+def test_memory_that_is_not_there(monkeypatch):
+    with pytest.raises((MemoryError, ValueError)):
+        tc.cast(np.broadcast_to(np.float32(1), (1 << 50,)), "float64")

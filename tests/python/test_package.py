@@ -1,0 +1,98 @@
+"""The installed package: its command, documentation, doctests, stubs and examples.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import doctest
+import importlib
+import importlib.metadata
+import inspect
+import pathlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+import tensorcast as tc
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+MODULES = sorted(module.name for module in pkgutil.walk_packages(tc.__path__, "tensorcast.")
+                 if not module.name.startswith("tensorcast.mdf"))
+
+
+def test_it_is_the_installed_one():
+    assert ROOT not in pathlib.Path(tc.__file__).parents
+    assert importlib.metadata.version("tensorcast") == tc.__version__
+
+
+def test_the_command():
+    command = pathlib.Path(sys.prefix) / "bin" / "tensorcast"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(f"tensorcast {tc.__version__}")
+    done = subprocess.run([command, "explain", "0.1", "--to", "bfloat16"], capture_output=True,
+                          text=True, check=True)
+    assert "0.10009765625" in done.stdout
+
+
+def test_it_needs_no_library_beside_it():
+    """The extension finds what auditwheel bundled, and the system's runtime."""
+    (extension,) = pathlib.Path(tc.__file__).parent.glob("_core*.so")
+    said = subprocess.run(["ldd", extension], capture_output=True, text=True, check=True).stdout
+    assert "not found" not in said
+    own = [line for line in said.splitlines() if "hwy" in line or "libz" in line or "tbb" in line]
+    assert all("tensorcast.libs" in line for line in own), own
+
+
+@pytest.mark.parametrize("name", ["tensorcast", *MODULES])
+def test_doctests(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+
+
+def test_everything_public_is_documented():
+    for module in (tc, tc.onnx, tc.graph):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            assert inspect.getdoc(thing), name
+            if inspect.isclass(thing) and thing.__module__.startswith("tensorcast"):
+                assert inspect.getdoc(thing) != inspect.getdoc(object)
+    signature = inspect.signature(tc.cast)
+    from tensorcast import casting
+
+    assert list(signature.parameters) == list(inspect.signature(casting.cast).parameters)
+    assert "Parameters" in tc.cast.__doc__ and "Raises" in tc.cast.__doc__
+
+
+def test_the_stubs_and_examples_are_typed():
+    """mypy --strict over the package as it is installed, and over the examples."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null",
+         "-p", "tensorcast", *([] if not EXAMPLES else [])], capture_output=True, text=True,
+        cwd=pathlib.Path(tc.__file__).parents[1], check=False)
+    assert done.returncode == 0, done.stdout
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--cache-dir=/dev/null", *EXAMPLES],
+                          capture_output=True, text=True, cwd=ROOT / "examples", check=False)
+    assert done.returncode == 0, done.stdout
+
+
+EXAMPLES = [str(path) for path in (ROOT / "examples" / "python").glob("cast.py")]
+
+
+def test_examples_run():
+    for example in EXAMPLES:
+        done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+def test_the_notebook_runs(tmp_path):
+    import nbclient
+    import nbformat
+
+    book = nbformat.read(ROOT / "examples" / "python" / "tour.ipynb", as_version=4)
+    kept = [cell.get("outputs") for cell in book.cells]
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3",
+                            resources={"metadata": {"path": str(tmp_path)}}).execute()
+    texts = [[out.get("text") or out.get("data", {}).get("text/plain") for out in cell.get("outputs", [])
+              if "image/png" not in out.get("data", {})] for cell in book.cells]
+    want = [[out.get("text") or out.get("data", {}).get("text/plain") for out in outputs or []
+             if "image/png" not in out.get("data", {})] for outputs in kept]
+    assert texts == want  # what is kept is what runs
