@@ -21,12 +21,13 @@ def allowed(design):
 def main():
     root = pathlib.Path(sys.argv[1])
     rows = allowed((root / "docs/design.md").read_text(encoding="utf-8"))
-    rooms = {path.name for path in (root / "src").iterdir() if path.is_dir()} | {"programs"}
+    rooms = {path.name for path in (root / "src").iterdir() if path.is_dir()}
+    rooms |= {"programs", "python"}
     if set(rows) != rooms:
         sys.exit(f"docs/design.md's table and the folders differ: {sorted(set(rows) ^ rooms)}")
     wrong = count = 0
     for room in sorted(rooms):
-        folder = root / room if room == "programs" else root / "src" / room
+        folder = {"programs": root / "programs", "python": root / "python/src"}.get(room, root / "src" / room)
         for path in sorted(folder.glob("*.[hc]*")):
             for other in re.findall(r'^#include "([a-z_]+)/', path.read_text(encoding="utf-8"),
                                     re.MULTILINE):

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,11 +35,23 @@ namespace {
 
 constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are read at once
 
+// What lifts a refusal, in the words of open().
+std::string_view RemedyText(io::Remedy remedy) {
+  switch (remedy) {
+    case io::Remedy::kAllowHardLinks: return " with allow_hard_links=True";
+    case io::Remedy::kAssumeType: return ": say which with assume_type";
+    default: return "";
+  }
+}
+
 // Runs what throws the library's own exceptions, and raises them as Python's.
 template <class Work> void Raising(const Work& work) {
   std::optional<std::pair<StatusCode, std::string>> failed;
   try {
     work();
+  } catch (const io::Error& error) {
+    failed.emplace(error.code(), error.what());
+    failed->second += RemedyText(error.remedy());
   } catch (const core::Failure& failure) {
     failed.emplace(failure.code(), failure.what());
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs ONNX's own backend tests of Cast and CastLike on examples/python/onnx_backend.py.
+"""Runs ONNX's own backend tests of Cast and CastLike on one of two backends.
 
-    run_backend_tests.py path/to/libtensorcast.so
+    run_backend_tests.py path/to/libtensorcast.so    that of examples/python/onnx_backend.py
+    run_backend_tests.py                             tensorcast.onnx.Backend, of the package
 
 The runner (onnx.backend.test) loads the models and the data and compares, all by itself. How many
 tests there are is known, so that none is left out unseen.
@@ -13,17 +14,20 @@ import pathlib
 import sys
 import unittest
 
-os.environ["TENSORCAST_LIBRARY"] = sys.argv[1]
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"))
+import onnx.backend.test
 
-import onnx.backend.test  # noqa: E402
-import onnx_backend  # noqa: E402
+if len(sys.argv) > 1:
+    os.environ["TENSORCAST_LIBRARY"] = sys.argv[1]
+    sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "examples" / "python"))
+    from onnx_backend import TensorcastBackend as Backend
+else:
+    from tensorcast.onnx import Backend
 
 EXPECTED = 172  # 60 of Cast, 112 of CastLike, at opset 25
 
 
 def main():
-    runner = onnx.backend.test.BackendTest(onnx_backend.TensorcastBackend, __name__)
+    runner = onnx.backend.test.BackendTest(Backend, __name__)
     runner.include(r"^test_cast")
     runner.include(r"^test_castlike")
     suite = unittest.TestSuite()

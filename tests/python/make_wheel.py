@@ -61,6 +61,9 @@ def main():
     (packages,) = (environment / "lib").glob("python*/site-packages")
     (beside,) = (arguments.environment / "lib").glob("python*/site-packages")
     (packages / "beside.pth").write_text(f"{beside.resolve()}\n", encoding="utf-8")
+    link = arguments.folder / "packages"  # a path without Python's version in it
+    link.unlink(missing_ok=True)
+    link.symlink_to(packages, target_is_directory=True)
     run(environment / "bin" / "python", "-m", "pip", "install", "--no-deps", "--no-index", wheel)
     print(f"{wheel.name}: {size:,} bytes")
 

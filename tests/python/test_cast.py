@@ -122,7 +122,7 @@ def test_nan_and_infinity_options():
 @pytest.mark.parametrize("name", oracle.BITS)
 def test_packed_streams(name):
     bits = oracle.BITS[name]
-    x = np.tile(oracle.every_code(name), 5)[:77]
+    x = np.tile(oracle.every_code(name), 20)[:77]
     codes = x.view(np.uint8).astype(np.uint16) & ((1 << bits) - 1)
     stream = np.packbits(((codes[:, None] >> np.arange(bits)) & 1).astype(np.uint8).ravel(),
                          bitorder="little")

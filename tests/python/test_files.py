@@ -69,6 +69,9 @@ def test_numpys_files(tmp_path):
     assert tc.open(tmp_path / "n.npy").get("n", to="float16").tolist() == [1, 2.5]
     raw = np.array([0x3F80], np.uint16).view("V2")
     np.save(tmp_path / "v.npy", raw)
+    np.save(tmp_path / "v1.npy", np.zeros(1, "V1"))
+    with pytest.raises(tc.Error, match="say which with assume_type"):
+        tc.open(tmp_path / "v1.npy")
     assert tc.open(tmp_path / "v.npy", assume_type="bfloat16").get("v", to="float32").tolist() == [1]
 
 
