@@ -99,8 +99,9 @@ class Writer {
 
   // What no output needs is left out: MDF would take it for an output.
   void FindUses() {
-    for (auto node = graph_.body.nodes.rbegin(); node != graph_.body.nodes.rend(); ++node) {
-      if (IsUsed(*node)) read_.insert(node->inputs.begin(), node->inputs.end());
+    for (std::size_t i = graph_.body.nodes.size(); i-- > 0;) {
+      const graph::Node& node = graph_.body.nodes[i];
+      if (IsUsed(node)) read_.insert(node.inputs.begin(), node.inputs.end());
     }
   }
   bool IsUsed(const graph::Node& node) const {
