@@ -84,8 +84,8 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_measure_loss(
 
 /* Writes the model at `input` with its floating weights whose names match `pattern` stored as `to`,
  * and one Cast each that brings them back: tensorcast_model_convert_storage (onnx.h). A pattern is
- * a glob of whole names, "*" all of them; one that matches nothing is refused. `stored`, unless
- * null, gets how many tensors are stored anew. Codes: as that function. */
+ * a glob of whole names, "*" or the empty one all of them; one that matches nothing is refused.
+ * `stored`, unless null, gets how many tensors are stored anew. Codes: as that function. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_model(
     const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
     int32_t round_mode, int32_t all_chosen, int32_t overwrite, tensorcast_executor* executor,

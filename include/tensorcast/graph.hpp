@@ -3,16 +3,18 @@
 //
 //   tensorcast::Graph graph;
 //   tensorcast::GraphValue x, y;
-//   graph.AddInput("x", tensorcast::DataType::kFloat32, {{}, {.size = 3}}, &x);
-//   graph.AddCast(x, {.to = tensorcast::DataType::kFloat16}, &y);
-//   graph.MarkOutput(y, "y");
+//   Check(graph.AddInput("x", tensorcast::DataType::kFloat32, {{}, {.size = 3}}, &x));
+//   Check(graph.AddCast(x, {.to = tensorcast::DataType::kFloat16}, &y));
+//   Check(graph.MarkOutput(y, "y"));
 //   tensorcast::Session session;
-//   tensorcast::Session::Create(graph, {}, &session);
-//   session.BindInput("x", view);
-//   session.Run({});  // session.Output(0) is the result
+//   Check(tensorcast::Session::Create(graph, {}, &session));
+//   Check(session.BindInput("x", view));
+//   Check(session.Run({}));
+//   Check(session.Output("y", &result));
 //
-// Nothing here throws or logs. A function that fails changes nothing, and says in `error`, where
-// one is given, what is wrong, where and what to do, in one line; texts from a graph are escaped.
+// (examples/cpp/graph.cpp is that program.) Nothing here throws or logs. A function that fails
+// changes nothing, and says in `error`, where one is given, what is wrong, where and what to do, in
+// one line; texts from a graph are escaped.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_GRAPH_HPP_
@@ -20,6 +22,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,7 +70,8 @@ struct GraphOptions {
 // A Cast node, or a CastLike node, which takes `to` from another value.
 struct CastNode {
   DataType to = DataType::kUndefined;  // of a Cast, which needs one
-  // Of casts to float8 types alone; elsewhere they mean nothing and are not saved.
+  // Of casts to float8 types alone; elsewhere they mean nothing, and are neither saved nor, where
+  // the opset knows no such option, kept.
   bool saturate = true;
   RoundingMode round_mode = RoundingMode::kUp;  // of casts to float8e8m0, likewise
   std::string name = {};                        // empty: Cast_0, Cast_1, ...
@@ -191,6 +195,10 @@ class TENSORCAST_API Graph {
   // length than 1), kInvalidType, kInvalidOption.
   Status AddInput(std::string_view name, DataType type, std::span<const GraphDimension> shape,
                   GraphValue* value, std::string* error = nullptr);
+  Status AddInput(std::string_view name, DataType type, std::initializer_list<GraphDimension> shape,
+                  GraphValue* value, std::string* error = nullptr) {
+    return AddInput(name, type, std::span(shape.begin(), shape.size()), value, error);
+  }
   // Of unknown rank.
   Status AddInput(std::string_view name, DataType type, GraphValue* value,
                   std::string* error = nullptr);

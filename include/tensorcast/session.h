@@ -94,7 +94,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_bind_output(tensorcast
                                                                       const char* name, void* bytes,
                                                                       uint64_t bytes_size);
 /* The outputs that are wanted, by index or, where `names` is not empty, by name, with '\n' between
- * them; only what they need is run. All, until this is called. */
+ * them; only what they need is run. All, until this is called, and after it is called with none. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_select_outputs(
     tensorcast_session* session, const int64_t* indices, uint64_t indices_count, const char* names);
 

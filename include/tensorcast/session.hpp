@@ -4,13 +4,16 @@
 #ifndef TENSORCAST_SESSION_HPP_
 #define TENSORCAST_SESSION_HPP_
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tensorcast/graph.hpp"
@@ -25,31 +28,33 @@ namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
 // Types that have derivatives: of the first, float16, float32, float64 and bfloat16; of the second,
-// the float8, float6 and float4 types too.
+// the float8, float6 and float4 types too, but for float8e8m0, which has neither zero nor sign.
 enum class Differentiable : std::uint8_t { kUsual, kWide };
 
 struct SessionOptions {
   Target target = Target::kBest;
   bool backward = false;  // Backward may be called
   Differentiable differentiable = Differentiable::kUsual;
-  // An input that no gradient reaches gets one of zeros, not none.
+  // An input that no gradient reaches gets one of zeros, not none; of strings it has none.
   bool gives_zeros = false;
 };
 
 // An input or an output of a graph, by its index or its name.
 class Port {
  public:
-  Port(std::size_t index) : index_(index), is_name_(false) {}  // NOLINT: meant to convert
-  Port(int index) : Port(static_cast<std::size_t>(index)) {}   // NOLINT
-  Port(std::string_view name) : name_(name) {}                 // NOLINT
-  Port(const char* name) : name_(name) {}                      // NOLINT
-  Port(const std::string& name) : name_(name) {}               // NOLINT
+  template <std::integral Index>
+  Port(Index index)  // NOLINT: meant to convert
+      : index_(std::in_range<std::int64_t>(index) ? static_cast<std::int64_t>(index) : -1),
+        is_name_(false) {}
+  Port(std::string_view name) : name_(name) {}    // NOLINT
+  Port(const char* name) : name_(name) {}         // NOLINT
+  Port(const std::string& name) : name_(name) {}  // NOLINT
   bool is_name() const { return is_name_; }
-  std::size_t index() const { return index_; }
+  std::int64_t index() const { return index_; }
   std::string_view name() const { return name_; }
 
  private:
-  std::size_t index_ = 0;
+  std::int64_t index_ = 0;
   std::string_view name_;
   bool is_name_ = true;
 };
@@ -81,16 +86,20 @@ class TENSORCAST_API Session {
   Status FindInput(const Port& input, std::size_t* index, std::string* error = nullptr) const;
   Status FindOutput(const Port& output, std::size_t* index, std::string* error = nullptr) const;
 
-  // The caller's memory is read by Run, until another is bound; a view of type kUndefined takes the
-  // input's default. Codes: kNoSuchIndex, kNoSuchName, kBadInput (another type than the input's,
-  // data that does not fit the shape).
+  // The caller's memory is read by Run, until another is bound; the shape is copied. A view of type
+  // kUndefined takes the input's default. Codes: kNoSuchIndex, kNoSuchName, kBadInput (another type
+  // or rank than the input's, data that does not fit the shape).
   Status BindInput(const Port& input, const TensorView& view, std::string* error = nullptr);
   // Run writes an output of numbers there, which must have room for it, and may not overlap what
   // is read or another output; no memory at all unbinds it. Codes: kNoSuchIndex, kNoSuchName,
   // kBadInput (an output of strings, which CopyOutput gives).
   Status BindOutput(const Port& output, std::span<std::byte> memory, std::string* error = nullptr);
-  // The outputs that are wanted; only what they need is run. All, until this is called.
+  // The outputs that are wanted; only what they need is run. All, until this is called, and after
+  // it is called with none.
   Status SelectOutputs(std::span<const Port> outputs, std::string* error = nullptr);
+  Status SelectOutputs(std::initializer_list<Port> outputs, std::string* error = nullptr) {
+    return SelectOutputs(std::span(outputs.begin(), outputs.size()), error);
+  }
 
   // What an output will take, of the inputs as they are bound. Of strings that is known after Run
   // alone. Codes: kNoSuchIndex, kNoSuchName, kBadInput (an input is not bound).

@@ -240,7 +240,8 @@ std::int32_t tensorcast_store_model(const char* input, const char* output, const
     options.executor = c::ExecutorOf(executor);
     options.interrupted = c::FlagOf(interrupt);
     std::vector<onnx::StoredTensor> tensors;
-    const Status status = onnx::ConvertStorage(input, output, c::TextOf(pattern),
+    const std::string_view chosen = c::TextOf(pattern);
+    const Status status = onnx::ConvertStorage(input, output, chosen.empty() ? "*" : chosen,
                                                c::TypeOf(to, "to"), options, &tensors, text);
     if (status.ok()) {
       c::Give(static_cast<std::uint64_t>(std::count_if(

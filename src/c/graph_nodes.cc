@@ -11,6 +11,7 @@
 
 #include "c/graph_handle.h"
 #include "tensorcast/graph.h"
+#include "text/shortest.h"
 
 using tensorcast::CastChange;
 using tensorcast::DataType;
@@ -50,16 +51,21 @@ double SettingOf(const GraphNode& node, std::int32_t what) {
   }
 }
 
-// The number as one of a list; another, which no list has, where it is none.
-std::int32_t ListedNumber(double number) {
-  const bool is_one = number >= 0 && number < 1000 && number == std::floor(number);
-  return is_one ? static_cast<std::int32_t>(number) : -1;
+// The number as one of a list.
+std::int32_t ListedNumber(double number, StatusCode otherwise = StatusCode::kInvalidOption) {
+  if (std::fabs(number) < 1000 && number == std::floor(number)) {
+    return static_cast<std::int32_t>(number);
+  }
+  Refuse(otherwise, "parameter number is " + text::ShortestText(number) +
+                        "; this setting is a whole number (graph.h)");
 }
 
 CastChange ChangeOf(std::int32_t what, double number) {
   CastChange change;
   switch (what) {
-    case TENSORCAST_CAST_TO: change.to = TypeOf(ListedNumber(number), "number"); break;
+    case TENSORCAST_CAST_TO:
+      change.to = TypeOf(ListedNumber(number, StatusCode::kInvalidType), "number");
+      break;
     case TENSORCAST_CAST_SATURATE: change.saturate = Truth(ListedNumber(number), "number"); break;
     case TENSORCAST_CAST_ROUND_MODE:
       change.round_mode = RoundingModeOf(ListedNumber(number));

@@ -16,6 +16,7 @@
 
 #include "c/graph_handle.h"
 #include "core/shape.h"
+#include "text/error_text.h"
 
 using tensorcast::DataType;
 using tensorcast::Port;
@@ -66,19 +67,22 @@ class Concatenated {
   explicit Concatenated(const FlatTensor& all) : rest_(all) {}
 
   FlatTensor Next(std::int64_t rank, std::int32_t type) {
-    if (rank < 0) Refuse(StatusCode::kBadInput, "a rank is " + std::to_string(rank));
+    what_ = "tensor " + std::to_string(next_++);
+    if (rank < 0) Refuse(StatusCode::kBadInput, what_ + " has the rank " + std::to_string(rank));
     FlatTensor next;
     next.type = type;
     if (type == static_cast<std::int32_t>(DataType::kUndefined)) return next;
     next.rank = static_cast<std::uint64_t>(rank);
-    next.shape = Cut(rest_.shape, rest_.rank, next.rank, "sizes of shapes");
+    next.shape = Cut(rest_.shape, rest_.rank, next.rank, "shapes");
     std::vector<std::uint64_t> sizes;
     for (const std::int64_t size : Items(next.shape, next.rank)) {
-      if (size < 0) Refuse(StatusCode::kBadInput, "a shape has the size " + std::to_string(size));
+      if (size < 0) {
+        Refuse(StatusCode::kBadInput, what_ + " has a dimension of " + std::to_string(size));
+      }
       sizes.push_back(static_cast<std::uint64_t>(size));
     }
     const std::optional<std::uint64_t> elements = core::CheckedProduct(sizes);
-    if (!elements) Refuse(StatusCode::kBadInput, "a shape takes more than 2^64 - 1 elements");
+    if (!elements) Refuse(StatusCode::kBadInput, what_ + " has more than 2^64 - 1 elements");
     std::uint64_t bytes = 0;
     if (TypeOf(type, "types") == DataType::kString) {
       next.lengths_count = *elements;
@@ -86,7 +90,8 @@ class Concatenated {
       for (const std::int64_t length : Items(next.lengths, next.lengths_count)) {
         if (length < 0 || static_cast<std::uint64_t>(length) > rest_.bytes_size - bytes) {
           Refuse(StatusCode::kBadInput,
-                 "the length " + std::to_string(length) + " does not fit the bytes");
+                 what_ + " has a string of length " + std::to_string(length) + "; " +
+                     text::CountText(rest_.bytes_size - bytes, "byte") + " are left for it");
         }
         bytes += static_cast<std::uint64_t>(length);
       }
@@ -102,34 +107,37 @@ class Concatenated {
   void CheckEnd() const {
     const auto check = [](std::uint64_t left, const char* what) {
       if (left == 0) return;
-      Refuse(StatusCode::kBadInput,
-             "the tensors leave " + std::to_string(left) + ' ' + what + " over");
+      Refuse(StatusCode::kBadInput, "parameter " + std::string(what) + " has " +
+                                        std::to_string(left) +
+                                        " more than the tensors take; check ranks and types");
     };
     check(rest_.bytes_size, "bytes");
-    check(rest_.rank, "sizes of shapes");
+    check(rest_.rank, "shapes");
     check(rest_.lengths_count, "lengths");
   }
 
  private:
   // Cuts the first `count` off.
   template <class Item>
-  static const Item* Cut(const Item*& items, std::uint64_t& left, std::uint64_t count,
-                         const char* what) {
+  const Item* Cut(const Item*& items, std::uint64_t& left, std::uint64_t count,
+                  const char* what) const {
     if (count > left) {
-      Refuse(StatusCode::kBadInput, "a tensor takes " + std::to_string(count) + ' ' + what + "; " +
-                                        std::to_string(left) + " are left");
+      Refuse(StatusCode::kBadInput, what_ + " takes " + std::to_string(count) + " of parameter " +
+                                        what + "; " + std::to_string(left) + " are left for it");
     }
     const Item* const first = items;
     if (count != 0) items += count;
     left -= count;
     return first;
   }
-  static const std::byte* Cut(const std::byte* items, std::uint64_t& left, std::uint64_t count,
-                              const char* what) {
+  const std::byte* Cut(const std::byte* items, std::uint64_t& left, std::uint64_t count,
+                       const char* what) const {
     return Cut<std::byte>(items, left, count, what);
   }
 
   FlatTensor rest_;
+  std::uint64_t next_ = 0;
+  std::string what_;  // the tensor at hand
 };
 
 // The places that indices or names say.
@@ -306,7 +314,7 @@ std::int32_t tensorcast_session_select_outputs(tensorcast_session* session,
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
     const std::vector<std::size_t> places = c::PlacesOf(
         handle, TENSORCAST_GRAPH_OUTPUTS, c::Table(indices, indices_count, "indices"), names);
-    std::vector<bool> selected(handle.is_selected.size(), false);
+    std::vector<bool> selected(handle.is_selected.size(), places.empty());
     for (const std::size_t place : places) selected[place] = true;
     const std::vector<Port> ports(places.begin(), places.end());
     const Status status = handle.session.SelectOutputs(ports, text);

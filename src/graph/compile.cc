@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/program.h"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -655,18 +654,6 @@ Program Compile(const Graph& graph, const CompileOptions& options) {
 std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_declared) {
   const CompileOptions options{as_tests, Target::kBest, false, checks_declared};
   return Compiler(graph, options).Make().types;
-}
-
-Status CheckTarget(Target target) {
-  CastPlan plan;
-  return CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan, target);
-}
-
-std::optional<std::size_t> FindByName(std::span<const ValueInfo> values, std::string_view name) {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [&](const ValueInfo& value) { return value.name == name; });
-  if (found == values.end()) return std::nullopt;
-  return static_cast<std::size_t>(found - values.begin());
 }
 
 }  // namespace tensorcast::graph

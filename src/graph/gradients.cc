@@ -79,7 +79,8 @@ bool AddDoubles(std::span<const double> x, double* sum) {
 
 bool HasDerivative(DataType type, Differentiable kinds) {
   const TypeInfo* const info = FindType(type);
-  if (info == nullptr || info->type_class != TypeClass::kFloat) return false;
+  // float8e8m0 has neither a zero nor a sign.
+  if (info == nullptr || info->type_class != TypeClass::kFloat || !info->has_zero) return false;
   return kinds == Differentiable::kWide || info->bits >= 16;
 }
 

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph.h"
 
+#include <algorithm>
+
 #include "text/error_text.h"
 
 namespace tensorcast::graph {
@@ -40,6 +42,14 @@ void Body::Rename(ValueId id, std::string_view name) {
   by_name_.erase(names_[id]);
   names_[id].swap(given);
   by_name_.emplace(names_[id], id);
+  renamed_.insert(id);
+}
+
+bool Body::HasRenamed(const Node& node) const {
+  if (renamed_.empty()) return false;
+  const auto is_renamed = [&](ValueId id) { return IsRenamed(id); };
+  return std::any_of(node.inputs.begin(), node.inputs.end(), is_renamed) ||
+         std::any_of(node.outputs.begin(), node.outputs.end(), is_renamed);
 }
 
 void Body::Forget(ValueId id) { by_name_.erase(names_[id]); }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/onnx_numbers.h"
@@ -57,7 +58,6 @@ struct Tensor {
   std::shared_ptr<const TensorData> data;
   Blob bytes = {};  // as it was read, with its values unless these are in another file
   bool is_external = false;
-  bool is_changed = false;
   Blob values = {};  // of one that was built: as raw_data has them; nothing of strings
 };
 
@@ -118,8 +118,10 @@ class Body {
   // The value of a name, made where there is none yet.
   ValueId ValueOf(std::string_view name);
   std::optional<ValueId> Find(std::string_view name) const;
-  // Gives a value a name that no other has.
+  // Gives a value a name that no other has; what was read of it is then written anew.
   void Rename(ValueId id, std::string_view name);
+  bool IsRenamed(ValueId id) const { return renamed_.contains(id); }
+  bool HasRenamed(const Node& node) const;
   // Frees a value's name; the number stays its own.
   void Forget(ValueId id);
 
@@ -135,6 +137,7 @@ class Body {
  private:
   std::deque<std::string> names_;  // which stay where they are
   std::unordered_map<std::string_view, ValueId> by_name_;
+  std::unordered_set<ValueId> renamed_;
 };
 
 struct Initializer {
@@ -154,6 +157,13 @@ struct Function {
   std::vector<ValueId> outputs;
 };
 
+// The opset of a domain as it was read.
+struct OpsetImport {
+  std::string domain;  // ai.onnx as ""
+  std::int64_t version = 0;
+  Blob bytes;
+};
+
 struct Graph {
   std::map<std::string, std::int64_t> opsets;  // by domain; ai.onnx as ""
   Body body;
@@ -167,6 +177,7 @@ struct Graph {
   // Of a graph that was read: the version of its messages, and the fields of the model and of the
   // graph that are not told here (functions too), each whole, as it stood.
   std::int64_t ir_version = 0;
+  std::vector<OpsetImport> opset_imports;
   std::vector<Blob> model_fields;
   std::vector<Blob> graph_fields;
 };

@@ -73,18 +73,12 @@ void CheckType(DataType type, const std::string& what) {
 }
 
 // The first opset that has a node of this operator and these types.
-std::int64_t OpsetFor(CastOperator op, std::initializer_list<DataType> types,
-                      const graph::Node& node) {
+std::int64_t OpsetFor(CastOperator op, std::initializer_list<DataType> types) {
   std::int64_t needed = graph::FirstOpset(op);
   for (const DataType type : types) {
     const std::int64_t first = graph::FirstOpsetOf(op, type);
     if (first == 0) return 0;
     needed = std::max(needed, first);
-  }
-  for (const std::string_view name : {"saturate", "round_mode"}) {
-    if (GraphState::Find(node, name) != nullptr) {
-      needed = std::max(needed, graph::FirstOpsetOf(name));
-    }
   }
   return needed;
 }
@@ -119,6 +113,7 @@ class Builder {
     }
     const ValueId id = AddValue(name, type, GraphValueKind::kInput, kNoValue);
     declared.value = id;
+    state_.known[id].input = state_.graph.inputs.size();
     state_.graph.inputs.push_back(std::move(declared));
     state_.inputs.push_back(state_.Handle(id));
     return state_.Handle(id);
@@ -140,6 +135,7 @@ class Builder {
     auto given = std::make_shared<GivenTensor>(view);
     given->Hold(given);
     const ValueId id = AddValue(known, view.type, GraphValueKind::kConstant, kNoValue);
+    state_.known[id].initializer = state_.graph.initializers.size();
     graph::Initializer& initializer = state_.graph.initializers.emplace_back();
     initializer.value = id;
     initializer.tensor.name = known;
@@ -167,12 +163,8 @@ class Builder {
     made.trains = node.training;
     made.lda = node.lda_coeff;
     const std::string output = OutputName(node.output_names, made.name);
-    if (!node.saturate) made.attributes.push_back(graph::IntAttribute("saturate", 0));
-    if (node.round_mode != RoundingMode::kUp) {
-      made.attributes.push_back(
-          graph::TextAttribute("round_mode", graph::RoundModeText(node.round_mode)));
-    }
     const std::int64_t opset = OpsetOf(made, op, to);
+    GraphState::SetOptions(made, opset, node.saturate, node.round_mode);
     if (!is_like) made.attributes.push_back(GraphState::ToAttribute(opset, to));
     state_.CheckCast(made, opset);
     if (opset != state_.opset()) state_.ChangeOpset(opset);
@@ -181,6 +173,12 @@ class Builder {
 
   GraphValue Identity(GraphValue input, std::string_view name, std::string_view output_name) {
     const ValueId source = state_.ValueOf(input, "the input of an Identity");
+    const TypeInfo& type = *FindType(state_.known[source].type);
+    if (!graph::IdentityTakes(type)) {
+      Refuse("Identity takes no " + std::string(type.name) + " in any opset up to " +
+             std::to_string(graph::CastVersions().back().since) +
+             "; a Cast to the type that the value has gives the same");
+    }
     graph::Node made;
     made.op_type = "Identity";
     made.inputs = {source};
@@ -201,7 +199,7 @@ class Builder {
       if (known.is_named_here && !known.is_output) {
         state_.RenameValue(id, name);
       } else {
-        id = Identity(handle, {}, name).index;
+        id = Copy(handle, name).index;
       }
     } else if (known.is_output) {
       Refuse("the value " + Quoted(own) +
@@ -212,11 +210,22 @@ class Builder {
     graph::Declaration declared = Declare(state_.known[id].type);
     declared.value = id;
     CopyShape(state_.known[id].Origin(id), declared);
+    state_.known[id].output = state_.graph.outputs.size();
     state_.graph.outputs.push_back(std::move(declared));
     state_.outputs.push_back(state_.Handle(id));
   }
 
  private:
+  // The same value under another name.
+  GraphValue Copy(GraphValue of, std::string_view name) {
+    const DataType type = state_.known[of.index].type;
+    if (graph::IdentityTakes(*FindType(type))) return Identity(of, {}, name);
+    CastNode node;
+    node.to = type;
+    node.output_names = {std::string(name)};
+    return Cast(CastOperator::kCast, of, {}, node);
+  }
+
   static graph::Declaration Declare(DataType type) {
     graph::Declaration declared;
     declared.has_type = true;
@@ -258,8 +267,14 @@ class Builder {
   // The opset that the graph will have with this node.
   std::int64_t OpsetOf(const graph::Node& node, CastOperator op, DataType to) const {
     const std::int64_t now = state_.opset();
-    if (!state_.options.raises_opset) return now;
-    return std::max(now, OpsetFor(op, {state_.known[node.inputs[0]].type, to}, node));
+    if (state_.options.raises_opset) {
+      return std::max(now, OpsetFor(op, {state_.known[node.inputs[0]].type, to}));
+    }
+    if (graph::FirstOpset(op) > now) {
+      Refuse(node.op_type + " came with opset " + std::to_string(graph::FirstOpset(op)) +
+             "; the graph has opset " + std::to_string(now) + ": raise it");
+    }
+    return now;
   }
 
   std::string NodeName(std::string_view wanted, const std::string& op_type) {
@@ -281,7 +296,11 @@ class Builder {
   ValueId AddValue(std::string_view name, DataType type, GraphValueKind kind, ValueId origin) {
     const ValueId id = state_.graph.body.ValueOf(name);
     if (state_.known.size() <= id) state_.known.resize(id + std::size_t{1});
-    state_.known[id] = {type, kind, true, false, false, 0, origin};
+    GraphState::Known& known = state_.known[id] = {};
+    known.type = type;
+    known.kind = kind;
+    known.is_there = true;
+    known.origin = origin;
     return id;
   }
 
@@ -301,18 +320,10 @@ class Builder {
   // What is known of the shape that a value has of its origin.
   void CopyShape(ValueId origin, graph::Declaration& declared) const {
     if (origin == kNoValue) return;
-    if (state_.known[origin].kind == GraphValueKind::kConstant) {
-      for (const graph::Initializer& each : state_.graph.initializers) {
-        if (each.value != origin) continue;
-        declared.has_shape = true;
-        for (const std::uint64_t size : each.tensor.shape) declared.shape.push_back({size, {}});
-      }
-      return;
-    }
-    for (const graph::Declaration& input : state_.graph.inputs) {
-      if (input.value != origin) continue;
-      declared.has_shape = input.has_shape;
-      declared.shape = input.shape;
+    auto [has_shape, shape] = state_.ShapeOf(origin);
+    declared.has_shape = has_shape;
+    for (GraphDimension& each : shape) {
+      declared.shape.push_back({each.size, std::move(each.name)});
     }
   }
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "graph/cast_operator.h"
@@ -38,21 +39,25 @@ void GraphState::ChangeOpset(std::int64_t to) {
 void GraphState::RenameValue(ValueId id, std::string_view name) {
   graph.body.Rename(id, name);
   known[id].is_named_here = false;
-  const auto has = [&](const std::vector<ValueId>& ids) {
-    return std::find(ids.begin(), ids.end(), id) != ids.end();
-  };
-  for (graph::Node& node : graph.body.nodes) {
-    if (has(node.inputs) || has(node.outputs)) node.is_changed = true;
-  }
-  for (auto* const declarations : {&graph.inputs, &graph.outputs, &graph.between}) {
-    for (graph::Declaration& each : *declarations) {
-      if (each.value == id) each.is_changed = true;
-    }
-  }
-  for (graph::Initializer& each : graph.initializers) {
-    if (each.value != id) continue;
-    each.tensor.name = name;
-    each.tensor.is_changed = true;
+  if (known[id].initializer != kNone) graph.initializers[known[id].initializer].tensor.name = name;
+}
+
+void GraphState::RenameNode(std::size_t index, std::string_view name) {
+  graph::Node& node = graph.body.nodes[index];
+  const bool is_known = TakeName(node.name);
+  node.name = name;
+  node.is_changed = true;
+  names[node.name] = {index, 1};
+  if (!is_known) IndexNodes();
+}
+
+void GraphState::EraseNode(std::size_t index) {
+  std::vector<graph::Node>& nodes = graph.body.nodes;
+  const bool is_known = TakeName(nodes[index].name);
+  nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(index));
+  if (!is_known) return IndexNodes();
+  for (auto& [name, named] : names) {
+    if (named.index > index) --named.index;
   }
 }
 
@@ -107,31 +112,8 @@ GraphValueInfo ValueAt(const GraphState& state, ValueId id) {
   info.kind = known.kind;
   info.is_output = known.is_output;
   info.readers = known.readers;
+  std::tie(info.has_shape, info.shape) = state.ShapeOf(id);
   return info;
-}
-
-// Adds what is declared of shapes to the values that `info_of` gives, by their numbers; null: not
-// wanted.
-template <class InfoOf> void AddShapes(const GraphState& state, const InfoOf& info_of) {
-  const graph::Graph& graph = state.graph;
-  for (const auto* const declarations : {&graph.between, &graph.outputs, &graph.inputs}) {
-    for (const graph::Declaration& declared : *declarations) {
-      GraphValueInfo* const info = info_of(declared.value);
-      if (info == nullptr) continue;
-      info->has_shape = declared.has_shape;
-      info->shape.clear();
-      for (const graph::Dimension& each : declared.shape) {
-        info->shape.push_back({each.size, each.name});
-      }
-    }
-  }
-  for (const graph::Initializer& each : graph.initializers) {
-    GraphValueInfo* const info = info_of(each.value);
-    if (info == nullptr || info->kind != GraphValueKind::kConstant) continue;
-    info->has_shape = true;
-    info->shape.clear();
-    for (const std::uint64_t size : each.tensor.shape) info->shape.push_back({size, {}});
-  }
 }
 
 // A change of one node, checked.
@@ -157,17 +139,7 @@ void Change(const GraphState& state, const CastChange& change, graph::Node& node
     }
     GraphState::SetAttribute(node, GraphState::ToAttribute(state.opset(), *change.to));
   }
-  if (change.saturate) {
-    GraphState::DropAttribute(node, "saturate");
-    if (!*change.saturate) GraphState::SetAttribute(node, graph::IntAttribute("saturate", 0));
-  }
-  if (change.round_mode) {
-    const std::string_view mode = graph::RoundModeText(*change.round_mode);
-    GraphState::DropAttribute(node, "round_mode");
-    if (*change.round_mode != RoundingMode::kUp) {
-      GraphState::SetAttribute(node, graph::TextAttribute("round_mode", mode));
-    }
-  }
+  GraphState::SetOptions(node, state.opset(), change.saturate, change.round_mode);
   if (change.training) node.trains = *change.training;
   if (change.lda_coeff) node.lda = *change.lda_coeff;
   state.CheckCast(node, state.opset());
@@ -194,7 +166,11 @@ void SetNodes(GraphState& state, const NodeKey& key, const CastChange& change) {
     } else {
       set(state.NodeOf(key));
     }
-    if (change.to && !before.empty()) state.Retype();
+    if (change.to && before.size() == 1) {
+      state.Retype(before.front().first);
+    } else if (change.to && !before.empty()) {
+      state.Retype();
+    }
   } catch (...) {
     restore();
     throw;
@@ -213,15 +189,22 @@ void SetTheOpset(GraphState& state, std::int64_t opset) {
   const std::int64_t before = state.opset();
   state.ChangeOpset(opset);
   try {
-    for (const graph::Declaration& input : state.graph.inputs) {
-      const DataType type = state.known[input.value].type;
-      const std::int64_t first = GraphState::FirstOpsetOf(type);
-      if (first > opset) {
-        Refuse("input " + Quoted(state.graph.body.name(input.value)) + " is " +
-               std::string(TypeName(type)) + ", which needs opset " + std::to_string(first));
-      }
-    }
     (void)graph::TypesOf(state.graph, state.as_tests());
+    // What no Cast checks: inputs, constants, and what Identity makes of them.
+    for (ValueId id = 0; id < state.known.size(); ++id) {
+      const GraphState::Known& known = state.known[id];
+      const std::int64_t first = GraphState::FirstOpsetOf(known.type);
+      if (!known.is_there || first <= opset) continue;
+      Refuse("value " + Quoted(state.graph.body.name(id)) + " is " +
+             std::string(TypeName(known.type)) + ", which needs opset " + std::to_string(first));
+    }
+    for (const graph::Function& function : state.graph.functions) {
+      const auto import = function.opsets.find("");
+      if (import == function.opsets.end() || import->second == opset) continue;
+      Refuse("function " + Quoted(function.name) + " is of opset " +
+             std::to_string(import->second) +
+             ", and a model and its functions have one opset; it stays as it is");
+    }
   } catch (...) {
     state.ChangeOpset(before);
     throw;
@@ -256,17 +239,9 @@ void Remove(GraphState& state, std::size_t index) {
     if (id != kNoValue) --state.known[id].readers;
   }
   for (const ValueId id : node.outputs) {
-    if (id == kNoValue) continue;
-    std::vector<graph::Declaration>& between = state.graph.between;
-    between.erase(std::remove_if(between.begin(), between.end(),
-                                 [&](const graph::Declaration& each) { return each.value == id; }),
-                  between.end());
-    state.known[id] = {};
-    state.graph.body.Forget(id);
+    if (id != kNoValue) state.Forget(id);
   }
-  std::vector<graph::Node>& nodes = state.graph.body.nodes;
-  nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(index));
-  state.IndexNodes();
+  state.EraseNode(index);
 }
 
 }  // namespace
@@ -332,25 +307,17 @@ std::vector<GraphNode> Graph::Nodes() const {
 
 std::vector<GraphValueInfo> Graph::Values() const {
   const GraphState& state = GraphAccess::State(*this);
-  std::vector<std::size_t> place(state.known.size());
   std::vector<GraphValueInfo> values;
   for (ValueId id = 0; id < state.known.size(); ++id) {
-    if (!state.known[id].is_there) continue;
-    place[id] = values.size();
-    values.push_back(ValueAt(state, id));
+    if (state.known[id].is_there) values.push_back(ValueAt(state, id));
   }
-  AddShapes(state,
-            [&](ValueId id) { return state.known[id].is_there ? &values[place[id]] : nullptr; });
   return values;
 }
 
 Status Graph::Value(GraphValue value, GraphValueInfo* info, std::string* error) const {
   return graph::GuardedGraph(error, [&] {
     const GraphState& state = GraphAccess::State(*this);
-    const ValueId id = state.ValueOf(value, "the value");
-    GraphValueInfo told = ValueAt(state, id);
-    AddShapes(state, [&](ValueId each) { return each == id ? &told : nullptr; });
-    *info = std::move(told);
+    *info = ValueAt(state, state.ValueOf(value, "the value"));
     return Status();
   });
 }
@@ -378,12 +345,10 @@ Status Graph::Set(const NodeKey& key, const CastChange& change, std::string* err
 Status Graph::RenameNode(const NodeKey& key, std::string_view name, std::string* error) {
   return graph::GuardedGraph(error, [&] {
     GraphState& state = GraphAccess::State(*this);
-    graph::Node& node = state.graph.body.nodes[state.NodeOf(key)];
-    if (node.name == name) return Status();
+    const std::size_t index = state.NodeOf(key);
+    if (state.graph.body.nodes[index].name == name) return Status();
     state.CheckNodeName(name);
-    node.name = name;
-    node.is_changed = true;
-    state.IndexNodes();
+    state.RenameNode(index, name);
     return Status();
   });
 }

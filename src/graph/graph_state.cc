@@ -67,7 +67,11 @@ ValueId GraphState::ValueOf(GraphValue handle, std::string_view what) const {
   const std::string text(what);
   if (handle.graph == 0) Refuse(text + " is an empty handle; give a value of this graph");
   if (handle.graph != serial) Refuse(text + " is a value of another graph");
-  if (handle.index >= known.size() || !known[handle.index].is_there) {
+  if (handle.index >= known.size()) {
+    Refuse(text + " is value " + std::to_string(handle.index) + " of the graph, which never had " +
+           "more than " + text::CountText(known.size(), "value"));
+  }
+  if (!known[handle.index].is_there) {
     Refuse(text + " is a value that was removed from the graph");
   }
   return handle.index;
@@ -96,6 +100,18 @@ std::size_t GraphState::NodeOf(const NodeKey& key) const {
   return found->second.index;
 }
 
+// Takes the name of a node that is renamed or goes; false: other nodes have it, and which of them
+// is the first is to be found anew.
+bool GraphState::TakeName(const std::string& name) {
+  const auto found = names.find(name);
+  if (found->second.count > 1) {
+    --found->second.count;
+    return name.empty();  // by which none is found
+  }
+  names.erase(found);
+  return true;
+}
+
 void GraphState::IndexNodes() {
   names.clear();
   const std::vector<graph::Node>& nodes = graph.body.nodes;
@@ -115,12 +131,16 @@ void GraphState::Adopt(const std::vector<DataType>& types) {
     known[id].kind = kind;
     known[id].type = types[id];
   };
-  for (const graph::Initializer& each : graph.initializers) {
-    give(each.value, GraphValueKind::kConstant);
+  for (std::size_t i = 0; i < graph.initializers.size(); ++i) {
+    const ValueId id = graph.initializers[i].value;
+    give(id, GraphValueKind::kConstant);
+    known[id].initializer = i;
   }
-  for (const graph::Declaration& each : graph.inputs) {
-    give(each.value, GraphValueKind::kInput);
-    inputs.push_back(Handle(each.value));
+  for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ValueId id = graph.inputs[i].value;
+    give(id, GraphValueKind::kInput);
+    known[id].input = i;
+    inputs.push_back(Handle(id));
   }
   for (const graph::Node& node : body.nodes) {
     for (const ValueId id : node.outputs) give(id, GraphValueKind::kResult);
@@ -132,26 +152,100 @@ void GraphState::Adopt(const std::vector<DataType>& types) {
       known[node.outputs[0]].origin = known[node.inputs[0]].Origin(node.inputs[0]);
     }
   }
-  for (const graph::Declaration& each : graph.outputs) {
-    known[each.value].is_output = true;
-    outputs.push_back(Handle(each.value));
+  for (std::size_t i = 0; i < graph.between.size(); ++i) known[graph.between[i].value].between = i;
+  for (std::size_t i = 0; i < graph.outputs.size(); ++i) {
+    const ValueId id = graph.outputs[i].value;
+    known[id].is_output = true;
+    known[id].output = i;
+    outputs.push_back(Handle(id));
   }
   IndexNodes();
 }
 
+std::pair<bool, std::vector<GraphDimension>> GraphState::ShapeOf(ValueId id) const {
+  const Known& of = known[id];
+  std::vector<GraphDimension> shape;
+  if (of.kind == GraphValueKind::kConstant && of.initializer != kNone) {
+    for (const std::uint64_t size : graph.initializers[of.initializer].tensor.shape) {
+      shape.push_back({size, {}});
+    }
+    return {true, std::move(shape)};
+  }
+  const graph::Declaration* const declared = of.input != kNone     ? &graph.inputs[of.input]
+                                             : of.output != kNone  ? &graph.outputs[of.output]
+                                             : of.between != kNone ? &graph.between[of.between]
+                                                                   : nullptr;
+  if (declared == nullptr) return {false, {}};
+  for (const graph::Dimension& each : declared->shape) shape.push_back({each.size, each.name});
+  return {declared->has_shape, std::move(shape)};
+}
+
+void GraphState::Forget(ValueId id) {
+  if (const std::size_t at = known[id].between; at != kNone) {
+    graph.between.erase(graph.between.begin() + static_cast<std::ptrdiff_t>(at));
+    for (std::size_t i = at; i < graph.between.size(); ++i) {
+      known[graph.between[i].value].between = i;
+    }
+  }
+  known[id] = {};
+  graph.body.Forget(id);
+}
+
 void GraphState::Retype() {
   const std::vector<DataType> types = graph::TypesOf(graph, as_tests(), false);
-  for (ValueId id = 0; id < known.size(); ++id) known[id].type = types[id];
-  const auto follow = [&](std::vector<graph::Declaration>& declarations) {
-    for (graph::Declaration& each : declarations) {
-      const auto number = static_cast<std::uint64_t>(types[each.value]);
-      if (!each.is_tensor || each.number == number || number == 0) continue;
-      each.number = number;
-      each.is_changed = true;
-    }
+  for (ValueId id = 0; id < known.size(); ++id) SetType(id, types[id]);
+}
+
+void GraphState::Retype(std::size_t changed) {
+  // A function may give anything.
+  if (!graph.functions.empty()) return Retype();
+  const std::vector<graph::Node>& nodes = graph.body.nodes;
+  std::unordered_map<ValueId, DataType> types;  // those that are other ones now
+  std::uint64_t readers = 0;                    // of these, after the node at `i`
+  const auto type_of = [&](ValueId id) {
+    const auto found = types.find(id);
+    return found == types.end() ? known[id].type : found->second;
   };
-  follow(graph.outputs);
-  follow(graph.between);
+  for (std::size_t i = changed; i < nodes.size() && (i == changed || readers != 0); ++i) {
+    const graph::Node& node = nodes[i];
+    const auto read = static_cast<std::uint64_t>(std::count_if(
+        node.inputs.begin(), node.inputs.end(), [&](ValueId id) { return types.contains(id); }));
+    readers -= read;
+    if ((read == 0 && i != changed) || node.outputs.empty() || node.outputs[0] == kNoValue)
+      continue;
+    const ValueId result = node.outputs[0];
+    DataType type = known[result].type;
+    CastOperator op{};
+    if (IsCast(node, &op)) {
+      const std::vector<graph::NodeAttribute> attributes = graph::AttributesOf(node);
+      const graph::NodePlace place{graph.body, node};
+      const DataType from = type_of(node.inputs[0]);
+      type = op == CastOperator::kCast ? ReadCast(place, attributes, opset(), from, as_tests()).to
+                                       : ReadCastLike(place, attributes, opset(), from,
+                                                      type_of(node.inputs[1]), as_tests())
+                                             .to;
+    } else if (node.op_type == "Identity") {
+      type = type_of(node.inputs[0]);
+    }
+    if (type == known[result].type) continue;
+    types.emplace(result, type);
+    readers += known[result].readers;
+  }
+  for (const auto& [id, type] : types) SetType(id, type);
+}
+
+void GraphState::SetType(ValueId id, DataType type) {
+  known[id].type = type;
+  const auto number = static_cast<std::uint64_t>(type);
+  const auto follow = [&](std::vector<graph::Declaration>& declarations, std::size_t at) {
+    if (at == kNone) return;
+    graph::Declaration& declared = declarations[at];
+    if (!declared.is_tensor || declared.number == number || number == 0) return;
+    declared.number = number;
+    declared.is_changed = true;
+  };
+  follow(graph.outputs, known[id].output);
+  follow(graph.between, known[id].between);
 }
 
 std::vector<DataType> GraphState::Types() const {
@@ -181,6 +275,19 @@ void GraphState::SetAttribute(graph::Node& node, graph::Attribute attribute) {
   DropAttribute(node, attribute.name);
   node.attributes.push_back(std::move(attribute));
   node.is_changed = true;
+}
+
+void GraphState::SetOptions(graph::Node& node, std::int64_t opset, std::optional<bool> saturate,
+                            std::optional<RoundingMode> round_mode) {
+  const auto set = [&](std::string_view name, bool is_usual, const graph::Attribute& attribute) {
+    DropAttribute(node, name);
+    if (!is_usual && graph::FirstOpsetOf(name) <= opset) SetAttribute(node, attribute);
+  };
+  if (saturate) set("saturate", *saturate, graph::IntAttribute("saturate", 0));
+  if (round_mode) {
+    set("round_mode", *round_mode == RoundingMode::kUp,
+        graph::TextAttribute("round_mode", graph::RoundModeText(*round_mode)));
+  }
 }
 
 graph::Attribute GraphState::ToAttribute(std::int64_t opset, DataType to) {

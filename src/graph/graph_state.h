@@ -7,9 +7,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/failure.h"
@@ -21,6 +23,8 @@
 namespace tensorcast {
 
 struct GraphState {
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   // What is known of a value of the graph's body.
   struct Known {
     DataType type = DataType::kUndefined;
@@ -30,6 +34,8 @@ struct GraphState {
     bool is_named_here = false;               // its name was made up
     std::uint32_t readers = 0;                // inputs of nodes
     graph::ValueId origin = graph::kNoValue;  // the input or constant whose shape it has
+    // Where it is declared and held, or kNone.
+    std::size_t input = kNone, output = kNone, between = kNone, initializer = kNone;
     graph::ValueId Origin(graph::ValueId self) const {
       return kind == GraphValueKind::kResult ? origin : self;
     }
@@ -56,12 +62,24 @@ struct GraphState {
   // The type of each value, anew, after nodes may give other ones; declarations follow. Throws
   // graph::Error, after which nothing is changed.
   void Retype();
+  // The same where only one node may give another type.
+  void Retype(std::size_t changed);
+  // Sets the type of one value; what is declared of it follows.
+  void SetType(graph::ValueId id, DataType type);
   std::vector<DataType> Types() const;  // by ValueId
   void IndexNodes();
+  bool TakeName(const std::string& name);
   // Changes the opset, and how nodes write `to` there; they were checked for it.
   void ChangeOpset(std::int64_t to);
-  // Gives a value a name that was checked.
+  // What is declared of a value's shape, if anything is.
+  std::pair<bool, std::vector<GraphDimension>> ShapeOf(graph::ValueId id) const;
+
+  // Give a value or a node a name that was checked.
   void RenameValue(graph::ValueId id, std::string_view name);
+  void RenameNode(std::size_t index, std::string_view name);
+  // Takes away a value that a node gave, and a node whose values are gone.
+  void Forget(graph::ValueId id);
+  void EraseNode(std::size_t index);
   // Fills what is known of a graph that was read, with the types that it was found to have.
   void Adopt(const std::vector<DataType>& types);
 
@@ -69,6 +87,10 @@ struct GraphState {
   static const graph::Attribute* Find(const graph::Node& node, std::string_view name);
   static void SetAttribute(graph::Node& node, graph::Attribute attribute);
   static void DropAttribute(graph::Node& node, std::string_view name);
+  // Sets what is given. An opset that has no such attribute has no type that knows it: there it is
+  // not kept.
+  static void SetOptions(graph::Node& node, std::int64_t opset, std::optional<bool> saturate,
+                         std::optional<RoundingMode> round_mode);
   // `to` as the opset in force has it, an INT or a STRING.
   static graph::Attribute ToAttribute(std::int64_t opset, DataType to);
   // Whether it is a Cast or CastLike of ai.onnx, and which.

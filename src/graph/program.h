@@ -89,8 +89,18 @@ std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_dec
 // none.
 Status CheckTarget(Target target);
 
-// The index of the input or output of this name.
-std::optional<std::size_t> FindByName(std::span<const ValueInfo> values, std::string_view name);
+// Finds inputs or outputs by their names; of two that have one, the first.
+class NameIndex {
+ public:
+  // Refers to the values.
+  explicit NameIndex(std::span<const ValueInfo> values);
+  std::size_t size() const { return values_.size(); }
+  std::optional<std::size_t> Find(std::string_view name) const;
+
+ private:
+  std::span<const ValueInfo> values_;
+  std::vector<std::uint32_t> by_name_;
+};
 
 // Memory of a value, shared by its views.
 struct Buffer {

@@ -91,8 +91,11 @@ struct SessionState {
   SessionState(Program compiled, const SessionOptions& given, bool as_tests)
       : program(std::move(compiled)),
         options(given),
+        input_names(program.inputs),
+        output_names(program.outputs),
         memory(program),
         runner(program, memory),
+        input_shapes(program.inputs.size()),
         is_bound(program.inputs.size(), false),
         is_selected(program.results.size(), 1),
         gradients(program, given.differentiable, as_tests, given.target),
@@ -106,15 +109,19 @@ struct SessionState {
   }
 
   // Throws core::Failure (kNoSuchIndex, kNoSuchName).
-  static std::size_t IndexOf(const Port& port, std::span<const ValueInfo> values,
+  static std::size_t IndexOf(const Port& port, const graph::NameIndex& names,
                              std::string_view what);
-  std::size_t InputOf(const Port& port) const { return IndexOf(port, program.inputs, "input"); }
-  std::size_t OutputOf(const Port& port) const { return IndexOf(port, program.outputs, "output"); }
+  std::size_t InputOf(const Port& port) const { return IndexOf(port, input_names, "input"); }
+  std::size_t OutputOf(const Port& port) const { return IndexOf(port, output_names, "output"); }
 
   const Program program;
   const SessionOptions options;
+  const graph::NameIndex input_names;
+  const graph::NameIndex output_names;
   SessionMemory memory;
   graph::Runner runner;
+  std::vector<std::vector<std::uint64_t>> input_shapes;  // of what is bound
+  std::vector<std::uint64_t> next_shape;
   std::vector<bool> is_bound;
   std::vector<std::uint8_t> is_selected;  // of each output
   std::vector<std::uint8_t> wanted;       // of each step; empty: all
@@ -158,16 +165,18 @@ std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
 
 }  // namespace
 
-std::size_t SessionState::IndexOf(const Port& port, std::span<const ValueInfo> values,
+std::size_t SessionState::IndexOf(const Port& port, const graph::NameIndex& names,
                                   std::string_view what) {
   if (!port.is_name()) {
-    if (port.index() < values.size()) return port.index();
-    throw core::Failure(StatusCode::kNoSuchIndex, std::string(what) + ' ' +
-                                                      std::to_string(port.index()) +
+    const std::int64_t index = port.index();
+    if (index >= 0 && static_cast<std::uint64_t>(index) < names.size()) {
+      return static_cast<std::size_t>(index);
+    }
+    throw core::Failure(StatusCode::kNoSuchIndex, std::string(what) + ' ' + std::to_string(index) +
                                                       " is not in the graph, which has " +
-                                                      text::CountText(values.size(), what));
+                                                      text::CountText(names.size(), what));
   }
-  const std::optional<std::size_t> found = graph::FindByName(values, port.name());
+  const std::optional<std::size_t> found = names.Find(port.name());
   if (found) return *found;
   throw core::Failure(StatusCode::kNoSuchName,
                       std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
@@ -316,7 +325,19 @@ Status Session::BindInput(const Port& input, const TensorView& view, std::string
   return core::Guarded(error, [&] {
     SessionState& state = Checked(state_);
     const std::size_t index = state.InputOf(input);
-    state.runner.SetInput(index, view);
+    const ValueInfo& info = state.program.inputs[index];
+    // A model that is run alone takes any: official tests of ONNX have data of other ranks.
+    if (view.type == info.type && info.has_shape && info.shape.size() != view.shape.size()) {
+      Refuse("input " + Quoted(info.name) + " has " +
+             text::CountText(view.shape.size(), "dimension") + "; the graph declares " +
+             std::to_string(info.shape.size()));
+    }
+    // The shape is kept; that of before too, until this one is taken.
+    state.next_shape.assign(view.shape.begin(), view.shape.end());
+    TensorView kept = view;
+    kept.shape = state.next_shape;
+    state.runner.SetInput(index, kept);
+    state.input_shapes[index].swap(state.next_shape);
     state.is_bound[index] = true;
     state.has_run = state.has_gradients = state.bindings_are_checked = false;
     return Status();
@@ -341,7 +362,7 @@ Status Session::BindOutput(const Port& output, std::span<std::byte> memory, std:
 Status Session::SelectOutputs(std::span<const Port> outputs, std::string* error) {
   return core::Guarded(error, [&] {
     SessionState& state = Checked(state_);
-    std::vector<std::uint8_t> selected(state.program.outputs.size(), 0);
+    std::vector<std::uint8_t> selected(state.program.outputs.size(), outputs.empty() ? 1 : 0);
     for (const Port& port : outputs) selected[state.OutputOf(port)] = 1;
     state.is_selected = std::move(selected);
     state.FindWanted();

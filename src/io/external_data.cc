@@ -90,6 +90,7 @@ ExternalFiles::ExternalFiles(std::string model_path, bool allow_hard_links)
     : model_path_(std::move(model_path)), allow_hard_links_(allow_hard_links) {}
 
 const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::string& location) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto found = files_.find(location); found != files_.end()) return *found->second;
   const std::string where =
       PathText(model_path_) + ": tensor " + Quoted(tensor) + " has its data in ";

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,7 +30,7 @@ struct ExternalData {
 // missing, offset or length is no number, or a key stands twice. Unknown keys are passed over.
 ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessage& message);
 
-// The data files of one model.
+// The data files of one model, for any number of threads at once.
 class ExternalFiles {
  public:
   // `model_path` is the model's, as the user gave it.
@@ -42,7 +43,7 @@ class ExternalFiles {
   // read.
   const ByteSource& Open(const std::string& tensor, const std::string& location);
 
-  // The files opened so far, by location.
+  // The files opened so far, by location, when no other thread opens any.
   const std::map<std::string, std::unique_ptr<ByteSource>>& files() const { return files_; }
   // The size of them all.
   std::uint64_t bytes() const;
@@ -50,6 +51,7 @@ class ExternalFiles {
  private:
   std::string model_path_;
   bool allow_hard_links_;
+  std::mutex mutex_;  // for files_, whose elements stay where they are
   std::map<std::string, std::unique_ptr<ByteSource>> files_;  // by location
 };
 

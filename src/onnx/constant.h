@@ -18,7 +18,7 @@
 
 namespace tensorcast::onnx {
 
-// Reads the tensors of one model.
+// Reads the tensors of one model, for any number of threads at once.
 class ConstantReader {
  public:
   // `memory`: the model's bytes, or nothing where they are in a file.

@@ -67,6 +67,7 @@ class GraphMaker {
   graph::Graph Make() {
     graph::Graph graph;
     graph.ir_version = model_.ir_version;
+    TakeImports(graph);
     graph.opsets = std::move(model_.opset_imports);
     io::OnnxGraph& main = model_.graphs.at(0);
     TakeFields(0, source_.size(), graph.model_fields,
@@ -100,6 +101,23 @@ class GraphMaker {
     for (io::WireField field; reader.Next(&field);) {
       if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
       fields.push_back({bytes_, field.offset, field.end - field.offset});
+    }
+  }
+
+  void TakeImports(graph::Graph& graph) const {
+    io::WireReader reader(source_, 0, source_.size());
+    for (io::WireField field; reader.Next(&field);) {
+      if (field.number != FieldNumber("ModelProto.opset_import")) continue;
+      std::string domain;
+      io::WireReader parts(source_, field.begin, field.end);
+      for (io::WireField part; parts.Next(&part);) {
+        if (part.number == FieldNumber("OperatorSetIdProto.domain")) {
+          domain = Bytes(part).Text(part.size());
+        }
+      }
+      if (domain == "ai.onnx") domain.clear();
+      const std::int64_t version = model_.opset_imports.at(domain);
+      graph.opset_imports.push_back({std::move(domain), version, Bytes(field)});
     }
   }
 

@@ -38,8 +38,14 @@ struct OutputsState {
 };
 
 struct Model::State {
+  // `kept`: the bytes of a model that was optimised in memory, to which the program refers.
+  State(graph::Program made, std::vector<std::byte> kept)
+      : program(std::move(made)), bytes(std::move(kept)) {}
+
   graph::Program program;
-  std::vector<std::byte> bytes = {};  // of a model that was optimised in memory
+  std::vector<std::byte> bytes;
+  graph::NameIndex inputs{program.inputs};
+  graph::NameIndex outputs{program.outputs};
 };
 
 Outputs::Outputs() = default;
@@ -64,7 +70,8 @@ Status Model::Load(const std::string& path, const LoadOptions& options, Model* m
     if (const Status status = CheckOptions(options); !status.ok()) return status;
     std::unique_ptr<const io::ByteSource> source = std::make_unique<io::InputFile>(path);
     if (options.optimize) source = Optimised(std::move(source));
-    auto state = std::make_unique<State>(State{MakeProgram(*source, {}, options)});
+    auto state =
+        std::make_unique<State>(MakeProgram(*source, {}, options), std::vector<std::byte>());
     source->CheckUnchanged();
     model->state_ = std::move(state);
     return Status();
@@ -84,9 +91,8 @@ Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options
       edited->Read(0, optimised);
       memory = optimised;
     }
-    auto state = std::make_unique<State>(State{MakeProgram(MemoryBytes(memory), memory, options)});
-    state->bytes = std::move(optimised);
-    model->state_ = std::move(state);
+    graph::Program program = MakeProgram(MemoryBytes(memory), memory, options);
+    model->state_ = std::make_unique<State>(std::move(program), std::move(optimised));
     return Status();
   });
 }
@@ -102,11 +108,11 @@ std::span<const ValueInfo> Model::outputs() const {
 }
 
 std::optional<std::size_t> Model::FindInput(std::string_view name) const {
-  return graph::FindByName(inputs(), name);
+  return state_ == nullptr ? std::nullopt : state_->inputs.Find(name);
 }
 
 std::optional<std::size_t> Model::FindOutput(std::string_view name) const {
-  return graph::FindByName(outputs(), name);
+  return state_ == nullptr ? std::nullopt : state_->outputs.Find(name);
 }
 
 std::int64_t Model::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -86,17 +87,9 @@ class ModelWriter {
 
   WireMessage Model(bool with_training) const {
     WireMessage model;
-    const auto opset = graph_.opsets.find("");
-    const std::int64_t ir = IrVersionOf(opset == graph_.opsets.end() ? 1 : opset->second);
     model.AddVarint(FieldNumber("ModelProto.ir_version"),
-                    static_cast<std::uint64_t>(std::max(ir, graph_.ir_version)));
-    for (const auto& [domain, version] : graph_.opsets) {
-      WireMessage import;
-      import.AddBytes(FieldNumber("OperatorSetIdProto.domain"), domain);
-      import.AddVarint(FieldNumber("OperatorSetIdProto.version"),
-                       static_cast<std::uint64_t>(version));
-      model.AddMessage(FieldNumber("ModelProto.opset_import"), std::move(import));
-    }
+                    static_cast<std::uint64_t>(GraphIrVersion()));
+    AddOpsets(model);
     if (graph_.ir_version == 0) {
       model.AddBytes(FieldNumber("ModelProto.producer_name"), std::string_view("tensorcast"));
     }
@@ -114,11 +107,52 @@ class ModelWriter {
   }
 
  private:
+  // That of the model that was read, unless something newer is in it now.
+  std::int64_t GraphIrVersion() const {
+    const auto opset = graph_.opsets.find("");
+    const std::int64_t of_opset = IrVersionOf(opset == graph_.opsets.end() ? 1 : opset->second);
+    const auto is_new = [](const graph::Initializer& each) {
+      return each.tensor.bytes.store == nullptr;
+    };
+    const bool is_as_read =
+        std::all_of(graph_.opset_imports.begin(), graph_.opset_imports.end(),
+                    [&](const graph::OpsetImport& import) {
+                      return graph_.opsets.at(import.domain) == import.version;
+                    }) &&
+        std::none_of(graph_.initializers.begin(), graph_.initializers.end(), is_new);
+    if (graph_.ir_version != 0 && is_as_read) return graph_.ir_version;
+    return std::max(of_opset, graph_.ir_version);
+  }
+
+  void AddOpsets(WireMessage& model) const {
+    std::map<std::string, std::int64_t> others = graph_.opsets;
+    for (const graph::OpsetImport& import : graph_.opset_imports) {
+      const std::int64_t version = graph_.opsets.at(import.domain);
+      others.erase(import.domain);
+      AddPart(model, FieldNumber("ModelProto.opset_import"), import.bytes,
+              version != import.version, [&] {
+                WireMessage message;
+                AddOthers(message, import.bytes, {FieldNumber("OperatorSetIdProto.version")});
+                message.AddVarint(FieldNumber("OperatorSetIdProto.version"),
+                                  static_cast<std::uint64_t>(version));
+                return message;
+              });
+    }
+    for (const auto& [domain, version] : others) {
+      WireMessage import;
+      import.AddBytes(FieldNumber("OperatorSetIdProto.domain"), domain);
+      import.AddVarint(FieldNumber("OperatorSetIdProto.version"),
+                       static_cast<std::uint64_t>(version));
+      model.AddMessage(FieldNumber("ModelProto.opset_import"), std::move(import));
+    }
+  }
+
   WireMessage Graph() const {
     WireMessage graph;
     for (const graph::Node& node : graph_.body.nodes) {
       AddPart(graph, FieldNumber("GraphProto.node"), node.bytes,
-              node.is_changed || HasExternal(node), [&] { return Node(node); });
+              node.is_changed || HasExternal(node) || graph_.body.HasRenamed(node),
+              [&] { return Node(node); });
     }
     if (graph_.ir_version == 0) {
       graph.AddBytes(FieldNumber("GraphProto.name"), std::string_view("graph"));
@@ -126,10 +160,12 @@ class ModelWriter {
     for (const graph::Initializer& each : graph_.initializers) {
       const graph::Tensor& tensor = each.tensor;
       AddPart(graph, FieldNumber("GraphProto.initializer"), tensor.bytes,
-              tensor.is_changed || tensor.is_external, [&] { return Tensor(tensor); });
+              tensor.is_external || graph_.body.IsRenamed(each.value),
+              [&] { return Tensor(tensor); });
     }
     const auto declare = [&](std::uint32_t field, const graph::Declaration& each) {
-      AddPart(graph, field, each.bytes, each.is_changed, [&] { return Value(each); });
+      AddPart(graph, field, each.bytes, each.is_changed || graph_.body.IsRenamed(each.value),
+              [&] { return Value(each); });
     };
     for (const auto& each : graph_.inputs) declare(FieldNumber("GraphProto.input"), each);
     for (const auto& each : graph_.outputs) declare(FieldNumber("GraphProto.output"), each);
@@ -159,6 +195,19 @@ class ModelWriter {
       if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
       into.Add(Blob{bytes.store, bytes.begin + field.offset, field.end - field.offset});
     }
+  }
+
+  // The last field of a number that a message which was read has; protobuf would join several.
+  static Blob PartOf(const Blob& bytes, std::uint32_t number) {
+    Blob part;
+    if (bytes.store == nullptr) return part;
+    const BlobSource source(bytes);
+    io::WireReader reader(source, 0, bytes.size);
+    for (io::WireField field; reader.Next(&field);) {
+      if (field.number != number) continue;
+      part = {bytes.store, bytes.begin + field.begin, field.size()};
+    }
+    return part;
   }
 
   WireMessage Node(const graph::Node& node) const {
@@ -259,9 +308,18 @@ class ModelWriter {
     WireMessage message;
     message.AddBytes(FieldNumber("ValueInfoProto.name"),
                      std::string_view(graph_.body.name(declared.value)));
+    const Blob was_type = PartOf(declared.bytes, FieldNumber("ValueInfoProto.type"));
+    const Blob was_tensor = PartOf(was_type, FieldNumber("TypeProto.tensor_type"));
+    if (was_type.store != nullptr && (!declared.is_tensor || was_tensor.store == nullptr)) {
+      message.AddBytes(FieldNumber("ValueInfoProto.type"), was_type);
+      AddOthers(message, declared.bytes,
+                {FieldNumber("ValueInfoProto.name"), FieldNumber("ValueInfoProto.type")});
+      return message;
+    }
     WireMessage tensor;
     tensor.AddVarint(FieldNumber("TypeProto.Tensor.elem_type"), declared.number);
-    if (declared.has_shape) {
+    AddOthers(tensor, was_tensor, {FieldNumber("TypeProto.Tensor.elem_type")});
+    if (declared.has_shape && was_tensor.store == nullptr) {
       WireMessage shape;
       for (const graph::Dimension& dimension : declared.shape) {
         WireMessage dim;
@@ -277,6 +335,7 @@ class ModelWriter {
     }
     WireMessage type;
     type.AddMessage(FieldNumber("TypeProto.tensor_type"), std::move(tensor));
+    AddOthers(type, was_type, {FieldNumber("TypeProto.tensor_type")});
     message.AddMessage(FieldNumber("ValueInfoProto.type"), std::move(type));
     AddOthers(message, declared.bytes,
               {FieldNumber("ValueInfoProto.name"), FieldNumber("ValueInfoProto.type")});

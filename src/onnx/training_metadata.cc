@@ -36,9 +36,10 @@ std::optional<Setting> SettingOf(std::string_view text) {
   if (text.starts_with(kOff)) {
     setting.trains = false;
     text.remove_prefix(kOff.size());
-    if (text.starts_with(' ')) text.remove_prefix(1);
+    if (text.empty()) return setting;
+    if (!text.starts_with(' ')) return std::nullopt;
+    text.remove_prefix(1);
   }
-  if (text.empty()) return setting;
   if (!text.starts_with(kLda)) return std::nullopt;
   text.remove_prefix(kLda.size());
   const char* const end = text.data() + text.size();
@@ -116,7 +117,9 @@ void TakeTrainingEntries(graph::Graph& graph) {
   graph.model_fields = std::move(others);
   if (settings.empty()) return;
   for (graph::Node& node : graph.body.nodes) {
-    if (node.outputs.empty() || node.outputs[0] == graph::kNoValue) continue;
+    const bool is_cast =
+        node.domain.empty() && (node.op_type == "Cast" || node.op_type == "CastLike");
+    if (!is_cast || node.outputs.empty() || node.outputs[0] == graph::kNoValue) continue;
     const auto found = settings.find(graph.body.name(node.outputs[0]));
     if (found == settings.end()) continue;
     node.trains = found->second.trains;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model_bytes.h"
@@ -136,6 +137,50 @@ TEST(GraphBuilding, WhatIsRefusedChangesNothing) {
           "the graph has no output; mark one");
 }
 
+// Options that a type does not know mean nothing, whether or not the opset has them.
+TEST(GraphBuilding, OptionsThatMeanNothingAreTaken) {
+  for (const bool raises : {false, true}) {
+    Graph graph = Make(AtOpset(13, raises));
+    const GraphValue x = Input(graph, "x", kF32);
+    const GraphValue y = Cast(
+        graph, x, {.to = DataType::kInt8, .saturate = false, .round_mode = RoundingMode::kDown});
+    ASSERT_TRUE(graph.MarkOutput(y, "y").ok());
+    std::string error;
+    CastChange change;
+    change.saturate = false;
+    EXPECT_TRUE(graph.Set(NodeKey::All(), change, &error).ok()) << error;
+    EXPECT_EQ(graph.opset(), 13);
+    EXPECT_EQ(Parsed(Bytes(graph)).Nodes().at(0).saturate, true);
+  }
+}
+
+// No version of Identity has the float6 types: another name for one takes a Cast.
+TEST(GraphBuilding, Float6HasNoIdentity) {
+  Graph graph = Make(AtOpset(28));
+  const GraphValue x = Input(graph, "x", DataType::kFloat6E2M3);
+  GraphValue value;
+  std::string error;
+  EXPECT_EQ(graph.AddIdentity(x, "", "", &value, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error,
+            "Identity takes no float6e2m3 in any opset up to 28; a Cast to the type that the value "
+            "has gives the same");
+  ASSERT_TRUE(graph.MarkOutput(x, "y", &error).ok()) << error;
+  const std::vector<GraphNode> nodes = graph.Nodes();
+  ASSERT_EQ(nodes.size(), 1u);
+  EXPECT_EQ(nodes[0].op_type, "Cast");
+  EXPECT_EQ(nodes[0].to, DataType::kFloat6E2M3);
+}
+
+TEST(GraphBuilding, HandlesThatNeverWere) {
+  Graph graph = Make();
+  GraphValue x = Input(graph, "x", kF32), value;
+  x.index = 7;
+  std::string error;
+  EXPECT_EQ(graph.AddCast(x, {.to = kF16}, &value, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error,
+            "the input of a Cast is value 7 of the graph, which never had more than 1 value");
+}
+
 TEST(GraphBuilding, TheOpsetIsRaisedWhereThatIsAsked) {
   Graph graph = Make(AtOpset(5, true));
   const GraphValue x = Input(graph, "x", kF32);
@@ -171,6 +216,49 @@ TEST(GraphBuilding, TheLowestOpset) {
   ASSERT_TRUE(graph.SetLowestOpset(&error).ok()) << error;
   EXPECT_EQ(graph.opset(), 1);
   EXPECT_EQ(Parsed(Bytes(graph)).opset(), 1);  // where `to` is a STRING
+}
+
+// Constants and what Identity makes of them hold the opset up too, and so does a function.
+TEST(GraphBuilding, TheLowestOpsetOfConstantsAndFunctions) {
+  Graph graph = Make();
+  const std::vector<std::byte> code(1);
+  const TensorView one{DataType::kFloat8E4M3FN, {}, code, {}};
+  GraphValue constant;
+  std::string error;
+  ASSERT_TRUE(graph.AddConstant("c", one, &constant, &error).ok()) << error;
+  ASSERT_TRUE(graph.MarkOutput(constant, "y").ok());
+  EXPECT_EQ(graph.SetOpset(5, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error, "value \"c\" is float8e4m3fn, which needs opset 19");
+  ASSERT_TRUE(graph.SetLowestOpset(&error).ok()) << error;
+  EXPECT_EQ(graph.opset(), 19);
+}
+
+// A type that changes goes on through what takes its type from it, and no further.
+TEST(GraphChanging, TypesFollowThroughIdentityAndCastLike) {
+  Graph graph = Make();
+  const GraphValue x = Input(graph, "x", kF32);
+  const GraphValue a = Cast(graph, x, {.to = kF16});
+  GraphValue same, like, other;
+  ASSERT_TRUE(graph.AddIdentity(a, "", "", &same).ok());
+  ASSERT_TRUE(graph.AddCastLike(x, same, {}, &like).ok());
+  const GraphValue last = Cast(graph, like, {.to = DataType::kInt8});
+  ASSERT_TRUE(graph.AddIdentity(last, "", "", &other).ok());
+  for (const GraphValue value : {same, like, other}) ASSERT_TRUE(graph.MarkOutput(value, "").ok());
+  CastChange change;
+  change.to = DataType::kFloat64;
+  std::string error;
+  ASSERT_TRUE(graph.Set(NodeKey::Index(0), change, &error).ok()) << error;
+  const Graph again = Parsed(Bytes(graph));  // whose types are found anew
+  for (const Graph* const each : {&std::as_const(graph), &again}) {
+    std::vector<DataType> types;
+    for (const GraphValue output : each->outputs()) {
+      GraphValueInfo info;
+      ASSERT_TRUE(each->Value(output, &info).ok());
+      types.push_back(info.type);
+    }
+    EXPECT_EQ(types,
+              (std::vector<DataType>{DataType::kFloat64, DataType::kFloat64, DataType::kInt8}));
+  }
 }
 
 TEST(GraphChanging, SettingsByIndexByNameAndOfAll) {
@@ -272,6 +360,39 @@ TEST(GraphSaving, WhatWasLoadedStays) {
   }
 }
 
+// What is said of a model's versions and of a value's type stays, where something else changes too.
+TEST(GraphSaving, VersionsAndDenotationsStay) {
+  const auto import = [](std::uint64_t version) {
+    return io::BytesField(8, io::BytesField(1, "ai.onnx") + io::VarintField(2, version));
+  };
+  const std::string type =
+      io::BytesField(1, io::VarintField(1, onnx::kFloat) +
+                            io::BytesField(2, io::BytesField(1, "") + io::BytesField(1, ""))) +
+      io::BytesField(6, "IMAGE");
+  const std::string value = io::BytesField(1, "x") + io::BytesField(2, type);
+  const std::string model =
+      io::VarintField(1, 6) + import(13) +
+      io::BytesField(
+          7, io::BytesField(1, onnx::NodeBytes("Cast", {"x"}, {"y"},
+                                               {onnx::AttributeInt("to", onnx::kFloat16)}, "c")) +
+                 io::BytesField(11, value) +
+                 io::BytesField(12, onnx::ValueBytes("y", onnx::kFloat16)) +
+                 io::BytesField(2, "g"));
+  const auto text_of = [](const Graph& graph) {
+    const std::vector<std::byte> saved = Bytes(graph);
+    return std::string(reinterpret_cast<const char*>(saved.data()), saved.size());
+  };
+  Graph graph = Parsed(std::as_bytes(std::span(model)));
+  EXPECT_EQ(text_of(graph), model);
+  ASSERT_TRUE(graph.RenameValue(graph.inputs()[0], "new").ok());
+  std::string text = text_of(graph);
+  EXPECT_NE(text.find(io::BytesField(1, "new") + io::BytesField(2, type)), std::string::npos);
+  EXPECT_EQ(text.find(io::VarintField(1, 6) + import(13)), 0u);
+  ASSERT_TRUE(graph.SetOpset(19).ok());
+  text = text_of(graph);
+  EXPECT_EQ(text.find(io::VarintField(1, 9) + import(19)), 0u);
+}
+
 TEST(GraphSaving, TrainingInformation) {
   Graph graph = Make();
   const GraphValue x = Input(graph, "x", kF32);
@@ -299,6 +420,7 @@ TEST(GraphSaving, TrainingInformation) {
   for (const auto& [key, text] : std::vector<std::pair<std::string, std::string>>{
            {"tensorcast.training", "2"},
            {"tensorcast.training:y", "training=maybe"},
+           {"tensorcast.training:y", "training=falselda_coeff=2"},
            {"tensorcast.training:y", "lda_coeff=0.5x"}}) {
     const std::string hostile =
         bytes + io::BytesField(14, io::BytesField(1, key) + io::BytesField(2, text));

@@ -79,5 +79,9 @@ int main() {
     std::printf("type\t%d\t%.*s\t%.*s\n", static_cast<int>(info.type),
                 static_cast<int>(info.name.size()), info.name.data(),
                 static_cast<int>(info.onnx_name.size()), info.onnx_name.data());
+    const bool is_text = info.type == DataType::kString;
+    std::printf("identity\t%d\t%d\t%d\n", static_cast<int>(info.type),
+                is_text ? 1 : static_cast<int>(FirstOpsetOf(CastOperator::kCast, info.type)),
+                IdentityTakes(info) ? 1 : 0);
   }
 }

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "cast_models.h"
+#include "tensorcast/graph.hpp"
+#include "tensorcast/session.hpp"
 
 namespace {
 
@@ -361,6 +363,48 @@ TEST_F(Files, ExternalData) {
   EXPECT_EQ(error, tensor + "has 6 bytes in \"w.bin\"; its type and shape take 2");
   EXPECT_EQ(load({{"location", "../w.bin"}}, &model, &error), StatusCode::kBadFile);
   EXPECT_EQ(load({{"location", "gone.bin"}}, &model, &error), StatusCode::kFileError);
+}
+
+// Sessions that are made at once read the graph's data files, which are opened when the first of
+// them needs one.
+TEST_F(Files, SessionsOfExternalDataAreMadeAtOnce) {
+  constexpr int kFiles = 64;
+  ModelBytes model;
+  model.nodes.clear();
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string name = "w" + std::to_string(i), file = name + ".bin";
+    tensorcast::io::WriteBytes(Path(file), std::string(1, static_cast<char>(i)));
+    model.initializers.push_back(onnx_test::VarintField(1, 1) + onnx_test::VarintField(2, 3) +
+                                 onnx_test::BytesField(8, name) +
+                                 onnx_test::BytesField(13, onnx_test::BytesField(1, "location") +
+                                                               onnx_test::BytesField(2, file)) +
+                                 onnx_test::VarintField(14, 1));
+    model.nodes.push_back({"Cast", {name}, {"y" + std::to_string(i)}, To(DataType::kInt16)});
+    model.outputs.push_back({"y" + std::to_string(i), DataType::kInt16});
+  }
+  tensorcast::io::WriteBytes(Path("m.onnx"), model.Bytes());
+  for (int round = 0; round < 10; ++round) {
+    tensorcast::Graph graph;
+    std::string error;
+    ASSERT_TRUE(tensorcast::Graph::Load(Path("m.onnx"), {}, &graph, &error).ok()) << error;
+    std::atomic<int> right{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        tensorcast::Session session;
+        bool is_right =
+            tensorcast::Session::Create(graph, {}, &session).ok() && session.Run({}).ok();
+        for (int k = 0; is_right && k < kFiles; ++k) {
+          tensorcast::TensorView view;
+          is_right = session.Output(k, &view).ok() && view.data[0] == static_cast<std::byte>(k) &&
+                     view.data[1] == std::byte{0};
+        }
+        if (is_right) ++right;
+      });
+    }
+    for (std::thread& each : threads) each.join();
+    EXPECT_EQ(right, 4);
+  }
 }
 
 // A chain of casts to and fro; an even number of them.

@@ -121,6 +121,18 @@ def check_versions(rows, report):
             report.same(f"{what}'s to as text", int(last_text), text_up_to)
 
 
+def check_identity(rows, report):
+    """Whether Identity has a type from the opset on in which Cast has it."""
+    for number, first, takes in rows:
+        if int(first) > NEWEST:
+            continue
+        name = TensorProto.DataType.Name(int(number)).lower()
+        for since in [int(first), *(v for v in schemas("Identity") if v > int(first))]:
+            schema = onnx.defs.get_schema("Identity", since)
+            there = f"tensor({name})" in schema.type_constraints[0].allowed_type_strs
+            report.same(f"Identity-{since} of {name}", takes == "1", there)
+
+
 def check_constant(rows, report):
     there = {}
     for since, schema in sorted(schemas("Constant").items()):
@@ -216,6 +228,7 @@ def main():
     report = Report()
     check_fields(found["field"], report)
     check_versions(found["version"], report)
+    check_identity(found["identity"], report)
     check_constant(found["constant"], report)
     check_attribute_types(found["attribute_type"], report)
     check_types(found["type"], report)
