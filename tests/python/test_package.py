@@ -10,6 +10,7 @@ import pathlib
 import pkgutil
 import subprocess
 import sys
+import tarfile
 
 import pytest
 import tensorcast as tc
@@ -31,6 +32,22 @@ def test_the_command():
     done = subprocess.run([command, "explain", "0.1", "--to", "bfloat16"], capture_output=True,
                           text=True, check=True)
     assert "0.10009765625" in done.stdout
+
+
+def test_the_source_distribution_is_whole(tmp_path):
+    """All that a build needs is in it, and nothing else is."""
+    program = f"from scikit_build_core import build; print(build.build_sdist({str(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as sdist:
+        held = {name.partition("/")[2] for name in sdist.getnames()}
+    for folder in ("cmake", "include", "programs", "python", "src"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                assert path.relative_to(ROOT).as_posix() in held
+    assert {name.partition("/")[0] for name in held} == {
+        "CHANGELOG.md", "CMakeLists.txt", "LICENSE", "PKG-INFO", "README.md", "cmake", "include",
+        "programs", "pyproject.toml", "python", "src"}
 
 
 def test_it_needs_no_library_beside_it():

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""The Python package beside JAX: arrays in and out, and what is refused.
+
+    check_jax.py --tool TOOL      (which says where the build is)
+
+The package is that of tests/python's wheel, which ctest's python.wheel installs.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import argparse
+import os
+import pathlib
+import sys
+
+
+def types(tc, jax, np):
+    """Every type that JAX has, to and from float32, beside the cast of numpy's array."""
+    x = np.float32([[0.5, 1, -2], [3, 0, 448]])
+    for name in tc.type_names():
+        if "64" in name or name.startswith(("float6", "int2", "uint2", "string")):
+            continue
+        got = tc.cast(jax.numpy.asarray(x), name)
+        want = tc.cast(x, name)
+        assert isinstance(got, jax.Array) and got.dtype == want.dtype and got.shape == (2, 3), name
+        assert np.asarray(got).tolist() == want.tolist(), name
+        back = tc.cast(got, jax.numpy.float32)
+        assert isinstance(back, jax.Array) and np.array_equal(np.asarray(back), tc.cast(want, "float32")), name
+
+
+def kinds(tc, jax, np):
+    """Which kind comes out."""
+    ones = jax.numpy.ones(2)
+    assert isinstance(tc.cast(np.ones(2), like=ones), jax.Array)
+    assert isinstance(tc.cast(ones, like=np.ones(2, np.int8)), np.ndarray)
+    got, report = tc.cast(jax.numpy.arange(4) * 1000.0, "float8_e4m3fn", loss=True)
+    assert report.counts["to_limit"] == 3 and isinstance(got, jax.Array)
+    assert tc.cast(jax.numpy.float32(1.5), "float16").shape == ()
+
+
+def refusals(tc, jax):
+    ones = jax.numpy.ones(2)
+    for call, words in ((lambda: tc.cast(ones, "float64"), "jax_enable_x64"),
+                        (lambda: tc.cast(ones, "string"), "no strings"),
+                        (lambda: tc.cast(ones, out=ones), "nothing can write to"),
+                        (lambda: jax.jit(lambda x: tc.cast(x, "float16"))(ones), "tracing"),
+                        (lambda: tc.cast(ones.astype("complex64"), "int8"), "not an element type")):
+        try:
+            call()
+        except tc.Error as error:
+            assert words in str(error) and "\n" not in str(error), error
+        else:
+            raise AssertionError(f"an error with {words!r} was expected")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tool", required=True)
+    arguments = parser.parse_args()
+    installed = pathlib.Path(arguments.tool).parents[1] / "tests" / "python" / "wheel" / "environment"
+    (packages,) = (installed / "lib").glob("python*/site-packages")
+    # After what this environment has itself: the package, and ml_dtypes beside it.
+    sys.path += [os.fspath(packages), (packages / "beside.pth").read_text(encoding="utf-8").strip()]
+    import jax
+    import numpy as np
+    import tensorcast as tc
+
+    types(tc, jax, np)
+    kinds(tc, jax, np)
+    refusals(tc, jax)
+    print("jax: every type that it has, kinds, refusals")
+
+
+if __name__ == "__main__":
+    main()
