@@ -47,7 +47,7 @@ class Walker {
     while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
   }
   bool Take(char c) {
-    if (at_ == text_.size() || text_[at_] != c) return false;
+    if (at_ >= text_.size() || text_[at_] != c) return false;
     ++at_;
     return true;
   }

@@ -89,11 +89,12 @@ TEST(Json, HostileTextIsRefusedInOneLine) {
   std::string deep = "{\"a\":";
   for (int i = 0; i < 150; ++i) deep += "[";
   for (const std::string& text :
-       {std::string(), std::string("["), std::string("{\"a\":1,\"a\":2}"),
-        std::string("{\"a\":01}"), std::string("{\"a\":18446744073709551616}"),
-        std::string("{\"a\":-9223372036854775809}"), std::string("{\"a\":1e999}"),
-        std::string("{\"a\":\"\xFF\"}"), std::string("{\"a\":\"\\ud800\"}"),
-        std::string("{\"a\":nan}"), std::string("{} x"), deep}) {
+       {std::string(), std::string("["), std::string("{\"a\": \"\\"), std::string("{\"a\\"),
+        std::string("{\"a\":1,\"a\":2}"), std::string("{\"a\":01}"),
+        std::string("{\"a\":18446744073709551616}"), std::string("{\"a\":-9223372036854775809}"),
+        std::string("{\"a\":1e999}"), std::string("{\"a\":\"\xFF\"}"),
+        std::string("{\"a\":\"\\ud800\"}"), std::string("{\"a\":nan}"), std::string("{} x"),
+        deep}) {
     const std::string refusal = Refusal(ReadJson, text);
     EXPECT_FALSE(refusal.empty()) << text;
     EXPECT_EQ(refusal.find('\n'), std::string::npos) << text;
