@@ -217,11 +217,12 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
   const std::filesystem::path directory(flags.directory);
   io::OutputFiles files;
   if (flags.format == "safetensors") {
-    const std::string path = (directory / "outputs.safetensors").string();
+    const std::string path = (directory / "outputs.safetensors").generic_string();
     files.emplace_back(path, WriteTensors(path, names, tensors, create));
   } else {
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      const std::string path = (directory / (FileName(names[i]) + '.' + flags.format)).string();
+      const std::string path =
+          (directory / (FileName(names[i]) + '.' + flags.format)).generic_string();
       files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
     }
   }

@@ -105,10 +105,10 @@ std::vector<DataFile> DataFilesOf(const std::string& path, const io::OnnxTensorR
   if (layout.has_data) {
     // As the path was given: "x.onnx" has no "./" in front.
     const std::filesystem::path beside = std::filesystem::path(path).parent_path();
-    files.push_back({(beside / placement.location).string(), layout.data_bytes, nullptr});
+    files.push_back({(beside / placement.location).generic_string(), layout.data_bytes, nullptr});
   } else if (layout.keeps_data && !InOneDirectory(path, model)) {
     for (const auto& [location, file] : model.external_files()) {
-      files.push_back({(std::filesystem::path(path).parent_path() / location).string(),
+      files.push_back({(std::filesystem::path(path).parent_path() / location).generic_string(),
                        file->size(), file.get()});
     }
   }
@@ -255,7 +255,7 @@ class Writer final : public io::TensorWriter {
     }
     const std::filesystem::path path(model_.path());
     placement_.location = DataName(path.filename().string(), digest.Hex());
-    data_paths_.front() = (path.parent_path() / placement_.location).string();
+    data_paths_.front() = (path.parent_path() / placement_.location).generic_string();
     const std::uint64_t model_bytes = layout_.model_bytes;
     layout_.pieces = {};
     layout_ = LayOut(model_.path(), source_, contents_, placement_);

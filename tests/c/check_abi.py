@@ -54,7 +54,7 @@ def layouts(compiler, include, text, emulator=()):
     with tempfile.TemporaryDirectory() as directory:
         source = pathlib.Path(directory) / "layouts.c"
         source.write_text(program)
-        executable = pathlib.Path(directory) / "layouts"
+        executable = pathlib.Path(directory) / "layouts.exe"
         output(compiler, "-std=c11", f"-I{include}", str(source), "-o", str(executable))
         return output(*emulator, str(executable)).splitlines()
 

@@ -330,8 +330,7 @@ endfunction()
 DEBIAN = {
     "hwy": "libhwy-dev", "hwy/highway.h": "libhwy-dev", "TBB": "libtbb-dev",
     "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
-    "nlohmann/json.hpp": "nlohmann-json3-dev", "nlohmann_json": "nlohmann-json3-dev",
-    "CLI11": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
+    "nlohmann/json.hpp": "nlohmann-json3-dev", "CLI/CLI.hpp": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
     "yaml.h": "libyaml-dev", "yaml": "libyaml-dev", "Git": None,
 }
 OPTIONAL_HEADERS = {
