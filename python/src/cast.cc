@@ -200,27 +200,67 @@ namespace {
 
 PyObject* general_cast = nullptr;  // tensorcast.casting.cast, for all that is not quick
 
-// A dense numpy array, a type that was named before, options alone: what needs nothing of Python's.
-// None: it is for general_cast.
+// Whether two memories are one, element by element, or have nothing in common.
+bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
+  const auto read = BytesOf(a);
+  const auto written = BytesOf(b);
+  if (read.data() == written.data() && PyArray_ITEMSIZE(a) == PyArray_ITEMSIZE(b)) return true;
+  return read.data() + read.size() <= written.data() ||
+         written.data() + written.size() <= read.data();
+}
+
+// Whether `out` takes a result of an array's shape as it is.
+bool Takes(PyObject* out, PyArrayObject* array) {
+  if (!PyArray_CheckExact(out)) return false;
+  auto* const result = reinterpret_cast<PyArrayObject*>(out);
+  return IsDense(result) && PyArray_ISWRITEABLE(result) &&
+         PyArray_NDIM(result) == PyArray_NDIM(array) &&
+         std::equal(PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array),
+                    PyArray_DIMS(result)) &&
+         AreApartOrOne(array, result);
+}
+
+// A dense numpy array, a type that was named before or a dense out, threads and options: what needs
+// nothing of Python's. Null: it is for general_cast.
 PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
-  if (count != 2 || !PyArray_CheckExact(arguments[0])) return nullptr;
+  if (count < 1 || count > 2 || !PyArray_CheckExact(arguments[0])) return nullptr;
   auto* const array = reinterpret_cast<PyArrayObject*>(arguments[0]);
   if (!IsDense(array)) return nullptr;
   CastRequest request;
+  PyObject* out = nullptr;
+  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_Size(names);
+  for (Py_ssize_t i = 0; i < named; ++i) {
+    PyObject* const name = PyTuple_GetItem(names, i);
+    PyObject* const value = arguments[count + i];
+    if (PyUnicode_CompareWithASCIIString(name, "out") == 0) {
+      out = value;
+    } else if (PyUnicode_CompareWithASCIIString(name, "threads") == 0) {
+      int overflow = 0;
+      const long threads =
+          PyLong_CheckExact(value) != 0 ? PyLong_AsLongAndOverflow(value, &overflow) : -1;
+      if (threads < 0 || threads > 1024) return nullptr;
+      request.threads = static_cast<std::size_t>(threads);
+    } else if (!SetOption(name, value, &request.options)) {
+      return nullptr;
+    }
+  }
   request.from = TypeOf(PyArray_DESCR(array));
-  request.to = RememberedType(arguments[1]);
+  request.to = count == 2 ? RememberedType(arguments[1]) : DataType::kUndefined;
+  if (out != nullptr) {
+    if (!Takes(out, array)) return nullptr;
+    const DataType held = TypeOf(PyArray_DESCR(reinterpret_cast<PyArrayObject*>(out)));
+    if (count == 2 && held != request.to) return nullptr;
+    request.to = held;
+  }
   if (request.from == DataType::kUndefined || request.from == DataType::kString ||
       request.to == DataType::kUndefined || request.to == DataType::kString) {
     return nullptr;
   }
-  const Py_ssize_t named = names == nullptr ? 0 : PyTuple_Size(names);
-  for (Py_ssize_t i = 0; i < named; ++i) {
-    if (!SetOption(PyTuple_GetItem(names, i), arguments[count + i], &request.options)) {
-      return nullptr;
-    }
-  }
-  nb::object result = NewArray(
-      DescrOf(request.to), {PyArray_DIMS(array), static_cast<std::size_t>(PyArray_NDIM(array))});
+  nb::object result =
+      out != nullptr
+          ? nb::borrow(out)
+          : NewArray(DescrOf(request.to),
+                     {PyArray_DIMS(array), static_cast<std::size_t>(PyArray_NDIM(array))});
   CastElements(request, BytesOf(array), WritableBytesOf(AsArray(result)), ElementsOf(array));
   return result.release().ptr();
 }

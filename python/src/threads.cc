@@ -55,7 +55,7 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
   std::exception_ptr failure;
   std::mutex mutex;
   std::condition_variable changed;
-  std::thread worker([&] {
+  const auto run = [&] {
     try {
       work(interrupted);
     } catch (...) {
@@ -64,7 +64,14 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
     const std::lock_guard lock(mutex);
     done = true;
     changed.notify_one();
-  });
+  };
+  std::thread worker;
+  try {
+    worker = std::thread(run);
+  } catch (const std::system_error&) {  // the system gives no thread: signals wait
+    const nb::gil_scoped_release without_gil;
+    return work(interrupted);
+  }
   std::optional<nb::python_error> raised;
   {
     const nb::gil_scoped_release without_gil;

@@ -157,6 +157,8 @@ def cast(
         made = texts.to_texts(source, options, threads, to, out)
     else:
         made = arrays.cast_numbers(source, number, options, pack, threads, meter, out)
+    if out is None and isinstance(to, np.dtype) and not to.isnative and number != STRING:
+        made = made.astype(to)  # as it was asked for: in the other byte order
     if out is None:
         made = arrays.wrap(made, number, pack, x if model is None else model)
     result = made if out is None else out

@@ -80,6 +80,12 @@ def test_out_is_written_in_place():
     assert stream.tolist() == [0x21, 3]
 
 
+def test_a_dtype_in_the_other_byte_order_is_given():
+    got = tc.cast(np.float32([1.5, -2]), np.dtype(">f8"))
+    assert got.dtype == ">f8" and got.tolist() == [1.5, -2]
+    assert tc.cast(["7"], np.dtype(">i2")).tobytes() == b"\0\7"
+
+
 def test_fortran_order_stays():
     x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
     y = tc.cast(x, "bfloat16")
