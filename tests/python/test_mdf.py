@@ -5,6 +5,9 @@ SPDX-License-Identifier: Apache-2.0
 import contextlib
 import io
 import itertools
+import pathlib
+import subprocess
+import sys
 import threading
 
 import ml_dtypes
@@ -226,6 +229,16 @@ def test_installing_is_undone():
     tensorcast.mdf.uninstall()
     with pytest.raises(tc.ArgumentError):
         tensorcast.mdf.install(mode="quick")
+
+
+def test_the_example():
+    example = pathlib.Path(__file__).resolve().parents[2] / "examples/python/mdf_casts.py"
+    done = subprocess.run([sys.executable, "-B", "-W", "ignore", example], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        f"MDF:   {np.float64(np.float32(0.1))} 16777216.0", "exact: 0.1 16777217.0",
+        "[0.101562 448]"]
 
 
 def test_graphs_on_threads():
