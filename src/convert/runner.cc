@@ -32,7 +32,7 @@ constexpr std::uint64_t kBlock = kRangeGrain;  // chunks begin at its multiples
 constexpr std::uint64_t kCopyGrain = 3 * 1024;
 // Input and output of a chunk together. Small enough to stay in a core's cache between its three
 // stages, large enough that a system call is cheap beside its copy.
-constexpr std::uint64_t kChunkBytes = std::uint64_t{2} << 20;
+constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
 // Fewer bytes than this per worker would leave no room for a block of the widest pair.
 constexpr std::uint64_t kLeastChunkBytes = std::uint64_t{64} << 10;
 

@@ -8,6 +8,7 @@
 #define TENSORCAST_SRC_CORE_LOSS_INL_H_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -40,6 +41,11 @@ struct UniformLimits {
     return hn::Or(hn::Ge(x, high), hn::Le(x, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
+  // Many elements are held against their limits at once: by their largest and smallest.
+  template <class V> HWY_INLINE V Watch(V, std::size_t, V seen) const { return seen; }
+  template <class V> HWY_INLINE bool AnyBeyond(V largest, V smallest, V) const {
+    return !hn::AllFalse(DF64(), hn::Or(hn::Ge(largest, high), hn::Le(smallest, low)));
+  }
 
   hn::Vec<DF64> high, low, least;
 };
@@ -48,10 +54,204 @@ struct OwnLimits {
     return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
   }
   HWY_INLINE auto LeastNormal(std::size_t i) const { return hn::LoadU(DF64(), least_normal + i); }
+  // `seen` is zero until an element is beyond its limit.
+  template <class V> HWY_INLINE V Watch(V x, std::size_t i, V seen) const {
+    return hn::IfThenElse(Beyond(x, i), hn::Set(DF64(), 1.0), seen);
+  }
+  template <class V> HWY_INLINE bool AnyBeyond(V, V, V seen) const {
+    return !hn::AllTrue(DF64(), hn::Eq(seen, hn::Zero(DF64())));
+  }
 
   const double* beyond;
   const double* least_normal;
 };
+
+// What goes from one element of a lane to the next.
+struct LossLanes {
+  hn::Vec<DF64> squares, errors, max_error, amax, smallest;
+  double max_relative;
+  // A little less than the known maximum, so that the product's rounding hides nothing; less than
+  // any error other than zero where there is none.
+  hn::Vec<DF64> relative_filter;
+
+  explicit LossLanes(double known)
+      : squares(hn::Zero(DF64())),
+        errors(squares),
+        max_error(squares),
+        amax(squares),
+        smallest(hn::Set(DF64(), std::numeric_limits<double>::infinity())) {
+    SetRelative(known);
+  }
+  HWY_INLINE void SetRelative(double known) {
+    max_relative = known;
+    relative_filter = hn::Set(DF64(), known > 0 ? known * (1 - 0x1p-40) : 0x1p-60);
+  }
+  // Divides only where the largest relative error may grow.
+  template <class M, class V> HWY_INLINE void GrowRelative(M candidate, V error, V magnitude) {
+    const DF64 d;
+    if (HWY_LIKELY(hn::AllFalse(d, candidate))) return;
+    const auto relative = hn::IfThenElseZero(candidate, hn::Div(error, magnitude));
+    const double largest = hn::GetLane(hn::MaxOfLanes(d, relative));
+    if (largest > max_relative) SetRelative(largest);
+  }
+};
+
+// A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
+// weights are: finite, within the range. Gives false, and is to be as if it had not been called,
+// where an element is not, or loses the sign of a zero.
+template <class Limits>
+HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, std::size_t first,
+                                std::size_t end, const LossParams& params, const Limits& limits,
+                                LossLanes* out, LossStretch* stretch) {
+  const DF64 d;
+  const hn::RebindToSigned<DF64> di;
+  const auto zero = hn::Zero(d);
+  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  LossLanes lanes = *out;
+  auto largest = hn::Neg(infinity), least = infinity, seen = zero, lost_signs = zero;
+  std::size_t exact_count = 0, nonzero_count = 0, y_nonzero_count = 0, subnormal_count = 0;
+  std::size_t undefined_count = 0;
+  for (std::size_t i = first; i < end; i += kLossSums) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto y = hn::LoadU(d, y_values + i);
+    const auto difference = hn::Sub(x, y);
+    const auto error = hn::Abs(difference);
+    const auto magnitude = hn::Abs(x);
+    const auto y_magnitude = hn::Abs(y);
+    lanes.squares = hn::Add(lanes.squares, hn::Mul(x, x));
+    lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+    lanes.max_error = hn::Max(lanes.max_error, error);
+    largest = hn::Max(largest, x);
+    least = hn::Min(least, x);
+    seen = limits.Watch(x, i, seen);
+    const auto exact = hn::Eq(x, y);
+    const auto nonzero = hn::Gt(magnitude, zero);
+    lanes.smallest = hn::IfThenElse(nonzero, hn::Min(lanes.smallest, magnitude), lanes.smallest);
+    lost_signs = hn::Or(lost_signs, hn::IfThenElseZero(exact, hn::AndNot(y, x)));
+    lanes.GrowRelative(hn::And(nonzero, hn::Ge(error, hn::Mul(lanes.relative_filter, magnitude))),
+                       error, magnitude);
+    exact_count += hn::CountTrue(d, exact);
+    nonzero_count += hn::CountTrue(d, nonzero);
+    const auto y_nonzero = hn::Gt(y_magnitude, zero);
+    y_nonzero_count += hn::CountTrue(d, y_nonzero);
+    subnormal_count +=
+        hn::CountTrue(d, hn::And(y_nonzero, hn::Lt(y_magnitude, limits.LeastNormal(i))));
+    if (params.no_zero_undefined) undefined_count += hn::CountTrue(d, hn::Le(x, zero));
+  }
+  // An element that is not finite leaves no finite sum.
+  if (!hn::AllTrue(d, hn::Lt(hn::Add(lanes.squares, lanes.errors), infinity)) ||
+      limits.AnyBeyond(largest, least, seen) ||
+      (params.to_float && !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost_signs), hn::Zero(di))))) {
+    return false;
+  }
+  lanes.amax = hn::Max(lanes.amax, hn::Max(hn::Abs(largest), hn::Abs(least)));
+  *out = lanes;
+  const std::size_t n = (end - first + kLossSums - 1) / kLossSums * hn::Lanes(d);
+  // Zero gives zero where the destination has one.
+  const std::size_t zero_count = nonzero_count - std::min(nonzero_count, y_nonzero_count);
+  const auto count = [&](Loss loss, std::size_t found) {
+    stretch->counts[static_cast<std::size_t>(loss)] += found;
+  };
+  stretch->finite += n;
+  stretch->compared += n;
+  stretch->compared_nonzero += nonzero_count;
+  count(Loss::kExact, exact_count);
+  count(Loss::kToZero, zero_count);
+  count(Loss::kRounded, n - exact_count - zero_count);
+  count(Loss::kToSubnormal, subnormal_count);
+  count(Loss::kUndefined, undefined_count);
+  return true;
+}
+
+// The same elements, whatever they are.
+template <class Limits>
+void MeasureAny(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
+                const LossParams& params, const Limits& limits, LossLanes* out,
+                LossStretch* stretch) {
+  const DF64 d;
+  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  const auto zero = hn::Zero(d);
+  const auto count = [&](Loss loss, auto mask) {
+    stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
+  };
+  LossLanes lanes = *out;
+  for (std::size_t i = first; i < end; i += kLossSums) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto y = hn::LoadU(d, y_values + i);
+    const auto x_magnitude = hn::Abs(x);
+    const auto y_magnitude = hn::Abs(y);
+    const auto x_finite = hn::Lt(x_magnitude, infinity);
+    const auto both = hn::And(x_finite, hn::Lt(y_magnitude, infinity));
+    const auto exact = hn::Eq(x, y);
+    const auto y_zero = hn::Eq(y, zero);
+    const auto beyond = limits.Beyond(x, i);
+    const auto inexact = hn::Not(exact);
+    const auto value = hn::IfThenElseZero(both, x);
+    const auto difference = hn::IfThenElseZero(both, hn::Sub(x, y));
+    const auto error = hn::Abs(difference);
+    lanes.squares = hn::Add(lanes.squares, hn::Mul(value, value));
+    lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+    lanes.max_error = hn::Max(lanes.max_error, error);
+    const auto magnitude = hn::IfThenElseZero(x_finite, x_magnitude);
+    lanes.amax = hn::Max(lanes.amax, magnitude);
+    const auto nonzero = hn::Gt(magnitude, zero);
+    lanes.smallest = hn::Min(lanes.smallest, hn::IfThenElse(nonzero, magnitude, infinity));
+    stretch->finite += hn::CountTrue(d, x_finite);
+    stretch->compared += hn::CountTrue(d, both);
+    stretch->compared_nonzero += hn::CountTrue(d, hn::And(both, nonzero));
+    lanes.GrowRelative(hn::And(hn::And(hn::Gt(error, zero), nonzero),
+                               hn::Ge(error, hn::Mul(lanes.relative_filter, magnitude))),
+                       error, magnitude);
+
+    count(Loss::kExact, exact);
+    count(Loss::kToSubnormal, hn::And(hn::Lt(y_magnitude, limits.LeastNormal(i)), hn::Not(y_zero)));
+    if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
+    if (params.to_float) {
+      const auto x_zero = hn::Eq(x, zero);
+      if (!hn::AllFalse(d, x_zero)) {
+        const auto one = hn::Set(d, 1.0);
+        const auto x_negative = hn::Lt(hn::CopySign(one, x), zero);
+        const auto y_positive = hn::Gt(hn::CopySign(one, y), zero);
+        count(Loss::kZeroSignLost,
+              hn::And(hn::And(x_zero, y_zero), hn::And(x_negative, y_positive)));
+      }
+    }
+    if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, both)))) {
+      count(Loss::kToZero, hn::And(inexact, y_zero));
+      count(Loss::kRounded, hn::AndNot(y_zero, inexact));
+      continue;
+    }
+    // Something beyond the range, infinite or NaN: the whole partition, in its order.
+    const auto x_nan = hn::Not(hn::Eq(x, x));  // Highway leaves open what Ne says of NaN
+    const auto y_nan = hn::Not(hn::Eq(y, y));
+    count(Loss::kNan, hn::And(x_nan, y_nan));
+    count(Loss::kNanLost, hn::AndNot(y_nan, x_nan));
+    count(Loss::kToNan, hn::AndNot(x_nan, y_nan));
+    auto rest = hn::AndNot(hn::Or(x_nan, y_nan), inexact);
+    if (params.wraps) {
+      const auto wrapped = hn::And(rest, hn::And(beyond, x_finite));
+      count(Loss::kWrapped, wrapped);
+      rest = hn::AndNot(wrapped, rest);
+    }
+    const auto to_infinity = hn::And(rest, hn::Eq(y_magnitude, infinity));
+    count(Loss::kToInfinity, to_infinity);
+    rest = hn::AndNot(to_infinity, rest);
+    if (!params.wraps) {
+      const auto to_limit = hn::And(rest, beyond);
+      count(Loss::kToLimit, to_limit);
+      rest = hn::AndNot(to_limit, rest);
+    }
+    count(Loss::kToZero, hn::And(rest, y_zero));
+    count(Loss::kRounded, hn::AndNot(y_zero, rest));
+    if (params.nan_undefined) count(Loss::kUndefined, x_nan);
+    if (params.beyond_undefined) count(Loss::kUndefined, beyond);
+  }
+  *out = lanes;
+}
+
+// Elements that are taken for ordinary together.
+inline constexpr std::size_t kOrdinaryRun = 128;
+static_assert(kOrdinaryRun % kLossSums == 0);
 
 // Counts n elements, a multiple of eight, the first of which is a multiple of eight in its block:
 // element i adds into sum i mod 8 whatever the lanes. stretch->max_* hold what was known before.
@@ -59,141 +259,29 @@ template <class Limits>
 void MeasureStretch(const double* x_values, const double* y_values, std::size_t n,
                     const LossParams& params, const Limits& limits, LossStretch* stretch) {
   const DF64 d;
-  const std::size_t lanes = hn::Lanes(d);
-  const std::size_t parts = kLossSums / lanes;
-  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
-  const auto zero = hn::Zero(d);
-  const auto count = [&](Loss loss, auto mask) {
-    stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
-  };
-  std::size_t ordinary = 0, ordinary_exact = 0;
-  auto max_error = zero;
-  auto amax = zero;
-  auto smallest = infinity;
-  double max_relative = stretch->max_rel_error;
-  // A little less than the known maximum, so that the product's rounding hides nothing.
-  auto relative_filter = hn::Set(d, max_relative > 0 ? max_relative * (1 - 0x1p-40) : 0.0);
-
-  // Divisions only where the largest relative error may grow.
-  const auto grow_relative = [&](auto candidate, auto error, auto magnitude) {
-    if (HWY_LIKELY(hn::AllFalse(d, candidate))) return;
-    const auto relative = hn::IfThenElseZero(candidate, hn::Div(error, magnitude));
-    const double largest = hn::GetLane(hn::MaxOfLanes(d, relative));
-    if (largest > max_relative) {
-      max_relative = largest;
-      relative_filter = hn::Set(d, max_relative * (1 - 0x1p-40));
+  const std::size_t width = hn::Lanes(d);
+  LossLanes lanes(stretch->max_rel_error);
+  for (std::size_t first = 0; first < kLossSums; first += width) {
+    lanes.squares = hn::LoadU(d, stretch->squares + first);
+    lanes.errors = hn::LoadU(d, stretch->errors + first);
+    bool is_ordinary = true;  // one that is not is seldom alone
+    for (std::size_t i = 0; i < n; i += kOrdinaryRun) {
+      const std::size_t end = std::min(n, i + kOrdinaryRun);
+      is_ordinary = is_ordinary && MeasureOrdinary(x_values, y_values, first + i, end, params,
+                                                   limits, &lanes, stretch);
+      if (!is_ordinary) {
+        MeasureAny(x_values, y_values, first + i, end, params, limits, &lanes, stretch);
+      }
     }
-  };
-
-  for (std::size_t part = 0; part < parts; ++part) {
-    auto squares = hn::LoadU(d, stretch->squares + part * lanes);
-    auto errors = hn::LoadU(d, stretch->errors + part * lanes);
-    for (std::size_t i = part * lanes; i < n; i += kLossSums) {
-      const auto x = hn::LoadU(d, x_values + i);
-      const auto y = hn::LoadU(d, y_values + i);
-      const auto x_magnitude = hn::Abs(x);
-      const auto y_magnitude = hn::Abs(y);
-      const auto x_finite = hn::Lt(x_magnitude, infinity);
-      const auto both = hn::And(x_finite, hn::Lt(y_magnitude, infinity));
-      const auto exact = hn::Eq(x, y);
-      const auto y_zero = hn::Eq(y, zero);
-      const auto beyond = limits.Beyond(x, i);
-      const auto inexact = hn::Not(exact);
-      const auto no_zero = hn::And(hn::Gt(x_magnitude, zero), hn::Gt(y_magnitude, zero));
-      if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, hn::And(both, no_zero))))) {
-        // What nearly all of a weight's values are: finite, not zero, within the range.
-        const auto difference = hn::Sub(x, y);
-        const auto error = hn::Abs(difference);
-        squares = hn::Add(squares, hn::Mul(x, x));
-        errors = hn::Add(errors, hn::Mul(difference, difference));
-        max_error = hn::Max(max_error, error);
-        amax = hn::Max(amax, x_magnitude);
-        smallest = hn::Min(smallest, x_magnitude);
-        grow_relative(
-            hn::And(hn::Gt(error, zero), hn::Ge(error, hn::Mul(relative_filter, x_magnitude))),
-            error, x_magnitude);
-        ordinary += lanes;
-        ordinary_exact += hn::CountTrue(d, exact);
-        count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
-        if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
-        continue;
-      }
-
-      const auto value = hn::IfThenElseZero(both, x);
-      const auto difference = hn::IfThenElseZero(both, hn::Sub(x, y));
-      const auto error = hn::Abs(difference);
-      squares = hn::Add(squares, hn::Mul(value, value));
-      errors = hn::Add(errors, hn::Mul(difference, difference));
-      max_error = hn::Max(max_error, error);
-      const auto magnitude = hn::IfThenElseZero(x_finite, x_magnitude);
-      amax = hn::Max(amax, magnitude);
-      const auto nonzero = hn::Gt(magnitude, zero);
-      smallest = hn::Min(smallest, hn::IfThenElse(nonzero, magnitude, infinity));
-      stretch->finite += hn::CountTrue(d, x_finite);
-      stretch->compared += hn::CountTrue(d, both);
-      stretch->compared_nonzero += hn::CountTrue(d, hn::And(both, nonzero));
-
-      grow_relative(hn::And(hn::And(hn::Gt(error, zero), nonzero),
-                            hn::Ge(error, hn::Mul(relative_filter, magnitude))),
-                    error, magnitude);
-
-      count(Loss::kExact, exact);
-      count(Loss::kToSubnormal,
-            hn::And(hn::Lt(y_magnitude, limits.LeastNormal(i)), hn::Not(y_zero)));
-      if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
-      if (params.to_float) {
-        const auto x_zero = hn::Eq(x, zero);
-        if (!hn::AllFalse(d, x_zero)) {
-          const auto one = hn::Set(d, 1.0);
-          const auto x_negative = hn::Lt(hn::CopySign(one, x), zero);
-          const auto y_positive = hn::Gt(hn::CopySign(one, y), zero);
-          count(Loss::kZeroSignLost,
-                hn::And(hn::And(x_zero, y_zero), hn::And(x_negative, y_positive)));
-        }
-      }
-      if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, both)))) {
-        count(Loss::kToZero, hn::And(inexact, y_zero));
-        count(Loss::kRounded, hn::AndNot(y_zero, inexact));
-        continue;
-      }
-      // Something beyond the range, infinite or NaN: the whole partition, in its order.
-      const auto x_nan = hn::Not(hn::Eq(x, x));  // Highway leaves open what Ne says of NaN
-      const auto y_nan = hn::Not(hn::Eq(y, y));
-      count(Loss::kNan, hn::And(x_nan, y_nan));
-      count(Loss::kNanLost, hn::AndNot(y_nan, x_nan));
-      count(Loss::kToNan, hn::AndNot(x_nan, y_nan));
-      auto rest = hn::AndNot(hn::Or(x_nan, y_nan), inexact);
-      if (params.wraps) {
-        const auto wrapped = hn::And(rest, hn::And(beyond, x_finite));
-        count(Loss::kWrapped, wrapped);
-        rest = hn::AndNot(wrapped, rest);
-      }
-      const auto to_infinity = hn::And(rest, hn::Eq(y_magnitude, infinity));
-      count(Loss::kToInfinity, to_infinity);
-      rest = hn::AndNot(to_infinity, rest);
-      if (!params.wraps) {
-        const auto to_limit = hn::And(rest, beyond);
-        count(Loss::kToLimit, to_limit);
-        rest = hn::AndNot(to_limit, rest);
-      }
-      count(Loss::kToZero, hn::And(rest, y_zero));
-      count(Loss::kRounded, hn::AndNot(y_zero, rest));
-      if (params.nan_undefined) count(Loss::kUndefined, x_nan);
-      if (params.beyond_undefined) count(Loss::kUndefined, beyond);
-    }
-    hn::StoreU(squares, d, stretch->squares + part * lanes);
-    hn::StoreU(errors, d, stretch->errors + part * lanes);
+    hn::StoreU(lanes.squares, d, stretch->squares + first);
+    hn::StoreU(lanes.errors, d, stretch->errors + first);
   }
-  stretch->finite += ordinary;
-  stretch->compared += ordinary;
-  stretch->compared_nonzero += ordinary;
-  stretch->counts[static_cast<std::size_t>(Loss::kExact)] += ordinary_exact;
-  stretch->counts[static_cast<std::size_t>(Loss::kRounded)] += ordinary - ordinary_exact;
   stretch->max_abs_error =
-      std::fmax(stretch->max_abs_error, hn::GetLane(hn::MaxOfLanes(d, max_error)));
-  stretch->max_rel_error = std::fmax(max_relative, stretch->compared_nonzero != 0 ? 0.0 : -1.0);
-  stretch->amax = hn::GetLane(hn::MaxOfLanes(d, amax));
-  const double least = hn::GetLane(hn::MinOfLanes(d, smallest));
+      std::fmax(stretch->max_abs_error, hn::GetLane(hn::MaxOfLanes(d, lanes.max_error)));
+  stretch->max_rel_error =
+      std::fmax(lanes.max_relative, stretch->compared_nonzero != 0 ? 0.0 : -1.0);
+  stretch->amax = hn::GetLane(hn::MaxOfLanes(d, lanes.amax));
+  const double least = hn::GetLane(hn::MinOfLanes(d, lanes.smallest));
   stretch->smallest_nonzero = least < std::numeric_limits<double>::infinity() ? least : 0.0;
 }
 

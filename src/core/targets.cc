@@ -69,13 +69,17 @@ HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job, const 
   return results;
 }
 
-void Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
-            double* values) {
+// The values of codes, in `room` where the codes are no doubles that can be read where they stand.
+const double* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+                     bool stay, double* room) {
   if (stage != nullptr) {
-    stage(codes, reinterpret_cast<std::byte*>(values), n, args);
+    stage(codes, reinterpret_cast<std::byte*>(room), n, args);
+  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(double) == 0) {
+    return reinterpret_cast<const double*>(codes);
   } else {
-    std::memcpy(values, codes, n * sizeof(double));
+    std::memcpy(room, codes, n * sizeof(double));
   }
+  return room;
 }
 
 // Where a block of the source is read for examples: itself, or a copy where the cast is in place.
@@ -139,8 +143,8 @@ void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, st
 }
 
 void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
-  alignas(64) double x[kBlock];
-  alignas(64) double y[kBlock];
+  alignas(64) double x_room[kBlock];
+  alignas(64) double y_room[kBlock];
   alignas(64) std::byte kept[kBlock * 8 + 8];
   std::uint64_t i = 0;
   while (i < job.n) {
@@ -149,9 +153,10 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
         static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
     const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
     const LossView view = MakeView(bound, job, i, n, kept);
-    Values(bound.source_value, codes, n, bound.args, x);
+    const bool stay = view.source != kept;  // the source is not overwritten
+    const double* const x = Values(bound.source_value, codes, n, bound.args, stay, x_room);
     const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
-    Values(bound.result_value, results, n, bound.args, y);
+    const double* const y = Values(bound.result_value, results, n, bound.args, true, y_room);
     MeasureBlock(view, x, y, n, index, job.loss);
     i += n;
   }

@@ -45,8 +45,9 @@ CellArithmetic::CellArithmetic(const Scaling& how, Rounding to)
                     53),
       two_mantissas(how.element == DataType::kFloat4E2M1) {}
 
-void CellArithmetic::Run(double* values, std::size_t n, double scale, double global,
-                         double zero) const {
+template <class Code>
+void CellArithmetic::Run(const Code* codes, double* values, std::size_t n, double scale,
+                         double global, double zero) const {
   double multiplier = 1, divisor = 1;
   const auto take = [&](Factor use, double factor) {
     if (use == Factor::kMultiplies) multiplier *= factor;
@@ -55,7 +56,12 @@ void CellArithmetic::Run(double* values, std::size_t n, double scale, double glo
   take(scaling.scale_use, scale);
   take(scaling.global_use, global);
   if (scaling.zero_point) {
-    for (std::size_t i = 0; i < n; ++i) values[i] -= zero;
+    for (std::size_t i = 0; i < n; ++i) values[i] = double{codes[i]} - zero;
+  } else if (exact_product && divisor == 1 && IsOrdinary(multiplier)) {
+    for (std::size_t i = 0; i < n; ++i) values[i] = double{codes[i]} * multiplier;
+    return;
+  } else {
+    for (std::size_t i = 0; i < n; ++i) values[i] = codes[i];
   }
   if (!IsOrdinary(multiplier) || !IsOrdinary(divisor)) {
     return RunExtreme(values, n, multiplier, divisor);
@@ -87,5 +93,9 @@ void CellArithmetic::Run(double* values, std::size_t n, double scale, double glo
     values[i] = IsOrdinary(numerator) ? divide(numerator, divisor) : numerator / divisor;
   }
 }
+
+template void CellArithmetic::Run(const float*, double*, std::size_t, double, double, double) const;
+template void CellArithmetic::Run(const double*, double*, std::size_t, double, double,
+                                  double) const;
 
 }  // namespace tensorcast::scale

@@ -20,9 +20,12 @@ enum class Rounding : std::uint8_t {
 struct CellArithmetic {
   CellArithmetic(const Scaling& scaling, Rounding rounding);
 
-  // Each of values[0, n), a code's, becomes ((value - zero) * multiplier) / divisor, rounded once.
-  // NaN of a code stays as it is; any other NaN is the positive quiet one.
-  void Run(double* values, std::size_t n, double scale, double global, double zero) const;
+  // values[i] becomes ((codes[i] - zero) * multiplier) / divisor, rounded once; codes[i] is the
+  // value of a code, as float or double, and may stand where values[i] does. NaN of a code stays as
+  // it is; any other NaN is the positive quiet one.
+  template <class Code>
+  void Run(const Code* codes, double* values, std::size_t n, double scale, double global,
+           double zero) const;
 
   Scaling scaling;
   Rounding rounding;

@@ -1,5 +1,6 @@
 // Codes are decoded by the library's own cast, a block at a time, and multiplied while the block is
-// in the first-level cache.
+// in the first-level cache: as float32, which holds the codes of every type, so that the doubles
+// are written once.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/dequantiser.h"
@@ -14,7 +15,8 @@ namespace tensorcast::scale {
 Dequantiser::Dequantiser(const Scaling& scaling, const Partition& partition, Rounding rounding,
                          Target target)
     : partition_(partition), arithmetic_(Checked(scaling), rounding) {
-  Require(CastPlan::Bind(scaling.element, DataType::kFloat64, {}, &decode_, target));
+  Require(CastPlan::Bind(scaling.element, DataType::kFloat32, {}, &to_float_, target));
+  Require(CastPlan::Bind(scaling.element, DataType::kFloat64, {}, &to_double_, target));
 }
 
 void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_first,
@@ -25,14 +27,16 @@ void Dequantiser::Run(std::span<const std::byte> codes, std::uint64_t codes_firs
   if (zero_point) RequireStretch(partition_, first, n, scales.first, scales.zero_points.size());
   if (n > values.size()) Require(Status(StatusCode::kBufferTooSmall));
   const core::FpEnvironment environment;
+  alignas(64) float decoded[kBlock];
   ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
     const std::span<double> block = values.subspan(done, some);
-    Require(decode_.Run(codes, codes_first + done, std::as_writable_bytes(block), 0, some));
+    Require(to_float_.Run(codes, codes_first + done, std::as_writable_bytes(std::span(decoded)), 0,
+                          some));
     ForEachRun(partition_, first + done, some,
                [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                  const std::uint64_t i = cell - scales.first;
-                 arithmetic_.Run(block.data() + at, length, scales.scales[i], scales.global,
-                                 zero_point ? scales.zero_points[i] : 0);
+                 arithmetic_.Run(decoded + at, block.data() + at, length, scales.scales[i],
+                                 scales.global, zero_point ? scales.zero_points[i] : 0);
                });
   });
 }
@@ -48,7 +52,7 @@ void Dequantiser::Run(std::span<const std::byte> codes, const Rectangle& rectang
     Require(Status(StatusCode::kBufferTooSmall));
   }
   const core::FpEnvironment environment;
-  Require(decode_.Run(codes, 0, std::as_writable_bytes(values), 0, n));
+  Require(to_double_.Run(codes, 0, std::as_writable_bytes(values), 0, n));
   // All rows are cut at the same columns.
   const std::uint64_t first_run = std::min(
       rectangle.columns, partition_.block_columns - rectangle.column % partition_.block_columns);
@@ -59,7 +63,7 @@ void Dequantiser::Run(std::span<const std::byte> codes, const Rectangle& rectang
     for (std::uint64_t at = 0; at < rectangle.columns;
          at += length, length = partition_.block_columns) {
       length = std::min(length, rectangle.columns - at);
-      arithmetic_.Run(row + at, length, *scale++, scales.global, 0);
+      arithmetic_.Run(row + at, row + at, length, *scale++, scales.global, 0);
     }
   }
 }

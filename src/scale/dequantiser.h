@@ -51,7 +51,7 @@ class Dequantiser {
  private:
   Partition partition_;
   CellArithmetic arithmetic_;
-  CastPlan decode_;
+  CastPlan to_float_, to_double_;  // of the codes
 };
 
 }  // namespace tensorcast::scale

@@ -108,7 +108,7 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     if (loss == nullptr) return;
     Require(value_of_code_.Run(codes, codes_first + done, bytes_of(quotients), 0, some));
     for_each_cell([&](double scale, std::uint64_t at, std::uint64_t length) {
-      values_.Run(quotients + at, length, scale, scales.global, 0);
+      values_.Run(quotients + at, quotients + at, length, scale, scales.global, 0);
       const CellLimits cell = quotients_.Limits(scale, scales.global);
       std::fill_n(beyond + at, length, cell.beyond);
       std::fill_n(least_normal + at, length, cell.least_normal);
