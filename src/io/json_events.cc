@@ -30,7 +30,10 @@ class Walker {
 
   void Walk() {
     Skip();
-    if (Peek() != '{') Fail("an object");
+    if (at_ < text_.size() && text_[at_] != '{') {
+      throw Error(ErrorKind::kContents, PathText(label_) + ": is not a JSON object");
+    }
+    if (at_ == text_.size()) Fail("an object");
     Value(0);
     Skip();
     if (at_ != text_.size()) Fail("the end");

@@ -209,7 +209,7 @@ class Finder {
   static bool IsMisfit(const CompanionName& row, const TensorInfo& companion,
                        const TensorInfo& tensor) {
     return row.role == CompanionRole::kScale && row.is_telling && IsNarrowFloat(tensor) &&
-           tensor.elements > 0 && CompanionTypeFits(row, companion);
+           tensor.elements > 0 && companion.elements > 0;
   }
 
   void FindInThisFile(std::uint32_t i) {
@@ -331,6 +331,12 @@ class Finder {
   }
 
   ScaleCompanions Result() {
+    // A scale that was found to be another tensor's is none of these.
+    std::erase_if(misfits_, [&](const Misfit& one) {
+      return places_[one.scale].serves != nullptr || places_[one.tensor].scale_row != nullptr;
+    });
+    std::set<std::size_t> misfits;
+    for (const Misfit& one : misfits_) misfits.insert(one.tensor);
     std::stable_sort(names_.begin(), names_.end(),
                      [](const Name& a, const Name& b) { return a.tensor < b.tensor; });
     auto name = names_.begin();
@@ -354,15 +360,11 @@ class Finder {
         } else {
           result.scaled.push_back({i, name->text, name->file});
         }
-      } else if (IsNarrowFloat(tensors_[i]) && tensors_[i].elements > 0) {
+      } else if (IsNarrowFloat(tensors_[i]) && tensors_[i].elements > 0 && !misfits.contains(i)) {
         result.unscaled.push_back(i);
       }
       while (name != names_.end() && name->tensor == i) ++name;
     }
-    // A scale that was found to be another tensor's is none of these.
-    std::erase_if(misfits_, [&](const Misfit& one) {
-      return places_[one.scale].serves != nullptr || places_[one.tensor].scale_row != nullptr;
-    });
     result.misfits = std::move(misfits_);
     return result;
   }

@@ -38,8 +38,8 @@ struct Companion {
   std::string Text() const { return std::string(role) + " of " + of; }
 };
 
-// Two tensors whose names and types are those of a weight and of its scale, and whose shapes do not
-// fit.
+// Two tensors whose names are those of a weight and of its scale, where the shapes do not fit or
+// the type of the scale is none that scales have.
 struct Misfit {
   std::size_t tensor = 0;
   std::size_t scale = 0;

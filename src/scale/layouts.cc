@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/shape.h"
+#include "io/error_text.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -45,6 +46,7 @@ constexpr Layout kLayouts[] = {
     {"gpt-oss", "mxfp4", "_blocks", "", "_scales", "", kPackedBytes, kE2M1, kE8M0, 32,
      Factor::kNone, true},
     {"ComfyUI", "", "", "", ".scale_weight", "", kFloat8, kOwn, kFloat},
+    {"ComfyUI", "comfyui", "", "", "_scale", "", kFloat8, kOwn, kFloat},
     {"Mistral", "", "", "", ".qscale_weight", "", kFloat8, kOwn, kFloat},
 };
 
@@ -320,10 +322,13 @@ std::string SchemeText(const QuantizationConfig& config, const Reading& reading)
   for (const WeightScheme& scheme : config.schemes) {
     if (HasBits(scheme, reading)) return scheme.Text();
   }
-  return config.schemes.empty()
-             ? std::string()
-             : std::to_string(config.schemes.front().bits) +
-                   (config.schemes.front().is_integer ? "-bit integers" : "-bit floats");
+  std::string text = io::Quoted(config.method);
+  if (!config.schemes.empty()) {
+    const WeightScheme& first = config.schemes.front();
+    text +=
+        ", " + std::to_string(first.bits) + (first.is_integer ? "-bit integers" : "-bit floats");
+  }
+  return text;
 }
 
 }  // namespace tensorcast::scale

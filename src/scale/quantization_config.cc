@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/quantization_config.h"
 
+#include <algorithm>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -19,6 +20,13 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 constexpr int kDeepest = 32;  // of arrays and objects
+
+// Methods whose weights are of no layout that is read here. Others that are not known may have
+// scales like those of the methods that are (Quark's do).
+constexpr std::string_view kOtherMethods[] = {
+    "aqlm", "awq",   "bitnet", "bitsandbytes", "eetq", "exl2",    "gptq",
+    "hqq",  "higgs", "marlin", "quanto",       "spqr", "torchao", "vptq",
+};
 
 // null where there is no such file, or it is no JSON.
 Json ReadJson(const std::string& path) {
@@ -119,12 +127,15 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
   } else if (config.method == "mxfp4") {
     scheme = {{}, 4, false, "group", 32, 0, 0};
     config.schemes.push_back(scheme);
+    config.is_complete = true;
   } else if (config.method == "compressed-tensors") {
     ReadGroups(Member(json, "config_groups"), config);
     config.is_complete = !config.schemes.empty();
   } else if (config.method == "modelopt") {
     ReadGroups(Member(json, "config_groups"), config);
     if (config.schemes.empty()) ReadAlgorithm(json, config);
+  } else {
+    config.is_complete = std::ranges::count(kOtherMethods, config.method) != 0;
   }
 }
 

@@ -31,8 +31,8 @@ struct QuantizationConfig {
   std::string text;    // its JSON, an object, in its order; empty where only `beside` says it
   std::string beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
-  // Whether weights have no other form than the schemes': where not, the schemes bind only weights
-  // whose codes have their bits.
+  // Whether weights have no other form than the schemes', which are none where the method is one
+  // that is not read here: where not, the schemes bind only weights whose codes have their bits.
   bool is_complete = false;
 };
 

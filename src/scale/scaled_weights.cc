@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint.h"
 #include "io/error_text.h"
 
 namespace tensorcast::scale {
@@ -36,9 +38,11 @@ class Finder {
  public:
   Finder(const io::TensorReader& reader, const std::string& path, const io::ScaleCompanions& found)
       : reader_(reader),
+        path_(path),
         tensors_(reader.contents().tensors),
         found_(found),
         config_(ReadQuantizationConfig(path)),
+        of_metadata_(ConfigOfMetadata()),
         described_(DescriptionsOf(reader.contents())) {}
 
   ScaledWeights Find() {
@@ -48,9 +52,7 @@ class Finder {
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
     for (const io::Misfit& misfit : found_.misfits) {
-      Refuse(misfit.tensor, ErrorKind::kContents,
-             ShapedName(tensors_[misfit.tensor]) + " and " + ShapedName(tensors_[misfit.scale]) +
-                 " fit no layout of scaled weights");
+      Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
     RefuseTakenNames();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -63,6 +65,17 @@ class Finder {
  private:
   void Refuse(std::size_t tensor, ErrorKind kind, std::string why) {
     result_.unread.push_back({tensor, kind, std::move(why)});
+  }
+
+  std::string WhyMisfit(const io::Misfit& misfit) const {
+    const TensorInfo& codes = tensors_[misfit.tensor];
+    const TensorInfo& scale = tensors_[misfit.scale];
+    const TypeInfo* const type = FindType(scale.type);
+    if (type != nullptr && !type->is_float() && type->type != DataType::kUint8) {
+      return io::EscapeName(scale.name) + ", the scales of " + io::EscapeName(codes.name) +
+             ", has the type " + std::string(type->name) + ", and scales are floats";
+    }
+    return ShapedName(codes) + " and " + ShapedName(scale) + " fit no layout of scaled weights";
   }
 
   const TensorInfo* Info(std::optional<std::size_t> i) const { return i ? &tensors_[*i] : nullptr; }
@@ -124,8 +137,19 @@ class Finder {
   std::string WhyNotOfMetadata(const std::string& name) const {
     if (described_.is_null()) return {};
     if (!described_.is_object()) return "which cannot be read";
-    const auto layer = described_.find(name.substr(0, name.rfind('.')));
-    return layer != described_.end() ? WhyNotOfComfy(*layer) : std::string();
+    return IsDescribed(name) ? WhyNotOfComfy(described_[LayerOf(name)]) : std::string();
+  }
+  static std::string LayerOf(const std::string& name) { return name.substr(0, name.rfind('.')); }
+  bool IsDescribed(const std::string& name) const {
+    return described_.is_object() && described_.contains(LayerOf(name));
+  }
+  // What they say of a layer that is read, as a configuration would.
+  static QuantizationConfig ConfigOfMetadata() {
+    QuantizationConfig config;
+    config.file = "__metadata__[\"" + std::string(kComfyMetadata) + "\"]";
+    config.method = "comfyui";
+    config.schemes.emplace_back().bits = 8;
+    return config;
   }
 
   // The "layers" of the metadata; null where there is none of it.
@@ -177,7 +201,16 @@ class Finder {
     const TensorInfo& codes = tensors_[weight.codes];
     const TensorInfo& scale = tensors_[weight.scale];
     const WeightTensors tensors = {&codes, &scale, Info(weight.global), Info(weight.zero_point)};
-    std::vector<Reading> readings = ReadingsOf(tensors, config_);
+    const QuantizationConfig& config = IsDescribed(codes.name) ? of_metadata_ : config_;
+    std::vector<Reading> readings = ReadingsOf(tensors, config);
+    if (const std::string file = readings.empty() ? FileOfGlobal(weight) : std::string();
+        !file.empty()) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " has its scales in " + io::EscapeName(scale.name) +
+                 " and the scale of these in " + io::EscapeName(file));
+      result_.unread.back().remedy = io::Remedy::kTakeDirectory;
+      return;
+    }
     if (readings.empty() || !SmallOnesFit(weight)) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " (" + std::string(TypeName(codes.type)) + ") and " +
@@ -186,12 +219,12 @@ class Finder {
       return;
     }
     const Reading by_shape = readings.front();
-    std::erase_if(readings, [&](const Reading& one) { return !Allows(config_, one); });
+    std::erase_if(readings, [&](const Reading& one) { return !Allows(config, one); });
     if (readings.empty()) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " with " + ShapedName(scale) + " is " +
                  std::string(by_shape.Name()) + ", " + by_shape.PartitionText() + ", and " +
-                 config_.file + " says " + SchemeText(config_, by_shape));
+                 config.file + " says " + SchemeText(config, by_shape));
       return;
     }
     if (readings.size() > 1) {
@@ -208,8 +241,31 @@ class Finder {
     weight.name += layout.plain;
     weight.shape = weight.reading.shape;
     if (layout.is_transposed) std::swap(weight.shape.end()[-1], weight.shape.end()[-2]);
-    weight.evidence = EvidenceOf(weight.reading);
+    weight.evidence = EvidenceOf(config, weight.reading);
     result_.weights.push_back(std::move(weight));
+  }
+
+  // The other file of the checkpoint in which the scale of a weight's scales stands; empty: there
+  // is none.
+  std::string FileOfGlobal(const ScaledWeight& weight) {
+    constexpr std::string_view kPacked = "_packed";
+    constexpr std::string_view kGlobals[] = {"_global_scale", "_scale_2"};
+    if (weight.global) return {};
+    if (!globals_) {
+      globals_.emplace();
+      io::ForEachInIndex(path_, [&](std::string_view one, std::string_view file) {
+        for (const std::string_view ending : kGlobals) {
+          if (one.ends_with(ending)) globals_->emplace(one, file);
+        }
+      });
+    }
+    std::string name = tensors_[weight.codes].name;
+    if (name.ends_with(kPacked)) name.resize(name.size() - kPacked.size());
+    for (const std::string_view ending : kGlobals) {
+      const auto found = globals_->find(name + std::string(ending));
+      if (found != globals_->end()) return found->second;
+    }
+    return {};
   }
 
   // A global scale is one float32, and there are as many zero points as scales.
@@ -221,10 +277,10 @@ class Finder {
                                 zero->type == tensors_[weight.codes].type));
   }
 
-  std::string EvidenceOf(const Reading& reading) const {
-    if (config_.file.empty()) return "names, types and shapes fit; no configuration says more";
+  static std::string EvidenceOf(const QuantizationConfig& config, const Reading& reading) {
+    if (config.file.empty()) return "names, types and shapes fit; no configuration says more";
     std::string said;
-    for (const WeightScheme& scheme : config_.schemes) {
+    for (const WeightScheme& scheme : config.schemes) {
       QuantizationConfig one;
       one.is_complete = true;
       one.schemes = {scheme};
@@ -234,8 +290,8 @@ class Finder {
       }
     }
     const std::string method =
-        config_.method.empty() ? std::string("a quantization") : io::Quoted(config_.method);
-    return config_.file + " says " + method + (said.empty() ? "" : ", " + said) +
+        config.method.empty() ? std::string("a quantization") : io::Quoted(config.method);
+    return config.file + " says " + method + (said.empty() ? "" : ", " + said) +
            "; names, types and shapes fit";
   }
 
@@ -260,10 +316,13 @@ class Finder {
   }
 
   const io::TensorReader& reader_;
+  const std::string& path_;
   const std::vector<TensorInfo>& tensors_;
   const io::ScaleCompanions& found_;
   const QuantizationConfig config_;
+  const QuantizationConfig of_metadata_;
   const Json described_;
+  std::optional<std::unordered_map<std::string, std::string>> globals_;  // and their files
   ScaledWeights result_;
 };
 
@@ -275,7 +334,11 @@ std::string ScaledWeight::LayoutText() const {
 
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
                                 const io::ScaleCompanions& companions) {
-  if (companions.companions.empty() && companions.misfits.empty()) return {};
+  if (companions.companions.empty() && companions.misfits.empty()) {
+    ScaledWeights none;
+    none.config = ReadQuantizationConfig(path);
+    return none;
+  }
   return Finder(reader, path, companions).Find();
 }
 

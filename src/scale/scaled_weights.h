@@ -38,6 +38,7 @@ struct UnreadWeight {
   std::size_t tensor = 0;
   io::ErrorKind kind = io::ErrorKind::kContents;
   std::string why;
+  io::Remedy remedy = io::Remedy::kIgnoreScales;
 };
 
 // A tensor of a layout that is known by its names and not read here: the codes, or what serves

@@ -91,7 +91,7 @@ std::string_view MethodName(ScaledLayout layout) {
     case kDeepSeek: return "fp8";
     case kCompressedTensors: return "compressed-tensors";
     case kModelOpt: return "modelopt";
-    case kComfyUi:
+    case kComfyUi: return "comfyui";
     case kOnnx: break;
   }
   return {};

@@ -40,7 +40,7 @@ TEST(JsonText, VisitsMembersWithTheirKeys) {
 
 TEST(JsonText, RefusesWhatIsNotOneObject) {
   EXPECT_EQ(ParseError(""), "3 x.json: is not JSON at offset 0: expected an object");
-  EXPECT_EQ(ParseError("[1]"), "3 x.json: is not JSON at offset 0: expected an object");
+  EXPECT_EQ(ParseError("[1]"), "3 x.json: is not a JSON object");
   EXPECT_EQ(ParseError("{} x"), "3 x.json: is not JSON at offset 3: expected the end");
   EXPECT_EQ(ParseError("{\"a\" 1}"), "3 x.json: is not JSON at offset 5: expected ':'");
   EXPECT_EQ(ParseError("{\"a\": 1,}"),
