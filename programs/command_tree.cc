@@ -18,6 +18,7 @@ ValueKind KindOf(std::string_view value) {
   if (value.find('|') != std::string_view::npos) return ValueKind::kWord;
   if (value == "KIND=LIMIT") return ValueKind::kLimit;
   if (value == "T") return ValueKind::kType;
+  if (value == "TYPE") return ValueKind::kGoal;
   if (value == "IN" || value == "OUT" || value == "FILE") return ValueKind::kFile;
   if (value == "PATH" || value == "DIR") return ValueKind::kPath;
   return ValueKind::kOther;

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "io/tensor_file.h"
+#include "scale/scaled_format.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -25,6 +26,14 @@ std::string Joined(const std::vector<std::string>& words, std::string_view betwe
 std::string TypeNames() {
   std::string names;
   for (const TypeInfo& row : Types()) names.append(names.empty() ? "" : " ").append(row.name);
+  return names;
+}
+
+std::string FormatNames() {
+  std::string names;
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    names.append(names.empty() ? "" : " ").append(format.name);
+  }
   return names;
 }
 
@@ -49,6 +58,8 @@ std::string BashStatement(const OptionEntry& option) {
       return fmt::format("_tensorcast_words '{}'; compopt -o nospace 2> /dev/null; return",
                          Joined(option.words, " "));
     case ValueKind::kType: return fmt::format("_tensorcast_words \"$types\"{}; return", list);
+    case ValueKind::kGoal:
+      return fmt::format("_tensorcast_words \"$types $formats\"{}; return", list);
     case ValueKind::kFile: return "_tensorcast_files; return";
     case ValueKind::kPath: return "_tensorcast_paths; return";
     case ValueKind::kNone:
@@ -117,6 +128,7 @@ std::string ZshAction(const OptionEntry& option) {
     case ValueKind::kLimit:
       return fmt::format(":{}:compadd -S \"\" - {}", what, Joined(option.words, " "));
     case ValueKind::kType: return fmt::format(":{}:_tensorcast_types", what);
+    case ValueKind::kGoal: return fmt::format(":{}:_tensorcast_goals", what);
     case ValueKind::kFile: return fmt::format(":{}:_tensorcast_files", what);
     case ValueKind::kPath: return fmt::format(":{}:_files", what);
   }
@@ -194,6 +206,7 @@ _tensorcast_paths() {{
 
 _tensorcast() {{
   local types='{}'
+  local formats='{}'
   local current=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD-1]}}
   local command='' options='' words='' files='' i
   COMPREPLY=()
@@ -226,7 +239,8 @@ _tensorcast() {{
 
 complete -F _tensorcast tensorcast
 )",
-      Endings("*.", "|"), TypeNames(), Joined(names, " "), Joined(commands, " "), cases);
+      Endings("*.", "|"), TypeNames(), FormatNames(), Joined(names, " "), Joined(commands, " "),
+      cases);
 }
 
 std::string ZshCompletion(const CommandEntry& tool) {
@@ -247,6 +261,13 @@ _tensorcast_types() {{
   local -a types=({})
   compset -P '*,'
   compadd -- $types
+}}
+
+# The same, and names of scaled formats.
+_tensorcast_goals() {{
+  local -a goals=({} {})
+  compset -P '*,'
+  compadd -- $goals
 }}
 
 _tensorcast_files() {{
@@ -277,7 +298,7 @@ else
   compdef _tensorcast tensorcast
 fi
 )",
-      TypeNames(), Endings("", "|"), commands, options, cases);
+      TypeNames(), TypeNames(), FormatNames(), Endings("", "|"), commands, options, cases);
 }
 
 }  // namespace tensorcast::tool

@@ -72,10 +72,13 @@ Examples:
   tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
   tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
+  tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
+TYPE is a type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6, mxfp4 or
+nvfp4, codes with scales, of the weights of linear layers ('tensorcast types' lists both).
 Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
 Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
 text that is not a number ends the run with exit code 3. Numbers are printed by --to string.
@@ -211,8 +214,8 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   convert::Request request = ParseRequest(flags.cast);
   request.files = {{flags.input, flags.output}};
   if (!flags.to.empty()) request.to = ParseDestination("--to", flags.to);
-  request.layout = ParseLayoutArgument(flags.layout);
-  request.scale_rule = ParseScaleRuleArgument(flags.scale);
+  if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
+  if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
   AddRulesFile(flags.cast, request);
   if (!request.to && request.rules.empty()) {
@@ -307,9 +310,8 @@ int Convert(const ConvertFlags& flags) {
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();
-  if (const scale::ScaledReader* const scaled = state.files.front().plan.scaled;
-      scaled != nullptr && !flags.cast.quiet) {
-    for (const std::string& finding : scaled->Findings()) SayWarning(finding);
+  if (!flags.cast.quiet) {
+    for (const std::string& finding : plan.findings()) SayWarning(finding);
   }
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -366,14 +368,14 @@ void AddConvertCommand(CLI::App& app, CommandRun& run) {
   command
       ->add_option("--to", flags->to,
                    "The type or scaled format tensors become, unless a rule takes them")
-      ->type_name("T");
+      ->type_name("TYPE");
   command->add_option("--layout", flags->layout, "Whose names scaled weights get")
       ->type_name("deepseek|compressed-tensors|modelopt|comfyui|onnx");
   AddScaleFlag(*command, flags->scale);
   command
       ->add_option("--rule", flags->rules,
-                   "Tensors that match become T; the first rule that matches wins")
-      ->type_name("'PATTERN=T'")
+                   "Tensors that match become TYPE; the first rule that matches wins")
+      ->type_name("'PATTERN=TYPE'")
       ->allow_extra_args(false);
   AddCastFlags(*command, flags->cast);
   AddFailOnFlag(*command, flags->fail_on);

@@ -20,6 +20,7 @@
 #include "mdf_model.h"
 #include "open_options.h"
 #include "quantities.h"
+#include "report/distinct_names.h"
 #include "streams.h"
 #include "tensorcast/mdf.hpp"
 #include "terminal.h"
@@ -87,7 +88,7 @@ Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
 }
 
 // What is said below the tables of weights with scales.
-std::string ScalesText(const std::vector<io::TensorInfo>& tensors,
+std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::string& path,
                        const convert::InputScales& scales) {
   std::string text;
   const std::vector<io::ScaledTensor>& scaled = scales.companions.scaled;
@@ -105,6 +106,9 @@ std::string ScalesText(const std::vector<io::TensorInfo>& tensors,
     text += fmt::format("   {} of {}, never touched\n", io::CountText(count, "tensor"), writer);
   }
   for (const scale::UnreadWeight& one : scales.weights.unread) text += "   " + one.why + "\n";
+  if (const std::string idle = convert::IdleConfigText(path, scales); !idle.empty()) {
+    text += "\n " + idle + "\n";
+  }
   if (!scales.companions.companions.empty()) {
     text += fmt::format(" serve the codes of scaled weights: {}\n",
                         convert::CompanionsText(tensors, scales.companions.companions));
@@ -123,9 +127,12 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
              ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
              CountText(info.elements), BytesText(info.bytes)}};
   };
-  PrintTable(
-      {{"tensor", false, 20}, {"type"}, {"shape", false, 8}, {"values", true}, {"bytes", true}},
-      {contents.tensors.size(), row}, Columns(stdout), false);
+  PrintTable({{"tensor", false, 20, 0, report::EscapedNames(contents.tensors)},
+              {"type"},
+              {"shape", false, 8},
+              {"values", true, 0, 1},
+              {"bytes", true}},
+             {contents.tensors.size(), row}, Columns(stdout), false);
   TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
   for (const DtypeTotal& total : Totals(contents.tensors)) {
     totals.Add(
@@ -133,7 +140,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
   if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
-    TextTable files({{"file"}, {"tensors", true}, {"bytes", true}});
+    TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
     for (const io::CheckpointShard& shard : checkpoint->shards()) {
       files.Add({io::Escape(shard.name), CountText(shard.tensors), BytesText(shard.bytes)});
     }
@@ -148,7 +155,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
                           Shorten(io::Escape(value), width * 3 / 5));
     }
   }
-  text += ScalesText(contents.tensors, found.scales);
+  text += ScalesText(contents.tensors, flags.input, found.scales);
   if (const std::string unscaled = convert::UnscaledText(contents.tensors, found.scales, nullptr);
       !unscaled.empty()) {
     text += "\n " + unscaled + "\n";
@@ -210,6 +217,26 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
     json.Element(entry);
   }
   json.EndArray();
+  const scale::ScaledWeights& weights = found.scales.weights;
+  json.BeginArray("refused");
+  for (const scale::UnreadWeight& one : weights.unread) {
+    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"reason", one.why}});
+  }
+  json.EndArray();
+  json.BeginArray("never_touched");
+  for (const scale::OpaqueTensor& one : weights.opaque) {
+    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"writer", one.writer}});
+  }
+  json.EndArray();
+  json.BeginArray("without_scales");
+  for (const std::size_t tensor : found.scales.companions.unscaled) {
+    json.Element(contents.tensors[tensor].name);
+  }
+  json.EndArray();
+  const scale::QuantizationConfig& config = weights.config;
+  json.Member("quantization_config", config.file.empty()
+                                         ? Json()
+                                         : Json{{"file", config.file}, {"method", config.method}});
   json.BeginArray("companions");
   for (const io::Companion& companion : found.scales.companions.companions) {
     json.Element({{"tensor", contents.tensors[companion.tensor].name},
@@ -219,6 +246,9 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
   json.EndArray();
   Json notes = reader.notes();
   if (!found.problem.empty()) notes.push_back(found.problem);
+  if (std::string idle = convert::IdleConfigText(flags.input, found.scales); !idle.empty()) {
+    notes.push_back(std::move(idle));
+  }
   json.Member("notes", notes);
   json.End();
 }

@@ -99,10 +99,10 @@ struct Plan {
   }
 };
 
-// `by_file`: the type that a file of rules gives the rest.
-std::vector<convert::Goal> ParseGoals(const LossFlags& flags,
-                                      const std::optional<convert::Destination>& by_file) {
-  const std::optional<convert::ScaleRule> rule = ParseScaleRuleArgument(flags.scale);
+// `request`: with what a file of rules gives.
+std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Request& request) {
+  const std::optional<convert::Destination>& by_file = request.to;
+  const std::optional<convert::ScaleRule>& rule = request.scale_rule;
   std::vector<convert::Goal> goals;
   bool has_scaled = false;
   const auto add = [&](const convert::Destination& to) {
@@ -129,7 +129,7 @@ std::vector<convert::Goal> ParseGoals(const LossFlags& flags,
     throw Error(ErrorKind::kArguments,
                 "loss needs --to TYPE[,TYPE...], or a file of --rules that has `to`");
   }
-  if (rule && !has_scaled) {
+  if (!flags.scale.empty() && !has_scaled) {
     throw Error(ErrorKind::kArguments, "--scale is for scaled formats, and --to names none");
   }
   return goals;
@@ -295,23 +295,44 @@ void PrintCrossed(const Plan& plan, const std::vector<LossLimit>& limits,
   }
 }
 
-// Where keeping all tensors of a kind would pay, type by type.
+// Where keeping all tensors of a kind would pay, under one type; `decibel` is asked for the k-th of
+// the tensors that are cast, which is tensor i.
+std::optional<report::KeepAdvice> AdviceFor(
+    const std::vector<io::TensorInfo>& tensors, const Plan& plan, std::size_t type,
+    const std::function<double(std::size_t k, std::uint32_t i)>& decibel) {
+  const Candidate& candidate = plan.candidates[type];
+  std::vector<std::uint32_t> cast;
+  for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if ((plan.cast_to[i] & Bit(type)) != 0) cast.push_back(i);
+  }
+  const auto at = [&](std::size_t k) -> report::CastFigures {
+    const io::TensorInfo& info = tensors[cast[k]];
+    return {&info, BytesOf(candidate.to, info), decibel(k, cast[k]), info.layout.empty()};
+  };
+  return report::AdviseKeeping(cast.size(), at, candidate.bytes);
+}
+
 void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Plan& plan,
                  const FigureTable& figures) {
   for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-    const Candidate& candidate = plan.candidates[t];
-    std::vector<std::uint32_t> cast;
-    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-      if ((plan.cast_to[i] & Bit(t)) != 0) cast.push_back(i);
-    }
-    const auto at = [&](std::size_t k) -> report::CastFigures {
-      const io::TensorInfo& info = tensors[cast[k]];
-      return {&info, BytesOf(candidate.to, info), figures.Decibel(cast[k], t), info.layout.empty()};
-    };
-    if (const auto advice = report::AdviseKeeping(cast.size(), at, candidate.bytes)) {
-      Print(fmt::format(" advice: {}: {}\n", candidate.to.Name(), KeepText(*advice)));
+    const auto advice = AdviceFor(
+        tensors, plan, t, [&](std::size_t, std::uint32_t i) { return figures.Decibel(i, t); });
+    if (advice) {
+      Print(fmt::format(" advice: {}: {}\n", plan.candidates[t].to.Name(), KeepText(*advice)));
     }
   }
+}
+
+// The same for programs; null: none.
+Json AdviceJson(const std::optional<report::KeepAdvice>& advice) {
+  if (!advice) return nullptr;
+  Json json = Json::object();
+  json["keep"] = Json::array();
+  for (const convert::Keep keep : advice->keep) json["keep"].push_back(convert::KeepName(keep));
+  json["tensors"] = advice->tensors;
+  json["more_bytes"] = advice->more_bytes;
+  json["worst_snr_db"] = advice->worst_after;
+  return json;
 }
 
 void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Plan& plan,
@@ -382,10 +403,16 @@ void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, 
       for (std::size_t i = 0; i < tensors.size(); ++i) {
         if ((plan.cast_to[i] & Bit(t)) == 0) continue;
         Json one = TensorJson(tensors[i]);
-        one["loss"] = LossOfTensorJson(tensors[i], reports[t - first][next++]);
+        one["loss"] =
+            LossOfTensorJson(tensors[i], reports[t - first][next++],
+                             candidate.to.scaled ? ResultIs::kCodeOfScale : ResultIs::kValue);
         json.Element(one);
       }
       json.EndArray();
+      json.Member("keep_advice",
+                  AdviceJson(AdviceFor(tensors, plan, t, [&](std::size_t k, std::uint32_t) {
+                    return ComparableDecibel(reports[t - first][k]);
+                  })));
       json.BeginArray("limits_crossed");
       for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
         json.Element(CrossedJson(crossed));
@@ -415,11 +442,23 @@ void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors
   }
 }
 
+bool HasScaledDestination(const convert::Request& request) {
+  const auto is_scaled = [](const convert::Destination& to) {
+    return to.format != convert::ScaledFormat::kNone;
+  };
+  return (request.to && is_scaled(*request.to)) ||
+         std::ranges::any_of(
+             request.rules, [&](const convert::RequestedRule& rule) { return is_scaled(rule.to); });
+}
+
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::Request request = ParseRequest(flags.cast);
+  if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   AddRulesFile(flags.cast, request);
-  const std::vector<convert::Goal> types = ParseGoals(flags, request.to);
+  const std::vector<convert::Goal> types = ParseGoals(flags, request);
+  request.layout.reset();                                          // no figure depends on it
+  if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
   convert::SelectionRequest selection = convert::SelectionOf(request);
   convert::JobOptions options;
   options.cast = request.cast;
@@ -446,8 +485,14 @@ int MeasureLoss(const LossFlags& flags) {
     plan.candidates[t].to = types[t];
     // What a model can hold is measured as it would.
     const io::OnnxTensorReader* const model = reader->onnx_model();
-    all[0].has_graph = model != nullptr && types[t].scaled &&
-                       scale::ModelLayoutOf(*types[t].scaled.format) != nullptr;
+    if (model != nullptr && types[t].scaled &&
+        scale::ModelLayoutOf(*types[t].scaled.format) == nullptr) {
+      throw Error(ErrorKind::kUnsupported,
+                  fmt::format("{}: of the scaled formats models hold fp8-tensor, fp8-row and "
+                              "int8-row, not {}",
+                              io::Escape(flags.input), types[t].Name()));
+    }
+    all[0].has_graph = model != nullptr && types[t].scaled;
     if (all[0].has_graph && plan.model == nullptr) {
       plan.model = std::make_unique<convert::ModelScales>(*model);
     }
@@ -531,7 +576,9 @@ int MeasureLoss(const LossFlags& flags) {
     MeasureForPeople(flags, *reader, plan, limits, options);
   }
   if (scaled != nullptr && !flags.cast.quiet) {
-    for (const std::string& finding : scaled->Findings()) SayWarning(finding);
+    for (const std::string& finding : scaled->Findings()) {
+      SayWarning(io::Escape(flags.input) + ": " + finding);
+    }
   }
   return std::any_of(plan.candidates.begin(), plan.candidates.end(),
                      [&](const Candidate& one) { return !CrossedLimits(limits, one.sum).empty(); })
@@ -551,7 +598,7 @@ void AddLossCommand(CLI::App& app, CommandRun& run) {
   command
       ->add_option("--to", flags->to,
                    "A type or scaled format to measure; repeatable, or joined by commas")
-      ->type_name("T")
+      ->type_name("TYPE")
       ->delimiter(',')
       ->allow_extra_args(false);
   AddScaleFlag(*command, flags->scale);

@@ -37,12 +37,15 @@ std::string CodeText(DataType type, std::uint64_t code) {
   return fmt::format("0x{:0{}x}", code, (FindType(type)->bits + 3) / 4);
 }
 
-Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example) {
+// Of a code that has a scale "result" would be another number than that of the tensor.
+Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example,
+                 ResultIs result) {
   Json json = Json::object();
   json["index"] = io::ElementIndex(info, example.index);
   json["source"] = ElementJson(loss.from, example.source_code);
   json["source_code"] = CodeText(loss.from, example.source_code);
-  json["result"] = ElementJson(loss.to, example.result_code);
+  json[result == ResultIs::kCodeOfScale ? "result_without_scale" : "result"] =
+      ElementJson(loss.to, example.result_code);
   json["result_code"] = CodeText(loss.to, example.result_code);
   return json;
 }
@@ -111,18 +114,19 @@ Json FiguresJson(const LossReport& loss) {
   return json;
 }
 
-Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss) {
+Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss, ResultIs result) {
   Json json = FiguresJson(loss);
   if (loss.compared > 0) {
-    json["max_abs_example"] = ExampleJson(info, loss, loss.max_abs_example);
+    json["max_abs_example"] = ExampleJson(info, loss, loss.max_abs_example, result);
   }
   if (loss.compared_nonzero > 0) {
-    json["max_rel_example"] = ExampleJson(info, loss, loss.max_rel_example);
+    json["max_rel_example"] = ExampleJson(info, loss, loss.max_rel_example, result);
   }
   Json first = Json::object();
   for (std::size_t i = 0; i < kLossKinds; ++i) {
     if (loss.counts[i] == 0) continue;
-    first[std::string(LossName(static_cast<Loss>(i)))] = ExampleJson(info, loss, loss.first[i]);
+    first[std::string(LossName(static_cast<Loss>(i)))] =
+        ExampleJson(info, loss, loss.first[i], result);
   }
   json["first"] = std::move(first);
   return json;
@@ -188,7 +192,8 @@ void PrintLossJson(const ConversionSummary& summary) {
       entry["to_scale_rule"] = scale::RuleName(*tensor.scaled.format, tensor.scaled.rule);
       entry["codes"] = TypeName(tensor.to);
     }
-    entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss);
+    entry["loss"] = LossOfTensorJson(*tensor.info, tensor.loss,
+                                     tensor.scaled ? ResultIs::kCodeOfScale : ResultIs::kValue);
     json.Element(entry);
   }
   for (const CastText& text : summary.texts) {

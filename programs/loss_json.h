@@ -4,6 +4,7 @@
 #ifndef TENSORCAST_PROGRAMS_LOSS_JSON_H_
 #define TENSORCAST_PROGRAMS_LOSS_JSON_H_
 
+#include <cstdint>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -28,8 +29,11 @@ Json SnrJson(const LossReport& loss);
 Json CrossedJson(const CrossedLimit& crossed);
 // Counts and figures; one that is infinite or undefined is null.
 Json FiguresJson(const LossReport& loss);
+// What the code of a result stands for.
+enum class ResultIs : std::uint8_t { kValue, kCodeOfScale };
 // The same with the examples, whose indices are of `info`.
-Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss);
+Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss,
+                      ResultIs result = ResultIs::kValue);
 Json TensorJson(const io::TensorInfo& info);
 // Indented, with a newline at the end.
 std::string JsonText(const Json& json);

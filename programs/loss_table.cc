@@ -207,9 +207,10 @@ std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) 
     while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
     const report::CastTensor first = summary.cast[place];
     const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
-    const std::string fact = fmt::format("{} = {} → {}", io::IndexText(*first.info, example.index),
-                                         ElementText(first.info->type, example.source_code),
-                                         ElementText(first.to, example.result_code));
+    const std::string fact =
+        fmt::format("{} = {} → {}{}", io::IndexText(*first.info, example.index),
+                    ElementText(first.info->type, example.source_code),
+                    ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
     const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
                                          CountText(summary.Values()), offence.said);
     const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));

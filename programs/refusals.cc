@@ -71,7 +71,9 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
   for (convert::Decision& decision : decisions) {
     switch (decision.reason) {
       case Reason::kAsked: decision.text = "--to"; break;
-      case Reason::kRule: decision.text = RuleFlag(request.rules[decision.rule]); break;
+      case Reason::kRule:
+        if (decision.rule) decision.text = RuleFlag(request.rules[*decision.rule]);
+        break;
       case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
       case Reason::kKept:

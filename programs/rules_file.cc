@@ -142,11 +142,21 @@ void Append(std::vector<std::string>& list, std::vector<std::string> more) {
 
 void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
-  Table keys(table, path, "to, keep, only, exclude, rule");
+  Table keys(table, path, "to, layout, scale, keep, only, exclude, rule");
   if (const toml::node* const to = keys.Take("to")) {
     const convert::Destination type =
         ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
     if (!request.to) request.to = type;
+  }
+  if (const toml::node* const layout = keys.Take("layout")) {
+    const auto parsed =
+        ParseLayoutArgument(keys.Place(layout->source()), keys.Text(*layout, "layout"));
+    if (!request.layout) request.layout = parsed;
+  }
+  if (const toml::node* const scale = keys.Take("scale")) {
+    const auto parsed =
+        ParseScaleRuleArgument(keys.Place(scale->source()), keys.Text(*scale, "scale"));
+    if (!request.scale_rule) request.scale_rule = parsed;
   }
   keys.EachText("keep", [&](const std::string& word, const toml::node& node) {
     request.keep.push_back(ParseKeep(keys.Place(node.source()), word));

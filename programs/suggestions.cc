@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <numeric>
 #include <utility>
-#include <vector>
 
 namespace tensorcast::tool {
 namespace {
@@ -54,23 +53,29 @@ std::size_t Distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-// The nearest of `names`; more than a third of the word must not be wrong.
+// The first of the nearest; empty where none is near.
 std::string Nearest(const std::vector<std::string>& names, std::string_view word) {
-  constexpr std::size_t kLongest = 64;
-  if (word.size() > kLongest) return {};
-  std::string nearest;
-  std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& name : names) {
-    const std::size_t distance = Distance(word, name);
-    if (distance < least) {
-      least = distance;
-      nearest = name;
-    }
-  }
-  return nearest;
+  const std::vector<std::string> nearest = NearestNames(names, word);
+  return nearest.empty() ? std::string() : nearest.front();
 }
 
 }  // namespace
+
+std::vector<std::string> NearestNames(const std::vector<std::string>& names,
+                                      std::string_view word) {
+  constexpr std::size_t kLongest = 64;
+  if (word.size() > kLongest) return {};
+  std::vector<std::string> nearest;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3);
+  for (const std::string& name : names) {
+    const std::size_t distance = Distance(word, name);
+    if (distance > least) continue;
+    if (distance < least) nearest.clear();
+    least = distance;
+    nearest.push_back(name);
+  }
+  return nearest;
+}
 
 std::string NearestCommand(const CLI::App& app, std::string_view word) {
   if (const std::string_view meant = Meant(kCommands, word); !meant.empty()) {

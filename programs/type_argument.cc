@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/tensor_file.h"
 #include "scale/written_form.h"
+#include "suggestions.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -31,17 +33,27 @@ constexpr Meaning kMeanings[] = {
     {"tf32", "is not a stored type; the nearest are float32 and bfloat16"},
 };
 
-// The scaled format of a name, in any case, with '-' or '_'.
-const scale::ScaledFormat* FormatNamed(std::string_view name) {
+// A scaled format may be written in any case, with '-' or '_'.
+std::string FormatSpelling(std::string_view name) {
   std::string canonical(name.substr(0, 32));
   for (char& c : canonical) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
     if (c == '_') c = '-';
   }
+  return canonical;
+}
+
+const scale::ScaledFormat* FormatNamed(std::string_view name) {
+  return scale::FindScaledFormat(FormatSpelling(name));
+}
+
+// Scaled formats that a misspelt name may have meant: "nvfp4".
+std::vector<std::string> NearestFormats(std::string_view name) {
+  std::vector<std::string> formats;
   for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
-    if (format.name == canonical) return &format;
+    formats.emplace_back(format.name);
   }
-  return nullptr;
+  return NearestNames(formats, FormatSpelling(name));
 }
 
 // GGUF's blocks: Q4_0, Q4_K_M, IQ2_XS, TQ1_0.
@@ -64,7 +76,7 @@ std::string_view MeaningOf(std::string_view name) {
 }
 
 // "float16, bfloat16, float32".
-std::string NearestNames(std::string_view name) {
+std::string NearestTypes(std::string_view name) {
   std::string names;
   for (const std::string_view near : NearestTypeNames(name)) {
     names.append(names.empty() ? "" : ", ").append(near);
@@ -89,20 +101,32 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
     }
     throw io::Error(io::ErrorKind::kArguments,
                     std::string(where) + ": '" + io::Escape(name.substr(0, 64)) +
-                        "' is not a type; the nearest are " + NearestNames(name) +
+                        "' is not a type; the nearest are " + NearestTypes(name) +
                         " ('tensorcast types' lists all)");
   }
   return *type;
 }
 
 convert::Destination ParseDestination(std::string_view where, std::string_view name) {
-  const scale::ScaledFormat* const format = ParseType(name) ? nullptr : FormatNamed(name);
-  if (format != nullptr) return scale::FormatOf(*format);
+  const std::optional<DataType> type = ParseType(name);
+  if (type) return *type;
+  if (const scale::ScaledFormat* const format = FormatNamed(name); format != nullptr) {
+    return scale::FormatOf(*format);
+  }
+  if (const std::vector<std::string> formats = NearestFormats(name);
+      !formats.empty() && MeaningOf(name).empty()) {
+    std::string names;
+    for (const std::string& one : formats) names.append(names.empty() ? "" : ", ").append(one);
+    throw io::Error(io::ErrorKind::kArguments,
+                    std::string(where) + ": '" + io::Escape(name.substr(0, 64)) +
+                        "' is neither a type nor a scaled format; the nearest " +
+                        (formats.size() == 1 ? "is " : "are ") + names +
+                        " ('tensorcast types' lists all)");
+  }
   return ParseTypeArgument(where, name);
 }
 
-std::optional<convert::ScaledLayout> ParseLayoutArgument(std::string_view name) {
-  if (name.empty()) return std::nullopt;
+convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_view name) {
   std::string known;
   for (const auto layout :
        {convert::ScaledLayout::kDeepSeek, convert::ScaledLayout::kCompressedTensors,
@@ -112,17 +136,16 @@ std::optional<convert::ScaledLayout> ParseLayoutArgument(std::string_view name) 
     known.append(known.empty() ? "" : ", ").append(convert::ScaledLayoutName(layout));
   }
   throw io::Error(io::ErrorKind::kArguments,
-                  "--layout: '" + io::Escape(name) + "' is not one of " + known);
+                  std::string(where) + ": '" + io::Escape(name) + "' is not one of " + known);
 }
 
-std::optional<convert::ScaleRule> ParseScaleRuleArgument(std::string_view name) {
-  if (name.empty()) return std::nullopt;
+convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name) {
   if (name == "amax") return convert::ScaleRule::kAmax;
   if (name == "pow2" || name == "up") return convert::ScaleRule::kUp;
   if (name == "ocp") return convert::ScaleRule::kOcp;
   if (name == "round") return convert::ScaleRule::kRound;
-  throw io::Error(io::ErrorKind::kArguments,
-                  "--scale: '" + io::Escape(name) + "' is not one of ocp, up, round, amax, pow2");
+  throw io::Error(io::ErrorKind::kArguments, std::string(where) + ": '" + io::Escape(name) +
+                                                 "' is not one of ocp, up, round, amax, pow2");
 }
 
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,

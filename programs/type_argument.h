@@ -19,9 +19,9 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name);
 // The same of what a conversion makes: a type, or a scaled format ("fp8-block").
 convert::Destination ParseDestination(std::string_view where, std::string_view name);
 
-// "deepseek", "up" (of scaled formats "pow2"); empty: nothing. Throw io::Error (arguments).
-std::optional<convert::ScaledLayout> ParseLayoutArgument(std::string_view name);
-std::optional<convert::ScaleRule> ParseScaleRuleArgument(std::string_view name);
+// "deepseek", "up" (of scaled formats "pow2"). Throw io::Error (arguments).
+convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_view name);
+convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name);
 
 // The same, but for string, which is refused with the reason `why`.
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,

@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "loss_json.h"
+#include "scale/written_form.h"
 #include "streams.h"
 #include "terminal.h"
 #include "text_table.h"
@@ -19,7 +20,7 @@ namespace tensorcast::tool {
 namespace {
 
 constexpr const char* kDescription =
-    R"(List the element types: layout, range, and the names each is known by.
+    R"(List the element types, with range and the names each is known by, and the scaled formats.
 
 Examples:
   tensorcast types
@@ -42,6 +43,45 @@ std::string Layout(const TypeInfo& row) {
 std::string LimitText(double value) {
   if (value == std::floor(value) && value < 1e10) return fmt::format("{:.0f}", value);
   return fmt::format("{:.4g}", value);
+}
+
+// What has one scale: "a row", "16 along the last dimension".
+std::string CellText(const scale::ScaledFormat& format) {
+  switch (format.cells) {
+    case scale::CellsBy::kTensor: return "the tensor";
+    case scale::CellsBy::kRows: return "a row";
+    case scale::CellsBy::kBlocks:
+      return fmt::format("{} × {}", format.block_rows, format.block_columns);
+    case scale::CellsBy::kGroups: break;
+  }
+  return fmt::format("{} in a row", format.block_columns);
+}
+
+std::vector<std::string_view> LayoutNames(const scale::ScaledFormat& format) {
+  std::vector<std::string_view> names;
+  for (const scale::LayoutNames& one : scale::LayoutsOf(format)) {
+    names.push_back(convert::ScaledLayoutName(one.layout));
+  }
+  return names;
+}
+
+std::vector<std::string_view> RuleNames(const scale::ScaledFormat& format) {
+  std::vector<std::string_view> names;
+  for (const scale::NamedRule& one : format.rules) names.push_back(one.name);
+  return names;
+}
+
+std::string FormatTable() {
+  TextTable table(
+      {{"scaled format"}, {"codes"}, {"a scale for"}, {"scales"}, {"--scale"}, {"--layout"}});
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    const std::vector<std::string_view> layouts = LayoutNames(format);
+    table.Add({std::string(format.name), std::string(TypeName(format.scaling.element)),
+               CellText(format), std::string(TypeName(format.scaling.scale)),
+               fmt::format("{}", fmt::join(RuleNames(format), " ")),
+               layouts.empty() ? "measured only" : fmt::format("{}", fmt::join(layouts, " "))});
+  }
+  return table.Render(kReportColumns, false);
 }
 
 std::string Text() {
@@ -77,7 +117,7 @@ std::string Text() {
     }
     if (!names.empty()) spellings.Add({std::string(row.name), names});
   }
-  return text + spellings.Render(kReportColumns, false);
+  return text + spellings.Render(kReportColumns, false) + "\n" + FormatTable();
 }
 
 std::string JsonReport() {
@@ -105,6 +145,15 @@ std::string JsonReport() {
     entry["nan"] = row.has_nan();
     entry["spellings"] = TypeSpellings(row.type);
     json["types"].push_back(std::move(entry));
+  }
+  json["scaled_formats"] = Json::array();
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    json["scaled_formats"].push_back({{"name", format.name},
+                                      {"codes", TypeName(format.scaling.element)},
+                                      {"a_scale_for", CellText(format)},
+                                      {"scales", TypeName(format.scaling.scale)},
+                                      {"scale_rules", RuleNames(format)},
+                                      {"layouts", LayoutNames(format)}});
   }
   return JsonText(json);
 }

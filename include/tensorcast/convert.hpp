@@ -268,6 +268,9 @@ class TENSORCAST_API ConversionPlan {
   // Something the user should know, one line each: how a file was understood, tensors that have no
   // scale where one might be missing, rules that take nothing.
   std::span<const std::string> notes() const;
+  // What runs of this plan have found since: scales that no quantiser writes (zero, negative, Inf,
+  // NaN), a line for each tensor of scales. Their values are what arithmetic makes of them.
+  std::vector<std::string> findings() const;
 
   // The plan as JSON, schema version 1 (docs/conversion_plan.md); the same bytes for the same plan.
   Status ToJson(std::string* json) const;

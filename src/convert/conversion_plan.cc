@@ -71,6 +71,12 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
+  for (const std::string& text : file.plan.unkept_rules) {
+    state.notes.push_back(io::PathText(file.input) + ": " + text);
+  }
+  if (std::string text = IdleConfigText(file.input, scales); !text.empty()) {
+    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
+  }
   const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
   std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
 }
@@ -109,6 +115,13 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
                   io::PathText(file.output) +
                       ": a model's scaled weights have the layout onnx, not " +
                       std::string(ScaledLayoutName(*request.layout)));
+    }
+    const bool is_directory =
+        file.reader->checkpoint() != nullptr && io::IsDirectoryName(names.output);
+    if (request.max_shard_bytes != 0 && !is_directory) {
+      throw Error(ErrorKind::kArguments,
+                  io::PathText(names.output) +
+                      ": this is written as one file; a size of files is for directories");
     }
     file.input_bytes = file.reader->file_bytes();
     file.input_tensors = file.reader->contents().tensors.size();
@@ -151,6 +164,17 @@ std::vector<std::string> InputPaths(const PlanState& state) {
   std::vector<std::string> all;
   for (const PlannedFile& file : state.files) {
     for (std::string& path : InputPaths(*file.reader, file.input)) all.push_back(std::move(path));
+  }
+  return all;
+}
+
+std::vector<std::string> FindingsOf(const PlanState& state) {
+  std::vector<std::string> all;
+  for (const PlannedFile& file : state.files) {
+    if (file.plan.scaled == nullptr) continue;
+    for (const std::string& one : file.plan.scaled->Findings()) {
+      all.push_back(io::PathText(file.input) + ": " + one);
+    }
   }
   return all;
 }
@@ -289,6 +313,10 @@ const CastOptions& ConversionPlan::options() const {
 std::span<const std::string> ConversionPlan::notes() const {
   if (state_ == nullptr) return {};
   return state_->notes;
+}
+
+std::vector<std::string> ConversionPlan::findings() const {
+  return state_ != nullptr ? FindingsOf(*state_) : std::vector<std::string>();
 }
 
 Status ConversionPlan::ToJson(std::string* json) const {

@@ -88,6 +88,9 @@ void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings)
 // what else a weight has whose scales are applied.
 std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job);
 
+// See ConversionPlan::findings.
+std::vector<std::string> FindingsOf(const PlanState& state);
+
 // Opens what of the plan is not open yet, and holds it against the plan. Throws io::Error.
 void OpenFiles(PlanState& state, const RunSettings& settings);
 

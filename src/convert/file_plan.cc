@@ -66,6 +66,7 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
   FilePlan plan;
   plan.decisions = Select({&reader->contents().tensors, &scales, sink.has_graph()}, request);
   sink.Restrict(plan.decisions, options);
+  plan.unkept_rules = CheckKept(reader->contents().tensors, request, plan.decisions);
   std::vector<std::size_t> taken;
   plan.scaled = ApplyScales(reader, scales, WantedBy(plan.decisions), &taken);
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;

@@ -30,6 +30,7 @@ struct FilePlan {
   WrittenConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
+  std::vector<std::string> unkept_rules;        // a line for each, see CheckKept
   const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
 };
 

@@ -168,7 +168,8 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
   Refuse(path, io::EscapeName(unclear) + " stays " +
                    (found->weight != nullptr ? found->weight->LayoutText() : "as it is quantised") +
                    " and others become " + form.Text() +
-                   "; one configuration cannot say both: cast all of them, or none");
+                   "; one configuration cannot say both: cast all of them, or none" +
+                   (found->weight != nullptr ? ", or make all plain (bfloat16) first" : ""));
 }
 
 std::string KeptDescriptions(const io::FileContents& contents, const QuantisedModules& modules,

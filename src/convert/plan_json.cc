@@ -172,7 +172,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
     }
   }
   json["reason"] = ReasonName(decision.reason);
-  if (decision.reason == Reason::kRule) json["rule"] = decision.rule;
+  if (decision.reason == Reason::kRule && decision.rule) json["rule"] = *decision.rule;
   json["because"] = decision.text;
   return json;
 }

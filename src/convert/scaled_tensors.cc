@@ -10,6 +10,7 @@
 
 #include "convert/selection.h"
 #include "io/error_text.h"
+#include "io/system.h"
 #include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {
@@ -90,7 +91,7 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
                   const InputScales& scales, std::span<const Decision> decisions) {
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
     if (!IsCast(decisions[unread.tensor])) continue;
-    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, io::Remedy::kIgnoreScales);
+    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, unread.remedy);
   }
   std::string first;
   std::size_t found = 0;
@@ -139,6 +140,20 @@ std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const Input
   return EscapeName(first->name) + " (" + std::string(TypeName(first->type)) + ")" +
          (found > 1 ? " and " + std::to_string(found - 1) + " more have" : " has") +
          " no scale anywhere here" + (decisions != nullptr ? "; cast as plain values" : "");
+}
+
+std::string IdleConfigText(const std::string& path, const InputScales& scales) {
+  constexpr std::string_view kOnlyShard = "model.safetensors";
+  const scale::QuantizationConfig& config = scales.weights.config;
+  const bool is_whole = !io::IsFile(path) || path.substr(path.rfind('/') + 1) == kOnlyShard;
+  const bool says_how = config.is_complete || !config.schemes.empty();
+  const io::ScaleCompanions& found = scales.companions;
+  if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
+      !found.misfits.empty() || !found.unscaled.empty()) {
+    return {};
+  }
+  return config.file + " says " + io::Quoted(config.method) +
+         ", and no tensor has scales: all are taken as they are stored";
 }
 
 std::string CompanionsText(const std::vector<io::TensorInfo>& tensors,

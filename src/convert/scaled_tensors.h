@@ -63,6 +63,10 @@ std::vector<std::string> AppliedText(const InputScales& scales,
 std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
                          const std::vector<Decision>* decisions);
 
+// "config.json says "fp8", and no tensor has scales ..." of a whole checkpoint of plain weights
+// whose configuration says that they are quantised. Else empty.
+std::string IdleConfigText(const std::string& path, const InputScales& scales);
+
 // "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions; empty where there are none.
 std::string CompanionsText(const std::vector<io::TensorInfo>& tensors,
                            const std::vector<io::Companion>& companions);

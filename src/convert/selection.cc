@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "convert/keep.h"
 #include "convert/weight_roles.h"
 #include "core/shape.h"
+#include "io/error_text.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -179,6 +181,9 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   }
   if (candidate.IsMatchedByAnyOf(request.excluded)) return leave(Reason::kExcluded, "excluded");
   const Rule* rule = FirstRule(request, candidate);
+  if (rule != nullptr) {
+    decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
+  }
   if (decision.is_companion && rule == nullptr && !candidate.IsMeantByAnyOf(request.only)) {
     return leave(Reason::kCompanion, std::string(candidate.companion->role) + " of " +
                                          io::EscapeName(candidate.companion->of));
@@ -222,7 +227,6 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   decision.scaled = goal.scaled;
   decision.by_name = is_named;
   if (rule == nullptr) return leave(Reason::kAsked, "the request's type");
-  decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
   return leave(Reason::kRule, rule->text);
 }
 
@@ -364,6 +368,42 @@ std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionR
     if (!takers.contains(&request.rules[i])) shadowed.push_back(i);
   }
   return shadowed;
+}
+
+std::vector<std::string> CheckKept(const std::vector<TensorInfo>& tensors,
+                                   const SelectionRequest& request,
+                                   std::span<const Decision> decisions) {
+  struct Left {
+    std::size_t first = 0;
+    std::uint64_t count = 0;
+  };
+  std::map<std::uint32_t, Left> left;  // by rule
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    const Decision& decision = decisions[i];
+    const bool cannot = decision.reason == Reason::kMisfit ||
+                        decision.reason == Reason::kNotFloating ||
+                        decision.reason == Reason::kHoldsScales;
+    const Rule* const rule = decision.rule ? &request.rules[*decision.rule] : nullptr;
+    const Goal* const goal = rule != nullptr ? &rule->to : request.to ? &*request.to : nullptr;
+    if (!cannot || goal == nullptr || !goal->scaled) continue;
+    const std::string& name = tensors[i].name;
+    const std::vector<TensorPattern>& patterns = rule != nullptr ? rule->patterns : request.only;
+    if (std::ranges::any_of(
+            patterns, [&](const TensorPattern& pattern) { return pattern.IsExactly(name); })) {
+      throw io::Error(io::ErrorKind::kArguments,
+                      (rule != nullptr ? rule->text + ": " : std::string()) + io::EscapeName(name) +
+                          " " + io::ShapeText(tensors[i].shape) + " cannot be " +
+                          std::string(goal->Name()) + ": " + decision.text);
+    }
+    if (rule != nullptr && left[*decision.rule].count++ == 0) left[*decision.rule].first = i;
+  }
+  std::vector<std::string> lines;
+  for (const auto& [rule, some] : left) {
+    lines.push_back(request.rules[rule].text + " leaves " + io::CountText(some.count, "tensor") +
+                    " as " + (some.count == 1 ? "it is: " : "they are: ") +
+                    io::EscapeName(tensors[some.first].name) + ": " + decisions[some.first].text);
+  }
+  return lines;
 }
 
 bool HasScaledGoal(const SelectionRequest& request) {

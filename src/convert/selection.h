@@ -69,8 +69,9 @@ struct Decision {
       {};                       // what it becomes, where that is a scaled weight; `to`: its codes
   bool by_name = false;         // a rule or `only` names it
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
-  std::uint32_t rule = 0;       // kRule: its index in the request
-  std::string text;             // the reason in words: "rule 'PATTERN=T'", "not floating" ...
+  // The rule that takes it, whether it can be kept or not, by its index in the request.
+  std::optional<std::uint32_t> rule = {};
+  std::string text;  // the reason in words: "rule 'PATTERN=T'", "not floating" ...
 };
 
 // The tensors of an input, and what is known of those that are quantised.
@@ -97,6 +98,13 @@ std::vector<Decision> Select(const Selectable& input, const SelectionRequest& re
 // Rules that match tensors but take none, because rules before them do, by their index in the
 // request: worth a warning.
 std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request);
+
+// Rules for scaled formats that take tensors which cannot have these, a line for each: "rule
+// '*.w=nvfp4' leaves 2 tensors as they are: ...". Throws io::Error (arguments) where such a tensor
+// is named itself, by a rule or by `only`, and not by a pattern.
+std::vector<std::string> CheckKept(const std::vector<io::TensorInfo>& tensors,
+                                   const SelectionRequest& request,
+                                   std::span<const Decision> decisions);
 
 // Whether something is to become a scaled weight.
 bool HasScaledGoal(const SelectionRequest& request);

@@ -109,6 +109,10 @@ bool TensorPattern::MatchesName(std::string_view name) const {
   return pattern != nullptr && pattern->Matches(name);
 }
 
+bool TensorPattern::IsExactly(std::string_view name) const {
+  return IsName() && (text_ == name || text_ == GlobLiteral(name)) && MatchesName(name);
+}
+
 std::string GlobLiteral(std::string_view name) {
   const bool means_more = name.starts_with("re:") || name.starts_with(kDtype) || Split(name);
   std::string glob(means_more ? "\\" : "");

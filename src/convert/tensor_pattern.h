@@ -35,6 +35,8 @@ class TensorPattern {
   // Whether it asks for the name, and this is one it takes.
   bool MatchesName(std::string_view name) const;
   bool IsName() const { return std::holds_alternative<NamePattern>(condition_); }
+  // Whether it is the name itself, as GlobLiteral writes it: no other tensor can be meant.
+  bool IsExactly(std::string_view name) const;
   const std::string& text() const { return text_; }
 
  private:

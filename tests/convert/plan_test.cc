@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <random>
+#include <span>
 
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
@@ -66,6 +67,29 @@ TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
   const ConversionPlan plan = PlanOf(request);
   ASSERT_EQ(plan.notes().size(), 1u);
   EXPECT_EQ(plan.notes()[0], "rule 'x=int8' takes no tensor: rules before it do");
+}
+
+TEST_F(Plans, RunsFindScalesThatNoQuantiserWrites) {
+  const std::string path = Path("a.safetensors");
+  io::FileContents contents;
+  contents.tensors = {io::Tensor("a.weight", DataType::kFloat8E4M3FN, {3, 16}),
+                      io::Tensor("a.weight_scale", DataType::kFloat32, {3, 1})};
+  const auto writer = io::CreateTensorFile(path, contents, {true, {}});
+  writer->Write(0, 0, std::vector<std::byte>(48, std::byte{0x38}));
+  const float scales[] = {1, 0, -2};
+  writer->Write(1, 0, std::as_bytes(std::span(scales)));
+  writer->Commit();
+  Request request;
+  request.files = {{path, Path("b.safetensors")}};
+  request.to = DataType::kBfloat16;
+  const ConversionPlan plan = PlanOf(request);
+  EXPECT_TRUE(plan.findings().empty());
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, {}, false, nullptr, &error).ok()) << error;
+  ASSERT_EQ(plan.findings().size(), 1u);
+  EXPECT_EQ(plan.findings()[0],
+            path + ": a.weight_scale: of 3 scales 2 zero or negative, the first at index 1");
+  EXPECT_TRUE(ConversionPlan().findings().empty());
 }
 
 TEST_F(Plans, SayWhatARunNeeds) {
