@@ -114,6 +114,11 @@ class Writer {
       const std::string& name = graph_.body.name(input.value);
       sources_[input.value] = {{}, FreePort(name), true};
       declarations_[input.value] = &input;
+      if (read_.contains(input.value) || outputs_.contains(input.value)) continue;
+      // One that nothing reads stays an input, by a node that has its port alone.
+      MadeNode made(FreeNode("input_" + name));
+      (void)AddPort(made, input.value, {});
+      Finish(made);
     }
   }
 

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -86,6 +87,16 @@ class Mdf : public testing::Test {
     if (outputs.size() == 0) return {};
     if (shape != nullptr) shape->assign(outputs[0].shape.begin(), outputs[0].shape.end());
     return {outputs[0].data.begin(), outputs[0].data.end()};
+  }
+
+  static std::set<std::string> Names(const Graph& graph, std::span<const GraphValue> values) {
+    std::set<std::string> names;
+    for (const GraphValue& value : values) {
+      GraphValueInfo info;
+      EXPECT_TRUE(graph.Value(value, &info).ok());
+      names.insert(info.name);
+    }
+    return names;
   }
 
   template <class T> static std::vector<std::byte> Bytes(const std::vector<T>& values) {
@@ -401,6 +412,7 @@ TEST_F(Mdf, NamesAndOptionsComeBack) {
   ASSERT_TRUE(
       graph.AddCast(x, {.to = DataType::kFloat8E8M0, .round_mode = RoundingMode::kDown}, &y).ok());
   ASSERT_TRUE(graph.AddCastLike(x, like, {.saturate = false, .name = "a node"}, &z).ok());
+  ASSERT_TRUE(graph.AddInput("spare", DataType::kInt4, nullptr).ok());  // which nothing reads
   ASSERT_TRUE(graph.MarkOutput(y, "out:0").ok());
   ASSERT_TRUE(graph.MarkOutput(z, "lambda").ok());
   ASSERT_TRUE(graph.MarkOutput(x, "copy").ok());
@@ -413,6 +425,8 @@ TEST_F(Mdf, NamesAndOptionsComeBack) {
     Graph read;
     ASSERT_TRUE(mdf::Load(Path("m." + ending), {}, &read, &error_).ok()) << error_;
     EXPECT_EQ(read.Summary(SummaryFormat::kCsv), graph.Summary(SummaryFormat::kCsv)) << ending;
+    EXPECT_EQ(Names(read, read.inputs()), Names(graph, graph.inputs())) << ending;
+    EXPECT_EQ(Names(read, read.outputs()), Names(graph, graph.outputs())) << ending;
     std::vector<std::byte> before, after;
     ASSERT_TRUE(graph.Serialize({}, &before).ok());
     ASSERT_TRUE(read.Serialize({}, &after).ok());
