@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays
-from .errors import ArgumentError
+from .arguments import count, flag, path_text, text
+from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .types import TypeLike
 
@@ -54,9 +55,9 @@ class Plan:
         self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
 
     @staticmethod
-    def from_json(text: str) -> Plan:
+    def from_json(json: str) -> Plan:
         """A plan that `to_json`, or the tool's --plan, wrote; files are opened when it runs."""
-        return Plan(_core.ConversionPlan.from_json(text))
+        return Plan(_core.ConversionPlan.from_json(text(json, "a plan")))
 
     def to_json(self) -> str:
         """docs/conversion_plan.md has the members."""
@@ -96,9 +97,10 @@ class Plan:
         dict of str to LossReport
             Of each tensor that was cast from numbers to numbers.
         """
-        count = arrays.thread_count(threads)
+        asked = arrays.thread_count(threads)
         with self._lock:
-            losses = self._core.run(overwrite, loss, count, _callback(progress))
+            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
+                                    _callback(progress))
         return {name: LossReport(meter) for name, meter in losses}
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -202,16 +204,23 @@ def plan(
     ------
     ArgumentError, FileError, ContentsError, UnsupportedError
     """
-    pairs = rules.items() if isinstance(rules, Mapping) else rules
+    pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise KindError("rules are pairs of a pattern and a type, or a mapping")
+        text(pair[0], "the pattern of a rule")
+    lists = {}
     for name, patterns in (("only", only), ("exclude", exclude), ("keep", keep)):
         if isinstance(patterns, str):
             raise ArgumentError(f"{name} is a list of texts, and not one")
+        lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
     return Plan(_core.ConversionPlan({
-        "files": [(os.fsdecode(src), os.fsdecode(dst))], "to": to, "rules": list(pairs),
-        "only": list(only), "exclude": list(exclude), "keep": list(keep), "all_types": all_types,
-        "ignore_scales": ignore_scales, "layout": layout, "scale_rule": scale_rule,
-        "assume_type": assume_type, "allow_hard_links": allow_hard_links,
-        "max_shard_bytes": max_shard_bytes, "options": options,
+        **lists, "files": [(path_text(src, "src"), path_text(dst, "dst"))], "to": to,
+        "rules": pairs, "all_types": flag(all_types, "all_types"),
+        "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
+        "scale_rule": scale_rule, "assume_type": assume_type,
+        "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
+        "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"), "options": options,
     }))
 
 

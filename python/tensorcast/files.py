@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays
+from .arguments import flag, path_text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike
@@ -53,10 +54,8 @@ class TensorFile:
     def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike = None,
                  allow_hard_links: bool = False) -> None:
         number = None if assume_type is None else _core.type_number(assume_type)
-        self._path = os.fsdecode(path)
-        if "\0" in self._path:
-            raise ArgumentError("a path has no NUL")
-        self._file = _core.TensorFile(self._path, number, allow_hard_links)
+        self._path = path_text(path)
+        self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"))
         self._infos: list[tuple[Any, ...]] = self._file.infos()
         self._index: dict[str, int] = {}
         for index, info in enumerate(self._infos):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays
+from .arguments import count, flag, path_text, real, text
 from .errors import ArgumentError, KindError
 from .onnx.model import OptimizeReport, ValueInfo, ordered, source_of, value_infos
 from .types import TypeLike
@@ -71,7 +72,15 @@ class ValueDetails:
 def _handle(value: Value) -> tuple[int, int]:
     if not isinstance(value, Value):
         raise KindError(f"a value of a graph is a Value, and not {type(value).__name__}")
-    return value.graph, value.index
+    return count(value.graph, "a value's graph", 2**32 - 1), count(value.index, "a value's index",
+                                                                   2**32 - 1)
+
+
+def _node_words(saturate: Any, round_mode: Any, name: Any, output_name: Any, training: Any,
+                lda_coeff: Any) -> tuple[bool, str, str, str | None, bool, float]:
+    return (flag(saturate, "saturate"), text(round_mode, "round_mode"), text(name, "name"),
+            None if output_name is None else text(output_name, "output_name"),
+            flag(training, "training"), real(lda_coeff, "lda_coeff"))
 
 
 def _values(handles: Any) -> tuple[Value | None, ...]:
@@ -103,7 +112,8 @@ class Graph:
     """
 
     def __init__(self, opset: int | None = None, *, raises_opset: bool = False) -> None:
-        self._core = _core.Graph(opset, raises_opset)
+        self._core = _core.Graph(None if opset is None else count(opset, "opset"),
+                                 flag(raises_opset, "raises_opset"))
 
     @staticmethod
     def load(model: Any, *, allow_hard_links: bool = False) -> Graph:
@@ -115,7 +125,8 @@ class Graph:
     def save(self, path: str | os.PathLike[str], *, with_training: bool = False,
              overwrite: bool = False) -> None:
         """Writes a model, whole or not at all; `with_training` keeps what nodes say of it."""
-        self._core.save(os.fsdecode(path), with_training, overwrite)
+        self._core.save(path_text(path), flag(with_training, "with_training"),
+                        flag(overwrite, "overwrite"))
 
     def serialize(self, *, with_training: bool = False) -> bytes:
         """A ModelProto's bytes."""
@@ -133,7 +144,7 @@ class Graph:
 
     @opset.setter
     def opset(self, opset: int) -> None:
-        self._core.set_opset(opset)
+        self._core.set_opset(count(opset, "opset"))
 
     def set_lowest_opset(self) -> None:
         """The oldest that has all that the nodes need."""
@@ -142,13 +153,13 @@ class Graph:
     def add_input(self, name: str, type: TypeLike, shape: Sequence[Dimension] | None = None) -> Value:
         """An input; a dimension is a size, a name or None, and without `shape` the rank is
         unknown."""
-        if isinstance(shape, (str, bytes)):
-            raise ArgumentError("shape is a sequence of sizes and names")
-        return Value(*self._core.add_input(name, _core.type_number(type), shape))
+        if shape is not None and (isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence)):
+            raise KindError("shape is a sequence of sizes and names")
+        return Value(*self._core.add_input(text(name, "a name"), _core.type_number(type), shape))
 
     def add_constant(self, name: str, array: Any) -> Value:
         """A constant, of any array that `tensorcast.cast` takes; it is copied."""
-        return Value(*self._core.add_constant(name, arrays.tensor(array)))
+        return Value(*self._core.add_constant(text(name, "a name"), arrays.tensor(array)))
 
     def cast(self, value: Value, to: TypeLike, *, saturate: bool = True, round_mode: str = "up",
              name: str = "", output_name: str | None = None, training: bool = True,
@@ -157,23 +168,26 @@ class Graph:
 
         Gradients pass it where `training`, and are multiplied by `lda_coeff` on their way back.
         """
-        return Value(*self._core.add_cast(_handle(value), _core.type_number(to), saturate,
-                                          round_mode, name, output_name, training, lda_coeff))
+        return Value(*self._core.add_cast(
+            _handle(value), _core.type_number(to),
+            *_node_words(saturate, round_mode, name, output_name, training, lda_coeff)))
 
     def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: str = "up",
                   name: str = "", output_name: str | None = None, training: bool = True,
                   lda_coeff: float = 1.0) -> Value:
         """A CastLike node: to the type of another value."""
-        return Value(*self._core.add_cast_like(_handle(value), _handle(like), saturate, round_mode,
-                                               name, output_name, training, lda_coeff))
+        return Value(*self._core.add_cast_like(
+            _handle(value), _handle(like),
+            *_node_words(saturate, round_mode, name, output_name, training, lda_coeff)))
 
     def identity(self, value: Value, *, name: str = "", output_name: str = "") -> Value:
         """An Identity node."""
-        return Value(*self._core.add_identity(_handle(value), name, output_name))
+        return Value(*self._core.add_identity(_handle(value), text(name, "name"),
+                                              text(output_name, "output_name")))
 
     def mark_output(self, value: Value, name: str = "") -> None:
         """Makes a value an output of the graph, of this name or its own."""
-        self._core.mark_output(_handle(value), name)
+        self._core.mark_output(_handle(value), text(name, "a name"))
 
     @property
     def inputs(self) -> list[Value]:
@@ -211,13 +225,16 @@ class Graph:
             lda_coeff: float | None = None) -> None:
         """Changes a Cast, by index or name, or with None all; what is not given stays."""
         number = None if to is None else _core.type_number(to)
-        self._core.set(key, number, saturate, round_mode, training, lda_coeff)
+        self._core.set(key, number, None if saturate is None else flag(saturate, "saturate"),
+                       None if round_mode is None else text(round_mode, "round_mode"),
+                       None if training is None else flag(training, "training"),
+                       None if lda_coeff is None else real(lda_coeff, "lda_coeff"))
 
     def rename_node(self, key: int | str, name: str) -> None:
-        self._core.rename_node(key, name)
+        self._core.rename_node(key, text(name, "a name"))
 
     def rename_value(self, value: Value, name: str) -> None:
-        self._core.rename_value(_handle(value), name)
+        self._core.rename_value(_handle(value), text(name, "a name"))
 
     def remove_node(self, key: int | str) -> None:
         """Removes a node, and the values that it gives, which nothing reads."""

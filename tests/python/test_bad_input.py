@@ -11,6 +11,13 @@ READ_ONLY = np.zeros(3, np.int8)
 READ_ONLY.flags.writeable = False
 
 
+
+def small():
+    graph = tc.graph.Graph()
+    graph.add_input("x", "float32", [2])
+    return graph
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: tc.cast(X), ValueError, "a cast needs a type"),
     (lambda: tc.cast(X, "flaot16"), ValueError, "the nearest are float16"),
@@ -76,7 +83,7 @@ READ_ONLY.flags.writeable = False
     (lambda: tc.plan("a.npy", "b.npy", nonsense=1), TypeError, "nonsense"),
     (lambda: tc.Plan.from_json("{"), ValueError, ""),
     (lambda: tc.onnx.Model(b"nonsense"), ValueError, ""),
-    (lambda: tc.onnx.Model(17), TypeError, "a path, bytes or an onnx.ModelProto"),
+    (lambda: tc.onnx.Model(17), TypeError, "neither bytes nor an onnx.ModelProto"),
     (lambda: tc.onnx.optimize(b"\xff\xff"), ValueError, ""),
     (lambda: tc.onnx.optimize("a.onnx"), ValueError, "give output"),
     (lambda: tc.graph.Graph(opset=99), ValueError, "opset"),
@@ -84,6 +91,25 @@ READ_ONLY.flags.writeable = False
     (lambda: tc.graph.Graph().node("x"), ValueError, "x"),
     (lambda: tc.graph.Graph().node(5), ValueError, ""),
     (lambda: tc.graph.Graph().serialize(), ValueError, "output"),
+    (lambda: tc.plan("a.npy", "b.npy", max_shard_bytes=-1), ValueError, "max_shard_bytes is -1"),
+    (lambda: tc.plan("a.npy", "b.npy", all_types="x"), TypeError, "all_types is True or False"),
+    (lambda: tc.plan("a.npy", "b.npy", rules=[("a",)]), TypeError, "pairs"),
+    (lambda: tc.plan("a.npy", "b.npy", rules=[1]), TypeError, "pairs"),
+    (lambda: tc.plan("a.npy", "b.npy", rules={1: "int8"}), TypeError, "the pattern of a rule"),
+    (lambda: tc.plan("a.npy", "b.npy", only=[1]), TypeError, "each of only"),
+    (lambda: tc.plan("a.npy", "\ud800"), ValueError, "dst has half"),
+    (lambda: tc.plan("a.npy", "b\0.npy"), ValueError, "dst has no NUL"),
+    (lambda: tc.Plan.from_json(5), TypeError, "a plan is a str"),
+    (lambda: tc.graph.Graph("x"), TypeError, "opset is an int"),
+    (lambda: tc.graph.Graph(2**70), ValueError, "opset is"),
+    (lambda: tc.graph.Graph().add_input(5, "int8"), TypeError, "a name is a str"),
+    (lambda: tc.graph.Graph().add_input("x", "int8", [-1]), ValueError, "a dimension"),
+    (lambda: tc.graph.Graph().add_input("x", "int8", 5), TypeError, "shape is a sequence"),
+    (lambda: tc.graph.Graph().identity(tc.graph.Value(-1, 0)), ValueError, "a value's graph"),
+    (lambda: tc.graph.Graph().identity(tc.graph.Value("a", 0)), TypeError, "a value's graph"),
+    (lambda: small().cast(small().inputs[0], "int8", lda_coeff="x"), TypeError, "lda_coeff is a number"),
+    (lambda: small().mark_output(small().inputs[0], 5), TypeError, "a name is a str"),
+    (lambda: small().node(1.5), TypeError, "by its index or its name"),
 ])
 def test_refused(call, error, words):
     with pytest.raises(error) as caught:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core, arrays
+from ..arguments import flag, path_text
 from ..errors import ArgumentError, KindError
 
 __all__ = ["Model", "OptimizeReport", "ValueInfo", "optimize"]
@@ -38,14 +39,7 @@ def source_of(model: Any) -> str | bytes:
         return bytes(model)
     if hasattr(model, "SerializeToString"):
         return bytes(model.SerializeToString())
-    try:
-        path = os.fsdecode(model)
-    except TypeError:
-        raise KindError("a model is a path, bytes or an onnx.ModelProto, and not "
-                        f"{type(model).__name__}") from None
-    if "\0" in path:
-        raise ArgumentError("a path has no NUL")
-    return path
+    return path_text(model, "a model, where it is neither bytes nor an onnx.ModelProto,")
 
 
 def ordered(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
@@ -173,13 +167,15 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_a
     if isinstance(source, str):
         if output is None:
             raise ArgumentError("a model in a file is written to another: give output")
-        path: str | None = os.fsdecode(output)
+        path: str | None = path_text(output, "output")
     else:
         if output is not None:
             raise ArgumentError("a model in memory is given back: leave output out")
         path = None
-    data, report = _core.optimize(source, path, fold_all, nan_payloads_may_change, overwrite,
-                                  allow_hard_links)
+    data, report = _core.optimize(
+        source, path, flag(fold_all, "fold_all"),
+        flag(nan_payloads_may_change, "nan_payloads_may_change"), flag(overwrite, "overwrite"),
+        flag(allow_hard_links, "allow_hard_links"))
     if path is not None:
         return OptimizeReport(**report)
     if hasattr(model, "SerializeToString"):
