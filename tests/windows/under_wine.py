@@ -80,7 +80,10 @@ class Tools:
         return run(self.linux, *words, folder=folder or self.folder)
 
     def on_windows(self, *words, folder=None):
-        return run(WINE, self.windows, *words, folder=folder or self.folder)
+        done = run(WINE, self.windows, *words, folder=folder or self.folder)
+        # What befalls wine's own services is told there too.
+        done.stderr = re.sub(rb"(?m)^wine: .*\r?\n", b"", done.stderr)
+        return done
 
     def make(self, script, name, text, *flags):
         done = run(sys.executable, "-B", ROOT / "tests/cli/bin" / script, *flags,
