@@ -162,21 +162,25 @@ class Builder {
 };
 
 void Bind(tensorcast_session* session, std::int64_t input) {
-  const std::int64_t shape = kElements;
   const std::int64_t lengths[kElements] = {1, 1, 1};
   std::int32_t type = 0;
+  std::int64_t rank = 0;
   Demand(tensorcast_session_value(session, TENSORCAST_GRAPH_INPUTS, input, nullptr, nullptr, &type,
-                                  nullptr, nullptr) == TENSORCAST_OK,
+                                  &rank, nullptr) == TENSORCAST_OK,
          "an input that is not there");
-  std::uint64_t size = kElements;  // of strings
-  if (type != TENSORCAST_STRING) (void)tensorcast_storage_bytes(type, kElements, &size);
+  // Of the rank that is declared; a scalar has one element.
+  std::vector<std::int64_t> shape(static_cast<std::size_t>(rank < 0 ? 1 : rank), 1);
+  if (!shape.empty()) shape[0] = kElements;
+  const std::uint64_t elements = shape.empty() ? 1 : kElements;
+  std::uint64_t size = elements;  // of strings
+  if (type != TENSORCAST_STRING) (void)tensorcast_storage_bytes(type, elements, &size);
   const std::string data(static_cast<std::size_t>(size), '\1');
   const std::string texts(kElements, '1');
   const bool is_text = type == TENSORCAST_STRING;
-  Demand(
-      tensorcast_session_bind_input(session, input, nullptr, is_text ? texts.data() : data.data(),
-                                    size, &shape, 1, type, lengths, kElements, 1) == TENSORCAST_OK,
-      "an input that cannot be bound");
+  Demand(tensorcast_session_bind_input(session, input, nullptr,
+                                       is_text ? texts.data() : data.data(), size, shape.data(),
+                                       shape.size(), type, lengths, elements, 1) == TENSORCAST_OK,
+         "an input that cannot be bound");
 }
 
 // Gives each output the value of itself as its gradient, where it may have one.

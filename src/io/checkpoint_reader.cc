@@ -27,10 +27,10 @@ constexpr const char* kConfig = "config.json";
 CheckpointReader::CheckpointReader(const std::string& directory)
     : directory_(directory),
       enclosure_(EnclosureOfCheckpoint(directory)),
+      has_config_(IsFile(Joined(directory, kConfig))),
       files_(FindCheckpointFiles(directory, enclosure_)) {
   for (const std::string& name : files_.shards) AddShard(name);
   HoldAgainstIndex();
-  has_config_ = IsFile(Joined(directory_, kConfig));
 }
 
 void CheckpointReader::AddShard(const std::string& name) {

@@ -57,12 +57,12 @@ class CheckpointReader final : public TensorReader {
 
   std::string directory_;
   Enclosure enclosure_;
+  bool has_config_;  // when the checkpoint was opened: asked before anything is read
   CheckpointFiles files_;
   FileContents contents_;
   std::vector<CheckpointShard> shards_;
   std::vector<std::unique_ptr<ByteSource>> sources_;  // of each shard
   std::vector<std::uint64_t> offsets_;                // of each tensor's data in its file
-  bool has_config_ = false;                           // config.json stood there
 };
 
 }  // namespace tensorcast::io

@@ -162,7 +162,7 @@ TEST_F(ModelScales, TooManyChannelsOnAnInnerAxisStay) {
                                     BytesField(5, Weight("w", shape))));
     Request request;
     request.files = {{Path("wide.onnx"), Path("out.onnx")}};
-    request.rules = {{"w", ScaledFormat::kInt8Row}};
+    request.rules = {{"*", ScaledFormat::kInt8Row}};  // by its name it would be refused
     return PlanOf(request);
   };
   const ConversionPlan most = plan_of({2, 1048576});
