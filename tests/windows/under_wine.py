@@ -48,10 +48,13 @@ def run(*command, folder=None, given=None):
 
 def start_wine(build):
     """The folder that wine takes for its disk; where there is no wine, the end."""
-    os.environ.update(WINEPREFIX=str(build / "wine"), WINEDEBUG="-all", LANG="C.UTF-8", LC_ALL="C.UTF-8")
+    # Not in the tree: its drive z: is a link to /, which who walks the tree would follow.
+    cache = pathlib.Path(os.environ.get("TENSORCAST_CACHE") or "~/.cache/tensorcast").expanduser()
+    cache.mkdir(parents=True, exist_ok=True)
+    os.environ.update(WINEPREFIX=str(cache / "wine"), WINEDEBUG="-all", LANG="C.UTF-8", LC_ALL="C.UTF-8")
     why = f"{WINE} is not there (Debian's wine64)"
     if pathlib.Path(WINE).exists():
-        with open(build / "wine.lock", "w", encoding="utf-8") as lock:
+        with open(cache / "wine.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)  # one of several tests makes the disk
             done = run(WINE, "cmd", "/c", "exit")  # nothing of ours: that may not start by its own fault
         if done.returncode == 0:
