@@ -8,9 +8,8 @@ The package is that of tests/python's wheel, which ctest's python.wheel installs
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
-import os
-import pathlib
-import sys
+
+import installed_wheel
 
 
 def exchanges(tc, torch, np):
@@ -107,11 +106,7 @@ def memory(tc, torch, np):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tool", required=True)
-    arguments = parser.parse_args()
-    installed = pathlib.Path(arguments.tool).parents[1] / "tests" / "python" / "wheel" / "environment"
-    (packages,) = (installed / "lib").glob("python*/site-packages")
-    # After what this environment has itself: the package, and ml_dtypes beside it.
-    sys.path += [os.fspath(packages), (packages / "beside.pth").read_text(encoding="utf-8").strip()]
+    installed_wheel.add_to_path(parser.parse_args().tool)
     import numpy as np
     import tensorcast as tc
     import torch
