@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/failure.h"
+#include "graph/graph_state.h"
 #include "io/onnx_fields.h"
 #include "io/protobuf_wire.h"
 #include "io/tensor_proto_message.h"
@@ -117,9 +118,8 @@ void TakeTrainingEntries(graph::Graph& graph) {
   graph.model_fields = std::move(others);
   if (settings.empty()) return;
   for (graph::Node& node : graph.body.nodes) {
-    const bool is_cast =
-        node.domain.empty() && (node.op_type == "Cast" || node.op_type == "CastLike");
-    if (!is_cast || node.outputs.empty() || node.outputs[0] == graph::kNoValue) continue;
+    if (!GraphState::IsCast(node) || node.outputs.empty() || node.outputs[0] == graph::kNoValue)
+      continue;
     const auto found = settings.find(graph.body.name(node.outputs[0]));
     if (found == settings.end()) continue;
     node.trains = found->second.trains;
