@@ -8,25 +8,15 @@
 
 #include <cstdint>
 #include <span>
-#include <string_view>
-#include <vector>
 
 #include "arrays.h"
+#include "io/tensor_file.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::python {
 
 // Texts, as UTF-8 where they were Python's.
-struct Texts {
-  std::vector<std::uint64_t> offsets = {0};
-  std::vector<char> bytes;
-
-  Strings view() const { return {offsets, bytes}; }
-  void Append(std::string_view text) {
-    bytes.insert(bytes.end(), text.begin(), text.end());
-    offsets.push_back(bytes.size());
-  }
-};
+using Texts = io::StringPiece;
 
 // The texts of a dense array of object, U or S; raises where an object is no text.
 Texts ReadTexts(PyArrayObject* array);
