@@ -183,6 +183,19 @@ inline ModelBytes CastModel(std::int64_t opset, DataType from, DataType to,
   return model;
 }
 
+// A chain of casts to and fro; an even number of them.
+inline ModelBytes ChainModel(int length) {
+  ModelBytes model = CastModel(25, DataType::kFloat32, DataType::kFloat32, To(DataType::kFloat16));
+  model.nodes.clear();
+  for (int i = 0; i < length; ++i) {
+    model.nodes.push_back({"Cast",
+                           {i == 0 ? "x" : "v" + std::to_string(i)},
+                           {i + 1 == length ? "y" : "v" + std::to_string(i + 1)},
+                           To(i % 2 == 0 ? DataType::kFloat16 : DataType::kFloat32)});
+  }
+  return model;
+}
+
 // A model that was parsed, with the bytes it lives on.
 struct Parsed {
   explicit Parsed(std::string model_bytes, const tensorcast::onnx::LoadOptions& options = {})
