@@ -62,6 +62,9 @@ std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::
 bool Reserve(int descriptor, std::uint64_t bytes);  // room, and the size; new bytes are zero
 bool Cut(int descriptor, std::uint64_t bytes);
 bool SyncFile(int descriptor);
+// Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for.
+// A hint: that it fails says nothing.
+void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes);
 bool SyncDirectory(int descriptor);  // also true of a file system that cannot
 
 // Locks last as long as the descriptor, or the process. EWOULDBLOCK: another has it, also where a

@@ -14,6 +14,9 @@
 namespace tensorcast::io {
 namespace {
 
+// Bytes of a file that begin to go to its disk together.
+constexpr std::uint64_t kSyncedAtOnce = std::uint64_t{4} << 20;
+
 // What stands under the output's name must not be an input, by any name, and nothing that is not a
 // file; that it exists is said last.
 void CheckName(const std::string& path, const CreateOptions& options) {
@@ -187,8 +190,12 @@ void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
   while (!data.empty()) {
     const std::int64_t put = WriteAt(descriptor_, offset, data);
     if (put < 0) ThrowWrite(path_, "cannot be written at offset " + std::to_string(offset), errno);
+    const std::uint64_t begun = offset / kSyncedAtOnce;
     offset += static_cast<std::uint64_t>(put);
     data = data.subspan(static_cast<std::size_t>(put));
+    // The disk works while the rest is made; what another thread is late with goes in Sync.
+    const std::uint64_t ended = offset / kSyncedAtOnce - begun;
+    if (ended != 0) StartSyncing(descriptor_, begun * kSyncedAtOnce, ended * kSyncedAtOnce);
   }
 }
 

@@ -193,6 +193,13 @@ bool SyncFile(int descriptor) {
   return result == 0;
 }
 
+void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
+  const int error = errno;
+  ::sync_file_range(descriptor, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                    SYNC_FILE_RANGE_WRITE);
+  errno = error;
+}
+
 bool SyncDirectory(int descriptor) {
   return SyncFile(descriptor) || errno == EINVAL || errno == EROFS;
 }

@@ -319,6 +319,9 @@ bool Cut(int descriptor, std::uint64_t bytes) {
 
 bool SyncFile(int descriptor) { return Done(FlushFileBuffers(HandleOf(descriptor))); }
 
+// Windows has no such hint.
+void StartSyncing(int, std::uint64_t, std::uint64_t) {}
+
 // Names are written through as they are given.
 bool SyncDirectory(int) { return true; }
 

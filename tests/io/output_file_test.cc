@@ -81,6 +81,26 @@ TEST_F(OutputTest, StandsUnderItsNameOnlyWhenCommitted) {
   EXPECT_EQ(ReadTensor(*Open(path), 0), "1234");
 }
 
+// What is written last, and what is written again after its part of the file has gone to the disk.
+TEST_F(OutputTest, LargeOutputsHoldWhatWasWrittenLast) {
+  constexpr std::size_t kSize = (std::size_t{9} << 20) + 5, kPiece = 700'001;
+  const std::string path = Path("x.safetensors");
+  std::string expected(kSize, '\0');
+  for (std::size_t i = 0; i < kSize; ++i) expected[i] = static_cast<char>(i * 2654435761u >> 24);
+  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(kSize), {});
+  const auto write = [&](std::size_t begin, char mask) {
+    std::string piece = expected.substr(begin, kPiece);
+    for (char& byte : piece) byte = static_cast<char>(byte ^ mask);
+    writer->Write(0, begin, std::as_bytes(std::span(piece)));
+  };
+  for (const char mask : {'\x5A', '\0'}) {
+    for (std::size_t begin = 0; begin < kSize; begin += 2 * kPiece) write(begin, mask);
+    for (std::size_t begin = kPiece; begin < kSize; begin += 2 * kPiece) write(begin, mask);
+  }
+  writer->Commit();
+  EXPECT_TRUE(ReadTensor(*Open(path), 0) == expected);
+}
+
 TEST_F(OutputTest, RemovesWhatItWroteWhenTheJobThrows) {
   try {
     const std::unique_ptr<TensorWriter> writer = CreateTensorFile(Path("x.npy"), Bytes(4), {});
