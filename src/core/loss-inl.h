@@ -96,6 +96,30 @@ struct LossLanes {
   }
 };
 
+// How many of a lane's results are zero.
+HWY_INLINE std::size_t CountZeros(const double* y_values, std::size_t first, std::size_t end) {
+  const DF64 d;
+  std::size_t found = 0;
+  for (std::size_t i = first; i < end; i += kLossSums) {
+    found += hn::CountTrue(d, hn::Eq(hn::LoadU(d, y_values + i), hn::Zero(d)));
+  }
+  return found;
+}
+
+// Whether a lane has a negative zero whose result is the positive one.
+HWY_INLINE bool LosesZeroSign(const double* x_values, const double* y_values, std::size_t first,
+                              std::size_t end) {
+  const DF64 d;
+  const hn::RebindToSigned<DF64> di;
+  auto lost = hn::Zero(d);
+  for (std::size_t i = first; i < end; i += kLossSums) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto y = hn::LoadU(d, y_values + i);
+    lost = hn::Or(lost, hn::IfThenElseZero(hn::Eq(x, y), hn::AndNot(y, x)));
+  }
+  return !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
+}
+
 // A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
 // weights are: finite, within the range. Gives false, and is to be as if it had not been called,
 // where an element is not, or loses the sign of a zero.
@@ -109,8 +133,7 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LossLanes lanes = *out;
   auto largest = hn::Neg(infinity), least = infinity, seen = zero, lost_signs = zero;
-  std::size_t exact_count = 0, nonzero_count = 0, y_nonzero_count = 0, subnormal_count = 0;
-  std::size_t undefined_count = 0;
+  std::size_t exact_count = 0, nonzero_count = 0, low_count = 0, undefined_count = 0;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
@@ -127,28 +150,33 @@ HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, 
     const auto exact = hn::Eq(x, y);
     const auto nonzero = hn::Gt(magnitude, zero);
     lanes.smallest = hn::IfThenElse(nonzero, hn::Min(lanes.smallest, magnitude), lanes.smallest);
-    lost_signs = hn::Or(lost_signs, hn::IfThenElseZero(exact, hn::AndNot(y, x)));
+    lost_signs = hn::Or(lost_signs, hn::AndNot(y, x));
     lanes.GrowRelative(hn::And(nonzero, hn::Ge(error, hn::Mul(lanes.relative_filter, magnitude))),
                        error, magnitude);
     exact_count += hn::CountTrue(d, exact);
     nonzero_count += hn::CountTrue(d, nonzero);
-    const auto y_nonzero = hn::Gt(y_magnitude, zero);
-    y_nonzero_count += hn::CountTrue(d, y_nonzero);
-    subnormal_count +=
-        hn::CountTrue(d, hn::And(y_nonzero, hn::Lt(y_magnitude, limits.LeastNormal(i))));
+    low_count += hn::CountTrue(d, hn::Lt(y_magnitude, limits.LeastNormal(i)));
     if (params.no_zero_undefined) undefined_count += hn::CountTrue(d, hn::Le(x, zero));
   }
   // An element that is not finite leaves no finite sum.
   if (!hn::AllTrue(d, hn::Lt(hn::Add(lanes.squares, lanes.errors), infinity)) ||
       limits.AnyBeyond(largest, least, seen) ||
-      (params.to_float && !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost_signs), hn::Zero(di))))) {
+      (params.to_float && !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost_signs), hn::Zero(di))) &&
+       LosesZeroSign(x_values, y_values, first, end))) {
     return false;
   }
   lanes.amax = hn::Max(lanes.amax, hn::Max(hn::Abs(largest), hn::Abs(least)));
   *out = lanes;
   const std::size_t n = (end - first + kLossSums - 1) / kLossSums * hn::Lanes(d);
-  // Zero gives zero where the destination has one.
-  const std::size_t zero_count = nonzero_count - std::min(nonzero_count, y_nonzero_count);
+  // Zero gives zero where the destination has one: when as many results are below the normal ones,
+  // they are these.
+  const std::size_t source_zeros = n - nonzero_count;
+  std::size_t zero_count = 0, subnormal_count = 0;
+  if (low_count != source_zeros) {
+    const std::size_t zeros = CountZeros(y_values, first, end);
+    zero_count = zeros - std::min(zeros, source_zeros);
+    subnormal_count = low_count - zeros;
+  }
   const auto count = [&](Loss loss, std::size_t found) {
     stretch->counts[static_cast<std::size_t>(loss)] += found;
   };
@@ -175,6 +203,7 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
   };
   LossLanes lanes = *out;
+  std::size_t ordinary = 0, ordinary_exact = 0;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
@@ -186,6 +215,24 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     const auto y_zero = hn::Eq(y, zero);
     const auto beyond = limits.Beyond(x, i);
     const auto inexact = hn::Not(exact);
+    const auto no_zero = hn::And(hn::Gt(x_magnitude, zero), hn::Gt(y_magnitude, zero));
+    if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, hn::And(both, no_zero))))) {
+      // A vector of ordinary elements among others: of these nothing else is to be asked.
+      const auto difference = hn::Sub(x, y);
+      const auto error = hn::Abs(difference);
+      lanes.squares = hn::Add(lanes.squares, hn::Mul(x, x));
+      lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+      lanes.max_error = hn::Max(lanes.max_error, error);
+      lanes.amax = hn::Max(lanes.amax, x_magnitude);
+      lanes.smallest = hn::Min(lanes.smallest, x_magnitude);
+      lanes.GrowRelative(hn::Ge(error, hn::Mul(lanes.relative_filter, x_magnitude)), error,
+                         x_magnitude);
+      ordinary += hn::Lanes(d);
+      ordinary_exact += hn::CountTrue(d, exact);
+      count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
+      if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
+      continue;
+    }
     const auto value = hn::IfThenElseZero(both, x);
     const auto difference = hn::IfThenElseZero(both, hn::Sub(x, y));
     const auto error = hn::Abs(difference);
@@ -247,6 +294,11 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     if (params.beyond_undefined) count(Loss::kUndefined, beyond);
   }
   *out = lanes;
+  stretch->finite += ordinary;
+  stretch->compared += ordinary;
+  stretch->compared_nonzero += ordinary;
+  stretch->counts[static_cast<std::size_t>(Loss::kExact)] += ordinary_exact;
+  stretch->counts[static_cast<std::size_t>(Loss::kRounded)] += ordinary - ordinary_exact;
 }
 
 // Elements that are taken for ordinary together.

@@ -135,7 +135,8 @@ LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOp
     params.to_float = true;
     params.no_zero_undefined = !to.has_zero;
     params.nan_undefined = !to.has_nan();
-    if (to.has_zero) params.least_normal = detail::LimitsOf(to).least_normal;
+    params.least_normal =
+        to.has_zero ? detail::LimitsOf(to).least_normal : detail::LimitsOf(to).least_positive;
   }
   return params;
 }

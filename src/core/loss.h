@@ -21,7 +21,7 @@ struct LossParams {
   // x >= beyond_high or x <= beyond_low; NaN where there is no such value.
   double beyond_high = 0;
   double beyond_low = 0;
-  double least_normal = 0;  // of the destination; 0 where it has no subnormals
+  double least_normal = 1;  // of the destination; the least above zero where it has no subnormals
   bool wraps = false;       // a finite value beyond gives its low bits
   bool to_float = false;
   bool nan_undefined = false;      // ONNX leaves NaN open for this pair
@@ -54,7 +54,7 @@ Loss Classify(double x, double y, const LossParams& params);
 struct ScaledLimits {
   const double* values;        // of the codes, after the scale
   const double* beyond;        // the least magnitude beyond the range
-  const double* least_normal;  // the destination's, times the scale
+  const double* least_normal;  // the destination's, times the scale; above zero
 };
 
 // The elements of one run over part of a tensor, where they stand: first indices in elements.

@@ -56,7 +56,7 @@ CellQuotients::CellQuotients(const Scaling& scaling, bool exact_values)
   const detail::RangeEnd end = detail::EndsOfRange(row, RoundingMode::kUp).high;
   beyond_ = integer_ ? 127.5 : end.at;  // rounded to even it is 128
   itself_ = integer_ || end.itself;
-  least_normal_ = integer_ ? 0 : detail::LimitsOf(row).least_normal;
+  least_normal_ = integer_ ? 1 : detail::LimitsOf(row).least_normal;
 }
 
 void CellQuotients::Run(const double* x, double* quotients, std::size_t n, double scale,

@@ -12,7 +12,7 @@
 namespace tensorcast::scale {
 
 // Where, of an element type under one scale, a magnitude leaves the range (the least double that
-// does), and the least normal value.
+// does), and the least normal value, of integers the least above zero.
 struct CellLimits {
   double beyond;
   double least_normal;
