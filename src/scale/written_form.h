@@ -48,7 +48,8 @@ std::string_view MethodName(ScaledLayout layout);
 // The row of a format of the public interface; null: it is none. And back.
 const ScaledFormat* RowOf(convert::ScaledFormat format);
 convert::ScaledFormat FormatOf(const ScaledFormat& row);
-std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);  // "pow2"
+// "pow2"; both names of a rule that the format does not take.
+std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);
 
 // A format with all that is open of it decided.
 struct WrittenForm {
