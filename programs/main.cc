@@ -68,7 +68,7 @@ std::string VersionText() {
       "compiler: {}\n"
       "targets:  {} (built in and run by this machine)\n"
       "threads:  {}\n"
-      "formats:  {}",
+      "formats:  {}; models of MDF",
       TENSORCAST_VERSION, CommitName(), CompilerName(), targets,
       MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)", formats);
 }

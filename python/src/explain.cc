@@ -14,6 +14,7 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
+#include "text/error_text.h"
 #include "text_objects.h"
 
 namespace nb = nanobind;
@@ -66,9 +67,16 @@ nb::dict ExplanationDict(const Explanation& e) {
 void BindExplain(nb::module_& m) {
   m.def(
       "explain_text",
-      [](const std::string& text, int to, const nb::dict& options) {
-        const Explanation e = Explain(text, static_cast<DataType>(to), OptionsOf(options));
-        Check(e.result.status);
+      [](const nb::str& text, int to, const nb::dict& options) {
+        const std::string utf8 = FromStr(text);
+        const Explanation e = Explain(utf8, static_cast<DataType>(to), OptionsOf(options));
+        const Status status = e.result.status;
+        if (status.code() == StatusCode::kNotANumber ||
+            status.code() == StatusCode::kNotAnInteger) {
+          RaiseStatus(status,
+                      text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
+        }
+        Check(status);
         return ExplanationDict(e);
       },
       nb::arg("text"), nb::arg("to"), nb::arg("options"));

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -50,20 +52,24 @@ nb::dict ReportDict(const LossReport& report) {
   fields["elements"] = report.elements;
   fields["counts"] = counts;
   fields["first"] = first;
+  // As the tool has it: no figure is of nothing.
+  const auto figure = [](std::uint64_t elements, double value) {
+    return elements == 0 ? std::numeric_limits<double>::quiet_NaN() : value;
+  };
   fields["compared"] = report.compared;
-  fields["max_abs_error"] = report.max_abs_error;
+  fields["max_abs_error"] = figure(report.compared, report.max_abs_error);
   fields["max_abs_example"] =
       report.compared == 0 ? nb::none() : ExampleDict(report, report.max_abs_example);
-  fields["max_rel_error"] = report.max_rel_error;
+  fields["max_rel_error"] = figure(report.compared_nonzero, report.max_rel_error);
   fields["max_rel_example"] =
       report.compared_nonzero == 0 ? nb::none() : ExampleDict(report, report.max_rel_example);
   fields["sum_squares"] = report.sum_squares;
   fields["sum_squared_error"] = report.sum_squared_error;
-  fields["rmse"] = report.rmse;
-  fields["snr_db"] = report.snr_db;
+  fields["rmse"] = figure(report.compared, report.rmse);
+  fields["snr_db"] = figure(report.compared, report.snr_db);
   fields["finite"] = report.finite;
-  fields["amax"] = report.amax;
-  fields["smallest_nonzero"] = report.smallest_nonzero;
+  fields["amax"] = figure(report.finite, report.amax);
+  fields["smallest_nonzero"] = figure(report.smallest_nonzero > 0, report.smallest_nonzero);
   fields["verdict"] = kVerdicts[static_cast<std::size_t>(Judge(report))];
   return fields;
 }

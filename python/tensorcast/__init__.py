@@ -17,7 +17,7 @@ from . import _core, errors
 
 _core.set_errors(errors)
 
-from . import casting, graph, onnx  # noqa: E402  (need the errors)
+from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
 from .conversion import Job, Plan, convert, plan  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
@@ -29,9 +29,11 @@ from .errors import (  # noqa: E402
     UnsupportedError,
 )
 from .explaining import Explanation, explain  # noqa: E402
-from .files import TensorFile, TensorInfo, inspect, open  # noqa: E402
+from .files import TensorFile, TensorInfo, inspect  # noqa: E402
+from .files import open as open  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .loss import LossReport, loss  # noqa: E402
-from .texts import format, parse  # noqa: E402
+from .texts import format as format  # noqa: E402, A004  (as open)
+from .texts import parse  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
@@ -43,6 +45,6 @@ __version__: str = _core.version
 __all__ = [
     "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "Job", "KindError",
     "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError", "cast",
-    "convert", "explain", "finfo", "format", "graph", "inspect", "loss", "onnx", "open", "parse",
-    "plan", "type_name", "type_names",
+    "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "type_name", "type_names",
 ]

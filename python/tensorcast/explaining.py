@@ -6,7 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -55,12 +56,12 @@ class Explanation:
     error: str | None
     relative_error: str | None
     error_in_ulps: str | None
-    others: list[dict[str, Any]]
+    others: list[dict[str, Any]] = field(hash=False)
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th>{field.name}</th><td>{html.escape(str(getattr(self, field.name)))}</td></tr>"
-            for field in fields(self) if field.name != "others")
+            f"<tr><th>{each.name}</th><td>{html.escape(str(getattr(self, each.name)))}</td></tr>"
+            for each in fields(self) if each.name != "others")
         return f"<table>{rows}</table>"
 
 
@@ -69,7 +70,7 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: 
 
     Parameters
     ----------
-    value : str, int, float, or numpy or ml_dtypes scalar
+    value : str, int, float, or an array or tensor of one element and no dimension
         A decimal text; a number, whose every digit counts; or with `from_type` a code of it.
     to : type
     from_type : type, optional
@@ -95,16 +96,19 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: 
             raise ArgumentError(f"{value} is not a code of {type_name(source)}")
         return Explanation(**_core.explain_code(source, int(value), number, options))
     if isinstance(value, (str, bytes)):
-        text = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
+        try:
+            text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise ArgumentError(f"{ascii(text)} has half of a surrogate pair, which is no text") from None
         return Explanation(**_core.explain_text(text, number, options))
     if isinstance(value, int) and not isinstance(value, bool):
-        return Explanation(**_core.explain_text(str(value), number, options))
-    scalar = np.asarray(value)
-    if scalar.ndim or scalar.dtype.kind in "OUSTcmMV" and scalar.dtype.isbuiltin == 1:
+        # Decimal's text has every digit of any int; int's own stops at some thousands.
+        return Explanation(**_core.explain_text(f"{Decimal(value):f}", number, options))
+    read = arrays.read(value, None, False, None)
+    if read.shape or read.packed or read.number == STRING:
         raise KindError(f"explain takes one number or text, and not {type(value).__name__}")
-    source = _core.dtype_number(scalar.dtype)
-    if source == 0:
-        raise KindError(f"numpy's {scalar.dtype} is not an element type of ONNX")
+    source, scalar = read.number, read.dense()
     code = int.from_bytes(scalar.astype(scalar.dtype.newbyteorder("<")).tobytes(), "little")
     bits = arrays.bits_of(source)
     return Explanation(**_core.explain_code(source, code & (2**bits - 1), number, options))

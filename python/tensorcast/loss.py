@@ -6,9 +6,11 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import html
+import math
 from typing import Any
 
 from . import _core
+from .errors import ArgumentError, KindError
 from .types import TypeLike
 
 __all__ = ["LossReport", "loss"]
@@ -30,11 +32,14 @@ class LossReport:
         The first element of each kind that there is: its index in C's order, source and result as
         floats, and their codes.
     max_abs_error, max_rel_error, rmse : float
-        Over the elements that are finite on both sides, `compared` of them.
+        Over the elements that are finite on both sides, `compared` of them; nan of none.
     max_abs_example, max_rel_example : dict or None
     snr_db : float
-        10 log10(sum x² / sum (x - y)²); inf where nothing was lost.
-    sum_squares, sum_squared_error, amax, smallest_nonzero : float
+        10 log10(sum x² / sum (x - y)²) of these; inf where all of them are exact, nan where there are
+        none or the squares leave float64.
+    sum_squares, sum_squared_error : float
+    amax, smallest_nonzero : float
+        Of the finite elements of the source; nan of none.
     compared, finite : int
     verdict : {"good", "poor", "lost"}
 
@@ -85,13 +90,16 @@ class LossReport:
         return sorted({*object.__dir__(self), *self._fields})
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as numbers, texts and dicts that json takes."""
-        return dict(self._fields)
+        """All figures, as numbers, texts and dicts that json takes; None for what is not finite."""
+        figures: dict[str, Any] = _finite(self._fields)
+        return figures
 
     def merge(self, other: LossReport) -> LossReport:
-        """One report of what two report, exactly as if it had been one cast.
+        """One report of what two report; every figure is as if it had been one cast.
 
-        Raises `ArgumentError` where their destinations or options differ.
+        The indices in `first` and of the examples stay those of the part in which the element is;
+        of two parts `first` takes the lower. Raises `ArgumentError` where destinations or options
+        differ.
 
         Examples
         --------
@@ -100,6 +108,8 @@ class LossReport:
         >>> a.merge(b).elements
         3
         """
+        if not isinstance(other, LossReport):
+            raise KindError(f"a LossReport is merged with another, and not with {type(other).__name__}")
         meter = self._meter.copy()
         meter.merge(other._meter)
         return LossReport(meter)
@@ -117,18 +127,34 @@ class LossReport:
     def __repr__(self) -> str:
         inexact = self.elements - self.counts["exact"] - self.counts["nan"]
         return (f"<LossReport {self.from_type or 'several'} -> {self.to_type}: {self.elements} "
-                f"elements, {inexact} not exact, SNR {self.snr_db:.1f} dB, {self.verdict}>")
+                f"elements, {inexact} not exact, SNR {self._snr_text()}, {self.verdict}>")
+
+    def _snr_text(self) -> str:
+        if self.compared == 0:
+            return "–"
+        if math.isnan(self.snr_db):
+            return "?"  # the squares leave float64
+        return "∞" if self.snr_db == math.inf else f"{self.snr_db:.1f} dB"
 
     def _repr_html_(self) -> str:
+        def text(figure: float) -> str:
+            return "–" if math.isnan(figure) else f"{figure:.6g}"
+
         rows = [("elements", f"{self.elements:,}")]
         rows += [(name, f"{count:,}") for name, count in self.counts.items() if count]
-        rows += [("SNR", f"{self.snr_db:.1f} dB"), ("RMSE", f"{self.rmse:.6g}"),
-                 ("max abs error", f"{self.max_abs_error:.6g}"),
-                 ("max rel error", f"{self.max_rel_error:.6g}"), ("verdict", self.verdict)]
+        rows += [("SNR", self._snr_text()), ("RMSE", text(self.rmse)),
+                 ("max abs error", text(self.max_abs_error)),
+                 ("max rel error", text(self.max_rel_error)), ("verdict", self.verdict)]
         cells = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
                         for name, value in rows)
         title = html.escape(f"{self.from_type or 'several'} → {self.to_type}")
         return f"<table><caption>{title}</caption>{cells}</table>"
+
+
+def _finite(figures: Any) -> Any:
+    if isinstance(figures, dict):
+        return {name: _finite(value) for name, value in figures.items()}
+    return None if isinstance(figures, float) and not math.isfinite(figures) else figures
 
 
 def _load(saved: bytes) -> LossReport:
@@ -137,8 +163,8 @@ def _load(saved: bytes) -> LossReport:
     return LossReport(meter)
 
 
-def loss(x: Any, to: TypeLike, **options: Any) -> LossReport:
-    """What the cast of `x` to a type would lose; takes `cast`'s options.
+def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
+    """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
 
     Examples
     --------
@@ -149,5 +175,7 @@ def loss(x: Any, to: TypeLike, **options: Any) -> LossReport:
     """
     from .casting import cast
 
+    if "loss" in options:
+        raise ArgumentError("loss is what this function gives: it is no option of it")
     report: LossReport = cast(x, to, loss=True, **options)[1]
     return report

@@ -265,9 +265,10 @@ Explanation Explain(const ExplainSource& source, DataType to, const CastOptions&
   explanation.loss = loss_of(explanation.result, options);
   const std::uint64_t code = explanation.result.code;
   if (row.bits == 0) {
-    if (source.is_text() || !IsNumber(explanation.result.text)) return explanation;
+    if (!IsNumber(explanation.result.text)) return explanation;
     explanation.value = ValueOfText(explanation.result.text);
-    MeasureError(source.value, &explanation);
+    if (!source.is_text())
+      MeasureError(source.value, &explanation);  // a text is passed on as it is
     return explanation;
   }
   explanation.value = ExactValueOf(to, code);

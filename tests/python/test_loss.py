@@ -49,6 +49,32 @@ def test_merging_is_as_one_cast():
         assert getattr(merged, name) == getattr(whole, name)
     with pytest.raises(tc.ArgumentError):
         whole.merge(tc.loss(x, "int8"))
+    with pytest.raises(tc.KindError):
+        whole.merge(5)
+
+
+@pytest.mark.parametrize("values", [[1e300] * 4, [math.nan], []])
+def test_no_figure_is_of_nothing(values):
+    report = tc.loss(np.array(values), "float16")
+    assert report.compared == 0
+    for name in ("snr_db", "rmse", "max_abs_error", "max_rel_error"):
+        assert math.isnan(getattr(report, name)) and report.to_dict()[name] is None
+    assert "SNR –" in repr(report) and "SNR</th><td>–" in report._repr_html_()
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_figures_at_the_ends():
+    exact = tc.loss(np.float32([1, 2]), "float16")
+    assert exact.snr_db == math.inf and "SNR ∞" in repr(exact)
+    assert exact.to_dict()["snr_db"] is None
+    beyond = tc.loss(np.array([1e200, 1.1e200]), "float32", from_type="float64")
+    assert beyond.compared == 0
+    squares = tc.loss(np.array([1.1e200]), "int8", like=None)
+    assert squares.compared == 1 and math.isnan(squares.snr_db) and "SNR ?" in repr(squares)
+    like = tc.loss(np.float32([0.1]), like=np.zeros(1, np.float16))
+    assert like.to_type == "float16" and like.counts["rounded"] == 1
+    with pytest.raises(tc.ArgumentError):
+        tc.loss([1.0], "int8", loss=True)
 
 
 def test_a_report_is_data():
@@ -76,7 +102,15 @@ def test_explanations():
         tc.explain(2**64, "int8")
     assert tc.explain(2**64 - 1, "int8").code == 0xFF
     assert tc.explain(np.array(-1, oracle.DTYPES["int4"])[()], "int8").code == 0xFF
-    assert tc.explain("1.5", "string").code == "1.5"
+    assert tc.explain("1.5", "string").code == "1.5" == tc.explain("1.5", "string").value
+    assert tc.explain(10**5000, "float32").loss == "to_infinity"
+    assert len({e, e}) == 1
+    with pytest.raises(tc.ArgumentError, match='"half" is not a number'):
+        tc.explain("half", "int8")
+    with pytest.raises(tc.Error):
+        tc.explain("1\ud800", "bfloat16")
+    with pytest.raises(tc.KindError):
+        tc.explain([1.0, 2.0], "int8")
     assert "<table>" in e._repr_html_()
 
 
