@@ -10,13 +10,8 @@
 #include "bindings.h"
 #include "tensorcast/tensorcast.hpp"
 
-NB_MODULE(_core, m) {
+NB_MODULE(_core_of_first_interpreter, m) {
   using namespace tensorcast::python;  // NOLINT(google-build-using-namespace): one line each
-  // What is remembered here (types.cc, errors.cc) are objects of one interpreter.
-  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
-    PyErr_SetString(PyExc_ImportError, "tensorcast is not for subinterpreters, as numpy is not");
-    throw nanobind::python_error();
-  }
   ImportNumpy();
   m.attr("version") = std::string(tensorcast::Version()).c_str();
   BindErrors(m);
@@ -30,4 +25,15 @@ NB_MODULE(_core, m) {
   BindModel(m);
   BindGraph(m);
   BindSession(m);
+}
+
+// What Python calls. What is remembered here (types.cc, errors.cc, nanobind's own) are objects of
+// one interpreter, and nanobind would forget them before the module's own code could refuse.
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
+    PyErr_SetString(PyExc_ImportError,
+                    "tensorcast is not for subinterpreters: it has state of one");
+    return nullptr;
+  }
+  return PyInit__core_of_first_interpreter();
 }

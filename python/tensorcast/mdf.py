@@ -31,8 +31,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import _core, frameworks
-from .arrays import type_of
+from . import _core
+from .arrays import read, type_of
 from .casting import cast as _cast
 from .errors import ArgumentError
 
@@ -128,33 +128,25 @@ def _type(to: Any) -> int:
 
 def _array(x: Any, mode: str) -> Any:
     """An input as MDF makes it numpy's array: numbers alone become vectors of one."""
-    framework = frameworks.kind_of(x)
-    if framework is not None:
-        source = framework.read(x)
-        x = source.dense()
-        if source.packed:  # float32 holds every value of what is packed
-            x = _cast(x, _FLOAT32, from_type=source.number, shape=source.shape, packed=True)
-    elif type(x) in (bool, int, float):
-        x = np.atleast_1d(x)
+    source = read(x, None, False, None)
+    if source.packed:  # float32 holds every value of what is packed
+        array = _cast(source.array, _FLOAT32, from_type=source.number, shape=source.shape, packed=True)
     else:
-        x = np.asarray(x)
+        array = np.atleast_1d(source.array) if type(x) in (bool, int, float) else source.array
     if mode == "compatible":
-        kind = type_of(x)
+        kind = type_of(array)
         if kind == _INT32:
-            return _cast(x, _INT64)
+            return _cast(array, _INT64)
         if kind == _FLOAT64:
-            return _cast(x, _FLOAT32)
-    return x
+            return _cast(array, _FLOAT32)
+    return array
 
 
 def _flag(value: Any) -> bool:
     try:
-        number = int(value)
-    except (TypeError, ValueError):
-        number = -1
-    if number not in (0, 1):
-        raise ArgumentError(f"saturate is {value!r}; it is 0 or 1")
-    return number == 1
+        return int(value) != 0
+    except (TypeError, ValueError, OverflowError):
+        raise ArgumentError(f"saturate is {value!r}; it is a whole number, of which 0 is false") from None
 
 
 def _run(x: Any, number: int, bound: dict[str, Any], mode: str) -> Any:
@@ -329,7 +321,7 @@ class Installed:
         with _lock:
             if self._before is None:
                 uninstall()
-            else:
+            elif _mode_in_force is not None:  # not uninstalled within
                 _mode_in_force = self._before
 
 

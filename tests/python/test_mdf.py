@@ -105,11 +105,26 @@ def test_what_is_not_a_type_is_refused(to):
 
 
 @pytest.mark.parametrize("args, kwargs", [
-    ((), {}), ((X,), {}), ((X, 7), {"axis": 1}), ((X, 7, 5), {}), ((X, 7, 1, "up", 3), {}),
+    ((), {}), ((X,), {}), ((X, 7), {"axis": 1}), ((X, 7, 1, "up", 3), {}),
     ((X, 7), {"mode": "quick"}), ((X, 24), {"round_mode": "UP"}), ((["x"], 1), {})])
 def test_bad_calls_are_refused(args, kwargs):
     with pytest.raises(tc.ArgumentError):
         tensorcast.mdf.cast(*args, **kwargs)
+
+
+def test_what_is_not_a_tensor_is_refused():
+    with pytest.raises(tc.RangeError):
+        tensorcast.mdf.cast(2**70, 1)
+    with pytest.raises(tc.ArgumentError):
+        tensorcast.mdf.cast([[1], [1, 2]], 7)
+    with pytest.raises(tc.KindError):
+        tensorcast.mdf.cast(np.ma.masked_array([1.0, 2.0], [True, False]), 7)
+
+
+def test_saturate_is_false_where_it_is_0():
+    same(tensorcast.mdf.cast(X, 17, 2), tc.cast(X, "float8_e4m3fn"))
+    with pytest.raises(tc.ArgumentError):
+        tensorcast.mdf.cast(X, 17, "no")
 
 
 def test_by_position_where_a_keyword_gives_the_input():
@@ -229,6 +244,14 @@ def test_installing_is_undone():
     tensorcast.mdf.uninstall()
     with pytest.raises(tc.ArgumentError):
         tensorcast.mdf.install(mode="quick")
+    # Uninstalled within, or left in another order: what is said is what MDF has.
+    with tensorcast.mdf.install("exact"), tensorcast.mdf.install():
+        tensorcast.mdf.uninstall()
+    assert tensorcast.mdf.installed_mode() is None and mdf_onnx.cast is THEIRS["cast"]
+    outer, inner = tensorcast.mdf.install("exact"), tensorcast.mdf.install("compatible")
+    outer.__exit__(None, None, None)
+    inner.__exit__(None, None, None)
+    assert tensorcast.mdf.installed_mode() is None and mdf_onnx.cast is THEIRS["cast"]
 
 
 def test_the_example():

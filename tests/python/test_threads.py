@@ -112,7 +112,7 @@ def test_fork():
 
 
 def test_subinterpreters_are_refused_by_an_import_error():
-    """numpy has none, and neither have we: said, not crashed."""
+    """Said, not crashed, and the first interpreter has what it had."""
     program = textwrap.dedent("""
         import _xxsubinterpreters as interpreters
         import tensorcast
@@ -121,8 +121,9 @@ def test_subinterpreters_are_refused_by_an_import_error():
             interpreters.run_string(other, "import tensorcast")
         except interpreters.RunFailedError as error:
             print("refused:", error)
+        print(tensorcast.loss([0.1], "int8").counts["to_zero"])  # here all is as it was
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     if sys.version_info >= (3, 13):
         pytest.skip("the module has another name from 3.13 on")
-    assert done.returncode == 0 and "refused" in done.stdout, done.stderr[-500:]
+    assert done.returncode == 0 and "is not for subinterpreters" in done.stdout and done.stdout.endswith("\n1\n"), done.stderr[-500:]
