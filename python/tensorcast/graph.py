@@ -118,13 +118,18 @@ class Graph:
     @staticmethod
     def load(model: Any, *, allow_hard_links: bool = False) -> Graph:
         """The graph of a model: a path, bytes or an onnx.ModelProto."""
+        return Graph.of_core(_core.Graph.load(source_of(model), allow_hard_links))
+
+    @staticmethod
+    def of_core(core: _core.Graph) -> Graph:
+        """What the extension made, as a graph."""
         graph = Graph.__new__(Graph)
-        graph._core = _core.Graph.load(source_of(model), allow_hard_links)
+        graph._core = core
         return graph
 
     def save(self, path: str | os.PathLike[str], *, with_training: bool = False,
              overwrite: bool = False) -> None:
-        """Writes a model, whole or not at all; `with_training` keeps what nodes say of it."""
+        """Writes an ONNX model, whole or not at all; `with_training` keeps what nodes say of it."""
         self._core.save(path_text(path), flag(with_training, "with_training"),
                         flag(overwrite, "overwrite"))
 

@@ -24,19 +24,24 @@ import ast
 import contextvars
 import importlib
 import operator
+import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
 
 from . import _core
+from .arguments import flag, path_text
 from .arrays import read, type_of
 from .casting import cast as _cast
-from .errors import ArgumentError
+from .errors import ArgumentError, KindError
+from .graph import Graph
+from .types import TypeLike
 
-__all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode", "uninstall"]
+__all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode", "load", "save",
+           "uninstall"]
 
 Mode = Literal["compatible", "exact"]
 
@@ -233,6 +238,41 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
     bound = _bind("CastLike", _CASTLIKE, args, kwargs)
     chosen = _mode(mode)
     return _run(bound["input"], type_of(_array(bound["target_type"], chosen)), bound, chosen)
+
+
+# ------------------------------------------------------------------------------------ files
+
+
+def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLike] = None) -> Graph:
+    """The graph of an MDF model in JSON, YAML or BSON, as the tool reads it; without MDF.
+
+    Parameters
+    ----------
+    path : path
+    types : type, or mapping of str to type, optional
+        Of the inputs to which the file gives none: one for all, or by the names of their ports.
+
+    Raises
+    ------
+    UnsupportedError
+        A function that is no cast, constant or identity; what else docs/mdf.md lists.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> tc.mdf.load("model.yaml", types="float32").optimize()  # doctest: +SKIP
+    """
+    by_name = {name: _core.type_number(each) for name, each in types.items()} if (
+        isinstance(types, Mapping)) else {}
+    others = None if types is None or isinstance(types, Mapping) else _core.type_number(types)
+    return Graph.of_core(_core.load_mdf(path_text(path), by_name, others))
+
+
+def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Writes a graph as MDF, whole or not at all, in the syntax that the path's ending names."""
+    if not isinstance(graph, Graph):
+        raise KindError(f"a Graph is written, and not {type(graph).__name__}")
+    _core.save_mdf(graph._core, path_text(path), flag(overwrite, "overwrite"))
 
 
 # ------------------------------------------------------------------------------------ in MDF

@@ -254,6 +254,41 @@ def test_installing_is_undone():
     assert tensorcast.mdf.installed_mode() is None and mdf_onnx.cast is THEIRS["cast"]
 
 
+@pytest.mark.parametrize("ending", ["json", "yaml", "bson"])
+def test_files(tmp_path, ending):
+    """What `save` writes is `load`'s, and MDF's own engine's."""
+    path = tmp_path / f"m.{ending}"
+    built = tc.graph.Graph(opset=15)
+    x = built.add_input("x", "float32", [3])
+    built.mark_output(built.cast(x, "int64", output_name="y"), "y")
+    tensorcast.mdf.save(built, path)
+    loaded = tensorcast.mdf.load(path)
+    assert inputs(loaded) == [("x", "float32")]
+    ours = tc.onnx.Model(loaded.serialize()).run({"x": X[:3]})["y"]
+    assert ours.tolist() == [1, -2, 300]
+    with pytest.raises(tc.Error):
+        tensorcast.mdf.save(built, path)
+    for reader in (tc.onnx.Model, tc.graph.Graph.load):
+        with pytest.raises(tc.UnsupportedError, match="tensorcast.mdf.load"):
+            reader(path)
+
+
+def inputs(loaded):
+    return [(info.name, info.type) for info in tc.onnx.Model(loaded.serialize()).inputs]
+
+
+def test_types_of_inputs(tmp_path):
+    """MDF's ports need none: the reader is told."""
+    path = tmp_path / "m.json"
+    graph(Function(id="c", function="onnx::Cast", args={"input": "x", "to": 7})).to_json_file(str(path))
+    assert inputs(tensorcast.mdf.load(path, types="float16")) == [("x", "float16")]
+    assert inputs(tensorcast.mdf.load(path, types={"x": "int8"})) == [("x", "int8")]
+    with pytest.raises(tc.Error, match="type"):
+        tensorcast.mdf.load(path)
+    with pytest.raises(tc.Error):
+        tensorcast.mdf.load(tmp_path / "none.json")
+
+
 def test_the_example():
     example = pathlib.Path(__file__).resolve().parents[2] / "examples/python/mdf_casts.py"
     done = subprocess.run([sys.executable, "-B", "-W", "ignore", example], capture_output=True,

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 import ml_dtypes
 import numpy as np
 import onnx
+import onnx.inliner
 import pytest
 import tensorcast as tc
 from onnx import TensorProto, helper
@@ -89,6 +90,30 @@ def test_backend():
     assert tc.onnx.Backend.is_compatible(proto) and not tc.onnx.Backend.is_compatible(onnx.ModelProto())
     (y,) = tc.onnx.Backend.run_model(proto, [np.uint16([0x3F80, 0, 0x4000])])
     assert y.tolist() == [1, 0, 2]
+    prepared = tc.onnx.Backend.prepare(proto)
+    assert prepared.run(np.uint16([0x3F80, 0, 0x4000]))[0].tolist() == [1, 0, 2]  # the one input
+    with pytest.raises(tc.ArgumentError):
+        prepared.run([np.uint16([0])] * 2)
+    with pytest.raises(tc.UnsupportedError):
+        tc.onnx.Backend.prepare(proto, device="CUDA")
+    assert not tc.onnx.Backend.supports_device("nope")
+    node = helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT8)
+    assert tc.onnx.Backend.run_node(node, [np.float32([1.5, 300])])[0].tolist() == [1, 44]
+
+
+def test_the_references_operators_in_functions():
+    """They are not handed on to functions, which are inlined first (docs/python.md)."""
+    function = helper.make_function(
+        "d", "F", ["x"], ["y"], [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.INT4)],
+        [helper.make_opsetid("", 25)])
+    graph = helper.make_graph([helper.make_node("F", ["x"], ["y"], domain="d")], "g",
+                              [helper.make_tensor_value_info("x", 1, [2])],
+                              [helper.make_tensor_value_info("y", TensorProto.INT4, [2])])
+    model = helper.make_model(graph, functions=[function], opset_imports=[
+        helper.make_opsetid("", 25), helper.make_opsetid("d", 1)])
+    inlined = onnx.inliner.inline_local_functions(model)
+    (y,) = ReferenceEvaluator(inlined, new_ops=tc.onnx.cast_ops()).run(None, {"x": np.float32([1.5, 2.5])})
+    assert y.tolist() == [2, 2]  # to even, as int4's text says
 
 
 @pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.FLOAT8E4M3FN, TensorProto.BFLOAT16,

@@ -8,12 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 from onnx.backend.base import BackendRep, Device, DeviceType
 from onnx.backend.base import Backend as _OnnxBackend
 
 from .. import _core
-from ..errors import Error
+from ..arrays import type_of
+from ..errors import ArgumentError, Error, UnsupportedError
 from .model import Model, ValueInfo
+from .reference import model_of_node
 
 __all__ = ["Backend", "BackendOfTests"]
 
@@ -34,8 +37,12 @@ class Rep(BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in order; inputs beyond those given take their defaults."""
-        given = [_as_declared(x, info) for x, info in zip(inputs, self.model.inputs)]
+        """The outputs in order; inputs beyond those given take their defaults. What is not a list or
+        a tuple is the one input."""
+        arrays = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        if len(arrays) > len(self.model.inputs):
+            raise ArgumentError(f"{len(arrays)} inputs were given, and there are {len(self.model.inputs)}")
+        given = [_as_declared(x, info) for x, info in zip(arrays, self.model.inputs, strict=False)]
         return tuple(self.model.run(given).values())
 
 
@@ -60,11 +67,23 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> Rep:
+        if not cls.supports_device(device):
+            raise UnsupportedError(f"device is {device!r}: models run on the CPU")
         return Rep(Model(model, contradictions=cls.contradictions))
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
         return cls.prepare(model, device).run(inputs)
+
+    @classmethod
+    def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None,
+                 **kwargs: Any) -> tuple[Any, ...]:
+        """A node as a model of its own, of the opset `opset_version`, or the newest that onnx has."""
+        super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks the node
+        arrays = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        opset = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
+        return cls.prepare(model_of_node(node, [type_of(np.asarray(x)) for x in arrays], opset),
+                           device).run(arrays)
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
@@ -76,7 +95,10 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        return bool(Device(device).type == DeviceType.CPU)
+        try:
+            return bool(Device(device).type == DeviceType.CPU)
+        except (AttributeError, ValueError):  # onnx has no such device
+            return False
 
 
 class BackendOfTests(Backend):

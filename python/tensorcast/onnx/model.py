@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import _core, arrays
 from ..arguments import flag, path_text
-from ..errors import ArgumentError, KindError
+from ..errors import ArgumentError, KindError, UnsupportedError
 
 __all__ = ["Model", "OptimizeReport", "ValueInfo", "optimize"]
 
@@ -39,7 +39,10 @@ def source_of(model: Any) -> str | bytes:
         return bytes(model)
     if hasattr(model, "SerializeToString"):
         return bytes(model.SerializeToString())
-    return path_text(model, "a model, where it is neither bytes nor an onnx.ModelProto,")
+    path = path_text(model, "a model, where it is neither bytes nor an onnx.ModelProto,")
+    if _core.is_mdf_file(path):
+        raise UnsupportedError(f"{path} is a model of MDF: tensorcast.mdf.load gives its graph")
+    return path
 
 
 def ordered(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,36 +19,38 @@ from .model import Model
 __all__ = ["cast_ops"]
 
 
-class _Cast(OpRun):
-    """A node as a model of its own, so that its opset says what it means."""
+def model_of_node(node: onnx.NodeProto, types: Sequence[int], opset: int) -> onnx.ModelProto:
+    """A Cast or a CastLike as a model of its own, so that its opset says what it means."""
+    names = [f"x{i}" for i in range(len(types))]
+    alone = onnx.NodeProto()
+    alone.CopyFrom(node)
+    del alone.input[:], alone.output[:]
+    alone.input.extend(names)
+    alone.output.append("y")
+    to = [attribute.i for attribute in alone.attribute if attribute.name == "to"]
+    graph = helper.make_graph(
+        [alone], "node", [helper.make_tensor_value_info(name, kind, None)
+                          for name, kind in zip(names, types, strict=True)],
+        [helper.make_tensor_value_info("y", to[0] if to else types[-1], None)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
 
+
+class _Cast(OpRun):
     op_domain = ""
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         types = tuple(arrays.type_of(np.asarray(x)) for x in inputs)
         models: dict[Any, Model] = self.__dict__.setdefault("_models", {})
         if types not in models:
-            models[types] = self._model(types)
+            models[types] = Model(model_of_node(self.onnx_node, types, self.run_params["opsets"][""]))
         return tuple(models[types].run([np.asarray(x) for x in inputs]).values())
-
-    def _model(self, types: tuple[int, ...]) -> Model:
-        names = [f"x{i}" for i in range(len(types))]
-        node = onnx.NodeProto()
-        node.CopyFrom(self.onnx_node)
-        del node.input[:], node.output[:]
-        node.input.extend(names)
-        node.output.append("y")
-        to = [attribute.i for attribute in node.attribute if attribute.name == "to"]
-        graph = helper.make_graph(
-            [node], "node", [helper.make_tensor_value_info(name, kind, None)
-                             for name, kind in zip(names, types)],
-            [helper.make_tensor_value_info("y", to[0] if to else types[1], None)])
-        opset = self.run_params["opsets"][""]
-        return Model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)]))
 
 
 def cast_ops() -> list[type[OpRun]]:
     """Operators for ``ReferenceEvaluator(model, new_ops=...)``: Cast and CastLike, exactly.
+
+    The evaluator does not hand them on to functions of the model, whose Casts are then its own:
+    inline these first, ``onnx.inliner.inline_local_functions(model)``.
 
     Examples
     --------
