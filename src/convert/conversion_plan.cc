@@ -71,6 +71,9 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
+  if (std::string text = BareCodesText(tensors, scales, file.plan.decisions); !text.empty()) {
+    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
+  }
   for (const std::string& text : file.plan.unkept_rules) {
     state.notes.push_back(io::PathText(file.input) + ": " + text);
   }

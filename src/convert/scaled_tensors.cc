@@ -142,6 +142,20 @@ std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const Input
          " no scale anywhere here" + (decisions != nullptr ? "; cast as plain values" : "");
 }
 
+std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
+                          std::span<const Decision> decisions) {
+  const io::TensorInfo* first = nullptr;
+  std::size_t found = 0;
+  for (const io::ScaledTensor& scaled : scales.companions.scaled) {
+    if (!scales.is_ignored || !IsCast(decisions[scaled.tensor])) continue;
+    if (found++ == 0) first = &tensors[scaled.tensor];
+  }
+  if (found == 0) return {};
+  return EscapeName(first->name) +
+         (found > 1 ? " and " + std::to_string(found - 1) + " more are" : " is") +
+         " cast without scales; these stay beside the codes, as does what a configuration says";
+}
+
 std::string IdleConfigText(const std::string& path, const InputScales& scales) {
   constexpr std::string_view kOnlyShard = "model.safetensors";
   const scale::QuantizationConfig& config = scales.weights.config;

@@ -63,6 +63,10 @@ std::vector<std::string> AppliedText(const InputScales& scales,
 std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
                          const std::vector<Decision>* decisions);
 
+// "x.weight is cast without scales; these stay beside the codes ..." where scales are ignored.
+std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
+                          std::span<const Decision> decisions);
+
 // "config.json says "fp8", and no tensor has scales ..." of a whole checkpoint of plain weights
 // whose configuration says that they are quantised. Else empty.
 std::string IdleConfigText(const std::string& path, const InputScales& scales);

@@ -302,7 +302,7 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Quantization
 }
 
 bool Allows(const WeightScheme& scheme, const Reading& reading) {
-  if (!HasBits(scheme, reading)) return false;
+  if (!HasBits(scheme, reading) || !scheme.misread.empty()) return false;
   const std::vector<Partition> asked = PartitionsOf(scheme, reading.shape);
   return asked.empty() || std::any_of(asked.begin(), asked.end(), [&](const Partition& p) {
            return CutOf(p) == CutOf(reading.partition);

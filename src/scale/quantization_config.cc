@@ -1,4 +1,5 @@
-// One function for each dialect; a member of an unexpected kind is as if it were not there.
+// One function for each dialect; a member of an unexpected kind is as if it were not there, but for
+// sizes of blocks, without which other ones would be tried.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/quantization_config.h"
@@ -61,15 +62,20 @@ std::uint64_t Number(const Json& json) {
   return json.is_number_unsigned() ? json.get<std::uint64_t>() : 0;
 }
 
-// [rows, columns], both of 1 and more.
-bool ReadBlock(const Json& json, WeightScheme& scheme) {
-  if (!json.is_array() || json.size() != 2) return false;
-  const std::uint64_t rows = Number(json[0]), columns = Number(json[1]);
-  if (rows == 0 || columns == 0) return false;
+// [rows, columns], both of 1 and more; null says nothing.
+void ReadBlock(const Json& json, const char* key, WeightScheme& scheme) {
+  constexpr std::size_t kShown = 40;
+  const Json& size = Member(json, key);
+  if (size.is_null()) return;
   scheme.strategy = "block";
-  scheme.block_rows = rows;
-  scheme.block_columns = columns;
-  return true;
+  if (size.is_array() && size.size() == 2) {
+    scheme.block_rows = Number(size[0]);
+    scheme.block_columns = Number(size[1]);
+  }
+  if (scheme.block_rows != 0 && scheme.block_columns != 0) return;
+  const std::string text = size.dump(-1, ' ', true, Json::error_handler_t::replace);
+  scheme.misread = std::string(key) + " " + text.substr(0, kShown) +
+                   (text.size() > kShown ? "..." : "") + ", which is not two sizes";
 }
 
 // "weights" of one of compressed-tensors' groups; ModelOpt writes the same.
@@ -81,7 +87,7 @@ std::optional<WeightScheme> SchemeOf(const Json& weights) {
   scheme.strategy = Text(Member(weights, "strategy"));
   scheme.group = Number(Member(weights, "group_size"));
   if (scheme.strategy.empty() && scheme.group != 0) scheme.strategy = "group";
-  if (scheme.strategy == "block") ReadBlock(Member(weights, "block_structure"), scheme);
+  if (scheme.strategy == "block") ReadBlock(weights, "block_structure", scheme);
   return scheme;
 }
 
@@ -122,10 +128,12 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
   if (config.method == "fp8" || config.method == "fbgemm_fp8") {
     scheme.bits = 8;
     if (config.method == "fbgemm_fp8") scheme.strategy = "channel";
-    ReadBlock(Member(json, "weight_block_size"), scheme);
+    ReadBlock(json, "weight_block_size", scheme);
     config.schemes.push_back(scheme);
   } else if (config.method == "mxfp4") {
-    scheme = {{}, 4, false, "group", 32, 0, 0};
+    scheme.bits = 4;
+    scheme.strategy = "group";
+    scheme.group = 32;
     config.schemes.push_back(scheme);
     config.is_complete = true;
   } else if (config.method == "compressed-tensors") {
@@ -142,6 +150,7 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
 }  // namespace
 
 std::string WeightScheme::Text() const {
+  if (!misread.empty()) return misread;
   if (strategy == "block" && block_rows != 0) {
     return "blocks of " + std::to_string(block_rows) + " × " + std::to_string(block_columns);
   }

@@ -21,6 +21,9 @@ struct WeightScheme {
   std::uint64_t block_rows = 0;     // of "block"
   std::uint64_t block_columns = 0;  // of "block"
 
+  // What is said and not understood: such a scheme fits no weight that has its bits.
+  std::string misread;
+
   // "blocks of 128 × 128", "groups of 16", "8-bit floats" ...
   std::string Text() const;
 };

@@ -35,14 +35,6 @@ bool IsSound(double scale) { return scale > 0 && std::isfinite(scale); }
 
 std::uint64_t BytesOf(DataType type, std::uint64_t n) { return *StorageBytes(type, n); }
 
-// The index of a cell's first element, as the codes stand.
-std::uint64_t FirstElement(const Partition& p, std::uint64_t cell) {
-  const std::uint64_t cell_row = cell / p.cell_columns();
-  const std::uint64_t matrix = cell_row / p.cell_rows();
-  const std::uint64_t row = matrix * p.rows + cell_row % p.cell_rows() * p.block_rows;
-  return row * p.columns + cell % p.cell_columns() * p.block_columns;
-}
-
 }  // namespace
 
 // The codes of a rectangle of one matrix and the scales of its cells, row by row.
@@ -157,7 +149,7 @@ void ScaledReader::ReadInOrder(const AppliedWeight& applied, std::uint64_t first
   base_->Read(weight.codes, begin_byte, codes);
   Dequantiser(scaling, partition, applied.rounding)
       .Run(codes, first - begin, first, n, {cells.first, scales, zeros, GlobalOf(weight)}, out);
-  Note(weight, cells, scales, first, n);
+  Note(weight, scales);
 }
 
 std::shared_ptr<const ScaledReader::Slab> ScaledReader::SlabOf(const ScaledWeight& weight,
@@ -229,12 +221,7 @@ void ScaledReader::ReadTransposed(const AppliedWeight& applied, std::uint64_t fi
     // Columns in groups: bytes are of whole ones.
     const std::uint64_t column_end = std::min(columns, (last_column / kGrain + 1) * kGrain);
     const TransposedPart part = {
-        applied,
-        dequantiser,
-        global,
-        first,
-        out.size(),
-        begin,
+        applied, dequantiser, global, begin,
         out.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(end - begin))};
     std::uint64_t next_column = column_end;
     for (std::uint64_t c = column / kGrain * kGrain; c < column_end; c = next_column) {
@@ -282,11 +269,8 @@ void ScaledReader::Transpose(const Slab& slab, const Rectangle& wanted,
             .subspan(static_cast<std::size_t>(slab_row * slab.cells + skipped_cells));
     part.dequantiser.Run(codes, some, {scales, slab.cells, part.global}, tile);
     for (std::uint64_t r = 0; r < some.rows; ++r) {
-      const std::span<const double> of_row =
-          scales.subspan(static_cast<std::size_t>(r * slab.cells), static_cast<std::size_t>(cells));
-      if (std::all_of(of_row.begin(), of_row.end(), IsSound)) continue;
-      const std::uint64_t begin = (some.row + r) * columns + some.column;
-      Note(weight, partition.CellsOf(begin, width), of_row, part.first, part.n);
+      Note(weight, scales.subspan(static_cast<std::size_t>(r * slab.cells),
+                                  static_cast<std::size_t>(cells)));
     }
     // Rows of the matrix in `some` that a column has of what is wanted.
     const std::uint64_t matrix_row = some.row % rows;
@@ -311,23 +295,22 @@ void ScaledReader::Transpose(const Slab& slab, const Rectangle& wanted,
   }
 }
 
-void ScaledReader::Note(const ScaledWeight& weight, CellRange cells, std::span<const double> scales,
-                        std::uint64_t first, std::uint64_t n) const {
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    if (IsSound(scales[i])) continue;
-    const std::uint64_t cell = cells.first + i;
-    std::uint64_t element = FirstElement(weight.reading.partition, cell);
-    if (weight.reading.layout->is_transposed) {
-      const std::vector<std::uint64_t>& shape = weight.reading.shape;
-      const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];
-      const std::uint64_t row = element / columns;
-      element = row / rows * rows * columns + element % columns * rows + row % rows;
-    }
-    // Others are counted by those who read their first element.
-    if (element < first || element - first >= n) continue;
+// All of a weight's scales are counted, once, by who meets the first of these: tensors are read in
+// parts, some of them twice.
+void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scales) const {
+  if (std::all_of(scales.begin(), scales.end(), IsSound)) return;
+  {
     const std::lock_guard<std::mutex> lock(mutex_);
-    findings_[weight.codes].Add(cell, scales.subspan(i, 1));
+    if (!findings_.try_emplace(weight.codes).second) return;
   }
+  ScaleFindings found;
+  const std::uint64_t cells = base_->contents().tensors[weight.scale].elements;
+  for (std::uint64_t first = 0; first < cells; first += kPiece) {
+    const std::uint64_t count = std::min(kPiece, cells - first);
+    found.Add(first, ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}));
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  findings_[weight.codes] = found;
 }
 
 std::vector<std::string> ScaledReader::Findings() const {

@@ -56,9 +56,8 @@ class ScaledReader final : public io::TensorReader {
   // The tensors as the file has them.
   const std::vector<io::TensorInfo>& stored() const { return base_->contents().tensors; }
 
-  // Scales that are <= 0, Inf or NaN among those of the elements read so far; each is counted with
-  // the first element of its cell. One line for each weight that has some: "q.weight: 2 of 16
-  // scales are not positive and finite, the first NaN at [0, 3]".
+  // One line for each weight in which a scale was met that is <= 0, Inf or NaN, of all scales of
+  // the weight: "q.weight_scale: of 16 scales 1 zero or negative, 1 NaN, the first at index 3".
   std::vector<std::string> Findings() const;
 
  private:
@@ -68,9 +67,8 @@ class ScaledReader final : public io::TensorReader {
     const AppliedWeight& applied;
     const Dequantiser& dequantiser;
     double global;
-    std::uint64_t first, n;  // the elements of the call
-    std::uint64_t begin;     // of the matrix, as it is read
-    std::span<double> out;   // from there on
+    std::uint64_t begin;    // of the matrix, as it is read
+    std::span<double> out;  // from there on
   };
 
   std::vector<double> ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
@@ -83,8 +81,7 @@ class ScaledReader final : public io::TensorReader {
   std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix,
                                      std::uint64_t row, std::uint64_t column) const;
   void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
-  void Note(const ScaledWeight& weight, CellRange cells, std::span<const double> scales,
-            std::uint64_t first, std::uint64_t n) const;
+  void Note(const ScaledWeight& weight, std::span<const double> scales) const;
 
   std::unique_ptr<io::TensorReader> base_;
   std::vector<AppliedWeight> applied_;
