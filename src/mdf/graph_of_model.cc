@@ -75,6 +75,7 @@ struct GraphInput {
   ValueInfo info;
   const Value* default_value = nullptr;
   std::string what;
+  std::string type_text;  // as the port has it
 };
 
 std::string PortText(const InputPort& port, const Node& node) {
@@ -106,6 +107,7 @@ std::vector<GraphInput> GatherInputs(const Model& model) {
         made.info.name = port.name;
         made.default_value = port.default_value;
         made.what = PortText(port, node);
+        made.type_text = port.type_text;
       }
       GraphInput& input = inputs[place->second];
       std::optional<DataType> type = port.type;
@@ -187,8 +189,9 @@ class Builder {
     const auto named = options.input_types.find(input.info.name);
     if (named != options.input_types.end()) return named->second;
     if (options.other_inputs) return *options.other_inputs;
-    Refuse(input.what + " says no type, or one that stands for several: what it gets decides; " +
-           "give it a type such as float32 in the file");
+    Refuse(input.what +
+           (input.type_text.empty() ? " has no type" : " has the type " + Quoted(input.type_text)) +
+           ", so what it gets decides; give it a type such as float32 in the file");
   }
 
   void AddDefault(const GraphInput& input, GraphValue value) {

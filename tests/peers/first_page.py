@@ -4,7 +4,8 @@
     first_page.py path/to/tensorcast [README.md]
 
 Prints the table of the first page; given a page, says whether that page has its rows. PyTorch is
-asked where it is installed: elsewhere its column is not compared.
+asked where it is installed: elsewhere its column is not compared. Where the real checkpoint is (kept
+by scripts/checkpoint.py), the page's reports on it are the tool's too, line by line.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,6 +22,9 @@ from onnx import helper
 from element_types import TYPES
 from onnx_runs import open_session
 from tool import Tool
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import checkpoint  # noqa: E402  (scripts/checkpoint.py)
 
 try:
     import torch
@@ -88,6 +92,23 @@ def by_tool(tool, source, target, inputs):
     return shown(np.load(after).view(TYPES[target].dtype))
 
 
+# What the page shows of the real checkpoint; the first line of a report has the file's name.
+REPORTS = (("convert", "--to", "float8e4m3fn", "-o", "{output}"),
+           ("loss", "--to", "fp8-block,int8-row,mxfp4,nvfp4,bf16"))
+
+
+def unquoted(tool, page):
+    """The lines of the tool's reports that the page does not have."""
+    if not checkpoint.has_real():
+        return []
+    lines = []
+    for command, *rest in REPORTS:
+        arguments = [word.format(output=tool.folder / "out.safetensors") for word in rest]
+        report, _ = tool.run(command, checkpoint.real_path(), *arguments)
+        lines += report.split(" SNR dB by tensor")[0].splitlines()[1:]
+    return [line for line in lines if line.strip() and line not in page]
+
+
 def main():
     with Tool(sys.argv[1]) as tool:
         rows = [(f"{source} → {target}",
@@ -97,21 +118,22 @@ def main():
                  by_numpy(source, target, inputs), by_onnxruntime(source, target, inputs),
                  by_torch(source, target, inputs), by_tool(tool, source, target, inputs), why)
                 for source, target, inputs, why in ROWS]
-    if len(sys.argv) < 3:
+        page = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8") if sys.argv[2:] else None
+        lost = unquoted(tool, page.splitlines()) if page else []
+    if page is None:
         for row in (HEADER, ("---",) * len(HEADER), *rows):
             print("| " + " | ".join("?" if cell is None else cell for cell in row) + " |")
         print(f"numpy {np.__version__}, ml_dtypes {ml_dtypes.__version__}, ONNX Runtime "
               f"{onnxruntime.__version__}, PyTorch {torch.__version__ if torch else '-'}")
         return 0
-    lines = pathlib.Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
-    page = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    cells_of = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines()]
     missing = [row for row in rows
                if not any(len(cells) == len(row) and
                           all(want in (None, cell) for want, cell in zip(row, cells))
-                          for cells in page)]
-    for row in missing:
-        print(f"{sys.argv[2]} does not have the row {row}")
-    return 1 if missing else 0
+                          for cells in cells_of)]
+    for row in [*missing, *lost]:
+        print(f"{sys.argv[2]} does not have {row}")
+    return 1 if missing or lost else 0
 
 
 if __name__ == "__main__":
