@@ -89,29 +89,38 @@ Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
 
 // What is said below the tables of weights with scales.
 std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                       const convert::InputScales& scales) {
+                       const convert::InputScales& scales, std::size_t columns) {
   std::string text;
   const std::vector<io::ScaledTensor>& scaled = scales.companions.scaled;
   if (!scaled.empty()) {
     const io::ScaledTensor& first = scaled.front();
-    text += fmt::format("\n scaled: {} tensor{} with scales, the first {} by {}{}\n", scaled.size(),
-                        scaled.size() == 1 ? "" : "s", io::Escape(tensors[first.tensor].name),
-                        io::Escape(first.companion),
-                        first.file.empty() ? "" : " of " + io::Escape(first.file));
+    text += "\n" +
+            Wrapped(" scaled:",
+                    fmt::format("{} tensor{} with scales, the first {} by {}{}", scaled.size(),
+                                scaled.size() == 1 ? "" : "s",
+                                io::Escape(tensors[first.tensor].name), io::Escape(first.companion),
+                                first.file.empty() ? "" : " of " + io::Escape(first.file)),
+                    columns);
   }
-  for (const std::string& line : convert::AppliedText(scales, {})) text += "   " + line + "\n";
+  for (const std::string& line : convert::AppliedText(scales, {})) {
+    text += Wrapped("  ", line, columns);
+  }
   std::map<std::string_view, std::size_t> opaque;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) ++opaque[one.writer];
   for (const auto& [writer, count] : opaque) {
     text += fmt::format("   {} of {}, never touched\n", io::CountText(count, "tensor"), writer);
   }
-  for (const scale::UnreadWeight& one : scales.weights.unread) text += "   " + one.why + "\n";
+  for (const scale::UnreadWeight& one : scales.weights.unread) {
+    text += Wrapped("  ", one.why, columns);
+  }
   if (const std::string idle = convert::IdleConfigText(path, scales); !idle.empty()) {
-    text += "\n " + idle + "\n";
+    text += "\n" + Wrapped("", idle, columns);
   }
   if (!scales.companions.companions.empty()) {
-    text += fmt::format(" serve the codes of scaled weights: {}\n",
-                        convert::CompanionsText(tensors, scales.companions.companions));
+    text += Wrapped("",
+                    "serve the codes of scaled weights: " +
+                        convert::CompanionsText(tensors, scales.companions.companions),
+                    columns);
   }
   return text;
 }
@@ -155,13 +164,13 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
                           Shorten(io::Escape(value), width * 3 / 5));
     }
   }
-  text += ScalesText(contents.tensors, flags.input, found.scales);
+  text += ScalesText(contents.tensors, flags.input, found.scales, Columns(stdout));
   if (const std::string unscaled = convert::UnscaledText(contents.tensors, found.scales, nullptr);
       !unscaled.empty()) {
-    text += "\n " + unscaled + "\n";
+    text += "\n" + Wrapped("", unscaled, Columns(stdout));
   }
-  if (!found.problem.empty()) text += " note: " + found.problem + "\n";
-  for (const std::string& note : reader.notes()) text += " note: " + note + "\n";
+  if (!found.problem.empty()) text += Wrapped(" note:", found.problem, Columns(stdout));
+  for (const std::string& note : reader.notes()) text += Wrapped(" note:", note, Columns(stdout));
   Print(text);
 }
 

@@ -268,23 +268,6 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
   return text;
 }
 
-// `text` behind `head`, broken between words where it is too long, later lines indented like it.
-std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns) {
-  std::string lines;
-  std::string line(head);
-  const std::string indent(TextWidth(head), ' ');
-  while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != head && line != indent) {
-      lines += line + "\n";
-      line = indent;
-    }
-    line.append(" ").append(word);
-  }
-  return lines + line + "\n";
-}
-
 // One line, or where that is too long what is wrong and what to do on lines of their own; on a
 // terminal these too are broken where they do not fit.
 std::string AdviceLines(std::string_view advice, std::size_t columns) {

@@ -53,4 +53,20 @@ std::string Styled(std::string_view text, Style style, bool colour) {
   return std::string(code).append(text).append("\x1b[0m");
 }
 
+std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns) {
+  std::string lines;
+  std::string line(head);
+  const std::string indent(TextWidth(head), ' ');
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != head && line != indent) {
+      lines += line + "\n";
+      line = indent;
+    }
+    line.append(" ").append(word);
+  }
+  return lines + line + "\n";
+}
+
 }  // namespace tensorcast::tool

@@ -39,6 +39,9 @@ std::size_t Columns(std::FILE* stream);
 // `text` in a style, or as it is where `colour` is false.
 std::string Styled(std::string_view text, Style style, bool colour);
 
+// `text` behind `head`, broken between words where it is too long, later lines indented like it.
+std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_TERMINAL_H_

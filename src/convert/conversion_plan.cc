@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/quantise_jobs.h"
@@ -48,6 +49,29 @@ std::string StackedText(const std::vector<io::TensorInfo>& tensors,
          "of stacked experts for values; leave them out where it is to load them";
 }
 
+// Of gpt-oss's experts that get DeepSeek's scales; empty where none do. transformers 5.23 holds the
+// experts of an "fp8" checkpoint as [experts, outputs, inputs], and gpt-oss's the other way round.
+std::string TransposedText(const std::vector<io::TensorInfo>& tensors,
+                           const std::vector<TensorJob>& jobs, const InputScales& scales) {
+  std::unordered_set<std::size_t> transposed;  // by codes
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
+  }
+  std::uint64_t count = 0;
+  const io::TensorInfo* first = nullptr;
+  for (const TensorJob& job : jobs) {
+    const bool is_theirs = job.scaled && job.scaled.layout != nullptr &&
+                           job.scaled.layout->layout == ScaledLayout::kDeepSeek;
+    if (!is_theirs || !transposed.contains(job.tensor)) continue;
+    if (count++ == 0) first = &tensors[job.tensor];
+  }
+  if (count == 0) return {};
+  return io::CountText(count, "stacked weight") + " (" + io::EscapeName(first->name) +
+         (count == 1 ? "" : ", ...") +
+         "): transformers takes experts in fp8 for [experts, outputs, inputs], and gpt-oss's are "
+         "[experts, inputs, outputs]; leave them out where it is to load them";
+}
+
 // Plans one file; `idle` loses the rules that take a tensor of it.
 void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
               bool ignore_scales, const RunSettings& settings, PlanState& state,
@@ -66,6 +90,9 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   if (std::string text = StackedText(tensors, file.plan.jobs); !text.empty()) {
+    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
+  }
+  if (std::string text = TransposedText(tensors, file.plan.jobs, scales); !text.empty()) {
     state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
   }
   if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {

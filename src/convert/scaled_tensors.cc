@@ -159,7 +159,7 @@ std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const Inpu
 std::string IdleConfigText(const std::string& path, const InputScales& scales) {
   constexpr std::string_view kOnlyShard = "model.safetensors";
   const scale::QuantizationConfig& config = scales.weights.config;
-  const bool is_whole = !io::IsFile(path) || path.substr(path.rfind('/') + 1) == kOnlyShard;
+  const bool is_whole = !io::IsFile(path) || path.substr(io::NameBegin(path)) == kOnlyShard;
   const bool says_how = config.is_complete || !config.schemes.empty();
   const io::ScaleCompanions& found = scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
