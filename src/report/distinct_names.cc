@@ -1,5 +1,6 @@
 // First the middle of each long name is left out. Those that then look alike agree at both ends,
-// and differ in between: of them that part is shown, shortened in turn where it is long itself.
+// and differ in between: of them that part is shown, shortened in turn where it is long itself. Two
+// groups that look alike after that are told apart as one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "report/distinct_names.h"
@@ -16,6 +17,8 @@ namespace tensorcast::report {
 namespace {
 
 using Views = std::vector<std::string_view>;
+
+constexpr int kMostRounds = 4;
 
 // What the parts of names are divided by; a part is shown whole where there is room.
 bool IsDivider(char c) { return c == '.' || c == '/' || c == ':'; }
@@ -56,7 +59,8 @@ std::size_t CommonBack(const Views& names, std::size_t front) {
   return common;
 }
 
-std::vector<std::string> Display(const Views& names, std::size_t columns);
+// In so many rounds at most: parts of names take one.
+std::vector<std::string> Display(const Views& names, std::size_t columns, int rounds = 1);
 
 // Names that look alike when their middles are left out: the part in which they differ between as
 // much of their ends as there is room for.
@@ -96,7 +100,30 @@ std::vector<std::string> DisplayAround(const Views& names, std::size_t columns) 
   return shown;
 }
 
-std::vector<std::string> Display(const Views& names, std::size_t columns) {
+// Groups of which two show the same text become one, whose names differ in more. False: there were
+// none.
+bool JoinAlike(const std::vector<std::string>& shown,
+               std::vector<std::vector<std::size_t>>& groups) {
+  std::map<std::string_view, std::size_t> owners;
+  bool is_joined = false;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    std::set<std::size_t> others;
+    for (const std::size_t i : groups[g]) {
+      const std::size_t owner = owners.try_emplace(shown[i], g).first->second;
+      if (owner != g) others.insert(owner);
+    }
+    for (const std::size_t other : others) {
+      for (const std::size_t i : groups[other]) owners[shown[i]] = g;
+      groups[g].insert(groups[g].end(), groups[other].begin(), groups[other].end());
+      groups[other].clear();
+      is_joined = true;
+    }
+  }
+  std::erase_if(groups, [](const auto& group) { return group.empty(); });
+  return is_joined;
+}
+
+std::vector<std::string> Display(const Views& names, std::size_t columns, int rounds) {
   std::vector<std::string> shown;
   shown.reserve(names.size());
   std::map<std::string, std::vector<std::size_t>> alike;
@@ -104,12 +131,17 @@ std::vector<std::string> Display(const Views& names, std::size_t columns) {
     shown.push_back(Shorten(names[i], columns));
     alike[shown.back()].push_back(i);
   }
-  for (const auto& [text, group] : alike) {
-    if (group.size() == 1) continue;
-    Views differing;
-    for (const std::size_t i : group) differing.push_back(names[i]);
-    const std::vector<std::string> told_apart = DisplayAround(differing, columns);
-    for (std::size_t k = 0; k < group.size(); ++k) shown[group[k]] = told_apart[k];
+  std::vector<std::vector<std::size_t>> groups;
+  for (auto& [text, group] : alike) groups.push_back(std::move(group));
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::vector<std::size_t>& group : groups) {
+      if (group.size() == 1) continue;
+      Views differing;
+      for (const std::size_t i : group) differing.push_back(names[i]);
+      const std::vector<std::string> told_apart = DisplayAround(differing, columns);
+      for (std::size_t k = 0; k < group.size(); ++k) shown[group[k]] = told_apart[k];
+    }
+    if (!JoinAlike(shown, groups)) break;
   }
   // What still looks like another's is shown whole.
   std::map<std::string_view, std::size_t> seen;
@@ -146,7 +178,7 @@ std::vector<std::string> DistinctNames(const std::vector<std::string>& names, st
       }
     }
     views.assign(distinct.begin(), distinct.end());
-    shown = Display(views, columns);
+    shown = Display(views, columns, kMostRounds);
     is_new = false;
     for (std::size_t i = 0; i < shown.size() && file.count > 0; ++i) {
       if (shown[i] != views[i]) is_new = looks.insert(shown[i]).second || is_new;
