@@ -23,6 +23,7 @@
 #include "core/failure.h"
 #include "errors.h"
 #include "io/tensor_file.h"
+#include "scaled_weights.h"
 #include "text_objects.h"
 #include "texts.h"
 #include "threads.h"
@@ -40,6 +41,9 @@ std::string_view RemedyText(io::Remedy remedy) {
   switch (remedy) {
     case io::Remedy::kAllowHardLinks: return " with allow_hard_links=True";
     case io::Remedy::kAssumeType: return ": say which with assume_type";
+    case io::Remedy::kIgnoreScales: return ": give ignore_scales=True for the bare codes";
+    case io::Remedy::kTakeDirectory:
+      return ": open the directory, or give ignore_scales=True for the bare codes";
     default: return "";
   }
 }
@@ -68,11 +72,15 @@ class TensorFile {
       RunInterruptibly([&](std::atomic<bool>& interrupted) {
         options.interrupted = &interrupted;
         reader_ = io::OpenTensorFile(path, options);
+        weights_ = std::make_shared<WeightsOfFile>(reader_, path);
       });
     });
   }
 
-  void Close() { reader_.reset(); }
+  void Close() {
+    weights_.reset();
+    reader_.reset();
+  }
   bool is_closed() const { return reader_ == nullptr; }
   const io::TensorReader& reader() const {
     if (reader_ == nullptr) Raise(ErrorClass::kValue, "the file is closed");
@@ -85,13 +93,18 @@ class TensorFile {
     return reader().contents().tensors[tensor];
   }
   // Keeps the file for the time of a call that gives the GIL back.
-  std::shared_ptr<io::TensorReader> hold() const {
+  std::shared_ptr<const io::TensorReader> hold() const {
     (void)reader();
     return reader_;
   }
+  std::shared_ptr<WeightsOfFile> weights() const {
+    (void)reader();
+    return weights_;
+  }
 
  private:
-  std::shared_ptr<io::TensorReader> reader_;
+  std::shared_ptr<const io::TensorReader> reader_;
+  std::shared_ptr<WeightsOfFile> weights_;
 };
 
 // The packed bytes of a tensor whose type the library does not know.
@@ -117,11 +130,25 @@ std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
   return shape;
 }
 
+// The file in which a scaled weight's codes are its values.
+std::shared_ptr<const io::TensorReader> ReaderOfValues(const TensorFile& file, DataType to) {
+  const auto weights = file.weights();
+  std::shared_ptr<const io::TensorReader> reader;
+  Raising([&] {
+    const nb::gil_scoped_release without_gil;
+    reader = weights->ReaderFor(to);
+  });
+  return reader;
+}
+
 // A tensor of numbers, cast piece by piece into an array of numpy's layout, or a packed stream.
-nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, DataType to,
+// `scaled`: it is a scaled weight's codes, and its values are read.
+nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, DataType to,
                        const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
                        LossMeter* loss) {
-  const io::TensorInfo& info = file.info(tensor);
+  (void)file.info(tensor);
+  const auto reader = scaled ? ReaderOfValues(file, to) : file.hold();
+  const io::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
   const bool through_scratch = FindType(to)->is_packed() && !is_stream;
   CastPlan plan;
@@ -131,7 +158,6 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, DataType to,
                                 : NewArray(DescrOf(to), StoredShape(info));
   const auto written = WritableBytesOf(AsArray(result));
   if (is_stream && !written.empty()) written.back() = std::byte{0};
-  const auto reader = file.hold();
   Status status;
   Raising([&] {
     RunInterruptibly([&](std::atomic<bool>& interrupted) {
@@ -179,6 +205,23 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
+// Name, codes, shape and what is known of each weight whose scales are applied.
+nb::list ScaledTuples(const TensorFile& file) {
+  const auto weights = file.weights();
+  Raising([&] {
+    const nb::gil_scoped_release without_gil;
+    (void)weights->Applicable();
+  });
+  nb::list result;
+  for (const scale::ScaledWeight& weight : weights->Applicable()) {
+    nb::list shape;
+    for (const std::uint64_t size : weight.shape) shape.append(size);
+    result.append(nb::make_tuple(ToStr(weight.name), weight.codes, nb::tuple(shape),
+                                 ToStr(weight.LayoutText() + ": " + weight.evidence)));
+  }
+  return result;
+}
+
 nb::tuple InfoTuple(const io::TensorInfo& info) {
   nb::list shape;
   for (const std::uint64_t size : info.shape) shape.append(size);
@@ -219,22 +262,41 @@ void BindFiles(nb::module_& m) {
            [](const TensorFile& self) {
              nb::list notes;
              for (const std::string& note : self.reader().notes()) notes.append(ToStr(note));
+             for (const std::string& note : self.weights()->Findings()) notes.append(ToStr(note));
              return notes;
            })
       .def("file_bytes", [](const TensorFile& self) { return self.reader().file_bytes(); })
+      .def("scaled_weights", &ScaledTuples)
+      .def("refused_weights",
+           [](const TensorFile& self) {
+             nb::list refused;
+             Raising([&] {
+               for (const std::size_t one : self.weights()->Refused()) refused.append(one);
+             });
+             return refused;
+           })
+      .def(
+          "refuse_weight",
+          [](const TensorFile& self, std::size_t tensor, int to) {
+            (void)self.info(tensor);
+            Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
+          },
+          nb::arg("tensor"), nb::arg("to"))
       .def("read_bytes", &ReadBytes, nb::arg("tensor"))
       .def(
           "read_numbers",
-          [](const TensorFile& self, std::size_t tensor, int to, const nb::dict& options,
-             bool is_packed, std::optional<std::size_t> threads, LossMeter* loss) {
+          [](const TensorFile& self, std::size_t tensor, bool scaled, int to,
+             const nb::dict& options, bool is_packed, std::optional<std::size_t> threads,
+             LossMeter* loss) {
             const auto type = static_cast<DataType>(to);
             if (FindType(type) == nullptr || type == DataType::kString) {
               Raise(ErrorClass::kValue, "a tensor of numbers is read as numbers");
             }
-            return ReadNumbers(self, tensor, type, OptionsOf(options), is_packed, threads, loss);
+            return ReadNumbers(self, tensor, scaled, type, OptionsOf(options), is_packed, threads,
+                               loss);
           },
-          nb::arg("tensor"), nb::arg("to"), nb::arg("options"), nb::arg("is_packed"),
-          nb::arg("threads").none(), nb::arg("loss").none())
+          nb::arg("tensor"), nb::arg("scaled"), nb::arg("to"), nb::arg("options"),
+          nb::arg("is_packed"), nb::arg("threads").none(), nb::arg("loss").none())
       .def("read_texts", &ReadAllTexts, nb::arg("tensor"));
 }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,6 +26,35 @@ namespace nb = nanobind;
 
 namespace tensorcast::python {
 namespace {
+
+// Of one tuple for each tensor, or None.
+struct HeldTensors {
+  explicit HeldTensors(nb::handle given) {
+    for (const nb::handle one : given) {
+      held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
+      bytes += held.back().bytes();
+    }
+  }
+
+  std::vector<HeldTensor> held;
+  std::uint64_t bytes = 0;
+};
+
+// Calls `run` with what a run is told, where signals are heard.
+Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
+                  const std::function<Status(const GraphRun&)>& run,
+                  std::vector<NodeProfile>* profile = nullptr) {
+  Status status;
+  CallThreads threads(ThreadsFor(asked, bytes));
+  RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+    GraphRun settings;
+    settings.interrupted = &interrupted;
+    if (threads.Concurrency() > 1) settings.executor = &threads;
+    settings.profile = profile;
+    status = run(settings);
+  });
+  return status;
+}
 
 // A session, and the arrays that are bound to its inputs: it reads them until others are.
 class HeldSession {
@@ -44,12 +74,7 @@ class HeldSession {
   // Of one tuple for each input, or None; gives the outputs of the indices.
   nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
                 bool profiles) {
-    std::vector<HeldTensor> held;
-    std::uint64_t bytes = 0;
-    for (const nb::handle input : inputs) {
-      held.push_back(input.is_none() ? HeldTensor() : HeldTensor(input));
-      bytes += held.back().bytes();
-    }
+    auto [held, bytes] = HeldTensors(inputs);
     if (held.size() != inputs_.size())
       Raise(ErrorClass::kValue, "a run has one tensor for each input");
     std::string error;
@@ -65,16 +90,10 @@ class HeldSession {
     }
     Check(session_.SelectOutputs(ports, &error), error);
     std::vector<NodeProfile> profile;
-    Status status;
-    CallThreads threads(ThreadsFor(asked, bytes));
-    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
-      GraphRun run;
-      run.interrupted = &interrupted;
-      if (threads.Concurrency() > 1) run.executor = &threads;
-      if (profiles) run.profile = &profile;
-      status = session_.Run(run, &error);
-    });
-    Check(status, error);
+    Check(RunSession(
+              bytes, asked, [&](const GraphRun& run) { return session_.Run(run, &error); },
+              profiles ? &profile : nullptr),
+          error);
     nb::list results;
     for (const std::size_t output : wanted) {
       TensorView view;
@@ -88,24 +107,13 @@ class HeldSession {
 
   // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
   nb::list Backward(nb::handle gradients, std::optional<std::size_t> asked) {
-    std::vector<HeldTensor> held;
-    std::uint64_t bytes = 0;
-    for (const nb::handle gradient : gradients) {
-      held.push_back(gradient.is_none() ? HeldTensor() : HeldTensor(gradient));
-      bytes += held.back().bytes();
-    }
+    const auto [held, bytes] = HeldTensors(gradients);
     std::string error;
     for (std::size_t i = 0; i < held.size(); ++i) {
       Check(session_.BindGradient(i, held[i].view(), &error), error);
     }
-    Status status;
-    CallThreads threads(ThreadsFor(asked, bytes));
-    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
-      GraphRun run;
-      run.interrupted = &interrupted;
-      if (threads.Concurrency() > 1) run.executor = &threads;
-      status = session_.Backward(run, &error);
-    });
+    Status status = RunSession(bytes, asked,
+                               [&](const GraphRun& run) { return session_.Backward(run, &error); });
     nb::list results;
     for (std::size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
       bool has_gradient = false;

@@ -74,13 +74,45 @@ DataType TypeNamed(std::string_view name) {
   return *type;
 }
 
+// What numpy makes a dtype of; invalid where it does not.
+nb::object DescrFrom(nb::handle argument) {
+  PyArray_Descr* descr = nullptr;
+  if (PyArray_DescrConverter(argument.ptr(), &descr) == NPY_FAIL) {
+    PyErr_Clear();
+    return {};
+  }
+  return nb::steal(reinterpret_cast<PyObject*>(descr));
+}
+
+// Of a str. What both numpy and the library have, and mean different types by, is refused: "i8".
+DataType TypeOfText(nb::handle argument) {
+  Py_ssize_t size = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
+  if (utf8 == nullptr) {
+    PyErr_Clear();
+    Raise(ErrorClass::kValue, "a type's name has half of a surrogate pair, which no type has");
+  }
+  const std::string_view name(utf8, static_cast<std::size_t>(size));
+  const std::optional<DataType> named = ParseType(name);
+  const nb::object descr = DescrFrom(argument);
+  const DataType numpys = descr.is_valid() ? TypeOf(reinterpret_cast<PyArray_Descr*>(descr.ptr()))
+                                           : DataType::kUndefined;
+  if (numpys == DataType::kUndefined || named == numpys) return named ? *named : TypeNamed(name);
+  const bool is_typestring = std::string_view("<>|=").find(name.front()) != std::string_view::npos;
+  if (!named || is_typestring) return numpys;
+  Raise(ErrorClass::kValue, text::Quoted(name) + " is " + std::string(TypeName(numpys)) +
+                                " to numpy and " + std::string(TypeName(*named)) +
+                                " to tensorcast: give one of these names");
+}
+
 DataType TypeNumbered(nb::handle number) {
   int overflow = 0;
   const long value = PyLong_AsLongAndOverflow(number.ptr(), &overflow);
   const auto type = static_cast<DataType>(overflow == 0 && value > 0 && value < 1000 ? value : 0);
   if (FindType(type) == nullptr) {
+    // An int of thousands of digits has no text.
     Raise(ErrorClass::kValue,
-          TextOf(number) +
+          (overflow == 0 ? std::to_string(value) : std::string("an int of more than 64 bits")) +
               " is not ONNX's number of an element type: those are 1 to 28 without 14 "
               "and 15, which are complex");
   }
@@ -97,14 +129,12 @@ DataType TypeOfDtype(nb::handle dtype) {
 }
 
 DataType AskedType(nb::handle argument) {
-  if (PyUnicode_Check(argument.ptr()) != 0) {
-    Py_ssize_t size = 0;
-    const char* const name = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
-    if (name == nullptr) throw nb::python_error();
-    return TypeNamed({name, static_cast<std::size_t>(size)});
-  }
+  if (PyUnicode_Check(argument.ptr()) != 0) return TypeOfText(argument);
   if (PyBool_Check(argument.ptr()) == 0 && PyLong_Check(argument.ptr()) != 0)
     return TypeNumbered(argument);
+  if (PyArray_IsScalar(argument.ptr(), Integer)) {
+    return TypeNumbered(nb::steal(PyNumber_Index(argument.ptr())));
+  }
   if (PyArray_DescrCheck(argument.ptr())) return TypeOfDtype(argument);
   const std::string module =
       nb::cast<std::string>(nb::str(nb::getattr(argument.type(), "__module__", nb::str(""))));
@@ -112,12 +142,23 @@ DataType AskedType(nb::handle argument) {
   // numpy's and ml_dtypes' classes, Python's float, and jax's, which have a dtype.
   if (PyType_Check(argument.ptr()) != 0 ||
       (nb::hasattr(argument, "dtype") && PyCallable_Check(argument.ptr()) != 0)) {
-    PyArray_Descr* descr = nullptr;
-    if (PyArray_DescrConverter(argument.ptr(), &descr) == NPY_FAIL) {
-      PyErr_Clear();
-    } else {
-      const nb::object dtype = nb::steal(reinterpret_cast<PyObject*>(descr));
-      return TypeOfDtype(dtype);
+    // A class of dtypes (np.dtypes.StringDType) by one of them; of any other class that it does
+    // not know numpy makes object.
+    const bool is_dtypes =
+        PyType_Check(argument.ptr()) != 0 &&
+        PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(argument.ptr()), &PyArrayDescr_Type) != 0;
+    PyObject* const made = is_dtypes ? PyObject_CallNoArgs(argument.ptr()) : nullptr;
+    if (is_dtypes && made == nullptr) PyErr_Clear();
+    const nb::object descr = made != nullptr ? nb::steal(made) : DescrFrom(argument);
+    const bool is_any_class = descr.is_valid() && made == nullptr &&
+                              argument.ptr() != reinterpret_cast<PyObject*>(&PyBaseObject_Type) &&
+                              reinterpret_cast<PyArray_Descr*>(descr.ptr())->kind == 'O';
+    if (descr.is_valid() && !is_any_class) return TypeOfDtype(descr);
+    if (PyType_Check(argument.ptr()) != 0) {
+      Raise(ErrorClass::kKind,
+            "the class " +
+                text::EscapeName(nb::cast<std::string>(nb::str(argument.attr("__name__")))) +
+                " is not a type of elements");
     }
   }
   Raise(ErrorClass::kKind,
@@ -173,6 +214,19 @@ DataType RememberedType(PyObject* argument) noexcept {
   return static_cast<DataType>(PyLong_AsLong(number));
 }
 
+namespace {
+
+// A str that names this type by itself: not one that also says an order of bytes, or a kind of
+// text.
+bool IsName(nb::handle argument, DataType type) {
+  if (PyUnicode_CheckExact(argument.ptr()) == 0) return false;
+  Py_ssize_t size = 0;
+  const char* const utf8 = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
+  return utf8 != nullptr && ParseType({utf8, static_cast<std::size_t>(size)}) == type;
+}
+
+}  // namespace
+
 DataType TypeArgument(nb::handle argument) {
   DataType type = RememberedType(argument.ptr());
   if (type != DataType::kUndefined) return type;
@@ -183,8 +237,7 @@ DataType TypeArgument(nb::handle argument) {
   const bool says_more =
       is_dtype && (type == DataType::kString ||
                    PyArray_ISNBO(reinterpret_cast<PyArray_Descr*>(argument.ptr())->byteorder) == 0);
-  if (PyUnicode_CheckExact(argument.ptr()) != 0 || PyType_Check(argument.ptr()) != 0 ||
-      (is_dtype && !says_more)) {
+  if (IsName(argument, type) || PyType_Check(argument.ptr()) != 0 || (is_dtype && !says_more)) {
     if (PyDict_Size(remembered) >= kMostRemembered) PyDict_Clear(remembered);
     const nb::object number = nb::int_(static_cast<int>(type));
     if (PyDict_SetItem(remembered, argument.ptr(), number.ptr()) != 0) throw nb::python_error();

@@ -6,18 +6,23 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import math
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from . import _core, frameworks
+from .arguments import count
 from .errors import ArgumentError, KindError, RangeError, UnsupportedError
 from .types import STRING, TypeLike
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+_UINT8 = 2  # ONNX's number
+_MOST_DIMENSIONS = 64
+_MOST_ELEMENTS = 2**59
 
 
 @dataclass
@@ -40,12 +45,7 @@ class Source:
 
 def thread_count(threads: int | None) -> int | None:
     """Checks an argument `threads`."""
-    if threads is None:
-        return None
-    count = operator.index(threads)
-    if not 0 <= count <= 1024:
-        raise ArgumentError(f"threads is {count}: give 0 (all cores) to 1024")
-    return count
+    return None if threads is None else count(threads, "threads", 1024)
 
 
 def bits_of(number: int) -> int:
@@ -62,7 +62,8 @@ def type_of(x: Any) -> int:
     if kind is not None:
         return kind.type_of(x)
     if not isinstance(x, (np.ndarray, np.generic)):
-        raise KindError(f"out and like are arrays, and not {type(x).__name__}")
+        raise KindError("out and like are arrays of numpy, torch or JAX, and not "
+                        f"{type(x).__name__}")
     return _number_of(x.dtype)
 
 
@@ -74,6 +75,8 @@ def _number_of(dtype: np.dtype[Any]) -> int:
 
 
 def _advice(dtype: np.dtype[Any]) -> str:
+    if dtype.name in ("float8_e4m3", "float8_e3m4", "float8_e4m3b11fnuz", "int1", "uint1"):
+        return ": cast .astype(numpy.float32), which holds its values"
     if dtype.kind == "c":
         return ": cast .real and .imag"
     if dtype.kind in "mM":
@@ -90,16 +93,22 @@ def _advice(dtype: np.dtype[Any]) -> str:
 def _shape_of(shape: int | Sequence[int] | None) -> tuple[int, ...]:
     if shape is None:
         raise ArgumentError("a packed x needs shape: its elements end before its last byte does")
-    sizes = tuple(operator.index(size) for size in (shape if isinstance(shape, Sequence) else (shape,)))
-    if any(size < 0 for size in sizes):
-        raise ArgumentError(f"shape is {sizes}: sizes are 0 or more")
+    if isinstance(shape, str) or (isinstance(shape, np.ndarray) and shape.ndim == 0):
+        raise KindError("shape is an int or a sequence of int")
+    given = shape if isinstance(shape, (Sequence, np.ndarray)) else (shape,)
+    sizes = tuple(count(size, "a size in shape") for size in given)
+    if len(sizes) > _MOST_DIMENSIONS:
+        raise ArgumentError(f"shape has {len(sizes)} dimensions, and numpy's have at most "
+                            f"{_MOST_DIMENSIONS}")
+    if 0 in sizes and math.prod(size or 1 for size in sizes) > _MOST_ELEMENTS:  # numpy's own limit
+        raise ArgumentError("shape has more elements than an array can")
     return sizes
 
 
 def read(x: Any, from_type: TypeLike, packed: bool, shape: int | Sequence[int] | None) -> Source:
     """Any array, list, number or text as a Source; copies nothing that is an array already."""
     kind = frameworks.kind_of(x)
-    source = kind.read(x) if kind is not None else _read_numpy(x)
+    source = kind.read(x) if kind is not None else _read_numpy(x, from_type is not None)
     if from_type is None:
         if shape is not None:
             raise ArgumentError("shape is of a packed x, whose type from_type says")
@@ -127,35 +136,80 @@ def read(x: Any, from_type: TypeLike, packed: bool, shape: int | Sequence[int] |
     return Source(array.view(dtype), number, source.shape, is_scalar=source.is_scalar)
 
 
-def _read_numpy(x: Any) -> Source:
+def _read_numpy(x: Any, is_typed: bool) -> Source:
+    """What numpy makes an array of; `is_typed`: something else says what its bits are."""
     if isinstance(x, np.ma.MaskedArray):
         raise KindError("a masked array: cast x.filled(value), or x.data without its mask")
     is_scalar = isinstance(x, (np.generic, int, float, str, bytes))
     if isinstance(x, np.ndarray):
         array = np.asarray(x)  # a subclass as what it holds
-    elif hasattr(x, "__dlpack__") and not hasattr(x, "__array__") and not isinstance(x, np.generic):
+    elif isinstance(x, np.generic) or hasattr(x, "__array__"):
+        array = _made(x, None)
+    elif hasattr(x, "__dlpack__"):
         array = _exchanged(x)
     else:
-        try:
-            array = np.asarray(x)
-        except (ValueError, TypeError, OverflowError) as error:
-            raise ArgumentError(f"x is no array: {str(error).splitlines()[0]}") from error
-        if array.dtype == object and not isinstance(x, np.generic):
-            for item in array.flat:
-                if isinstance(item, int):
-                    raise RangeError("an integer beyond 64 bits: the widest types are int64 and uint64")
+        array = _of_python(x)
+    if is_typed and array.dtype.kind == "V" and array.dtype.names is None:
+        return Source(array, 0, array.shape, is_scalar=is_scalar)
     return Source(array, _number_of(array.dtype), array.shape, is_scalar=is_scalar)
+
+
+def _made(x: Any, dtype: Any) -> Array:
+    try:
+        return np.asarray(x, dtype)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever an object's own __array__ raises
+        raise ArgumentError(f"x is no array: {first_line(error, 'numpy refuses it')}") from error
+
+
+def _of_python(x: Any) -> Array:
+    """Lists, numbers and texts of Python; raises where numpy's array would not be what they say."""
+    array = _made(x, None)
+    kind = array.dtype.kind
+    if kind in "US":  # numpy drops NULs at a text's end
+        return _made(x, object) if all(type(item) is str or type(item) is bytes
+                                       for item in _items(x)) else array
+    if kind == "O":
+        for item in array.flat:
+            if isinstance(item, int) and not -2**63 <= item < 2**64:
+                raise RangeError("an integer beyond 64 bits: the widest types are int64 and uint64")
+    elif array.dtype == np.float64 and np.any(np.abs(array) >= 2**53):
+        whole = [int(item) for item in _items(x)
+                 if isinstance(item, (int, np.integer)) and not isinstance(item, bool)]
+        rounded = [item for item in whole if int(float(item)) != item]
+        if rounded or len(whole) == array.size:
+            one = rounded[0] if rounded else max(whole)
+            raise RangeError(f"x holds {one} beside numbers of which numpy makes float64 with it: "
+                             "cast an array of one type")
+    return array
+
+
+def _items(x: Any) -> Iterator[Any]:
+    return iter(_made(x, object).flat)
+
+
+def first_line(error: BaseException, otherwise: str) -> str:
+    """What another library says of its error, in one line."""
+    return next(iter(str(error).splitlines()), "") or otherwise
 
 
 def _exchanged(x: Any) -> Array:
     """The memory of what has ``__dlpack__``, not copied."""
-    if int(x.__dlpack_device__()[0]) != 1:  # kDLCPU
+    try:
+        device = int(x.__dlpack_device__()[0])
+    except Exception as error:  # whatever an object's own method raises
+        raise KindError(f"{type(x).__name__} does not say its device: "
+                        f"{first_line(error, type(error).__name__)}") from error
+    if device != 1:  # kDLCPU
         raise KindError(f"{type(x).__name__} is on another device: tensorcast casts on the CPU")
     try:
         return np.from_dlpack(x)
-    except (BufferError, RuntimeError, TypeError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:
         raise KindError(f"{type(x).__name__} cannot be exchanged: "
-                        f"{str(error).splitlines()[0] if str(error) else 'numpy refuses it'}") from error
+                        f"{first_line(error, 'numpy refuses it')}") from error
 
 
 def writable(out: Any, shape: tuple[int, ...]) -> Array:
@@ -171,6 +225,16 @@ def writable(out: Any, shape: tuple[int, ...]) -> Array:
     if array.shape != shape:
         raise ArgumentError(f"out has shape {array.shape}, and the result {shape}")
     return np.asarray(array)
+
+
+def check_held(out: Any, number: int, pack: bool) -> None:
+    """Raises where `out` does not hold the type, or the bytes of a packed result."""
+    held = type_of(out)
+    if pack and held != _UINT8:
+        raise ArgumentError(f"out holds {_core.type_row(held)['name']}, and a packed result is uint8")
+    if not pack and held != number:
+        raise ArgumentError(f"out holds {_core.type_row(held)['name']}, and the result is "
+                            f"{_core.type_row(number)['name']}")
 
 
 def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: bool,
@@ -199,9 +263,8 @@ def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: b
         run(read_from, result)
         return result[()] if source.is_scalar and not pack else result
 
+    check_held(out, number, pack)
     result = writable(out, shape)
-    if pack and result.dtype != np.uint8:
-        raise ArgumentError(f"out holds {result.dtype}, and a packed result is uint8")
     dense = result.flags.c_contiguous and result.dtype.isnative
     in_place = (read_from.ctypes.data == result.ctypes.data and not pack and not source.packed
                 and read_from.dtype.itemsize == result.dtype.itemsize)

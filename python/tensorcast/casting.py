@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, arrays, texts
+from . import _core, arrays, frameworks, texts
 from .errors import ArgumentError, UnsupportedError
 from .loss import LossReport
-from .types import STRING, TypeLike, type_name
+from .types import STRING, TypeLike, numpys_dtype, type_name
 
 __all__ = ["cast"]
 
@@ -39,6 +39,13 @@ def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, 
         raise ArgumentError(f"{name} holds {type_name(arrays.type_of(model))}, and to says "
                             f"{type_name(number)}")
     return number, model
+
+
+def packs(packed: bool | str) -> bool:
+    """Checks an argument `packed`: whether the result is packed."""
+    if not isinstance(packed, (bool, np.bool_, str)) or packed not in (False, True, "in", "out"):
+        raise ArgumentError("packed is True, False, 'in' or 'out'")
+    return packed in (True, "out")
 
 
 def cast(
@@ -68,8 +75,9 @@ def cast(
         object, U, S or StringDType), a torch tensor or a JAX array on the CPU, anything with
         ``__dlpack__``, lists, numbers and texts.
     to : type
-        A text ("bf16", "float8_e4m3fn", "<f4"), a dtype or class of numpy or ml_dtypes, a torch
-        dtype, or ONNX's number. Not needed with `like` or `out`.
+        A text ("bf16", "float8_e4m3fn", ">f4"), a dtype or class of numpy or ml_dtypes, a torch
+        dtype, or ONNX's number. Not needed with `like` or `out`. A name by which numpy means
+        another type ("i8", which is numpy's int64 and the tool's int8) is refused.
     like : array, optional
         Gives the type, and the kind of array, of the result.
     out : array, optional
@@ -140,9 +148,7 @@ def cast(
         "fnuz_infinity": fnuz_infinity, "finite_only_nan": finite_only_nan,
         "string_style": string_style,
     }
-    if packed not in (False, True, "in", "out"):
-        raise ArgumentError("packed is True, False, 'in' or 'out'")
-    pack = packed in (True, "out")
+    pack = packs(packed)
     number, model = _destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
     source = arrays.read(x, from_type, packed in (True, "in"), shape)
@@ -157,9 +163,12 @@ def cast(
         made = texts.to_texts(source, options, threads, to, out)
     else:
         made = arrays.cast_numbers(source, number, options, pack, threads, meter, out)
-    if out is None and isinstance(to, np.dtype) and not to.isnative and number != STRING:
-        made = made.astype(to)  # as it was asked for: in the other byte order
-    if out is None:
+    if out is not None:
+        frameworks.written(out)
+    else:
+        form = numpys_dtype(to)
+        if form is not None and not form.isnative and number != STRING:
+            made = made.astype(form)  # as it was asked for: in the other byte order
         made = arrays.wrap(made, number, pack, x if model is None else model)
     result = made if out is None else out
     return (result, LossReport(meter)) if meter is not None else result

@@ -52,6 +52,7 @@ class Plan:
     def __init__(self, core: Any) -> None:
         self._core = core
         self._lock = threading.Lock()  # a plan is run by one thread at a time
+        self._runner: int | None = None
         self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
 
     @staticmethod
@@ -98,9 +99,15 @@ class Plan:
             Of each tensor that was cast from numbers to numbers.
         """
         asked = arrays.thread_count(threads)
+        if self._runner == threading.get_ident():
+            raise ArgumentError("progress runs the plan that runs it")
         with self._lock:
-            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
-                                    _callback(progress))
+            self._runner = threading.get_ident()
+            try:
+                losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
+                                        _callback(progress))
+            finally:
+                self._runner = None
         return {name: LossReport(meter) for name, meter in losses}
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -134,6 +141,8 @@ class Plan:
 def _callback(progress: Any) -> Any:
     if progress is None:
         return None
+    if isinstance(progress, type):
+        raise ArgumentError(f"progress is a bar, and not its class: give {progress.__name__}()")
     if hasattr(progress, "update") and hasattr(progress, "total"):
         seen = 0
 

@@ -10,13 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from . import _core, arrays
+from . import _core, arrays, casting
 from .arguments import flag, path_text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
-from .types import STRING, TypeLike
+from .types import STRING, TypeLike, numpys_dtype
 
 __all__ = ["TensorFile", "TensorInfo", "inspect", "open"]
+
+_FLOAT64 = 11  # ONNX's number
+_NO_LOSS_OF_TEXTS = "casts from and to string have no loss report"
+
+
+class NoTensorError(ArgumentError, KeyError):
+    """A name that the file does not have; also a KeyError, as of a mapping."""
+
+    __str__ = Exception.__str__  # KeyError's quotes the line
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,10 @@ class TensorFile:
         self._index: dict[str, int] = {}
         for index, info in enumerate(self._infos):
             self._index.setdefault(info[0], index)
+        # Of scaled weights, found when a tensor is first cast: by name, and by index what cannot be.
+        self._scaled: dict[str, tuple[Any, ...]] | None = None
+        self._by_codes: dict[int, tuple[Any, ...]] = {}
+        self._refused: frozenset[int] = frozenset()
 
     def close(self) -> None:
         """Lets the file go; what was read stays."""
@@ -85,6 +98,31 @@ class TensorFile:
         """What should be known of how the file was understood, a line each."""
         return list(self._file.notes())
 
+    @property
+    def scaled(self) -> dict[str, str]:
+        """The weights that are stored as codes and scales, and how each is: the layout, and what
+        says so. `get` casts their values."""
+        return {name: weight[3] for name, weight in self._scaled_weights().items()}
+
+    def _scaled_weights(self) -> dict[str, tuple[Any, ...]]:
+        if self._scaled is None:
+            weights = self._file.scaled_weights()
+            self._by_codes = {weight[1]: weight for weight in weights}
+            self._refused = frozenset(self._file.refused_weights())
+            self._scaled = {weight[0]: weight for weight in weights}
+        return self._scaled
+
+    def _values_of(self, name: str, target: int) -> tuple[Any, ...] | None:
+        """The scaled weight of that name, or whose codes have it; raises where its values are not
+        known."""
+        weights = self._scaled_weights()
+        if name in weights:
+            return weights[name]
+        index = self._at(name)
+        if index in self._refused:
+            self._file.refuse_weight(index, target)
+        return self._by_codes.get(index)
+
     def keys(self) -> list[str]:
         return list(self._index)
 
@@ -103,8 +141,8 @@ class TensorFile:
     def _at(self, name: str) -> int:
         try:
             return self._index[name]
-        except KeyError:
-            raise ArgumentError(f"{os.path.basename(self._path)!r} has no tensor {name!r}") from None
+        except (KeyError, TypeError):
+            raise NoTensorError(f"{os.path.basename(self._path)!r} has no tensor {name!r}") from None
 
     def info(self, name: str) -> TensorInfo:
         """What the file says of a tensor."""
@@ -116,9 +154,13 @@ class TensorFile:
         """Of all tensors, in the file's order."""
         return [self.info(name) for name in self._index]
 
-    def get(self, name: str, *, to: TypeLike = None, packed: bool = False, loss: bool = False,
-            threads: int | None = None, **options: Any) -> Any:
+    def get(self, name: str, *, to: TypeLike = None, packed: bool | str = False, loss: bool = False,
+            threads: int | None = None, ignore_scales: bool = False, **options: Any) -> Any:
         """Reads a tensor, cast piece by piece: no more memory than the result and some MiB.
+
+        A weight that is stored as codes and scales is, with `to`, its values: code times scale,
+        rounded once to the type, as `convert` writes them. Its name is the weight's or that of its
+        codes. Without `to` a tensor is as it is stored.
 
         Parameters
         ----------
@@ -127,48 +169,70 @@ class TensorFile:
             As `cast`; by default the file's own.
         packed, loss, threads, **options
             As `cast`.
+        ignore_scales : bool
+            Cast the bare codes where scales would be applied.
 
         Returns
         -------
         numpy.ndarray
-            Of the tensor's shape; or a pair of it and a `LossReport`. A type that tensorcast does
-            not know is read as its bytes, one-dimensional uint8.
+            Of the tensor's shape; or a pair of it and a `LossReport`, in which a scaled weight is
+            float64. A type that tensorcast does not know is read as its bytes, one-dimensional
+            uint8.
+
+        Raises
+        ------
+        ContentsError, UnsupportedError
+            Also where a weight has scales that cannot be applied.
         """
-        index = self._at(name)
-        _, dtype, number, shape, _, fortran = self._infos[index]
         threads = arrays.thread_count(threads)
-        if number == 0:
-            if to is not None or loss:
-                raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: leave out to")
-            return self._file.read_bytes(index)
+        packed = casting.packs(packed)
+        scaled = None
+        if to is not None and not flag(ignore_scales, "ignore_scales"):
+            scaled = self._values_of(name, _core.type_number(to))
+        if scaled is not None:
+            index, number, fortran = scaled[1], _FLOAT64, False
+        else:
+            index = self._at(name)
+            _, dtype, number, _, _, fortran = self._infos[index]
+            if number == 0:
+                if to is not None or loss:
+                    raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: "
+                                           "leave out to")
+                return self._file.read_bytes(index)
         target = number if to is None else _core.type_number(to)
-        if STRING in (number, target):
+        if number == STRING:
             return self._get_texts(index, target, to, packed, loss, threads, options)
+        if target == STRING:
+            if loss:
+                raise UnsupportedError(_NO_LOSS_OF_TEXTS)
+            values = self._file.read_numbers(index, scaled is not None, number, {}, False, threads,
+                                             None)
+            return casting.cast(values.T if fortran else values, to, threads=threads, **options)
         meter = _core.LossMeter(number, target, options) if loss else None
         if meter is not None and fortran:
             raise KindError(f"tensor {name!r} stands in Fortran's order: read it, then measure")
-        made = self._file.read_numbers(index, target, options, packed, threads, meter)
+        made = self._file.read_numbers(index, scaled is not None, target, options, packed, threads,
+                                       meter)
         if fortran and not (packed and arrays.bits_of(target) < 8):
             made = made.T
         elif fortran:
             raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
+        form = numpys_dtype(to)
+        if form is not None and not form.isnative:
+            made = made.astype(form)
         return made if meter is None else (made, LossReport(meter))
 
     def _get_texts(self, index: int, target: int, to: TypeLike, packed: bool, loss: bool,
                    threads: int | None, options: dict[str, Any]) -> Any:
-        from .casting import cast
-
-        number, shape = self._infos[index][2], self._infos[index][3]
+        shape, fortran = self._infos[index][3], self._infos[index][5]
         if loss:
-            raise UnsupportedError("casts from and to string have no loss report")
-        if number != STRING:
-            return cast(self.get(self._infos[index][0]), to, threads=threads, **options)
-        texts = self._file.read_texts(index).array(shape[::-1] if self._infos[index][5] else shape, "O")
-        if self._infos[index][5]:
+            raise UnsupportedError(_NO_LOSS_OF_TEXTS)
+        texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
+        if fortran:
             texts = texts.T
-        if target == STRING:
+        if target == STRING and to is None:
             return texts
-        return cast(texts, target, packed=packed, threads=threads, **options)
+        return casting.cast(texts, to, packed=packed, threads=threads, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{len(self)} tensors"
@@ -179,7 +243,8 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
          allow_hard_links: bool = False) -> TensorFile:
     """Opens a file of tensors, or a directory of safetensors files; reads its header alone.
 
-    Tensors are as they are stored: scales are not applied (`convert` does that).
+    What is listed is what is stored; `TensorFile.get` with a type applies the scales of a
+    checkpoint, which `TensorFile.scaled` lists.
 
     Parameters
     ----------

@@ -35,6 +35,9 @@ class Framework(Protocol):
     def writable(self, out: Any) -> Array:
         """The same, to write to."""
 
+    def written(self, out: Any) -> None:
+        """Tells the library that its array has been written to."""
+
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         """One that has numpy's memory as its own."""
 
@@ -66,11 +69,19 @@ class _Torch:
         torch = sys.modules["torch"]
         if x.device.type != "cpu":
             raise KindError(f"a tensor on {x.device}: tensorcast casts on the CPU, take x.cpu()")
+        if x.is_nested:
+            raise KindError("a nested tensor: cast its parts, x.unbind()")
         if x.layout != torch.strided:
             raise KindError(f"a tensor of layout {x.layout}: take x.to_dense()")
         number = self.type_of(x)
-        bits = x.detach().resolve_neg().view(getattr(torch, self._BITS[x.element_size()]))
-        return number, np.asarray(bits.numpy())
+        try:
+            bits = x.detach().resolve_neg().view(getattr(torch, self._BITS[x.element_size()]))
+            return number, np.asarray(bits.numpy())
+        except RuntimeError as error:  # a subclass without memory: FakeTensor, functorch's
+            from .arrays import first_line
+
+            raise KindError(f"a {type(x).__name__} without memory that numpy can look at: "
+                            f"{first_line(error, 'torch refuses it')}") from error
 
     def read(self, x: Any) -> Source:
         from .arrays import Source
@@ -84,12 +95,18 @@ class _Torch:
         return Source(np.ascontiguousarray(bits), number, shape, packed=True)
 
     def writable(self, out: Any) -> Array:
-        if out.requires_grad and out.is_leaf:
+        if out.requires_grad:
             raise ArgumentError("out requires a gradient: give out.detach()")
         number, bits = self._memory(out)
         if number == self._FLOAT4:
             raise UnsupportedError("out of torch.float4_e2m1fn_x2: take the tensor that is returned")
         return bits.view(_core.type_dtype(number))
+
+    def written(self, out: Any) -> None:
+        # Autograd then refuses gradients that need what stood there.
+        graph = sys.modules["torch"].autograd.graph
+        if hasattr(graph, "increment_version"):  # from torch 2.2 on
+            graph.increment_version(out)
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         torch = sys.modules["torch"]
@@ -124,7 +141,10 @@ class _Jax:
         return array is not None and isinstance(x, array)
 
     def type_of(self, x: Any) -> int:
-        number = int(_core.dtype_number(np.dtype(x.dtype)))
+        try:
+            number = int(_core.dtype_number(np.dtype(x.dtype)))
+        except TypeError:  # jax's own, of keys
+            number = 0
         if number == 0:
             raise KindError(f"jax's {x.dtype} is not an element type of ONNX")
         return number
@@ -137,15 +157,27 @@ class _Jax:
             raise KindError("jax is tracing: a cast inside jit or grad has no values yet")
         if any(device.platform != "cpu" for device in x.devices()):
             raise KindError("an array on another device: take jax.device_put(x, jax.devices('cpu')[0])")
+        if x.is_deleted():
+            raise ArgumentError("a JAX array that was deleted or donated")
         array = np.asarray(x)
         return Source(array, number, array.shape)
 
     def writable(self, out: Any) -> Array:
         raise ArgumentError("out is a JAX array, which nothing can write to")
 
+    def written(self, out: Any) -> None:
+        pass
+
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         jax = sys.modules["jax"]
-        result = jax.numpy.asarray(made)
+        made = np.asarray(made)
+        if not made.dtype.isnative:
+            raise UnsupportedError("jax has no arrays in the other order of bytes: cast numpy's")
+        try:
+            result = jax.numpy.asarray(made)
+        except Exception as error:  # of XLA, TypeError or its own
+            raise UnsupportedError(f"jax has no arrays of {made.dtype} here: cast a numpy array"
+                                   ) from error
         if result.dtype != np.asarray(made).dtype:
             raise ArgumentError(f"jax makes {np.asarray(made).dtype} {result.dtype}: set its "
                                 "option jax_enable_x64, or cast a numpy array")
@@ -163,3 +195,10 @@ def kind_of(x: Any) -> Framework | None:
         if framework.has(x):
             return framework
     return None
+
+
+def written(out: Any) -> None:
+    """Tells a library of what was written to an array of its own."""
+    kind = kind_of(out)
+    if kind is not None:
+        kind.written(out)

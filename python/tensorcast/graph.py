@@ -272,6 +272,8 @@ class Session:
                  gives_zeros: bool = False) -> None:
         if differentiable not in ("usual", "wide"):
             raise ArgumentError("differentiable is 'usual' or 'wide'")
+        if not isinstance(graph, Graph):
+            raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
         self._core = _core.Session(graph._core, backward, differentiable == "wide", gives_zeros)
         self._lock = threading.Lock()  # a session is run by one thread at a time
         self.inputs: list[ValueInfo] = value_infos(self._core.inputs())

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _core, arrays
 from .errors import KindError
-from .types import STRING, TypeLike
+from .types import STRING, TypeLike, numpys_dtype
 
 __all__ = ["format", "parse"]
 
@@ -29,12 +29,7 @@ def _form(to: TypeLike, out: Any) -> np.dtype[Any]:
     if isinstance(out, np.ndarray):
         own: np.dtype[Any] = out.dtype
         return own
-    if isinstance(to, np.dtype) or (isinstance(to, type) and to is not object):
-        try:
-            return np.dtype(to)
-        except TypeError:
-            pass
-    return np.dtype(object)
+    return numpys_dtype(to) or np.dtype(object)
 
 
 def _given(texts: Any, shape: tuple[int, ...], to: TypeLike, out: Any, is_scalar: bool) -> Any:
@@ -68,6 +63,7 @@ def from_texts(source: arrays.Source, number: int, options: dict[str, Any], pack
     result = np.empty(shape, np.uint8 if pack else _core.type_dtype(number))
     texts.parse(result, number, options, pack, threads, source.shape)
     if out is not None:
+        arrays.check_held(out, number, pack)
         arrays.writable(out, shape)[...] = result
     return result[()] if source.is_scalar and not pack else result
 
@@ -98,8 +94,11 @@ def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
     """
     from .casting import cast
 
-    if np.asarray(texts).dtype.kind not in "OUST":
-        raise KindError(f"parse takes texts, and these are {np.asarray(texts).dtype}")
+    source = arrays.read(texts, None, False, None)
+    if math.prod(source.shape) == 0 and not isinstance(texts, np.ndarray):
+        return cast(np.empty(source.shape, object), to, **options)  # of no texts numpy says float64
+    if source.number != STRING:
+        raise KindError(f"parse takes texts, and these are {source.array.dtype}")
     return cast(texts, to, **options)
 
 

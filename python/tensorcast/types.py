@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +16,12 @@ from . import _core
 
 __all__ = ["TypeLike", "finfo", "type_name", "type_names"]
 
-# What names a type: a text ("bf16", "float8_e4m3fn", "<f4"), numpy's or ml_dtypes' dtype or class,
-# a torch dtype, or ONNX's number.
+# What names a type: a text ("bf16", "float8_e4m3fn", ">f4"), numpy's or ml_dtypes' dtype or class,
+# a torch dtype, or ONNX's number. A text that numpy takes for another type is refused.
 TypeLike = Any
 
 STRING = 8  # ONNX's number
+_TYPESTRING = re.compile(r"[<>=|][A-Za-z?]\d*|[UST]\d*")  # numpy's own way to write a dtype
 
 # The dtype of each type, by ONNX's number; those of less than a byte take one.
 _DTYPES = {
@@ -32,6 +34,20 @@ _DTYPES = {
     28: ml_dtypes.float6_e3m2fn,
 }
 _core.set_dtypes({number: np.dtype(kind) for number, kind in _DTYPES.items()})
+
+
+def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
+    """The dtype that a type is asked for by, where that says more than a type can: an order of
+    bytes, a way to hold texts. None of names, numbers and other libraries' types."""
+    if isinstance(to, np.dtype):
+        return to
+    if isinstance(to, type) and issubclass(to, np.dtype):
+        made: np.dtype[Any] = to()
+        return made
+    is_text = isinstance(to, type) and issubclass(to, (str, bytes))
+    if is_text or (isinstance(to, str) and _TYPESTRING.fullmatch(to)):
+        return np.dtype(to)
+    return None
 
 
 def type_name(type: TypeLike) -> str:

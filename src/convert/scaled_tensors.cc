@@ -114,6 +114,13 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
                   remedy);
 }
 
+void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor) {
+  throw io::Error(io::ErrorKind::kUnsupported,
+                  EscapeName(tensor.name) + " is quantised by " + std::string(opaque.writer) +
+                      ", which is not read here",
+                  io::Remedy::kIgnoreScales);
+}
+
 std::vector<std::string> AppliedText(const InputScales& scales,
                                      std::span<const Decision> decisions) {
   std::map<std::string, std::size_t> counts;

@@ -53,6 +53,9 @@ bool IsPackedMxfp4(const io::TensorInfo& info);
 void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
                   const InputScales& scales, std::span<const Decision> decisions);
 
+// Refuses to cast a tensor of a layout that is not read.
+[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor);
+
 // One line for each layout whose scales are applied: "12 weights are fp8-block (DeepSeek):
 // config.json says ...".
 std::vector<std::string> AppliedText(const InputScales& scales,

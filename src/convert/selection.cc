@@ -106,13 +106,6 @@ const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidat
   return nullptr;
 }
 
-[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const TensorInfo& tensor) {
-  throw io::Error(io::ErrorKind::kUnsupported,
-                  io::EscapeName(tensor.name) + " is quantised by " + std::string(opaque.writer) +
-                      ", which is not read here",
-                  io::Remedy::kIgnoreScales);
-}
-
 // Why a tensor does not become a scaled weight; nothing where it does.
 struct Refusal {
   Reason reason;

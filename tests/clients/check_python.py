@@ -88,12 +88,28 @@ def memory(tc, torch, np):
     assert isinstance(tc.cast(torch.nn.Parameter(torch.ones(2)), "int8"), torch.Tensor)
     assert isinstance(tc.cast(np.ones(2), like=torch.ones(2)), torch.Tensor)
     assert isinstance(tc.cast(torch.ones(2), like=np.ones(2, np.int8)), np.ndarray)
+    # Autograd hears of what was written, as it does of torch's own.
+    factor = torch.ones(3, requires_grad=True)
+    held = torch.full((3,), 2.0)
+    product = factor * held
+    tc.cast(torch.full((3,), 7.0), out=held)
+    try:
+        product.sum().backward()
+    except RuntimeError as caught:
+        assert "modified by an inplace operation" in str(caught)
+    else:
+        raise AssertionError(f"a gradient of {factor.grad} for 2")
+    not_a_leaf = factor * 2
     for call, error in ((lambda: tc.cast(torch.ones(2, dtype=torch.complex64), "int8"), TypeError),
                         (lambda: tc.cast(torch.ones(2).to_sparse(), "int8"), TypeError),
                         (lambda: tc.cast(torch.ones(2, device="meta"), "int8"), TypeError),
                         (lambda: tc.cast(torch.ones(3), "float4_e2m1fn"), ValueError),
                         (lambda: tc.cast(torch.ones(3), "string"), ValueError),
                         (lambda: tc.cast(torch.ones(3), out=tied), ValueError),
+                        (lambda: tc.cast(torch.ones(3), out=not_a_leaf), ValueError),
+                        (lambda: tc.cast([tied], "int8"), ValueError),
+                        (lambda: tc.cast(torch.nested.nested_tensor([torch.ones(2)]), "int8"), TypeError),
+                        (lambda: tc.cast([1.5], torch.Tensor), TypeError),
                         (lambda: tc.cast(torch.ones(3), out=torch.zeros(4)), ValueError)):
         try:
             call()

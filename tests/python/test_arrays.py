@@ -86,6 +86,39 @@ def test_a_dtype_in_the_other_byte_order_is_given():
     assert tc.cast(["7"], np.dtype(">i2")).tobytes() == b"\0\7"
 
 
+def test_types_by_numpys_texts():
+    assert tc.cast([1.5], ">f4").dtype == ">f4" and tc.cast([1.5], "=f4").dtype == np.float32
+    assert tc.cast([1.5], np.dtype(">i2").str).tobytes() == b"\0\1"
+    for text in ("?", "d", "e", "uint", "ubyte", "longlong", "|b1", "|u1", "<i8"):
+        assert tc.cast([1], text).dtype == np.dtype(text)
+        assert tc.cast([1], text).dtype == np.dtype(text)  # once more, when it may be remembered
+    for text in ("U", "<U8", "|S5", "S"):
+        assert tc.cast([15], text).dtype.kind == np.dtype(text).kind
+    assert tc.cast([15], "<U8").dtype == "<U8" and tc.cast([15], "O").dtype == object
+    assert tc.cast([15], np.dtypes.StringDType).dtype == np.dtypes.StringDType()
+    assert tc.cast([15], np.dtypes.Float16DType).dtype == np.float16
+    assert tc.cast([15], np.int64(7)).dtype == np.int64
+    # The others: each name of the library that numpy knows too means the same or is refused.
+    for text in ("i1", "f2", "float16", "float64", "double", "half", "int8", "uint64", "bool"):
+        assert tc.finfo(text).dtype == np.dtype(text)
+
+
+def test_lists_keep_what_python_holds():
+    assert tc.cast([2**63, 2**64 - 1], "uint64").tolist() == [2**63, 2**64 - 1]
+    assert tc.cast([2**53, 0.5], "int64").tolist() == [2**53, 0]
+    assert tc.cast([2**60, 0.5], "float64").tolist() == [2.0**60, 0.5]
+    assert tc.cast(["a\0", "b"], "string").tolist() == ["a\0", "b"]
+    assert tc.cast(b"a\0", "string") == "a\0"
+
+
+def test_void_bytes_with_a_type():
+    void = np.array([1.5, -2], ml_dtypes.bfloat16).view("V2")
+    assert tc.cast(void, "float32", from_type="bfloat16").tolist() == [1.5, -2]
+    assert tc.cast(np.array([0x38], np.uint8).view("V1"), "float32", from_type="float8_e4m3fn") == [1]
+    with pytest.raises(tc.KindError, match="say what its bytes are with from_type"):
+        tc.cast(void, "float32")
+
+
 def test_fortran_order_stays():
     x = np.asfortranarray(np.arange(12, dtype=np.float32).reshape(3, 4))
     y = tc.cast(x, "bfloat16")

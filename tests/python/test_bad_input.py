@@ -2,6 +2,7 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import ml_dtypes
 import numpy as np
 import pytest
 import tensorcast as tc
@@ -10,6 +11,15 @@ X = np.zeros(3, np.float32)
 READ_ONLY = np.zeros(3, np.int8)
 READ_ONLY.flags.writeable = False
 
+
+class NoDevice:
+    """Of an exchange whose device raises."""
+
+    def __dlpack__(self, **named):
+        raise AssertionError("not asked for")
+
+    def __dlpack_device__(self):
+        raise RuntimeError("two\nlines")
 
 
 def small():
@@ -61,12 +71,46 @@ def small():
     (lambda: tc.cast(X, "int8", threads=-1), ValueError, "threads is -1"),
     (lambda: tc.cast(X, "int8", threads=10**6), ValueError, "threads is"),
     (lambda: tc.cast(X, "int8", threads=1.5), TypeError, "float"),
+    (lambda: tc.cast(X, "int8", threads="2"), TypeError, "threads is an int"),
+    (lambda: tc.cast(X, "int8", packed=np.array([1, 2])), ValueError, "packed is True, False"),
+    (lambda: tc.cast(X, "float\ud800"), ValueError, "half of a surrogate pair"),
+    (lambda: tc.cast(X, 10**5000), ValueError, "not ONNX's number"),
+    (lambda: tc.cast(X, "i8"), ValueError, "is int64 to numpy and int8 to tensorcast"),
+    (lambda: tc.cast(X, "U8"), ValueError, "is string to numpy and uint8 to tensorcast"),
+    (lambda: tc.cast(X, "float"), ValueError, "is float64 to numpy and float32 to tensorcast"),
+    (lambda: tc.cast(X, list), TypeError, "the class list is not a type of elements"),
+    (lambda: tc.cast(X, np.dtype), TypeError, "the class dtype"),
+    (lambda: tc.cast([2**64 - 1, -1], "uint64"), OverflowError, "18446744073709551615"),
+    (lambda: tc.cast([2**63, -1], "string"), OverflowError, "9223372036854775808"),
+    (lambda: tc.cast([2**53 + 1, 0.5], "int64"), OverflowError, "9007199254740993"),
+    (lambda: tc.cast([[0.5, np.int64(2**53 + 1)]], "int64"), OverflowError, "9007199254740993"),
+    (lambda: tc.cast([1, None], "int8"), TypeError, "x[0] is int"),
+    (lambda: tc.cast("1\0", "float32"), ValueError, "x is"),
+    (lambda: tc.cast(np.zeros(2, ml_dtypes.float8_e3m4), "int8"), TypeError, "astype"),
+    (lambda: tc.cast(["1", "2"], "int4", packed=True, out=np.zeros(1, np.float32)), ValueError,
+     "a packed result is uint8"),
+    (lambda: tc.cast(["1"], "int4", packed=True, out=np.zeros(1, "U3")), ValueError,
+     "a packed result is uint8"),
+    (lambda: tc.cast(NoDevice(), "int8"), TypeError, "does not say its device"),
+    (lambda: tc.parse([["1"], ["1", "2"]], "int8"), ValueError, "x is no array"),
+    (lambda: tc.explain("1\ud800", "bfloat16"), ValueError, "half of a surrogate pair"),
+    (lambda: tc.explain("abc", "int8"), ValueError, 'value is "abc", which is not a number'),
+    (lambda: tc.loss(X, "int8").merge(5), TypeError, "a LossReport is merged"),
+    (lambda: tc.loss(X, "int8", loss=True), ValueError, "no option loss"),
     (lambda: tc.cast(X, "int8", shape=3), ValueError, "packed"),
     (lambda: tc.cast(X, "int8", from_type="int8"), ValueError, "elements of 4 bytes"),
     (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True), ValueError, "needs shape"),
     (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=5), ValueError, "take 3"),
-    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=-4), ValueError, "0 or more"),
+    (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=-4), ValueError, "a size in shape is -4"),
     (lambda: tc.cast(np.zeros(2, np.uint8), "int8", from_type="int4", packed=True, shape=(2**40, 2**40)), ValueError, "take"),
+    (lambda: tc.cast(np.zeros(0, np.uint8), "int8", from_type="int4", packed=True, shape=(0, 2**62)), ValueError,
+     "more elements"),
+    (lambda: tc.cast(np.zeros(1, np.uint8), "int8", from_type="int4", packed=True, shape=(1,) * 70), ValueError,
+     "70 dimensions"),
+    (lambda: tc.cast(np.zeros(1, np.uint8), "int8", from_type="int4", packed=True, shape=2.5), TypeError,
+     "a size in shape"),
+    (lambda: tc.cast(np.zeros(1, np.uint8), "int8", from_type="int4", packed=True, shape="ab"), TypeError,
+     "shape is an int"),
     (lambda: tc.cast(X, "string", loss=True), ValueError, "no loss report"),
     (lambda: tc.parse(X, "int8"), TypeError, "parse takes texts"),
     (lambda: tc.explain("half", "int8"), ValueError, "not a number"),

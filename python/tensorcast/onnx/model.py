@@ -91,8 +91,9 @@ class Model:
                  allow_hard_links: bool = False) -> None:
         if contradictions not in ("text", "tests"):
             raise ArgumentError("contradictions is 'text' or 'tests'")
-        self._core = _core.Model(source_of(model), contradictions == "tests", allow_hard_links,
-                                 optimize)
+        self._core = _core.Model(source_of(model), contradictions == "tests",
+                                 flag(allow_hard_links, "allow_hard_links"),
+                                 flag(optimize, "optimize"))
         self.inputs = value_infos(self._core.inputs())
         self.outputs = value_infos(self._core.outputs())
         self.profile: list[dict[str, Any]] = []

@@ -1,0 +1,102 @@
+// See scaled_weights.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scaled_weights.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <utility>
+
+#include "convert/selection.h"
+
+namespace tensorcast::python {
+namespace {
+
+// A file that others hold too, as a scale::ScaledReader has it for its own.
+class SharedReader final : public io::TensorReader {
+ public:
+  explicit SharedReader(std::shared_ptr<const io::TensorReader> reader)
+      : reader_(std::move(reader)) {}
+  const io::FileContents& contents() const override { return reader_->contents(); }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    reader_->Read(tensor, offset, out);
+  }
+  std::uint64_t file_bytes() const override { return reader_->file_bytes(); }
+  void CheckUnchanged() const override { reader_->CheckUnchanged(); }
+
+ private:
+  const std::shared_ptr<const io::TensorReader> reader_;
+};
+
+}  // namespace
+
+WeightsOfFile::WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path)
+    : reader_(std::move(reader)), path_(std::move(path)) {}
+
+const convert::InputScales& WeightsOfFile::Scales() {
+  const std::lock_guard lock(mutex_);
+  if (!scales_) scales_ = convert::FindScales(*reader_, path_, false);
+  return *scales_;  // never changed again
+}
+
+const std::vector<scale::ScaledWeight>& WeightsOfFile::Applicable() {
+  return Scales().weights.weights;
+}
+
+std::vector<std::size_t> WeightsOfFile::Refused() {
+  const convert::InputScales& scales = Scales();
+  std::unordered_set<std::size_t> applied;
+  for (const scale::ScaledWeight& one : scales.weights.weights) applied.insert(one.codes);
+  std::vector<std::size_t> refused;
+  for (const scale::UnreadWeight& one : scales.weights.unread) refused.push_back(one.tensor);
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) refused.push_back(one.tensor);
+  for (const io::ScaledTensor& one : scales.companions.scaled) {
+    if (!applied.contains(one.tensor)) refused.push_back(one.tensor);
+  }
+  return refused;
+}
+
+void WeightsOfFile::Refuse(std::size_t tensor, DataType to) {
+  const convert::InputScales& scales = Scales();
+  const std::vector<io::TensorInfo>& tensors = reader_->contents().tensors;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) {
+    if (one.tensor == tensor) convert::RefuseOpaque(one, tensors[tensor]);
+  }
+  std::vector<convert::Decision> decisions(tensors.size());
+  decisions.at(tensor).to = to;
+  convert::RefuseScaled(tensors, path_, scales, decisions);
+  throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
+}
+
+std::shared_ptr<const scale::ScaledReader> WeightsOfFile::ReaderFor(DataType to) {
+  const std::vector<scale::ScaledWeight>& weights = Applicable();
+  const scale::Rounding rounding = convert::RoundingFor(to);
+  const std::lock_guard lock(mutex_);
+  auto& reader = readers_.at(static_cast<std::size_t>(rounding));
+  if (reader == nullptr) {
+    std::vector<scale::AppliedWeight> applied;
+    applied.reserve(weights.size());
+    for (const scale::ScaledWeight& one : weights) applied.push_back({one, rounding});
+    reader = std::make_shared<scale::ScaledReader>(std::make_unique<SharedReader>(reader_),
+                                                   std::move(applied), false);
+  }
+  return reader;
+}
+
+std::vector<std::string> WeightsOfFile::Findings() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> lines;
+  for (const auto& reader : readers_) {
+    if (reader == nullptr) continue;
+    for (std::string& line : reader->Findings()) {
+      if (std::find(lines.begin(), lines.end(), line) == lines.end()) {
+        lines.push_back(std::move(line));
+      }
+    }
+  }
+  return lines;
+}
+
+}  // namespace tensorcast::python

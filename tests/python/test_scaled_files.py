@@ -1,0 +1,172 @@
+"""Weights that files hold as codes and scales, read by `open`: beside rationals of numpy's values of
+the codes, and beside the file that `convert` writes.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import json
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import oracle
+import pytest
+import safetensors.numpy
+import tensorcast as tc
+
+E4M3 = ml_dtypes.float8_e4m3fn
+
+
+def codes_of(rng, dtype, shape):
+    """Random finite codes."""
+    codes = rng.integers(0, 256, shape, dtype=np.uint8)
+    if dtype == np.int8:
+        return codes.view(np.int8)
+    codes[codes & 0x7F == 0x7F] = 0
+    return codes.view(dtype)
+
+
+def fp4_codes(packed):
+    codes = np.stack([packed & 15, packed >> 4], -1).reshape(*packed.shape[:-1], -1)
+    return codes.view(ml_dtypes.float4_e2m1fn)
+
+
+def rationals(codes, scales, rows, columns, factor=Fraction(1)):
+    """code * scale * factor; each scale is that of rows x columns codes."""
+    out = np.empty(codes.shape, object)
+    for i, row in enumerate(codes.astype(np.float64)):
+        for j, code in enumerate(row):
+            scale = float(scales[i // rows, j // columns])
+            out[i, j] = Fraction(float(code)) * Fraction(scale) * factor
+    return out
+
+
+def layouts(rng):
+    """name -> (tensors, config.json's part, the weight's name, its codes' name, rationals)."""
+    codes = codes_of(rng, E4M3, (200, 160))
+    blocks = (rng.random((2, 2)) * 1e-2).astype(np.float32)
+    rows = (rng.random((200, 1)) * 1e-2).astype(np.float32)
+    small = codes_of(rng, np.int8, (200, 160))
+    packed = rng.integers(0, 256, (64, 32), dtype=np.uint8)
+    cells = codes_of(rng, E4M3, (64, 4))
+    cells = np.abs(cells.astype(np.float32)).astype(E4M3)
+    whole = np.float32([3.7])
+    bytes_ = rng.integers(100, 140, (64, 2), dtype=np.uint8)
+    yield ("deepseek", {"a.weight": codes, "a.weight_scale_inv": blocks},
+           {"quant_method": "fp8", "weight_block_size": [128, 128]},
+           "a.weight", "a.weight", rationals(codes, blocks, 128, 128))
+    yield ("rows", {"a.weight": codes, "a.weight_scale": rows}, None,
+           "a.weight", "a.weight", rationals(codes, rows, 1, 160))
+    yield ("int8", {"a.weight": small, "a.weight_scale": rows},
+           {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {
+               "g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int",
+                                                         "strategy": "channel", "symmetric": True}}}},
+           "a.weight", "a.weight", rationals(small, rows, 1, 160))
+    yield ("nvfp4", {"a.weight_packed": packed, "a.weight_scale": cells,
+                     "a.weight_global_scale": whole}, None,
+           "a.weight", "a.weight_packed",
+           rationals(fp4_codes(packed), cells.astype(np.float64), 1, 16, 1 / Fraction(float(whole[0]))))
+    yield ("mxfp4", {"a.weight_packed": packed, "a.weight_scale": bytes_}, None,
+           "a.weight", "a.weight_packed",
+           rationals(fp4_codes(packed), np.exp2(bytes_ - 127.0), 1, 32))
+
+
+CASES = list(layouts(np.random.default_rng(14)))
+
+
+@pytest.fixture(params=CASES, ids=[case[0] for case in CASES])
+def checkpoint(request, tmp_path):
+    """A directory with a scaled weight and a plain one."""
+    _, tensors, config, *rest = request.param
+    folder = tmp_path / "model"
+    folder.mkdir()
+    norm = np.float32([1.5, 0.1])
+    safetensors.numpy.save_file({**tensors, "norm": norm}, folder / "model.safetensors")
+    if config is not None:
+        (folder / "config.json").write_text(json.dumps({"quantization_config": config}))
+    return folder, tensors, *rest
+
+
+@pytest.mark.parametrize("to", ["bfloat16", "float16", "float8_e5m2", "float64"])
+def test_values_are_rounded_once(checkpoint, to):
+    folder, _, name, _, exact = checkpoint
+    if to == "float64":  # Python's division of integers rounds once
+        want = [value.numerator / value.denominator for value in exact.flat]
+    else:
+        want = [oracle.cast_to_narrow_float(value, tc.type_name(to)) for value in exact.flat]
+    for path in (folder, folder / "model.safetensors"):
+        with tc.open(path) as f:
+            assert list(f.scaled) == [name]
+            got = f.get(name, to=to)
+            assert got.shape == exact.shape and got.dtype == tc.finfo(to).dtype
+            assert got.astype(np.float64).ravel().tolist() == want
+            plain = np.float32([1.5, 0.1])
+            assert np.array_equal(f.get("norm", to=to), tc.cast(plain, to))
+
+
+def test_as_convert_writes_them(checkpoint, tmp_path):
+    folder, tensors, name, codes, _ = checkpoint
+    for to in ("bfloat16", "float4_e2m1fn", "float32", "int8"):
+        plain = tmp_path / f"{to}.safetensors"
+        losses = tc.convert(folder / "model.safetensors", plain, to=to)
+        with tc.open(plain) as made, tc.open(folder) as f:
+            for asked in (name, codes):
+                got, report = f.get(asked, to=to, loss=True)
+                assert np.array_equal(got.view(np.uint8), made[name].view(np.uint8))
+                assert report.counts == losses[name].counts and report.rmse == losses[name].rmse
+            values = f.get(name, to="float64")
+            if to == "float4_e2m1fn":
+                stream = f.get(name, to=to, packed=True)
+                assert np.array_equal(stream, tc.cast(made[name], to, packed=True))
+            assert f.get(name, to="string").tolist() == tc.cast(values, "string").tolist()
+
+
+def test_codes_as_they_are_stored(checkpoint):
+    folder, tensors, _, codes, _ = checkpoint
+    with tc.open(folder) as f:
+        assert set(f) == {*tensors, "norm"}
+        for name, tensor in tensors.items():
+            assert np.array_equal(f[name].view(np.uint8), tensor.view(np.uint8))
+        bare = f.get(codes, to="float32", ignore_scales=True)
+        assert np.array_equal(bare, tensors[codes].astype(np.float32))
+
+
+def test_scales_that_cannot_be_applied(tmp_path):
+    codes = np.zeros((64, 64), E4M3)
+    path = tmp_path / "a.safetensors"
+    safetensors.numpy.save_file({"a.weight": codes, "a.weight_scale": np.ones((3, 5), np.float32)}, path)
+    # GPTQ's, which is not read.
+    gptq = {"b.qweight": np.ones((8, 64), np.int32), "b.qzeros": np.ones((1, 8), np.int32),
+            "b.scales": np.ones((1, 64), np.float16), "b.g_idx": np.zeros(64, np.int32)}
+    safetensors.numpy.save_file(gptq, tmp_path / "b.safetensors")
+    for file, name, error in ((path, "a.weight", tc.ContentsError),
+                              (tmp_path / "b.safetensors", "b.qweight", tc.UnsupportedError)):
+        with tc.open(file) as f:
+            with pytest.raises(error, match="give ignore_scales=True") as caught:
+                f.get(name, to="float32")
+            assert "\n" not in str(caught.value)
+            assert f.get(name, to="float32", ignore_scales=True).shape == f[name].shape
+
+
+def test_scales_in_another_file(tmp_path):
+    codes = codes_of(np.random.default_rng(3), E4M3, (32, 32))
+    safetensors.numpy.save_file({"a.weight": codes}, tmp_path / "model-00001-of-00002.safetensors")
+    safetensors.numpy.save_file({"a.weight_scale": np.float32([0.5])},
+                                tmp_path / "model-00002-of-00002.safetensors")
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {
+        "a.weight": "model-00001-of-00002.safetensors",
+        "a.weight_scale": "model-00002-of-00002.safetensors"}}))
+    with tc.open(tmp_path) as f:
+        assert np.array_equal(f.get("a.weight", to="float32"), codes.astype(np.float32) / 2)
+    with tc.open(tmp_path / "model-00001-of-00002.safetensors") as f:
+        with pytest.raises(tc.ContentsError, match="open the directory"):
+            f.get("a.weight", to="float32")
+
+
+def test_scales_that_no_quantiser_writes_are_noted(tmp_path):
+    path = tmp_path / "a.safetensors"
+    safetensors.numpy.save_file({"a.weight": np.ones((32, 32), E4M3),
+                                 "a.weight_scale": np.float32([np.nan])}, path)
+    with tc.open(path) as f:
+        assert not any("NaN" in note for note in f.notes)
+        assert np.isnan(f.get("a.weight", to="float32")).all()
+        assert any("a.weight" in note and "NaN" in note for note in f.notes)
