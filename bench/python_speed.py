@@ -2,6 +2,11 @@
 """Times casts from Python beside astype (numpy with ml_dtypes), torch and ONNX Runtime.
 
     python_speed.py [--csv bench/results/python_speed.csv]
+    python_speed.py --beside build/release/src/libtensorcast.so
+
+With --beside: the same cast of a million elements called in the library itself, into memory that is
+there beside `out=`, and into memory that is asked for at each call and given back, as an array's is,
+beside a plain call. The four take turns, 400 times; medians, and the ratios of these.
 
 Twenty pairs that people use, on one thread: a call on 16 elements and one on a million, the least
 of many, in CPU time. A library that has no such cast is left empty; what is missing here altogether, too.
@@ -10,6 +15,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import argparse
 import csv
+import ctypes
 import sys
 import time
 import timeit
@@ -78,10 +84,69 @@ def of_onnxruntime(x, to):
     return lambda: session.run_with_iobinding(binding)
 
 
+def of_library(path, x, kind):
+    """The library's call, by its C interface: into memory that is there, and into new memory."""
+    library = ctypes.CDLL(path)
+    allocate, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
+    allocate.restype, allocate.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+    plan = ctypes.c_void_p()
+    numbers = tc.finfo(x.dtype).onnx_number, tc.finfo(kind).onnx_number
+    bits = tc.finfo(x.dtype).bits, tc.finfo(kind).bits
+    if min(bits) < 8:
+        return None  # packed there, one to a byte here
+    if library.tensorcast_plan_create(*numbers, None, 0, ctypes.byref(plan)):
+        sys.exit("the library has no such plan")
+    run = library.tensorcast_plan_run
+    size, source = ctypes.c_uint64(x.size), ctypes.c_void_p(x.ctypes.data)
+    read, bytes_ = ctypes.c_uint64(x.nbytes), x.size * bits[1] // 8
+    written, zero = ctypes.c_uint64(bytes_), ctypes.c_uint64(0)
+    there = np.zeros(x.size, kind)
+    place = ctypes.c_void_p(there.ctypes.data)
+
+    def into_memory():
+        run(plan, source, read, zero, place, written, zero, size, None)
+
+    def into_new_memory():
+        made = allocate(bytes_)
+        run(plan, source, read, zero, ctypes.c_void_p(made), written, zero, size, None)
+        free(made)
+
+    into_memory()
+    if not np.array_equal(there.view(np.uint8), tc.cast(x, kind).view(np.uint8)):
+        sys.exit("the library and the package differ")
+    return into_memory, into_new_memory
+
+
+def beside_the_library(path, rounds=400):
+    print(f"{'cast':32}{'C, out=':>10}{'out=':>10}{'ratio':>8}{'C, new':>10}{'plain':>10}{'ratio':>8}  µs, medians")
+    for source, to in PAIRS:
+        x = (np.random.default_rng(0).standard_normal(SIZES[1]) * 3).astype(dtype_of(source))
+        kind = dtype_of(to)
+        calls = of_library(path, x, kind)
+        if calls is None:
+            continue
+        out = np.zeros(x.size, kind)
+        calls = (calls[0], lambda: tc.cast(x, out=out, threads=1), calls[1],
+                 lambda: tc.cast(x, kind, threads=1))
+        took = np.empty((rounds, len(calls)))
+        for i in range(rounds):
+            for j in np.roll(range(len(calls)), i):  # each goes first as often as the others
+                begin = time.perf_counter_ns()
+                calls[j]()
+                took[i, j] = time.perf_counter_ns() - begin
+        there, ours, new, plain = np.median(took, axis=0) / 1000
+        print(f"{source + ' -> ' + to:32}{there:10.1f}{ours:10.1f}{ours / there:8.3f}"
+              f"{new:10.1f}{plain:10.1f}{plain / new:8.3f}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--csv", default="/dev/stdout")
+    parser.add_argument("--beside", metavar="LIBRARY")
     arguments = parser.parse_args()
+    if arguments.beside:
+        beside_the_library(arguments.beside)
+        return
     rows = []
     for source, to in PAIRS:
         for size in SIZES:

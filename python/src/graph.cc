@@ -328,7 +328,7 @@ void BindGraph(nb::module_& m) {
             std::string error;
             Check(self.RenameNode(KeyOf(key, &text), FromStr(name), &error), error);
           },
-          nb::arg("key"), nb::arg("name"))
+          nb::arg("key").none(), nb::arg("name"))
       .def(
           "rename_value",
           [](Graph& self, nb::handle value, nb::handle name) {
@@ -343,7 +343,7 @@ void BindGraph(nb::module_& m) {
             std::string error;
             Check(self.RemoveNode(KeyOf(key, &text), &error), error);
           },
-          nb::arg("key"))
+          nb::arg("key").none())
       .def(
           "summary",
           [](const Graph& self, bool csv) {

@@ -201,6 +201,11 @@ std::size_t ElementBytes(DataType type) {
 }
 
 DataType RememberedType(PyObject* argument) noexcept {
+  if (PyLong_CheckExact(argument) != 0) {  // ONNX's number; -1 where it is beyond long
+    const auto type = static_cast<DataType>(PyLong_AsLong(argument));
+    PyErr_Clear();
+    return FindType(type) != nullptr ? type : DataType::kUndefined;
+  }
   // Only what is compared by Python's own code, or is its own alone: 1 == True == numpy.int8(1).
   if (PyUnicode_CheckExact(argument) == 0 && PyType_Check(argument) == 0 &&
       !PyArray_DescrCheck(argument)) {

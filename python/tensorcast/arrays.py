@@ -64,7 +64,10 @@ def type_of(x: Any) -> int:
     if not isinstance(x, (np.ndarray, np.generic)):
         raise KindError("out and like are arrays of numpy, torch or JAX, and not "
                         f"{type(x).__name__}")
-    return _number_of(x.dtype)
+    number = int(_core.dtype_number(x.dtype))
+    if number == 0:
+        raise KindError(f"numpy's {x.dtype} is not an element type of ONNX")
+    return number
 
 
 def _number_of(dtype: np.dtype[Any]) -> int:

@@ -66,10 +66,12 @@ class Plan:
 
     @property
     def inputs(self) -> list[str]:
+        """The paths that are read."""
         return list(self._core.inputs())
 
     @property
     def outputs(self) -> list[str]:
+        """The paths that are written."""
         return list(self._core.outputs())
 
     @property
@@ -212,6 +214,19 @@ def plan(
     Raises
     ------
     ArgumentError, FileError, ContentsError, UnsupportedError
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "a.npz", w=np.float32([0.1, 512]), norm=np.float32([1]))
+    >>> made = tc.plan(folder / "a.npz", folder / "b.safetensors", to="float8_e4m3fn",
+    ...                rules={"norm": "bfloat16"})
+    >>> [(job.name, job.to_type) for job in made.jobs]
+    [('w', 'float8e4m3fn'), ('norm', 'bfloat16')]
+    >>> made.run()["w"].counts["to_limit"]
+    1
     """
     pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
     for pair in pairs:

@@ -86,6 +86,7 @@ class TensorFile:
 
     @property
     def closed(self) -> bool:
+        """Whether `close` was called."""
         return bool(self._file.closed)
 
     @property
@@ -124,6 +125,7 @@ class TensorFile:
         return self._by_codes.get(index)
 
     def keys(self) -> list[str]:
+        """The tensors' names, in the file's order."""
         return list(self._index)
 
     def __iter__(self) -> Iterator[str]:
@@ -255,14 +257,43 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     allow_hard_links : bool
         Of files that hold a model's data.
 
+    Returns
+    -------
+    TensorFile
+        A mapping of names, and a context manager that closes the file.
+
     Raises
     ------
     FileError, ContentsError, UnsupportedError
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npy"
+    >>> np.save(path, np.float32([0.1, 512]))
+    >>> with tc.open(path) as f:
+    ...     f.info("w").type, f.get("w", to="float16").dtype
+    ('float32', dtype('float16'))
     """
     return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links)
 
 
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None) -> list[TensorInfo]:
-    """What a file of tensors holds; reads its header alone."""
+    """What a file of tensors holds; reads its header alone.
+
+    Raises
+    ------
+    FileError, ContentsError, UnsupportedError
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npy"
+    >>> np.save(path, np.zeros((2, 3), np.int16))
+    >>> [(info.name, info.type, info.shape) for info in tc.inspect(path)]
+    [('w', 'int16', (2, 3))]
+    """
     with open(path, assume_type=assume_type) as file:
         return file.infos()

@@ -111,6 +111,8 @@ class _Torch:
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         torch = sys.modules["torch"]
         made = np.asarray(made)
+        if not made.dtype.isnative:
+            raise UnsupportedError("torch has no tensors in the other order of bytes: cast x.numpy()")
         pack = packed and made.ndim == 1 and made.dtype == np.uint8
         if not pack and number == self._FLOAT4:
             if made.ndim == 0 or made.shape[-1] % 2:

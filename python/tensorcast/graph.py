@@ -145,6 +145,7 @@ class Graph:
 
     @property
     def opset(self) -> int:
+        """Of ai.onnx."""
         return int(self._core.opset())
 
     @opset.setter
@@ -196,10 +197,12 @@ class Graph:
 
     @property
     def inputs(self) -> list[Value]:
+        """Its inputs, in order."""
         return [Value(*handle) for handle in self._core.inputs()]
 
     @property
     def outputs(self) -> list[Value]:
+        """Its outputs, in order."""
         return [Value(*handle) for handle in self._core.outputs()]
 
     def _node(self, fields: dict[str, Any]) -> Node:
@@ -215,6 +218,7 @@ class Graph:
         return self._node(self._core.node(key))
 
     def values(self) -> list[ValueDetails]:
+        """Everything that flows: inputs, constants and what nodes give."""
         return [self._details(fields) for fields in self._core.values()]
 
     def value(self, value: Value | str) -> ValueDetails:
@@ -236,9 +240,12 @@ class Graph:
                        None if lda_coeff is None else real(lda_coeff, "lda_coeff"))
 
     def rename_node(self, key: int | str, name: str) -> None:
+        """Gives a node another name; raises `ArgumentError` where one has it."""
         self._core.rename_node(key, text(name, "a name"))
 
     def rename_value(self, value: Value, name: str) -> None:
+        """Gives a value another name, which is an input's or output's own; raises `ArgumentError`
+        where one has it."""
         self._core.rename_value(_handle(value), text(name, "a name"))
 
     def remove_node(self, key: int | str) -> None:
@@ -288,6 +295,8 @@ class Session:
         With ``profile=True`` the attribute `profile` then says what each node took.
         """
         names = [info.name for info in self.outputs]
+        if isinstance(outputs, (str, bytes)):
+            raise KindError("outputs are a sequence of names, and not one")
         wanted = names if outputs is None else list(outputs)
         unknown = [name for name in wanted if name not in names]
         if unknown:

@@ -42,7 +42,8 @@ def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
     if isinstance(to, np.dtype):
         return to
     if isinstance(to, type) and issubclass(to, np.dtype):
-        made: np.dtype[Any] = to()
+        kind: Any = to  # of its own class each takes no argument
+        made: np.dtype[Any] = kind()
         return made
     is_text = isinstance(to, type) and issubclass(to, (str, bytes))
     if is_text or (isinstance(to, str) and _TYPESTRING.fullmatch(to)):

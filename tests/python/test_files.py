@@ -43,8 +43,17 @@ def test_reading(checkpoint):
         assert f.get("norm", to="string").tolist() == ["1.0"] * 8
         with pytest.raises(tc.ArgumentError, match="no tensor 'x'"):
             f["x"]
-        with pytest.raises(TypeError):
-            f.get("w", to="int8", nonsense=1)
+        with pytest.raises(KeyError, match="^'model.safetensors' has no tensor 'x'$"):
+            f.get("x", to="int8")
+        for arguments, error in (({"packed": "x"}, tc.ArgumentError), ({"threads": "x"}, tc.KindError),
+                                 ({"nonsense": 1}, tc.KindError)):
+            with pytest.raises(error) as caught:
+                f.get("w", to="int8", **arguments)
+            assert "\n" not in str(caught.value)
+        with pytest.raises(tc.ArgumentError, match="no tensor"):
+            f.get(["w"])
+        assert f.get("w", to=">f8").dtype == ">f8" and f.get("w", to=">f8")[0, 0] == tensors["w"][0, 0]
+        assert f.get("norm", to=str).dtype.kind == "U"
         held = f["w"]
     assert f.closed and np.array_equal(held, tensors["w"])
     for use in (lambda: f["w"], lambda: f.metadata):
@@ -165,6 +174,11 @@ def test_progress(checkpoint, tmp_path):
     def stop(done, total, name):
         raise RuntimeError("enough")
 
+    with pytest.raises(tc.ArgumentError, match="give Bar"):
+        tc.convert(path, tmp_path / "b.safetensors", to="float16", progress=Bar)
+    plan = tc.plan(path, tmp_path / "b.safetensors", to="float16")
+    with pytest.raises(tc.ArgumentError, match="runs the plan that runs it"):
+        plan.run(progress=lambda *_: plan.run())
     with pytest.raises(RuntimeError, match="enough"):
         tc.convert(path, tmp_path / "b.safetensors", to="float16", progress=stop)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.safetensors", "model.safetensors"]
