@@ -33,7 +33,7 @@ PyArrayObject* WritableArgument(nb::handle object, const char* name) {
 }
 
 nb::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape) {
-  Py_INCREF(descr);  // which the call below takes over
+  Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which the call below takes over
   PyObject* const array = PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()),
                                                shape.data(), nullptr, nullptr, 0, nullptr);
   if (array == nullptr) throw nb::python_error();

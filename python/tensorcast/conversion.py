@@ -52,7 +52,7 @@ class Plan:
     def __init__(self, core: Any) -> None:
         self._core = core
         self._lock = threading.Lock()  # a plan is run by one thread at a time
-        self._runner: int | None = None
+        self._telling: int | None = None  # the thread that is in progress=
         self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
 
     @staticmethod
@@ -101,15 +101,20 @@ class Plan:
             Of each tensor that was cast from numbers to numbers.
         """
         asked = arrays.thread_count(threads)
-        if self._runner == threading.get_ident():
+        if self._telling == threading.get_ident():
             raise ArgumentError("progress runs the plan that runs it")
-        with self._lock:
-            self._runner = threading.get_ident()
+        tell = _callback(progress)
+
+        def told(*done: Any) -> None:
+            self._telling = threading.get_ident()
             try:
-                losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
-                                        _callback(progress))
+                tell(*done)
             finally:
-                self._runner = None
+                self._telling = None
+
+        with self._lock:
+            losses = self._core.run(flag(overwrite, "overwrite"), flag(loss, "loss"), asked,
+                                    None if tell is None else told)
         return {name: LossReport(meter) for name, meter in losses}
 
     def _rows(self) -> list[tuple[str, ...]]:
