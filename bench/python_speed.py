@@ -84,14 +84,15 @@ def of_onnxruntime(x, to):
     return lambda: session.run_with_iobinding(binding)
 
 
-def of_library(path, x, kind):
-    """The library's call, by its C interface: into memory that is there, and into new memory."""
+def of_library(path, x, out):
+    """The library's call, by its C interface: into the memory of `out`, and into new memory. The
+    caller keeps both arrays."""
     library = ctypes.CDLL(path)
     allocate, free = ctypes.CDLL(None).malloc, ctypes.CDLL(None).free
     allocate.restype, allocate.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
     plan = ctypes.c_void_p()
-    numbers = tc.finfo(x.dtype).onnx_number, tc.finfo(kind).onnx_number
-    bits = tc.finfo(x.dtype).bits, tc.finfo(kind).bits
+    numbers = tc.finfo(x.dtype).onnx_number, tc.finfo(out.dtype).onnx_number
+    bits = tc.finfo(x.dtype).bits, tc.finfo(out.dtype).bits
     if min(bits) < 8:
         return None  # packed there, one to a byte here
     if library.tensorcast_plan_create(*numbers, None, 0, ctypes.byref(plan)):
@@ -100,8 +101,7 @@ def of_library(path, x, kind):
     size, source = ctypes.c_uint64(x.size), ctypes.c_void_p(x.ctypes.data)
     read, bytes_ = ctypes.c_uint64(x.nbytes), x.size * bits[1] // 8
     written, zero = ctypes.c_uint64(bytes_), ctypes.c_uint64(0)
-    there = np.zeros(x.size, kind)
-    place = ctypes.c_void_p(there.ctypes.data)
+    place = ctypes.c_void_p(out.ctypes.data)
 
     def into_memory():
         run(plan, source, read, zero, place, written, zero, size, None)
@@ -112,7 +112,7 @@ def of_library(path, x, kind):
         free(made)
 
     into_memory()
-    if not np.array_equal(there.view(np.uint8), tc.cast(x, kind).view(np.uint8)):
+    if not np.array_equal(out.view(np.uint8), tc.cast(x, out.dtype).view(np.uint8)):
         sys.exit("the library and the package differ")
     return into_memory, into_new_memory
 
@@ -122,10 +122,10 @@ def beside_the_library(path, rounds=400):
     for source, to in PAIRS:
         x = (np.random.default_rng(0).standard_normal(SIZES[1]) * 3).astype(dtype_of(source))
         kind = dtype_of(to)
-        calls = of_library(path, x, kind)
+        out = np.zeros(x.size, kind)
+        calls = of_library(path, x, out)
         if calls is None:
             continue
-        out = np.zeros(x.size, kind)
         calls = (calls[0], lambda: tc.cast(x, out=out, threads=1), calls[1],
                  lambda: tc.cast(x, kind, threads=1))
         took = np.empty((rounds, len(calls)))
