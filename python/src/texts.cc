@@ -209,7 +209,7 @@ Texts ReadTexts(PyArrayObject* array) {
     switch (PyArray_DESCR(array)->kind) {
       case 'O': {
         PyObject* object = nullptr;
-        std::memcpy(&object, at, sizeof(object));
+        std::memcpy(&object, at, sizeof(void*));
         AppendObject(object, i, array, texts);
         break;
       }
@@ -266,9 +266,9 @@ nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape,
       continue;
     }
     PyObject* old = nullptr;
-    std::memcpy(&old, at, sizeof(old));
+    std::memcpy(&old, at, sizeof(void*));
     PyObject* const made = text.release().ptr();
-    std::memcpy(at, &made, sizeof(made));
+    std::memcpy(at, &made, sizeof(void*));
     Py_XDECREF(old);
   }
   return result;
