@@ -62,12 +62,7 @@ class HeldModel {
 
   // Of one tuple for each input, or None; gives the outputs, and what each node took.
   nb::tuple Run(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
-    std::vector<HeldTensor> held;
-    std::uint64_t bytes = 0;
-    for (const nb::handle input : inputs) {
-      held.push_back(input.is_none() ? HeldTensor() : HeldTensor(input));
-      bytes += held.back().bytes();
-    }
+    const auto [held, bytes] = HeldTensors(inputs);
     std::vector<TensorView> views;
     views.reserve(held.size());
     for (const HeldTensor& tensor : held) views.push_back(tensor.view());

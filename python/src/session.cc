@@ -27,19 +27,6 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// Of one tuple for each tensor, or None.
-struct HeldTensors {
-  explicit HeldTensors(nb::handle given) {
-    for (const nb::handle one : given) {
-      held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
-      bytes += held.back().bytes();
-    }
-  }
-
-  std::vector<HeldTensor> held;
-  std::uint64_t bytes = 0;
-};
-
 // Calls `run` with what a run is told, where signals are heard.
 Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
                   const std::function<Status(const GraphRun&)>& run,

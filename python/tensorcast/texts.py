@@ -60,11 +60,13 @@ def from_texts(source: arrays.Source, number: int, options: dict[str, Any], pack
     elements = math.prod(source.shape)
     pack = packed and arrays.bits_of(number) < 8
     shape = (arrays.packed_bytes(number, elements),) if pack else source.shape
+    if out is not None:
+        arrays.check_held(out, number, pack)
+        place = arrays.writable(out, shape)
     result = np.empty(shape, np.uint8 if pack else _core.type_dtype(number))
     texts.parse(result, number, options, pack, threads, source.shape)
     if out is not None:
-        arrays.check_held(out, number, pack)
-        arrays.writable(out, shape)[...] = result
+        place[...] = result
     return result[()] if source.is_scalar and not pack else result
 
 

@@ -30,46 +30,49 @@ std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
-// Of stacked weights that get compressed-tensors' scales; empty where none does. transformers 5.23
-// reads these of modules that are Linear, and takes the codes of others for values.
+// Of the stacked weights that get a layout's scales and that `is_meant` takes; empty where none
+// does.
+template <class IsMeant>
 std::string StackedText(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<TensorJob>& jobs) {
+                        const std::vector<TensorJob>& jobs, ScaledLayout layout,
+                        const IsMeant& is_meant, std::string_view what) {
   std::uint64_t count = 0;
   const io::TensorInfo* first = nullptr;
   for (const TensorJob& job : jobs) {
-    const bool is_theirs = job.scaled && job.scaled.layout != nullptr &&
-                           job.scaled.layout->layout == ScaledLayout::kCompressedTensors;
-    if (!is_theirs || tensors[job.tensor].shape.size() < 3) continue;
+    const bool is_theirs =
+        job.scaled && job.scaled.layout != nullptr && job.scaled.layout->layout == layout;
+    if (!is_theirs || !is_meant(job)) continue;
     if (count++ == 0) first = &tensors[job.tensor];
   }
   if (count == 0) return {};
   return io::CountText(count, "stacked weight") + " (" + io::EscapeName(first->name) +
-         (count == 1 ? "" : ", ...") +
-         "): transformers reads compressed-tensors' scales of linear layers alone, and takes codes "
-         "of stacked experts for values; leave them out where it is to load them";
+         (count == 1 ? "" : ", ...") + "): transformers " + std::string(what) +
+         "; leave them out where it is to load them";
 }
 
-// Of gpt-oss's experts that get DeepSeek's scales; empty where none do. transformers 5.23 holds the
-// experts of an "fp8" checkpoint as [experts, outputs, inputs], and gpt-oss's the other way round.
+// transformers 5.23 reads compressed-tensors' scales of modules that are Linear.
+std::string ExpertsText(const std::vector<io::TensorInfo>& tensors,
+                        const std::vector<TensorJob>& jobs) {
+  return StackedText(
+      tensors, jobs, ScaledLayout::kCompressedTensors,
+      [&](const TensorJob& job) { return tensors[job.tensor].shape.size() >= 3; },
+      "reads compressed-tensors' scales of linear layers alone, and takes codes of stacked experts "
+      "for values");
+}
+
+// transformers 5.23 holds the experts of an "fp8" checkpoint as [experts, outputs, inputs], and
+// gpt-oss's the other way round.
 std::string TransposedText(const std::vector<io::TensorInfo>& tensors,
                            const std::vector<TensorJob>& jobs, const InputScales& scales) {
   std::unordered_set<std::size_t> transposed;  // by codes
   for (const scale::ScaledWeight& weight : scales.weights.weights) {
     if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
   }
-  std::uint64_t count = 0;
-  const io::TensorInfo* first = nullptr;
-  for (const TensorJob& job : jobs) {
-    const bool is_theirs = job.scaled && job.scaled.layout != nullptr &&
-                           job.scaled.layout->layout == ScaledLayout::kDeepSeek;
-    if (!is_theirs || !transposed.contains(job.tensor)) continue;
-    if (count++ == 0) first = &tensors[job.tensor];
-  }
-  if (count == 0) return {};
-  return io::CountText(count, "stacked weight") + " (" + io::EscapeName(first->name) +
-         (count == 1 ? "" : ", ...") +
-         "): transformers takes experts in fp8 for [experts, outputs, inputs], and gpt-oss's are "
-         "[experts, inputs, outputs]; leave them out where it is to load them";
+  return StackedText(
+      tensors, jobs, ScaledLayout::kDeepSeek,
+      [&](const TensorJob& job) { return transposed.contains(job.tensor); },
+      "takes experts in fp8 for [experts, outputs, inputs], and gpt-oss's are "
+      "[experts, inputs, outputs]");
 }
 
 // Plans one file; `idle` loses the rules that take a tensor of it.
@@ -80,33 +83,20 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
                        ignore_scales, OptionsOf(state, file, settings));
   const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
   for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
-  for (const std::string& text : AppliedText(scales, file.plan.decisions)) {
-    state.notes.push_back(io::PathText(file.input) + ": " + text);
-  }
+  const auto note = [&](const std::string& text) {
+    if (!text.empty()) state.notes.push_back(io::PathText(file.input) + ": " + text);
+  };
+  for (const std::string& text : AppliedText(scales, file.plan.decisions)) note(text);
   for (const std::string& text : file.sink->NotesOn(file.plan.decisions)) {
     state.notes.push_back(text);
   }
-  if (std::string text = ReadTwiceText(tensors, file.plan.jobs); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
-  if (std::string text = StackedText(tensors, file.plan.jobs); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
-  if (std::string text = TransposedText(tensors, file.plan.jobs, scales); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
-  if (std::string text = UnscaledText(tensors, scales, &file.plan.decisions); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
-  if (std::string text = BareCodesText(tensors, scales, file.plan.decisions); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
-  for (const std::string& text : file.plan.unkept_rules) {
-    state.notes.push_back(io::PathText(file.input) + ": " + text);
-  }
-  if (std::string text = IdleConfigText(file.input, scales); !text.empty()) {
-    state.notes.push_back(io::PathText(file.input) + ": " + std::move(text));
-  }
+  note(ReadTwiceText(tensors, file.plan.jobs));
+  note(ExpertsText(tensors, file.plan.jobs));
+  note(TransposedText(tensors, file.plan.jobs, scales));
+  note(UnscaledText(tensors, scales, &file.plan.decisions));
+  note(BareCodesText(tensors, scales, file.plan.decisions));
+  for (const std::string& text : file.plan.unkept_rules) note(text);
+  note(IdleConfigText(file.input, scales));
   const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
   std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
 }

@@ -30,6 +30,11 @@ def _as_declared(x: Any, info: ValueInfo) -> Any:
     return array
 
 
+def _listed(inputs: Any) -> list[Any]:
+    """What is not a list or a tuple is the one input."""
+    return list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+
+
 class Rep(BackendRep):
     """A loaded model."""
 
@@ -37,9 +42,8 @@ class Rep(BackendRep):
         self.model = model
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in order; inputs beyond those given take their defaults. What is not a list or
-        a tuple is the one input."""
-        arrays = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        """The outputs in order; inputs beyond those given take their defaults."""
+        arrays = _listed(inputs)
         if len(arrays) > len(self.model.inputs):
             raise ArgumentError(f"{len(arrays)} inputs were given, and there are {len(self.model.inputs)}")
         given = [_as_declared(x, info) for x, info in zip(arrays, self.model.inputs, strict=False)]
@@ -80,7 +84,7 @@ class Backend(_OnnxBackend):
                  **kwargs: Any) -> tuple[Any, ...]:
         """A node as a model of its own, of the opset `opset_version`, or the newest that onnx has."""
         super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks the node
-        arrays = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+        arrays = _listed(inputs)
         opset = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
         return cls.prepare(model_of_node(node, [type_of(np.asarray(x)) for x in arrays], opset),
                            device).run(arrays)
