@@ -14,6 +14,7 @@ Ends with 77, and says why, where there is no wine.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import contextlib
 import difflib
 import fcntl
 import os
@@ -32,7 +33,7 @@ import transcripts
 from transcripts import run_transcript
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-WINE = shutil.which("wine64") or "/usr/lib/wine/wine64"
+WINE = ROOT / "tests/windows/wine"
 SECONDS_AT_MOST = 600
 
 
@@ -46,22 +47,44 @@ def run(*command, folder=None, given=None):
                           check=False, timeout=SECONDS_AT_MOST, input=given)
 
 
-def start_wine(build):
-    """The folder that wine takes for its disk; where there is no wine, the end."""
+@contextlib.contextmanager
+def running_wine():
+    """Wine with its disk; where there is none, the end.
+
+    The system under wine starts with its first program and ends with its last, which takes a second or
+    two: one program that waits holds it for all the others."""
     # Not in the tree: its drive z: is a link to /, which who walks the tree would follow.
     cache = pathlib.Path(os.environ.get("TENSORCAST_CACHE") or "~/.cache/tensorcast").expanduser()
     cache.mkdir(parents=True, exist_ok=True)
     os.environ.update(WINEPREFIX=str(cache / "wine"), WINEDEBUG="-all", LANG="C.UTF-8", LC_ALL="C.UTF-8")
-    why = f"{WINE} is not there (Debian's wine64)"
-    if pathlib.Path(WINE).exists():
-        with open(cache / "wine.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # one of several tests makes the disk
-            done = run(WINE, "cmd", "/c", "exit")  # nothing of ours: that may not start by its own fault
-        if done.returncode == 0:
-            return
-        why = f"wine does not start: {done.stderr.decode(errors='replace').strip()}"
-    print(f"NOT TESTED: nothing of the build for Windows was run: {why}")
-    sys.exit(77)
+    said = b""
+    with open(cache / "wine.lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # one of several tests makes the disk
+        for _ in range(3):  # the system of the test before may be about to end
+            # Nothing of ours: that may not start by its own fault.
+            waiting = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                       stderr=subprocess.STDOUT)
+            waiting.stdin.write(b"echo it runs\r\n")
+            waiting.stdin.flush()
+            lines = []
+            while line := waiting.stdout.readline():
+                lines.append(line)
+                if b"it runs" in line:  # behind a prompt
+                    break
+            if line:
+                break
+            waiting.wait(SECONDS_AT_MOST)
+            said = b" ".join(lines).strip()
+        else:
+            print("NOT TESTED: nothing of the build for Windows was run: wine (Debian's wine64) does not "
+                  f"start: {said.decode(errors='replace')}")
+            sys.exit(77)
+    try:
+        yield
+    finally:
+        waiting.stdin.close()
+        waiting.stdout.close()  # which wine's services hold as well: its end may be long in coming
+        waiting.wait(SECONDS_AT_MOST)
 
 
 def words_of(text):
@@ -295,8 +318,7 @@ def main():
         os.environ.get("TENSORCAST_BUILD_ROOT", ROOT / "build")) / "windows")
     arguments = parser.parse_args()
     arguments.build = arguments.build.resolve()
-    start_wine(arguments.build)
-    with tempfile.TemporaryDirectory(prefix="tensorcast-windows-") as folder:
+    with running_wine(), tempfile.TemporaryDirectory(prefix="tensorcast-windows-") as folder:
         CASES[arguments.case](arguments, Tools(arguments, folder))
 
 
