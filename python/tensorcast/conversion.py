@@ -47,7 +47,26 @@ class Job:
 
 
 class Plan:
-    """A conversion as data: looked at, kept as JSON, run. `plan` makes one."""
+    """A conversion as data: looked at, kept as JSON, run. `plan` makes one.
+
+    Attributes
+    ----------
+    jobs : list of Job
+        What becomes of each tensor, in the outputs' order.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "a.npz", w=np.ones((2, 3), np.float32))
+    >>> made = tc.plan(folder / "a.npz", folder / "b.npz", to="float16")
+    >>> print(made.table())
+    tensor  action  shape  from     to       bytes before  after  why
+    w       cast    2 × 3  float32  float16  24            12     the request's type
+    >>> tc.Plan.from_json(made.to_json()).jobs == made.jobs
+    True
+    """
 
     def __init__(self, core: Any) -> None:
         self._core = core
@@ -57,11 +76,17 @@ class Plan:
 
     @staticmethod
     def from_json(json: str) -> Plan:
-        """A plan that `to_json`, or the tool's --plan, wrote; files are opened when it runs."""
+        """A plan that `to_json`, or the tool's --plan, wrote; files are opened when it runs.
+
+        Raises
+        ------
+        ContentsError
+            The text is no plan.
+        """
         return Plan(_core.ConversionPlan.from_json(text(json, "a plan")))
 
     def to_json(self) -> str:
-        """docs/conversion_plan.md has the members."""
+        """The plan as text, for `from_json`; docs/conversion_plan.md has the members."""
         return str(self._core.to_json())
 
     @property
@@ -99,6 +124,15 @@ class Plan:
         -------
         dict of str to LossReport
             Of each tensor that was cast from numbers to numbers.
+
+        Raises
+        ------
+        ArgumentError
+            An output exists and is not to be replaced.
+        FileError, ContentsError, UnsupportedError
+            Of files; then every output is as it was.
+        KeyboardInterrupt
+            At Ctrl-C; then too.
         """
         asked = arrays.thread_count(threads)
         if self._telling == threading.get_ident():
@@ -262,6 +296,12 @@ def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),
     -------
     dict of str to LossReport
         What each tensor that was cast lost; empty with ``loss=False``.
+
+    Raises
+    ------
+    ArgumentError
+        Also where the output exists and is not to be replaced.
+    FileError, ContentsError, UnsupportedError
 
     Examples
     --------

@@ -78,6 +78,17 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: 
     **options
         Those of `cast`.
 
+    Returns
+    -------
+    Explanation
+
+    Raises
+    ------
+    ArgumentError
+        An unknown type or option, a text that is no number, an int that is no code.
+    KindError
+        More than one element, or an object that is no number.
+
     Examples
     --------
     >>> import tensorcast as tc

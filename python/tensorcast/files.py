@@ -75,7 +75,7 @@ class TensorFile:
         self._refused: frozenset[int] = frozenset()
 
     def close(self) -> None:
-        """Lets the file go; what was read stays."""
+        """Lets the file go; what was read stays. Raises nothing; `get` then raises `ArgumentError`."""
         self._file.close()
 
     def __enter__(self) -> TensorFile:
@@ -125,7 +125,7 @@ class TensorFile:
         return self._by_codes.get(index)
 
     def keys(self) -> list[str]:
-        """The tensors' names, in the file's order."""
+        """The tensors' names, in the file's order. Raises nothing, even of a closed file."""
         return list(self._index)
 
     def __iter__(self) -> Iterator[str]:
@@ -147,7 +147,8 @@ class TensorFile:
             raise NoTensorError(f"{os.path.basename(self._path)!r} has no tensor {name!r}") from None
 
     def info(self, name: str) -> TensorInfo:
-        """What the file says of a tensor."""
+        """What the file says of a tensor; raises `ArgumentError`, a KeyError too, where it has none of
+        that name."""
         own, dtype, number, shape, nbytes, _ = self._infos[self._at(name)]
         kind = str(_core.type_row(number)["name"]) if number else None
         return TensorInfo(own, dtype, kind, shape, nbytes)
@@ -183,8 +184,23 @@ class TensorFile:
 
         Raises
         ------
+        ArgumentError
+            The file has no such tensor (a KeyError too), or is closed.
+        FileError
+            It cannot be read any more.
         ContentsError, UnsupportedError
             Also where a weight has scales that cannot be applied.
+
+        Examples
+        --------
+        >>> import numpy as np, tempfile, pathlib
+        >>> import tensorcast as tc
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "w.npz"
+        >>> np.savez(path, w=np.float32([[0.1, 448], [512, -1]]))
+        >>> with tc.open(path) as f:
+        ...     w, report = f.get("w", to="float8_e4m3fn", loss=True)
+        >>> w.shape, report.counts["to_limit"]
+        ((2, 2), 1)
         """
         threads = arrays.thread_count(threads)
         packed = casting.packs(packed)

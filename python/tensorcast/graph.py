@@ -117,35 +117,99 @@ class Graph:
 
     @staticmethod
     def load(model: Any, *, allow_hard_links: bool = False) -> Graph:
-        """The graph of a model: a path, bytes or an onnx.ModelProto."""
-        return Graph.of_core(_core.Graph.load(source_of(model), allow_hard_links))
+        """The graph of a model.
+
+        Parameters
+        ----------
+        model : path, bytes or onnx.ModelProto
+            Of Cast, CastLike, Identity, Constant and functions of these, which are inlined.
+        allow_hard_links : bool
+            Of files that hold the model's data.
+
+        Raises
+        ------
+        FileError, ContentsError, UnsupportedError
+            It cannot be read; it is no valid model; it has another operator.
+
+        Examples
+        --------
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph(25)
+        >>> graph.mark_output(graph.cast(graph.add_input("x", "float32"), "int8"), "y")
+        >>> tc.graph.Graph.load(graph.serialize())
+        <Graph: opset 25, 1 nodes>
+        """
+        return Graph._of_core(_core.Graph.load(source_of(model),
+                                               flag(allow_hard_links, "allow_hard_links")))
 
     @staticmethod
-    def of_core(core: _core.Graph) -> Graph:
-        """What the extension made, as a graph."""
+    def _of_core(core: _core.Graph) -> Graph:
         graph = Graph.__new__(Graph)
         graph._core = core
         return graph
 
     def save(self, path: str | os.PathLike[str], *, with_training: bool = False,
              overwrite: bool = False) -> None:
-        """Writes an ONNX model, whole or not at all; `with_training` keeps what nodes say of it."""
+        """Writes an ONNX model, whole or not at all.
+
+        Parameters
+        ----------
+        path : path
+        with_training : bool
+            Keep `training` and `lda_coeff` of the nodes, as metadata.
+        overwrite : bool
+            Replace a file that exists.
+
+        Raises
+        ------
+        ArgumentError
+            The file exists; the graph has no output.
+        FileError
+        """
         self._core.save(path_text(path), flag(with_training, "with_training"),
                         flag(overwrite, "overwrite"))
 
     def serialize(self, *, with_training: bool = False) -> bytes:
-        """A ModelProto's bytes."""
+        """A ModelProto's bytes; raises `ArgumentError` where the graph has no output."""
         return bytes(self._core.serialize(with_training))
 
     def optimize(self, *, fold_all: bool = False,
                  nan_payloads_may_change: bool = False) -> OptimizeReport:
-        """Takes out the Casts that change no bit of any output; values of before are then none of
-        it."""
+        """Takes out the Casts that change no bit of any output.
+
+        The graph is then made anew: a `Value` of before is none of it.
+
+        Parameters
+        ----------
+        fold_all : bool
+            Keep what each cast of a constant gives, even where it takes more bytes.
+        nan_payloads_may_change : bool
+            Take out, too, Casts that change no more than the payload of a NaN.
+
+        Returns
+        -------
+        OptimizeReport
+
+        Raises
+        ------
+        ArgumentError
+            The graph has no output.
+
+        Examples
+        --------
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph()
+        >>> x = graph.add_input("x", "int8")
+        >>> graph.mark_output(graph.cast(graph.cast(x, "float16"), "float32"), "y")
+        >>> report = graph.optimize()
+        >>> report.casts_before, report.casts_after
+        (2, 1)
+        """
         return OptimizeReport(**self._core.optimize(fold_all, nan_payloads_may_change))
 
     @property
     def opset(self) -> int:
-        """Of ai.onnx."""
+        """Of ai.onnx; setting it raises `ArgumentError` where a node needs another."""
         return int(self._core.opset())
 
     @opset.setter
@@ -157,22 +221,84 @@ class Graph:
         self._core.set_opset(None)
 
     def add_input(self, name: str, type: TypeLike, shape: Sequence[Dimension] | None = None) -> Value:
-        """An input; a dimension is a size, a name or None, and without `shape` the rank is
-        unknown."""
+        """Adds an input.
+
+        Parameters
+        ----------
+        name : str
+        type : type
+            As `tensorcast.cast` takes it.
+        shape : sequence of int, str or None, optional
+            Sizes, names of sizes, and None for sizes that are not known; by default the rank is not
+            known. A cast takes every shape: a run is not held to it.
+
+        Returns
+        -------
+        Value
+
+        Raises
+        ------
+        ArgumentError
+            The name is taken, the type is none, a size is negative.
+        KindError
+        """
         if shape is not None and (isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence)):
             raise KindError("shape is a sequence of sizes and names")
         return Value(*self._core.add_input(text(name, "a name"), _core.type_number(type), shape))
 
     def add_constant(self, name: str, array: Any) -> Value:
-        """A constant, of any array that `tensorcast.cast` takes; it is copied."""
+        """Adds a constant.
+
+        Parameters
+        ----------
+        name : str
+        array : array_like
+            Whatever `tensorcast.cast` takes; it is copied.
+
+        Returns
+        -------
+        Value
+
+        Raises
+        ------
+        ArgumentError
+            The name is taken.
+        KindError
+            An array of another kind.
+        """
         return Value(*self._core.add_constant(text(name, "a name"), arrays.tensor(array)))
 
     def cast(self, value: Value, to: TypeLike, *, saturate: bool = True, round_mode: str = "up",
              name: str = "", output_name: str | None = None, training: bool = True,
              lda_coeff: float = 1.0) -> Value:
-        """A Cast node; gives its output.
+        """Adds a Cast node.
 
-        Gradients pass it where `training`, and are multiplied by `lda_coeff` on their way back.
+        Parameters
+        ----------
+        value : Value
+            Of this graph.
+        to : type
+        saturate : bool
+            Of float8 and the narrower floats: numbers beyond the largest become it.
+        round_mode : {"up", "down", "nearest"}
+            Of float8e8m0.
+        name, output_name : str, optional
+            By default of the operator and a number.
+        training : bool
+            Gradients pass the node on their way back; else they are zeros.
+        lda_coeff : float
+            What gradients are multiplied by on their way back.
+
+        Returns
+        -------
+        Value
+            The node's output, of the input's shape.
+
+        Raises
+        ------
+        ArgumentError
+            A value of another graph, a name that is taken, a type or an option that the graph's opset
+            does not have.
         """
         return Value(*self._core.add_cast(
             _handle(value), _core.type_number(to),
@@ -181,18 +307,59 @@ class Graph:
     def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: str = "up",
                   name: str = "", output_name: str | None = None, training: bool = True,
                   lda_coeff: float = 1.0) -> Value:
-        """A CastLike node: to the type of another value."""
+        """Adds a CastLike node: to the type of another value.
+
+        Parameters
+        ----------
+        value, like : Value
+            Of this graph.
+        saturate, round_mode, name, output_name, training, lda_coeff
+            As `cast`.
+
+        Returns
+        -------
+        Value
+            The node's output, of the shape of `value`.
+
+        Raises
+        ------
+        ArgumentError
+            As `cast`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph()
+        >>> like = graph.add_constant("like", np.int8([0]))
+        >>> graph.value(graph.cast_like(graph.add_input("x", "float32"), like)).type
+        'int8'
+        """
         return Value(*self._core.add_cast_like(
             _handle(value), _handle(like),
             *_node_words(saturate, round_mode, name, output_name, training, lda_coeff)))
 
     def identity(self, value: Value, *, name: str = "", output_name: str = "") -> Value:
-        """An Identity node."""
+        """Adds an Identity node; returns its output, and raises `ArgumentError` as `cast`."""
         return Value(*self._core.add_identity(_handle(value), text(name, "name"),
                                               text(output_name, "output_name")))
 
     def mark_output(self, value: Value, name: str = "") -> None:
-        """Makes a value an output of the graph, of this name or its own."""
+        """Makes a value an output of the graph.
+
+        Parameters
+        ----------
+        value : Value
+            Of this graph.
+        name : str
+            By default the value's own. A value that is an output already, or an input, gets an
+            Identity for a second name.
+
+        Raises
+        ------
+        ArgumentError
+            A value of another graph, or a name that is taken.
+        """
         self._core.mark_output(_handle(value), text(name, "a name"))
 
     @property
@@ -214,7 +381,7 @@ class Graph:
         return [self._node(fields) for fields in self._core.nodes()]
 
     def node(self, key: int | str) -> Node:
-        """One, by its index or its name."""
+        """One, by its index or its name; raises `ArgumentError` where there is none."""
         return self._node(self._core.node(key))
 
     def values(self) -> list[ValueDetails]:
@@ -222,7 +389,8 @@ class Graph:
         return [self._details(fields) for fields in self._core.values()]
 
     def value(self, value: Value | str) -> ValueDetails:
-        """What is known of a value, by itself or its name."""
+        """What is known of a value, by itself or its name; raises `ArgumentError` where there is
+        none."""
         handle = self._core.find_value(value) if isinstance(value, str) else _handle(value)
         return self._details(self._core.value(handle))
 
@@ -232,7 +400,29 @@ class Graph:
     def set(self, key: Key, *, to: TypeLike = None, saturate: bool | None = None,
             round_mode: str | None = None, training: bool | None = None,
             lda_coeff: float | None = None) -> None:
-        """Changes a Cast, by index or name, or with None all; what is not given stays."""
+        """Changes a Cast or a CastLike.
+
+        Parameters
+        ----------
+        key : int, str or None
+            The node's index or name; None: all of them.
+        to, saturate, round_mode, training, lda_coeff
+            As `cast`; what is not given stays as it is.
+
+        Raises
+        ------
+        ArgumentError
+            There is no such node, or its opset does not have what is asked; then nothing changes.
+
+        Examples
+        --------
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph()
+        >>> y = graph.cast(graph.add_input("x", "float32"), "float16", name="narrow")
+        >>> graph.set("narrow", to="float8_e4m3fn", saturate=False)
+        >>> graph.node("narrow").to_type, graph.node("narrow").saturate
+        ('float8e4m3fn', False)
+        """
         number = None if to is None else _core.type_number(to)
         self._core.set(key, number, None if saturate is None else flag(saturate, "saturate"),
                        None if round_mode is None else text(round_mode, "round_mode"),
@@ -249,12 +439,22 @@ class Graph:
         self._core.rename_value(_handle(value), text(name, "a name"))
 
     def remove_node(self, key: int | str) -> None:
-        """Removes a node, and the values that it gives, which nothing reads."""
+        """Removes a node and what it gives; raises `ArgumentError` where another node reads that, or
+        it is an output."""
         self._core.remove_node(key)
 
     def summary(self, *, csv: bool = False) -> str:
-        """A line for each node."""
-        return str(self._core.summary(csv))
+        """A line for each node, in columns, or as CSV; raises `KindError` where `csv` is no bool.
+
+        Examples
+        --------
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph()
+        >>> y = graph.identity(graph.add_input("x", "int8"), name="same")
+        >>> graph.summary(csv=True).splitlines()[1]
+        '0,same,Identity,int8,int8,,,,'
+        """
+        return str(self._core.summary(flag(csv, "csv")))
 
     def __repr__(self) -> str:
         return f"<Graph: opset {self.opset}, {len(self.nodes())} nodes>"
@@ -273,6 +473,30 @@ class Session:
         too.
     gives_zeros : bool
         An input that no gradient reaches gets one of zeros, not None.
+
+    Attributes
+    ----------
+    inputs, outputs : list of ValueInfo
+    profile : list of dict
+        Of the last run that was asked for it, a dict for each node.
+
+    Raises
+    ------
+    ArgumentError
+        The graph has no output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast as tc
+    >>> graph = tc.graph.Graph()
+    >>> x = graph.add_input("x", "float32")
+    >>> graph.mark_output(graph.cast(x, "float16", lda_coeff=0.5), "y")
+    >>> session = tc.graph.Session(graph, backward=True)
+    >>> session.run([np.float32([0.1, 2])])["y"]
+    array([0.1, 2. ], dtype=float16)
+    >>> session.backward([np.float16([1, 3])])["x"]
+    array([0.5, 1.5], dtype=float32)
     """
 
     def __init__(self, graph: Graph, *, backward: bool = False, differentiable: str = "usual",
@@ -281,7 +505,8 @@ class Session:
             raise ArgumentError("differentiable is 'usual' or 'wide'")
         if not isinstance(graph, Graph):
             raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
-        self._core = _core.Session(graph._core, backward, differentiable == "wide", gives_zeros)
+        self._core = _core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
+                                   flag(gives_zeros, "gives_zeros"))
         self._lock = threading.Lock()  # a session is run by one thread at a time
         self.inputs: list[ValueInfo] = value_infos(self._core.inputs())
         self.outputs: list[ValueInfo] = value_infos(self._core.outputs())
@@ -290,9 +515,29 @@ class Session:
     def run(self, inputs: Mapping[str, Any] | Sequence[Any], *,
             outputs: Sequence[str] | None = None, threads: int | None = None,
             profile: bool = False) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-        """Runs it on arrays, by name or in order; only what `outputs` need, where they are named.
+        """Runs it on arrays.
 
-        With ``profile=True`` the attribute `profile` then says what each node took.
+        Parameters
+        ----------
+        inputs : mapping of str to array_like, or sequence
+            By name or in order, as `tensorcast.cast` takes them, of the types that are declared.
+        outputs : sequence of str, optional
+            Make these alone, and run only what they need.
+        threads : int, optional
+            As `tensorcast.cast`.
+        profile : bool
+            The attribute `profile` then says what each node took.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray
+            Narrow elements one to a byte, strings as object.
+
+        Raises
+        ------
+        ArgumentError
+            An input is missing or of another type, or a name is none; a text is no number.
+        KindError
         """
         names = [info.name for info in self.outputs]
         if isinstance(outputs, (str, bytes)):
@@ -305,16 +550,33 @@ class Session:
         tensors = [None if x is None else arrays.tensor(x) for x in given]
         with self._lock:
             made, took = self._core.run(tensors, [names.index(name) for name in wanted],
-                                        arrays.thread_count(threads), profile)
+                                        arrays.thread_count(threads), flag(profile, "profile"))
             if profile:
                 self.profile = took
         return dict(zip(wanted, made, strict=True))
 
     def backward(self, gradients: Mapping[str, Any] | Sequence[Any], *, threads: int | None = None,
                  ) -> dict[str, np.ndarray[Any, np.dtype[Any]] | None]:
-        """Gradients of the inputs, of those of outputs, after a run; None: none reaches it.
+        """Gradients of the inputs, of those of the outputs, after a run. docs/graphs.md has the rule.
 
-        docs/graphs.md has the rule.
+        Parameters
+        ----------
+        gradients : mapping of str to array_like, or sequence
+            Of outputs, of their types and shapes in the last run; of what is left out there is none.
+        threads : int, optional
+            As `tensorcast.cast`.
+
+        Returns
+        -------
+        dict of str to numpy.ndarray or None
+            Of each input, of its type and shape; None where no gradient reaches it.
+
+        Raises
+        ------
+        ArgumentError
+            It has not run, or a gradient is of another type or shape than its output.
+        UnsupportedError
+            The session was not made with ``backward=True``.
         """
         given = ordered(gradients, self.outputs, "gradient")
         tensors = [None if x is None else arrays.tensor(x) for x in given]

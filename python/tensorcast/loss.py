@@ -98,8 +98,14 @@ class LossReport:
         """One report of what two report; every figure is as if it had been one cast.
 
         The indices in `first` and of the examples stay those of the part in which the element is;
-        of two parts `first` takes the lower. Raises `ArgumentError` where destinations or options
-        differ.
+        of two parts `first` takes the lower.
+
+        Raises
+        ------
+        ArgumentError
+            Destinations or options differ.
+        KindError
+            `other` is no report.
 
         Examples
         --------
@@ -165,6 +171,13 @@ def _load(saved: bytes) -> LossReport:
 
 def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
     """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
+
+    Raises
+    ------
+    ArgumentError, KindError, RangeError
+        As `cast`.
+    UnsupportedError
+        From or to string.
 
     Examples
     --------

@@ -228,6 +228,11 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
     numpy.ndarray
         Of input's shape. In the compatible mode a target of float64 is float32 too, as in MDF.
 
+    Raises
+    ------
+    ArgumentError, KindError
+        As `cast`.
+
     Examples
     --------
     >>> import numpy as np
@@ -252,24 +257,69 @@ def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLik
     types : type, or mapping of str to type, optional
         Of the inputs to which the file gives none: one for all, or by the names of their ports.
 
+    Returns
+    -------
+    Graph
+
     Raises
     ------
+    ArgumentError
+        An input's type is not known.
+    FileError, ContentsError
+        It cannot be read, or is no model of MDF.
     UnsupportedError
         A function that is no cast, constant or identity; what else docs/mdf.md lists.
 
     Examples
     --------
+    >>> import tempfile, pathlib
     >>> import tensorcast as tc
-    >>> tc.mdf.load("model.yaml", types="float32").optimize()  # doctest: +SKIP
+    >>> import tensorcast.mdf
+    >>> graph = tc.graph.Graph()
+    >>> graph.mark_output(graph.cast(graph.add_input("x", "float32"), "int8"), "y")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.yaml"
+    >>> tc.mdf.save(graph, path)
+    >>> tc.mdf.load(path, types="float32").node(0).to_type
+    'int8'
     """
     by_name = {name: _core.type_number(each) for name, each in types.items()} if (
         isinstance(types, Mapping)) else {}
     others = None if types is None or isinstance(types, Mapping) else _core.type_number(types)
-    return Graph.of_core(_core.load_mdf(path_text(path), by_name, others))
+    return Graph._of_core(_core.load_mdf(path_text(path), by_name, others))
 
 
 def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-    """Writes a graph as MDF, whole or not at all, in the syntax that the path's ending names."""
+    """Writes a graph as MDF, whole or not at all, in the syntax that the path's ending names.
+
+    Parameters
+    ----------
+    graph : Graph
+    path : path
+        .json, .yaml, .yml or .bson.
+    overwrite : bool
+        Replace a file that exists.
+
+    Raises
+    ------
+    ArgumentError
+        The file exists, or its ending is none of these.
+    FileError
+    KindError
+        What is given is no Graph.
+    UnsupportedError
+        MDF has no way to write what the graph holds.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> graph = tc.graph.Graph()
+    >>> graph.mark_output(graph.cast(graph.add_input("x", "float32"), "int8", name="c"), "y")
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "model.json"
+    >>> tc.mdf.save(graph, path)
+    >>> "onnx::Cast" in path.read_text()
+    True
+    """
     if not isinstance(graph, Graph):
         raise KindError(f"a Graph is written, and not {type(graph).__name__}")
     _core.save_mdf(graph._core, path_text(path), flag(overwrite, "overwrite"))
@@ -366,7 +416,7 @@ class Installed:
 
 
 def installed_mode() -> str | None:
-    """The mode that MDF's engine casts in, or None where it is MDF's own."""
+    """The mode that MDF's engine casts in, or None where it is MDF's own; raises nothing."""
     return _mode_in_force
 
 
@@ -410,7 +460,8 @@ def _undo_all() -> None:
 
 
 def uninstall() -> None:
-    """Gives MDF its own functions back. Nothing happens where they are there."""
+    """Gives MDF its own functions back; where they are there already it does nothing, and raises
+    nothing."""
     global _mode_in_force
     with _lock:
         _undo_all()

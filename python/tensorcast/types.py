@@ -54,6 +54,13 @@ def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
 def type_name(type: TypeLike) -> str:
     """The name tensorcast has for a type.
 
+    Raises
+    ------
+    ArgumentError
+        A name that no type has, or several have.
+    KindError
+        An object that names no type.
+
     Examples
     --------
     >>> import tensorcast as tc

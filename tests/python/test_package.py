@@ -8,6 +8,7 @@ import importlib.metadata
 import inspect
 import pathlib
 import pkgutil
+import re
 import subprocess
 import sys
 import tarfile
@@ -16,8 +17,7 @@ import pytest
 import tensorcast as tc
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MODULES = sorted(module.name for module in pkgutil.walk_packages(tc.__path__, "tensorcast.")
-                 if not module.name.startswith("tensorcast.mdf"))
+MODULES = sorted(module.name for module in pkgutil.walk_packages(tc.__path__, "tensorcast."))
 
 
 def test_it_is_the_installed_one():
@@ -74,6 +74,36 @@ def test_everything_public_is_documented():
             assert inspect.getdoc(thing), name
             if inspect.isclass(thing) and thing.__module__.startswith("tensorcast"):
                 assert inspect.getdoc(thing) != inspect.getdoc(object)
+
+
+def public_functions():
+    """Functions and methods with what they take, by name; those that onnx has are onnx's."""
+    for module in (tc, tc.onnx, tc.graph, tc.mdf):
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isfunction(thing):
+                yield f"{module.__name__}.{name}", thing
+            elif inspect.isclass(thing) and not issubclass(thing, Exception):
+                for key in vars(thing):
+                    if key[0] != "_" and inspect.isroutine(getattr(thing, key)):
+                        yield f"{module.__name__}.{name}.{key}", getattr(thing, key)
+
+
+def test_documentation_says_what_is_raised_and_shows_an_example():
+    found = list(public_functions())
+    assert len(found) > 40
+    for name, function in found:
+        text = inspect.getdoc(function) or ""
+        takes = {*inspect.signature(function).parameters} - {"self"}
+        assert not takes or re.search("[Rr]aises", text), name
+        is_method = "." in function.__qualname__
+        assert not takes or is_method or ">>> " in text, name
+    for each in (tc.LossReport, tc.Plan, tc.TensorFile, tc.finfo, tc.onnx.Backend, tc.onnx.Model,
+                 tc.graph.Graph, tc.graph.Session):
+        assert ">>> " in inspect.getdoc(each), each
+
+
+def test_the_signature_of_cast_is_its_own():
     signature = inspect.signature(tc.cast)
     from tensorcast import casting
 

@@ -71,18 +71,42 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> Rep:
+        """A model made ready: ``prepare(model).run(inputs)``.
+
+        Raises
+        ------
+        ContentsError
+            It is no valid model.
+        UnsupportedError
+            It has another operator, or another device is asked for.
+        """
         if not cls.supports_device(device):
             raise UnsupportedError(f"device is {device!r}: models run on the CPU")
         return Rep(Model(model, contradictions=cls.contradictions))
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs in order, of one array or a list of them.
+
+        Raises
+        ------
+        ArgumentError
+            Inputs are missing, too many, or of another type than is declared.
+        ContentsError, UnsupportedError
+            As `prepare`.
+        """
         return cls.prepare(model, device).run(inputs)
 
     @classmethod
     def run_node(cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None,
                  **kwargs: Any) -> tuple[Any, ...]:
-        """A node as a model of its own, of the opset `opset_version`, or the newest that onnx has."""
+        """A node as a model of its own, of the opset `opset_version`, or the newest that onnx has.
+
+        Raises
+        ------
+        ArgumentError, ContentsError, UnsupportedError
+            As `run_model`; and what onnx's own check of the node raises.
+        """
         super().run_node(node, inputs, device, outputs_info, **kwargs)  # checks the node
         arrays = _listed(inputs)
         opset = int(kwargs.get("opset_version", onnx.defs.onnx_opset_version()))
@@ -91,6 +115,7 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def is_compatible(cls, model: Any, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether `prepare` takes it; raises nothing of a model."""
         try:
             cls.prepare(model, device)
         except Error:
@@ -99,6 +124,7 @@ class Backend(_OnnxBackend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
+        """Whether it is the CPU, as onnx writes it: "CPU", "CPU:0"; raises nothing."""
         try:
             return bool(Device(device).type == DeviceType.CPU)
         except (AttributeError, ValueError):  # onnx has no such device

@@ -75,6 +75,17 @@ class Model:
     allow_hard_links : bool
         Of files that hold the model's data.
 
+    Attributes
+    ----------
+    inputs, outputs : list of ValueInfo
+    profile : list of dict
+        Of the last run that was asked for it, a dict for each node.
+
+    Raises
+    ------
+    FileError, ContentsError, UnsupportedError
+        It cannot be read; it is no valid model; it has another operator.
+
     Examples
     --------
     >>> import numpy as np
@@ -114,10 +125,17 @@ class Model:
         -------
         dict of str to numpy.ndarray
             Narrow elements one to a byte, strings as object.
+
+        Raises
+        ------
+        ArgumentError
+            An input is missing or of another type, or a name is none; a text is no number.
+        KindError
         """
         given = ordered(inputs, self.inputs, "input")
         tensors = [None if x is None else arrays.tensor(x) for x in given]
-        outputs, took = self._core.run(tensors, arrays.thread_count(threads), profile)
+        outputs, took = self._core.run(tensors, arrays.thread_count(threads),
+                                       flag(profile, "profile"))
         if profile:
             self.profile = took
         return {info.name: array for info, array in zip(self.outputs, outputs, strict=True)}
@@ -166,6 +184,22 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_a
     -------
     OptimizeReport
         Of a path. Of bytes or a ModelProto a pair: the same kind, and the report.
+
+    Raises
+    ------
+    ArgumentError
+        `output` is missing or needless, or exists.
+    FileError, ContentsError, UnsupportedError
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> graph = tc.graph.Graph()
+    >>> x = graph.add_input("x", "int8")
+    >>> graph.mark_output(graph.cast(graph.cast(x, "float16"), "float32"), "y")
+    >>> smaller, report = tc.onnx.optimize(graph.serialize())
+    >>> report.casts_before, report.casts_after
+    (2, 1)
     """
     source = source_of(model)
     if isinstance(source, str):

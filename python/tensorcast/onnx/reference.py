@@ -50,7 +50,8 @@ def cast_ops() -> list[type[OpRun]]:
     """Operators for ``ReferenceEvaluator(model, new_ops=...)``: Cast and CastLike, exactly.
 
     The evaluator does not hand them on to functions of the model, whose Casts are then its own:
-    inline these first, ``onnx.inliner.inline_local_functions(model)``.
+    inline these first, ``onnx.inliner.inline_local_functions(model)``. The operators raise
+    `tensorcast.Error` where a node cannot be run.
 
     Examples
     --------
