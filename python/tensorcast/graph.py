@@ -18,7 +18,7 @@ import numpy as np
 from . import _core, arrays
 from .arguments import count, flag, path_text, real, text
 from .errors import ArgumentError, KindError
-from .onnx.model import OptimizeReport, ValueInfo, ordered, source_of, value_infos
+from .onnx.model import OptimizeReport, ValueInfo, ordered_tensors, source_of, value_infos
 from .types import TypeLike
 
 __all__ = ["Graph", "Node", "Session", "Value", "ValueDetails"]
@@ -122,7 +122,7 @@ class Graph:
         Parameters
         ----------
         model : path, bytes or onnx.ModelProto
-            Of Cast, CastLike, Identity, Constant and functions of these, which are inlined.
+            Of Cast, CastLike, Identity, Constant and functions of these.
         allow_hard_links : bool
             Of files that hold the model's data.
 
@@ -279,13 +279,13 @@ class Graph:
             Of this graph.
         to : type
         saturate : bool
-            Of float8 and the narrower floats: numbers beyond the largest become it.
+            Of float8 types: numbers beyond the largest become it.
         round_mode : {"up", "down", "nearest"}
             Of float8e8m0.
         name, output_name : str, optional
             By default of the operator and a number.
         training : bool
-            Gradients pass the node on their way back; else they are zeros.
+            Gradients pass the node on their way back; else they stop at it.
         lda_coeff : float
             What gradients are multiplied by on their way back.
 
@@ -546,8 +546,7 @@ class Session:
         unknown = [name for name in wanted if name not in names]
         if unknown:
             raise ArgumentError(f"there is no output {unknown[0]!r}: there are {names}")
-        given = ordered(inputs, self.inputs, "input")
-        tensors = [None if x is None else arrays.tensor(x) for x in given]
+        tensors = ordered_tensors(inputs, self.inputs, "input")
         with self._lock:
             made, took = self._core.run(tensors, [names.index(name) for name in wanted],
                                         arrays.thread_count(threads), flag(profile, "profile"))
@@ -578,8 +577,7 @@ class Session:
         UnsupportedError
             The session was not made with ``backward=True``.
         """
-        given = ordered(gradients, self.outputs, "gradient")
-        tensors = [None if x is None else arrays.tensor(x) for x in given]
+        tensors = ordered_tensors(gradients, self.outputs, "gradient")
         with self._lock:
             made = self._core.backward(tensors, arrays.thread_count(threads))
         return {info.name: array for info, array in zip(self.inputs, made, strict=True)}

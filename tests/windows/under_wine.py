@@ -64,8 +64,9 @@ def running_wine():
             # Nothing of ours: that may not start by its own fault.
             waiting = subprocess.Popen([WINE, "cmd"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT)
-            waiting.stdin.write(b"echo it runs\r\n")
-            waiting.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it has ended: what it says comes below
+                waiting.stdin.write(b"echo it runs\r\n")
+                waiting.stdin.flush()
             lines = []
             while line := waiting.stdout.readline():
                 lines.append(line)

@@ -45,19 +45,22 @@ def source_of(model: Any) -> str | bytes:
     return path
 
 
-def ordered(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
-    """Inputs by name or in order, as one for each; None where one is left out."""
+def ordered_tensors(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
+    """Arrays by name or in order, as the extension takes them, one for each; None where one is left
+    out."""
     names = [info.name for info in infos]
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]
         if unknown:
             raise ArgumentError(f"there is no {what} {unknown[0]!r}: there are {names}")
-        return [given.get(name) for name in names]
-    if not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
+        listed = [given.get(name) for name in names]
+    elif not isinstance(given, Sequence) or isinstance(given, (str, bytes)):
         raise KindError(f"{what}s are a mapping of names or a sequence")
-    if len(given) > len(names):
+    elif len(given) > len(names):
         raise ArgumentError(f"{len(given)} {what}s were given, and there are {len(names)}")
-    return [*given, *[None] * (len(names) - len(given))]
+    else:
+        listed = [*given, *[None] * (len(names) - len(given))]
+    return [None if x is None else arrays.tensor(x) for x in listed]
 
 
 class Model:
@@ -132,8 +135,7 @@ class Model:
             An input is missing or of another type, or a name is none; a text is no number.
         KindError
         """
-        given = ordered(inputs, self.inputs, "input")
-        tensors = [None if x is None else arrays.tensor(x) for x in given]
+        tensors = ordered_tensors(inputs, self.inputs, "input")
         outputs, took = self._core.run(tensors, arrays.thread_count(threads),
                                        flag(profile, "profile"))
         if profile:
