@@ -20,7 +20,6 @@ namespace {
 
 using report::Advice;
 using report::Problem;
-using report::Remedy;
 
 std::string Description(const Advice& advice, double amax) {
   const bool plural = advice.tensors > 1;
@@ -59,8 +58,8 @@ std::string ShellQuoted(std::string_view text) {
 
 std::string WayOut(const Advice& advice) {
   const std::string_view better = advice.better ? TypeName(*advice.better) : "";
-  if (advice.remedy == Remedy::kOtherType) return fmt::format("try --to {}", better);
-  const bool is_rule = advice.remedy == Remedy::kOtherTypeHere;
+  if (advice.remedy == report::Remedy::kOtherType) return fmt::format("try --to {}", better);
+  const bool is_rule = advice.remedy == report::Remedy::kOtherTypeHere;
   if (advice.patterns.empty()) {
     return is_rule ? fmt::format("try a --rule that gives it {}", better)
                    : "try an --exclude that names it";
@@ -77,7 +76,8 @@ std::string WayOut(const Advice& advice) {
   return text;
 }
 
-std::string Line(const Advice& advice, const ConversionSummary& summary, std::size_t name_columns) {
+std::string AdviceText(const Advice& advice, const ConversionSummary& summary,
+                       std::size_t name_columns) {
   if (advice.problem == Problem::kWrapped) {
     return fmt::format(
         "values outside {} gave their low bits; --integer-overflow saturate gives "
@@ -130,7 +130,7 @@ std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size
     return keep && summary.may_be_kept(info) && convert::KeptBy(keep->keep, info.name, info.shape);
   };
   for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {
-    lines.push_back(Line(advice, summary, name_columns));
+    lines.push_back(AdviceText(advice, summary, name_columns));
   }
   return lines;
 }

@@ -20,8 +20,10 @@
 #include "bench_pair.h"
 #include "build_info.h"
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
 #include "copy_of_shape.h"
+#include "exit_codes.h"
 #include "process.h"
 #include "quantities.h"
 #include "streams.h"
@@ -47,7 +49,7 @@ struct BenchFlags {
   bool loss = false;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kBenchDescription =
     R"(Measure casts beside a copy of the same shape, interleaved in one process, on one thread.
 
 Examples:
@@ -203,7 +205,8 @@ class Bench {
   std::optional<Buffer> destination_;
 };
 
-std::vector<const TypeInfo*> ParseTypes(const char* flag, const std::vector<std::string>& names) {
+std::vector<const TypeInfo*> ParseTimedTypes(const char* flag,
+                                             const std::vector<std::string>& names) {
   std::vector<const TypeInfo*> types;
   for (const std::string& name : names) {
     types.push_back(FindType(ParseNumberTypeArgument(flag, name, "bench times casts of numbers")));
@@ -304,8 +307,8 @@ std::string Summary(const std::vector<Measurement>& measurements) {
 }
 
 int RunBench(const BenchFlags& flags) {
-  const std::vector<const TypeInfo*> from_types = ParseTypes("--from", flags.from);
-  const std::vector<const TypeInfo*> to_types = ParseTypes("--to", flags.to);
+  const std::vector<const TypeInfo*> from_types = ParseTimedTypes("--from", flags.from);
+  const std::vector<const TypeInfo*> to_types = ParseTimedTypes("--to", flags.to);
   const Target target = ParseTargetFlag(flags.target);
   if (flags.rounds < 1 || flags.rounds > 10001) {
     throw Error(ErrorKind::kArguments, "--rounds: from 1 to 10001");
@@ -337,24 +340,23 @@ int RunBench(const BenchFlags& flags) {
 
 }  // namespace
 
-void AddBenchCommand(CLI::App& app, CommandRun& run) {
+void AddBenchCommand(CommandLine& line) {
   auto flags = std::make_shared<BenchFlags>();
-  CLI::App* command = app.add_subcommand("bench", kDescription);
+  Command command = line.AddCommand("bench", kBenchDescription);
   const auto list = [&](const std::string& name, std::vector<std::string>& values,
                         const std::string& help) {
-    return command->add_option(name, values, help)->delimiter(',');
+    return command.AddOption(name, values, help).Delimiter(',');
   };
-  list("--from", flags->from, "Source types (default: all)")->type_name("T");
-  list("--to", flags->to, "Destination types (default: all)")->type_name("T");
-  list("--size", flags->sizes, "What is read and written (default: both)")->type_name("l2|dram");
-  command->add_option("--bytes", flags->bytes, "Bytes read + written for dram")->type_name("N");
-  command->add_option("--rounds", flags->rounds, "Rounds, of which the median (9)")->type_name("N");
-  command->add_option("--target", flags->target, "Force an instruction set")
-      ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl");
-  command->add_option("--csv", flags->csv, "Write the measurements to this file")
-      ->type_name("PATH");
-  command->add_flag("--loss", flags->loss, "Measure the loss too, as the report does");
-  command->callback([flags, &run] { run = [flags] { return RunBench(*flags); }; });
+  list("--from", flags->from, "Source types (default: all)").Value("T");
+  list("--to", flags->to, "Destination types (default: all)").Value("T");
+  list("--size", flags->sizes, "What is read and written (default: both)").Value("l2|dram");
+  command.AddOption("--bytes", flags->bytes, "Bytes read + written for dram").Value("N");
+  command.AddOption("--rounds", flags->rounds, "Rounds, of which the median (9)").Value("N");
+  command.AddOption("--target", flags->target, "Force an instruction set")
+      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
+  command.AddOption("--csv", flags->csv, "Write the measurements to this file").Value("PATH");
+  command.AddFlag("--loss", flags->loss, "Measure the loss too, as the report does");
+  command.Runs([flags] { return RunBench(*flags); });
 }
 
 }  // namespace tensorcast::tool

@@ -13,9 +13,10 @@
 
 #include <fmt/format.h>
 
+#include "command_line.h"
+#include "convert/selection.h"
 #include "rules_file.h"
 #include "streams.h"
-#include "tensorcast/explain.hpp"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -33,79 +34,81 @@ constexpr std::array<const char*, kCastOptions> kOptionHelp = {
     "NaN to float4 and float6",
     "How numbers become strings"};
 
-// "--round-mode" of round_mode.
-std::string FlagOf(CastOption option) {
-  std::string flag = "--" + std::string(CastOptionName(option));
-  std::replace(flag.begin(), flag.end(), '_', '-');
-  return flag;
-}
-
 // An option that takes one value each time it is given.
-CLI::Option* Repeated(CLI::App& app, const std::string& name, std::vector<std::string>& values,
-                      const std::string& help) {
-  return app.add_option(name, values, help)->allow_extra_args(false);
+Option Repeated(Command command, const std::string& name, std::vector<std::string>& values,
+                const std::string& help) {
+  return command.AddOption(name, values, help).OneValue();
 }
 
 }  // namespace
 
-void AddCastOptionFlags(CLI::App& app, CastFlags& flags) {
+std::string FlagName(CastOption option) {
+  std::string name(CastOptionName(option));
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+void AddCastOptionFlags(Command command, CastFlags& flags) {
   for (std::size_t i = 0; i < kCastOptions; ++i) {
     const auto option = static_cast<CastOption>(i);
     flags.options[i] = CastOptionValue(option, {});
-    app.add_option(FlagOf(option), flags.options[i], kOptionHelp[i])
-        ->type_name(fmt::format("{}", fmt::join(CastOptionValues(option), "|")))
-        ->group("Cast options");
+    command.AddOption("--" + FlagName(option), flags.options[i], kOptionHelp[i])
+        .Value(fmt::format("{}", fmt::join(CastOptionValues(option), "|")))
+        .Group("Cast options");
   }
 }
 
-void AddHardLinksFlag(CLI::App& app, bool& allowed) {
-  app.add_flag("--allow-hard-links", allowed, "Read a model's data from files with hard links too");
+void AddHardLinksFlag(Command command, bool& allowed) {
+  command.AddFlag("--allow-hard-links", allowed,
+                  "Read a model's data from files with hard links too");
 }
 
-void AddScaleFlag(CLI::App& app, std::string& scale) {
-  app.add_option("--scale", scale,
+void AddScaleFlag(Command command, std::string& scale) {
+  command
+      .AddOption("--scale", scale,
                  "How scaled formats choose scales: amax or pow2 (fp8-*, int8-row), ocp, up or "
                  "round (mx*)")
-      ->type_name("RULE");
+      .Value("RULE");
 }
 
-void AddCastFlags(CLI::App& app, CastFlags& flags) {
-  Repeated(app, "--tensor", flags.only, "Only tensors that match; repeatable")
-      ->type_name("PATTERN");
-  Repeated(app, "--exclude", flags.excluded, "Not these tensors; repeatable")->type_name("PATTERN");
-  Repeated(app, "--keep", flags.keep,
+void AddCastFlags(Command command, CastFlags& flags) {
+  Repeated(command, "--tensor", flags.only, "Only tensors that match; repeatable").Value("PATTERN");
+  Repeated(command, "--exclude", flags.excluded, "Not these tensors; repeatable").Value("PATTERN");
+  Repeated(command, "--keep", flags.keep,
            "Leave these alone, unless a rule takes them; repeatable, or joined by commas")
-      ->type_name("small|norms|embeddings|head")
-      ->delimiter(',');
-  app.add_option("--rules", flags.rules_file,
+      .Value("small|norms|embeddings|head")
+      .Delimiter(',');
+  command
+      .AddOption("--rules", flags.rules_file,
                  "A TOML file of rules, which come after those of the command line")
-      ->type_name("FILE");
-  app.add_flag("--all-types", flags.all_types,
-               "Every type, not only floating ones: integers, bool, strings, float8e8m0");
-  app.add_option("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
-      ->type_name("T");
-  AddHardLinksFlag(app, flags.allow_hard_links);
-  app.add_flag("--raw-scaled", flags.raw_scaled,
-               "Cast tensors that have scales, ignoring the scales");
-  AddCastOptionFlags(app, flags);
+      .Value("FILE");
+  command.AddFlag("--all-types", flags.all_types,
+                  "Every type, not only floating ones: integers, bool, strings, float8e8m0");
+  command.AddOption("--assume-type", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds")
+      .Value("T");
+  AddHardLinksFlag(command, flags.allow_hard_links);
+  command.AddFlag("--raw-scaled", flags.raw_scaled,
+                  "Cast tensors that have scales, ignoring the scales");
+  AddCastOptionFlags(command, flags);
 
   const std::string running = "Running";
-  app.add_option("--threads", flags.threads, "Threads, at most one per core (default: all cores)")
-      ->type_name("N")
-      ->group(running);
-  app.add_option("--target", flags.target, "Force an instruction set")
-      ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl")
-      ->group(running);
-  app.add_flag("--json", flags.json, "The report as JSON")->group(running);
-  CLI::Option* quiet = app.add_flag("-q,--quiet", flags.quiet, "Nothing on stderr but errors");
-  quiet->group(running);
-  app.add_flag("-v,--verbose", flags.verbose, "Every tensor in the report")
-      ->group(running)
-      ->excludes(quiet);
-  app.add_option("--progress", flags.progress,
+  command
+      .AddOption("--threads", flags.threads, "Threads, at most one per core (default: all cores)")
+      .Value("N")
+      .Group(running);
+  command.AddOption("--target", flags.target, "Force an instruction set")
+      .Value("best|scalar|sse4|avx2|avx3|avx3_dl")
+      .Group(running);
+  command.AddFlag("--json", flags.json, "The report as JSON").Group(running);
+  command.AddFlag("-q,--quiet", flags.quiet, "Nothing on stderr but errors").Group(running);
+  command.AddFlag("-v,--verbose", flags.verbose, "Every tensor in the report")
+      .Group(running)
+      .Excludes("--quiet");
+  command
+      .AddOption("--progress", flags.progress,
                  "auto: a bar on a terminal, else a line now and then; always; never")
-      ->type_name("auto|always|never")
-      ->group(running);
+      .Value("auto|always|never")
+      .Group(running);
 }
 
 CastOptions ParseCastOptions(const CastFlags& flags) {
@@ -115,7 +118,7 @@ CastOptions ParseCastOptions(const CastFlags& flags) {
     const std::string& value = flags.options[i];
     if (SetCastOption(option, value, &options)) continue;
     throw Error(ErrorKind::kArguments,
-                fmt::format("{}: '{}' is not one of {}", FlagOf(option), io::Escape(value),
+                fmt::format("--{}: '{}' is not one of {}", FlagName(option), io::Escape(value),
                             fmt::join(CastOptionValues(option), ", ")));
   }
   return options;

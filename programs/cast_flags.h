@@ -11,14 +11,18 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
-#include "convert/selection.h"
 #include "io/tensor_file.h"
+#include "tensorcast/convert.hpp"
 #include "tensorcast/explain.hpp"
 #include "tensorcast/tensorcast.hpp"
 
+namespace tensorcast::convert {
+struct Decision;  // convert/selection.h
+}
+
 namespace tensorcast::tool {
+
+class Command;  // command_line.h
 
 // The flags as given. Each text is parsed, and refused, by the functions below.
 struct CastFlags {
@@ -39,15 +43,17 @@ struct CastFlags {
   std::string progress = "auto";
 };
 
-// Registers the flags; `flags` outlives the app.
 // How scaled formats choose their scales.
-void AddScaleFlag(CLI::App& app, std::string& scale);
-
-void AddCastFlags(CLI::App& app, CastFlags& flags);
+void AddScaleFlag(Command command, std::string& scale);
+// Registers the flags; `flags` outlives the CommandLine.
+void AddCastFlags(Command command, CastFlags& flags);
 // For commands that read models.
-void AddHardLinksFlag(CLI::App& app, bool& allowed);
+void AddHardLinksFlag(Command command, bool& allowed);
 // Only those of CastOptions.
-void AddCastOptionFlags(CLI::App& app, CastFlags& flags);
+void AddCastOptionFlags(Command command, CastFlags& flags);
+
+// The flag that sets an option, without its dashes: "round-mode".
+std::string FlagName(CastOption option);
 
 // Each throws io::Error (arguments) naming the flag, the value and the legal ones.
 CastOptions ParseCastOptions(const CastFlags& flags);

@@ -8,8 +8,6 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 namespace tensorcast::tool {
 
 // What stands for an option's value.
@@ -46,7 +44,10 @@ struct CommandEntry {
   std::vector<CommandEntry> commands;
 };
 
-CommandEntry DescribeCommand(const CLI::App& app);
+// Sets `kind` and `words` by `value`.
+void SetKind(OptionEntry* option);
+// Splits a description: a first line, "Examples:" with indented lines, and the rest.
+void SetDescription(const std::string& description, CommandEntry* command);
 
 }  // namespace tensorcast::tool
 

@@ -1,33 +1,24 @@
-// The subcommands. Each function registers one; chosen on the command line it fills `run`.
+// The commands. Each function adds one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_COMMANDS_H_
 #define TENSORCAST_PROGRAMS_COMMANDS_H_
 
-#include <functional>
-
-#include <CLI/CLI.hpp>
-
 namespace tensorcast::tool {
 
-// Runs the chosen command and returns the exit code. Throws io::Error.
-using CommandRun = std::function<int()>;
+class CommandLine;  // command_line.h
 
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitLimitCrossed = 1;  // done, but a --fail-on limit was crossed
-inline constexpr int kExitInterrupted = 130;
-
-void AddConvertCommand(CLI::App& app, CommandRun& run);
-void AddLossCommand(CLI::App& app, CommandRun& run);
-void AddInspectCommand(CLI::App& app, CommandRun& run);
-void AddRunCommand(CLI::App& app, CommandRun& run);
-void AddOptimizeCommand(CLI::App& app, CommandRun& run);
-void AddOnnxTestCommand(CLI::App& app, CommandRun& run);
-void AddExplainCommand(CLI::App& app, CommandRun& run);
-void AddTypesCommand(CLI::App& app, CommandRun& run);
-void AddBenchCommand(CLI::App& app, CommandRun& run);
+void AddConvertCommand(CommandLine& line);
+void AddLossCommand(CommandLine& line);
+void AddInspectCommand(CommandLine& line);
+void AddRunCommand(CommandLine& line);
+void AddOptimizeCommand(CommandLine& line);
+void AddOnnxTestCommand(CommandLine& line);
+void AddExplainCommand(CommandLine& line);
+void AddTypesCommand(CommandLine& line);
+void AddBenchCommand(CommandLine& line);
 // completion and man.
-void AddShellCommands(CLI::App& app, CommandRun& run);
+void AddShellCommands(CommandLine& line);
 
 }  // namespace tensorcast::tool
 

@@ -15,16 +15,17 @@
 #include <fmt/format.h>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
 #include "conversion_summary.h"
 #include "convert/conversion_plan.h"
 #include "convert/run_conversion.h"
 #include "convert/text_jobs.h"
 #include "dry_run.h"
+#include "exit_codes.h"
 #include "fail_limits.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
-#include "loss_json.h"
 #include "mdf_model.h"
 #include "open_options.h"
 #include "process.h"
@@ -61,7 +62,7 @@ struct ConvertFlags {
   std::vector<std::string> given;  // the names of all flags that stand on the command line
 };
 
-constexpr const char* kDescription =
+constexpr const char* kConvertDescription =
     R"(Cast the tensors of a file or directory to another type, and say what was lost.
 
 Examples:
@@ -353,50 +354,47 @@ int Convert(const ConvertFlags& flags) {
 
 }  // namespace
 
-void AddConvertCommand(CLI::App& app, CommandRun& run) {
+void AddConvertCommand(CommandLine& line) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* command = app.add_subcommand("convert", kDescription);
+  Command command = line.AddCommand("convert", kConvertDescription);
   command
-      ->add_option("IN", flags->input,
-                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      ->required();
+      .AddOption("IN", flags->input,
+                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .Required();
   command
-      ->add_option("-o,--output", flags->output,
-                   "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
-      ->type_name("OUT")
-      ->required();
+      .AddOption("-o,--output", flags->output,
+                 "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
+      .Value("OUT")
+      .Required();
   command
-      ->add_option("--to", flags->to,
-                   "The type or scaled format tensors become, unless a rule takes them")
-      ->type_name("TYPE");
-  command->add_option("--layout", flags->layout, "Whose names scaled weights get")
-      ->type_name("deepseek|compressed-tensors|modelopt|comfyui|onnx");
-  AddScaleFlag(*command, flags->scale);
+      .AddOption("--to", flags->to,
+                 "The type or scaled format tensors become, unless a rule takes them")
+      .Value("TYPE");
+  command.AddOption("--layout", flags->layout, "Whose names scaled weights get")
+      .Value("deepseek|compressed-tensors|modelopt|comfyui|onnx");
+  AddScaleFlag(command, flags->scale);
   command
-      ->add_option("--rule", flags->rules,
-                   "Tensors that match become TYPE; the first rule that matches wins")
-      ->type_name("'PATTERN=TYPE'")
-      ->allow_extra_args(false);
-  AddCastFlags(*command, flags->cast);
-  AddFailOnFlag(*command, flags->fail_on);
+      .AddOption("--rule", flags->rules,
+                 "Tensors that match become TYPE; the first rule that matches wins")
+      .Value("'PATTERN=TYPE'")
+      .OneValue();
+  AddCastFlags(command, flags->cast);
+  AddFailOnFlag(command, flags->fail_on);
   command
-      ->add_option("--max-shard-size", flags->max_shard_size,
-                   "A directory: put the tensors into files of at most so many bytes (5GB)")
-      ->type_name("SIZE");
-  CLI::Option* no_report =
-      command->add_flag("--no-report", flags->no_report, "Measure no loss, print no report");
-  no_report->excludes(command->get_option("--json"));
-  command->add_flag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
+      .AddOption("--max-shard-size", flags->max_shard_size,
+                 "A directory: put the tensors into files of at most so many bytes (5GB)")
+      .Value("SIZE");
+  command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
+      .Excludes("--json");
+  command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
   command
-      ->add_option("--write-plan", flags->plan,
-                   "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
-      ->type_name("FILE");
-  command->add_flag("--force", flags->force, "Replace an existing output");
-  command->callback([flags, command, &run] {
-    for (const CLI::Option* option : command->get_options()) {
-      if (option->count() != 0) flags->given.push_back(option->get_name());
-    }
-    run = [flags] { return Convert(*flags); };
+      .AddOption("--write-plan", flags->plan,
+                 "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
+      .Value("FILE");
+  command.AddFlag("--force", flags->force, "Replace an existing output");
+  command.Runs([flags, command] {
+    flags->given = command.Given();
+    return Convert(*flags);
   });
 }
 

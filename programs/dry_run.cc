@@ -8,6 +8,7 @@
 #include <string>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "conversion_summary.h"
 #include "convert/conversion_plan.h"
@@ -24,21 +25,21 @@ namespace {
 
 bool IsCast(const convert::PlannedJob& job) { return job.action != convert::Action::kCopy; }
 
-std::string GoalText(const convert::PlannedJob& job) {
+std::string PlannedGoalText(const convert::PlannedJob& job) {
   return std::string(job.action == convert::Action::kQuantise
                          ? convert::ScaledFormatName(job.format)
                          : TypeName(job.to));
 }
 
 // Of all tensors together.
-struct Totals {
+struct PlanTotals {
   std::size_t cast = 0;  // tensors
   std::uint64_t bytes_before = 0;
   std::optional<std::uint64_t> bytes_after = 0;  // none: there are texts whose size is not known
 };
 
-Totals TotalsOf(const convert::ConversionPlan& plan) {
-  Totals totals;
+PlanTotals TotalsOf(const convert::ConversionPlan& plan) {
+  PlanTotals totals;
   for (std::size_t i = 0; i < plan.jobs(); ++i) {
     const convert::PlannedJob job = plan.job(i);
     totals.cast += IsCast(job) ? 1 : 0;
@@ -61,7 +62,7 @@ std::string BytesOrUnknown(std::optional<std::uint64_t> bytes) {
 void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs& needs,
                       const std::vector<CrossedLimit>& crossed) {
   const convert::PlannedFile& file = convert::PlanAccess::StateOf(plan)->files.front();
-  const Totals totals = TotalsOf(plan);
+  const PlanTotals totals = TotalsOf(plan);
   const auto row = [&](std::size_t i) -> TableRow {
     if (i == plan.jobs()) {
       return {{"total", "", "", "", BytesText(totals.bytes_before),
@@ -70,7 +71,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
     const convert::PlannedJob job = plan.job(i);
     const io::TensorInfo& info = file.TensorOf(i);
     return {{io::Escape(info.name), ShapeText(info.shape), TypeText(info),
-             IsCast(job) ? GoalText(job) : "·", BytesText(job.bytes_before),
+             IsCast(job) ? PlannedGoalText(job) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };
   const report::NamesOfFile names = report::EscapedNames(file.reader->contents().tensors);
@@ -94,7 +95,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
 void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& needs,
                      const std::vector<CrossedLimit>& crossed) {
   const convert::PlannedFile& file = convert::PlanAccess::StateOf(plan)->files.front();
-  const Totals totals = TotalsOf(plan);
+  const PlanTotals totals = TotalsOf(plan);
   const auto bytes_json = [](std::optional<std::uint64_t> bytes) {
     return bytes ? Json(*bytes) : Json();
   };
@@ -112,7 +113,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
   for (std::size_t i = 0; i < plan.jobs(); ++i) {
     const convert::PlannedJob job = plan.job(i);
     Json entry = TensorJson(file.TensorOf(i));
-    entry["to"] = IsCast(job) ? Json(GoalText(job)) : Json();
+    entry["to"] = IsCast(job) ? Json(PlannedGoalText(job)) : Json();
     if (job.action == convert::Action::kQuantise) {
       entry["to_layout"] = convert::ScaledLayoutName(job.layout);
       entry["codes"] = TypeName(job.to);

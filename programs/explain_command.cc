@@ -11,10 +11,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
 #include "element_text.h"
+#include "exit_codes.h"
 #include "explain_text.h"
 #include "json_printer.h"
 #include "loss_json.h"
@@ -33,7 +36,7 @@ struct ExplainFlags {
   CastFlags cast;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kExplainDescription =
     R"(Show what a number becomes in each type: bits, value, neighbours, error, kind of loss.
 
 Examples:
@@ -164,7 +167,7 @@ ExplainSource ParseSource(const std::string& text, std::optional<DataType> bits_
 }
 
 // The types named, or all; each once.
-std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
+std::vector<DataType> ParseShownTypes(const std::vector<std::string>& names) {
   std::vector<DataType> types;
   for (const std::string& name : names) {
     const DataType type = ParseTypeArgument("--to", name);
@@ -177,7 +180,7 @@ std::vector<DataType> ParseTypes(const std::vector<std::string>& names) {
 
 int RunExplain(const ExplainFlags& flags) {
   const CastOptions options = ParseCastOptions(flags.cast);
-  const std::vector<DataType> types = ParseTypes(flags.to);
+  const std::vector<DataType> types = ParseShownTypes(flags.to);
   std::optional<DataType> bits_of;
   if (!flags.bits.empty()) {
     bits_of = ParseNumberTypeArgument("--bits", flags.bits,
@@ -223,22 +226,22 @@ int RunExplain(const ExplainFlags& flags) {
 
 }  // namespace
 
-void AddExplainCommand(CLI::App& app, CommandRun& run) {
+void AddExplainCommand(CommandLine& line) {
   auto flags = std::make_shared<ExplainFlags>();
-  CLI::App* command = app.add_subcommand("explain", kDescription);
-  command->add_option("VALUE", flags->values, "A decimal number, nan or inf; with --bits a code")
-      ->required();
-  command->add_option("--bits", flags->bits, "VALUE is a code of this type: 0x7E, 0b0111, 126")
-      ->type_name("T");
+  Command command = line.AddCommand("explain", kExplainDescription);
+  command.AddOption("VALUE", flags->values, "A decimal number, nan or inf; with --bits a code")
+      .Required();
+  command.AddOption("--bits", flags->bits, "VALUE is a code of this type: 0x7E, 0b0111, 126")
+      .Value("T");
   command
-      ->add_option("--to", flags->to,
-                   "A type to show (default: all); repeatable, or joined by commas")
-      ->type_name("T")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  AddCastOptionFlags(*command, flags->cast);
-  command->add_flag("--json", flags->cast.json, "As JSON");
-  command->callback([flags, &run] { run = [flags] { return RunExplain(*flags); }; });
+      .AddOption("--to", flags->to,
+                 "A type to show (default: all); repeatable, or joined by commas")
+      .Value("T")
+      .Delimiter(',')
+      .OneValue();
+  AddCastOptionFlags(command, flags->cast);
+  command.AddFlag("--json", flags->cast.json, "As JSON");
+  command.Runs([flags] { return RunExplain(*flags); });
 }
 
 }  // namespace tensorcast::tool

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "cast_flags.h"
 #include "element_text.h"
 #include "io/tensor_file.h"
 #include "terminal.h"
@@ -32,7 +33,7 @@ std::string FigureText(const ExactDecimal& figure) {
 }
 
 // A code's value in few columns: exactly, or by the digits that name it.
-std::string ValueText(const TypeInfo& row, std::uint64_t code) {
+std::string CodeValueText(const TypeInfo& row, std::uint64_t code) {
   if (row.type_class != TypeClass::kBool) {
     const ExactValue value = ExactValueOf(row.type, code);
     if (value.is_finite()) {
@@ -49,7 +50,7 @@ std::string Quoted(std::string_view text) { return fmt::format("\"{}\"", io::Esc
 std::string ResultText(const TypeInfo& row, const CastResult& result) {
   if (!result.status.ok()) return "refused";
   if (row.bits == 0) return Shorten(Quoted(result.text), 40);
-  return fmt::format("{} ({})", ValueText(row, result.code), HexText(row, result.code));
+  return fmt::format("{} ({})", CodeValueText(row, result.code), HexText(row, result.code));
 }
 
 std::string OtherText(const TypeInfo& row, const OtherResult& other) {
@@ -66,7 +67,8 @@ std::string RefusedText(const CastResult& result) {
 
 std::string NeighboursText(const TypeInfo& row, const Explanation& type) {
   const auto neighbour = [&](const char* side, std::optional<std::uint64_t> code) {
-    return code ? fmt::format("{} {}", side, ValueText(row, *code)) : fmt::format("none {}", side);
+    return code ? fmt::format("{} {}", side, CodeValueText(row, *code))
+                : fmt::format("none {}", side);
   };
   return fmt::format("{}, {}", neighbour("below", type.below), neighbour("above", type.above));
 }
@@ -124,16 +126,17 @@ std::vector<const Explanation*> InOrder(const std::vector<Explanation>& types) {
 std::string SourceTitle(const ExplainSource& source) {
   if (source.is_text()) return Shorten(io::Escape(source.text), kReportColumns - kLongestTarget);
   const TypeInfo& row = *FindType(source.type);
-  std::string title = fmt::format("{} of {}   {}   {}", HexText(row, source.code), row.name,
-                                  FieldsOf(row, source.code).Text(), ValueText(row, source.code));
+  std::string title =
+      fmt::format("{} of {}   {}   {}", HexText(row, source.code), row.name,
+                  FieldsOf(row, source.code).Text(), CodeValueText(row, source.code));
   // 64 bits have no room in one line.
   return TextWidth(title) + kLongestTarget <= kReportColumns
              ? title
              : fmt::format("{} of {}   {}", HexText(row, source.code), row.name,
-                           ValueText(row, source.code));
+                           CodeValueText(row, source.code));
 }
 
-std::string_view Meaning(Loss loss) {
+std::string_view LossMeaning(Loss loss) {
   switch (loss) {
     case Loss::kNan: return "NaN stayed NaN";
     case Loss::kNanLost: return "NaN became a number";
@@ -214,7 +217,7 @@ std::string MidpointText(const TypeInfo& row, std::uint64_t a, std::uint64_t b) 
 std::string NeighbourText(const TypeInfo& row, const Explanation& type,
                           std::optional<std::uint64_t> next) {
   if (!next) return "none";
-  std::string text = fmt::format("{}   {}", ValueText(row, *next), HexText(row, *next));
+  std::string text = fmt::format("{}   {}", CodeValueText(row, *next), HexText(row, *next));
   const bool has_midpoint =
       row.is_float() && type.value.is_finite() && ExactValueOf(row.type, *next).is_finite();
   if (has_midpoint) text += "   midpoint " + MidpointText(row, type.result.code, *next);
@@ -266,7 +269,7 @@ Facts FactsOf(const TypeInfo& row, const Explanation& type) {
                                           ulp.size() <= 24 ? fmt::format(" = {}", ulp) : ""));
   }
   if (type.error) facts.emplace_back("error", ErrorText(row, type));
-  std::string loss = fmt::format("{}: {}", LossName(*type.loss), Meaning(*type.loss));
+  std::string loss = fmt::format("{}: {}", LossName(*type.loss), LossMeaning(*type.loss));
   if (type.to_subnormal) loss += "; a subnormal";
   if (type.zero_sign_lost) loss += "; the sign of zero is lost";
   if (type.undefined) loss += "; ONNX leaves this result open";
@@ -294,12 +297,6 @@ BitFields FieldsOf(const TypeInfo& row, std::uint64_t code) {
   const std::size_t sign = row.has_sign ? 1 : 0;
   const auto exponent = static_cast<std::size_t>(row.exponent_bits);
   return {bits.substr(0, sign), bits.substr(sign, exponent), bits.substr(sign + exponent)};
-}
-
-std::string FlagName(CastOption option) {
-  std::string name(CastOptionName(option));
-  std::replace(name.begin(), name.end(), '_', '-');
-  return name;
 }
 
 std::string HexText(const TypeInfo& row, std::uint64_t code) {
@@ -334,7 +331,7 @@ std::string ExplainTable(const ExplainSource& source, const std::vector<Explanat
       cells.insert(cells.end(),
                    {HexText(row, type.result.code),
                     row.bits <= kBitsInRow ? FieldsOf(row, type.result.code).Text() : "",
-                    ValueText(row, type.result.code)});
+                    CodeValueText(row, type.result.code)});
     }
     if (type.result.status.ok()) {
       const bool differs = type.error && !type.error->is_zero();

@@ -27,9 +27,6 @@ BitFields FieldsOf(const TypeInfo& row, std::uint64_t code);
 // "0x1D", with all digits of the type.
 std::string HexText(const TypeInfo& row, std::uint64_t code);
 
-// The flag that sets an option, without its dashes: "round-mode".
-std::string FlagName(CastOption option);
-
 // One value in several types: a row for each, at most 100 columns wide.
 std::string ExplainTable(const ExplainSource& source, const std::vector<Explanation>& types);
 

@@ -6,21 +6,23 @@
 #include <optional>
 #include <string_view>
 
+#include "command_line.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::tool {
 
-void AddFailOnFlag(CLI::App& app, std::vector<std::string>& texts) {
+void AddFailOnFlag(Command command, std::vector<std::string>& texts) {
   std::string names;
   for (const std::string_view name : LimitNames()) {
     names.append(names.empty() ? "" : ", ").append(name);
   }
-  app.add_option("--fail-on", texts,
+  command
+      .AddOption("--fail-on", texts,
                  "Exit with 1 where a count (to_limit=0) or share (to_zero=1%) is above the limit, "
                  "or snr below it; repeatable. KIND is one of " +
                      names)
-      ->type_name("KIND=LIMIT")
-      ->allow_extra_args(false);
+      .Value("KIND=LIMIT")
+      .OneValue();
 }
 
 std::vector<LossLimit> ParseFailLimits(const std::vector<std::string>& texts) {

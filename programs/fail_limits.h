@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "tensorcast/report.hpp"
 
 namespace tensorcast::tool {
 
-// Registers --fail-on; `texts` outlives the app.
-void AddFailOnFlag(CLI::App& app, std::vector<std::string>& texts);
+class Command;  // command_line.h
+
+// Registers --fail-on; `texts` outlives the CommandLine.
+void AddFailOnFlag(Command command, std::vector<std::string>& texts);
 
 // Each as ParseLossLimit takes it. Throws io::Error (arguments).
 std::vector<LossLimit> ParseFailLimits(const std::vector<std::string>& texts);

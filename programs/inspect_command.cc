@@ -8,10 +8,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
 #include "convert/scaled_tensors.h"
+#include "exit_codes.h"
 #include "io/checkpoint_reader.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
@@ -38,7 +41,7 @@ struct InspectFlags {
   bool json = false;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kInspectDescription =
     R"(List the tensors of a file or directory. Only headers are read: instant at any size.
 
 Examples:
@@ -59,7 +62,7 @@ struct DtypeTotal {
 };
 
 // In the order in which the types first appear.
-std::vector<DtypeTotal> Totals(const std::vector<io::TensorInfo>& tensors) {
+std::vector<DtypeTotal> TotalsByDtype(const std::vector<io::TensorInfo>& tensors) {
   std::vector<DtypeTotal> totals;
   std::map<std::string, std::size_t> places;
   for (const io::TensorInfo& info : tensors) {
@@ -125,7 +128,7 @@ std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::st
   return text;
 }
 
-void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
+void PrintInspectText(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
   Print(fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input), contents.tensors.size(),
@@ -143,7 +146,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
               {"bytes", true}},
              {contents.tensors.size(), row}, Columns(stdout), false);
   TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
-  for (const DtypeTotal& total : Totals(contents.tensors)) {
+  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
     totals.Add(
         {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
   }
@@ -174,7 +177,7 @@ void PrintText(const InspectFlags& flags, const io::TensorReader& reader) {
   Print(text);
 }
 
-void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
+void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
   JsonPrinter json;
@@ -198,7 +201,7 @@ void PrintJson(const InspectFlags& flags, const io::TensorReader& reader) {
     json.EndArray();
   }
   json.BeginArray("totals");
-  for (const DtypeTotal& total : Totals(contents.tensors)) {
+  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
     json.Element({{"type", total.dtype},
                   {"tensors", total.tensors},
                   {"elements", total.elements},
@@ -275,30 +278,30 @@ int Inspect(const InspectFlags& flags) {
   }
   const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
   if (flags.json) {
-    PrintJson(flags, *reader);
+    PrintInspectJson(flags, *reader);
   } else {
-    PrintText(flags, *reader);
+    PrintInspectText(flags, *reader);
   }
   return kExitDone;
 }
 
 }  // namespace
 
-void AddInspectCommand(CLI::App& app, CommandRun& run) {
+void AddInspectCommand(CommandLine& line) {
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* command = app.add_subcommand("inspect", kDescription);
+  Command command = line.AddCommand("inspect", kInspectDescription);
   command
-      ->add_option("FILE", flags->input,
-                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      ->required();
+      .AddOption("FILE", flags->input,
+                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .Required();
   command
-      ->add_option(
+      .AddOption(
           "--assume-type", flags->assume_type,
           "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type")
-      ->type_name("T");
-  AddHardLinksFlag(*command, flags->allow_hard_links);
-  command->add_flag("--json", flags->json, "As JSON");
-  command->callback([flags, &run] { run = [flags] { return Inspect(*flags); }; });
+      .Value("T");
+  AddHardLinksFlag(command, flags->allow_hard_links);
+  command.AddFlag("--json", flags->json, "As JSON");
+  command.Runs([flags] { return Inspect(*flags); });
 }
 
 }  // namespace tensorcast::tool

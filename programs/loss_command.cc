@@ -16,14 +16,17 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
 #include "conversion_summary.h"
 #include "convert/input.h"
 #include "convert/model_scales.h"
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
+#include "exit_codes.h"
 #include "fail_limits.h"
 #include "figure_table.h"
 #include "io/tensor_file.h"
@@ -54,7 +57,7 @@ struct LossFlags {
   std::vector<std::string> fail_on;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kLossDescription =
     R"(Compare what several types would lose. Nothing is written.
 
 Examples:
@@ -588,23 +591,23 @@ int MeasureLoss(const LossFlags& flags) {
 
 }  // namespace
 
-void AddLossCommand(CLI::App& app, CommandRun& run) {
+void AddLossCommand(CommandLine& line) {
   auto flags = std::make_shared<LossFlags>();
-  CLI::App* command = app.add_subcommand("loss", kDescription);
+  Command command = line.AddCommand("loss", kLossDescription);
   command
-      ->add_option("IN", flags->input,
-                   "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      ->required();
+      .AddOption("IN", flags->input,
+                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .Required();
   command
-      ->add_option("--to", flags->to,
-                   "A type or scaled format to measure; repeatable, or joined by commas")
-      ->type_name("TYPE")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  AddScaleFlag(*command, flags->scale);
-  AddCastFlags(*command, flags->cast);
-  AddFailOnFlag(*command, flags->fail_on);
-  command->callback([flags, &run] { run = [flags] { return MeasureLoss(*flags); }; });
+      .AddOption("--to", flags->to,
+                 "A type or scaled format to measure; repeatable, or joined by commas")
+      .Value("TYPE")
+      .Delimiter(',')
+      .OneValue();
+  AddScaleFlag(command, flags->scale);
+  AddCastFlags(command, flags->cast);
+  AddFailOnFlag(command, flags->fail_on);
+  command.Runs([flags] { return MeasureLoss(*flags); });
 }
 
 }  // namespace tensorcast::tool

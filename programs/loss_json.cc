@@ -4,10 +4,10 @@
 #include "loss_json.h"
 
 #include <algorithm>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "conversion_summary.h"
 #include "element_text.h"
@@ -148,12 +148,18 @@ Json TensorJson(const io::TensorInfo& info) {
   return json;
 }
 
+Json TypeJson(DataType type) {
+  return type == DataType::kUndefined ? Json() : Json(TypeName(type));
+}
+
 std::string JsonText(const Json& json) {
   // Names may be any bytes (an npy's name is its file's): what is not UTF-8 becomes U+FFFD.
   std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
   EscapeDeceptive(text);
   return text;
 }
+
+std::string IndentedJson(std::string_view json) { return JsonText(Json::parse(json)); }
 
 void PrintLossJson(const ConversionSummary& summary) {
   JsonPrinter json;

@@ -6,11 +6,12 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
-#include "conversion_summary.h"
 #include "io/tensor_file.h"
+#include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -35,8 +36,12 @@ enum class ResultIs : std::uint8_t { kValue, kCodeOfScale };
 Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss,
                       ResultIs result = ResultIs::kValue);
 Json TensorJson(const io::TensorInfo& info);
+// The type's name; null where none is known.
+Json TypeJson(DataType type);
 // Indented, with a newline at the end.
 std::string JsonText(const Json& json);
+// The same of JSON that is text.
+std::string IndentedJson(std::string_view json);
 
 }  // namespace tensorcast::tool
 

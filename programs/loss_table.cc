@@ -23,7 +23,7 @@
 namespace tensorcast::tool {
 namespace {
 
-constexpr std::size_t kRowsShown = 12;
+constexpr std::size_t kTensorsShown = 12;
 constexpr std::size_t kNamesShown = 3;
 
 // What is said of the first value of a kind that should not have occurred.
@@ -135,7 +135,8 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
                        std::size_t columns) {
   const std::vector<std::uint32_t> order = summary.cast.WorstFirst();
   // One row more than fits is not worth a line that says so.
-  const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
+  const std::size_t shown =
+      verbose || order.size() <= kTensorsShown + 1 ? order.size() : kTensorsShown;
   const bool typed = HasSeveralTypes(summary.cast);
   struct Extra {
     Loss kind;
@@ -300,7 +301,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
             summary.reading_code;
   if (!summary.quantization_config.empty()) {
     text += " config.json of a model with these weights needs:\n\"quantization_config\": " +
-            JsonText(Json::parse(summary.quantization_config));
+            IndentedJson(summary.quantization_config);
   }
   for (const CrossedLimit& crossed : summary.crossed) {
     text += " limit crossed: " + CrossedText(crossed, summary.names) + "\n";

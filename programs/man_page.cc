@@ -11,8 +11,7 @@
 #include <fmt/format.h>
 
 #include "build_info.h"
-#include "commands.h"
-#include "refusals.h"
+#include "exit_codes.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -109,7 +108,7 @@ std::string Paragraphs(std::string_view text) {
 
 // An option's value: the words of a set as they are typed, a name that stands for others in
 // italics.
-std::string ValueText(const OptionEntry& option) {
+std::string OptionValueText(const OptionEntry& option) {
   return option.kind == ValueKind::kWord ? Bold(option.value) : Italic(option.value);
 }
 
@@ -118,7 +117,7 @@ std::string OptionText(const OptionEntry& option) {
   for (std::size_t i = 0; i < option.names.size(); ++i) {
     text.append(i == 0 ? "" : ", ").append(Bold(option.names[i]));
   }
-  if (option.kind != ValueKind::kNone) text.append(" ").append(ValueText(option));
+  if (option.kind != ValueKind::kNone) text.append(" ").append(OptionValueText(option));
   text += fmt::format("\n{}.\n", Filled(option.help));
   if (option.is_required) text += "Required.\n";
   for (const std::string& excluded : option.excludes) {
@@ -135,11 +134,12 @@ std::string Usage(const std::string& tool, const CommandEntry& command) {
       has_options = has_options || option.names.back() != "--help";
       continue;
     }
-    text += fmt::format(" {} {}", Bold(option.names.front()), ValueText(option));
+    text += fmt::format(" {} {}", Bold(option.names.front()), OptionValueText(option));
   }
   if (has_options) text += " [options]";
   for (const OptionEntry& positional : command.positionals) {
-    text += fmt::format(" {}{}", ValueText(positional), positional.is_repeatable ? " ..." : "");
+    text +=
+        fmt::format(" {}{}", OptionValueText(positional), positional.is_repeatable ? " ..." : "");
   }
   return text;
 }
@@ -149,7 +149,7 @@ std::string CommandText(const std::string& tool, const CommandEntry& command) {
                                  Filled(command.summary));
   text += Paragraphs(command.text);
   for (const OptionEntry& positional : command.positionals) {
-    text += fmt::format(".TP\n{}\n{}.\n", ValueText(positional), Filled(positional.help));
+    text += fmt::format(".TP\n{}\n{}.\n", OptionValueText(positional), Filled(positional.help));
   }
   for (const OptionEntry& option : command.options) text += OptionText(option);
   return text;

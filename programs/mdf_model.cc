@@ -13,6 +13,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "held_tensor.h"
 #include "io/error_text.h"
@@ -103,10 +104,6 @@ Json ShapeJson(bool has_shape, const std::vector<std::optional<std::uint64_t>>& 
   return json;
 }
 
-Json TypeJson(DataType type) {
-  return type == DataType::kUndefined ? Json(nullptr) : Json(TypeName(type));
-}
-
 // What is shown of a model: its inputs as its file has them, and the graph that it is.
 struct Shown {
   std::vector<ValueInfo> inputs;
@@ -118,7 +115,7 @@ struct Shown {
   }
 };
 
-void PrintText(const std::string& path, const Shown& shown) {
+void PrintMdfText(const std::string& path, const Shown& shown) {
   std::string text = fmt::format(
       "{}   MDF, opset {}   {}   {}\n\n", io::Escape(path), shown.graph.opset(),
       io::CountText(shown.graph.node_count(), "node"), BytesText(std::filesystem::file_size(path)));
@@ -149,7 +146,7 @@ void PrintText(const std::string& path, const Shown& shown) {
   Print(text + outputs.Render(Columns(stdout), false));
 }
 
-void PrintJson(const std::string& path, const Shown& shown) {
+void PrintMdfJson(const std::string& path, const Shown& shown) {
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "inspect");
@@ -259,9 +256,9 @@ void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool
   load.other_inputs = assume_type.value_or(DataType::kFloat32);
   CheckStatus(mdf::Load(path, load, &shown.graph, &error), error);
   if (as_json) {
-    PrintJson(path, shown);
+    PrintMdfJson(path, shown);
   } else {
-    PrintText(path, shown);
+    PrintMdfText(path, shown);
   }
 }
 

@@ -5,16 +5,17 @@
 
 #include <fmt/format.h>
 
+#include "command_line.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::tool {
 
-void AddContradictionsFlag(CLI::App& command, std::string& value) {
+void AddContradictionsFlag(Command command, std::string& value) {
   command
-      .add_option(
+      .AddOption(
           "--contradictions", value,
           "Inf to float8 FNUZ at opsets 19 to 23: as the operator's text or the tests (text)")
-      ->type_name("text|tests");
+      .Value("text|tests");
 }
 
 onnx::Contradictions ParseContradictions(const std::string& value) {

@@ -6,13 +6,13 @@
 
 #include <string>
 
-#include <CLI/CLI.hpp>
-
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::tool {
 
-void AddContradictionsFlag(CLI::App& command, std::string& value);
+class Command;  // command_line.h
+
+void AddContradictionsFlag(Command command, std::string& value);
 // Throws io::Error (arguments).
 onnx::Contradictions ParseContradictions(const std::string& value);
 

@@ -25,7 +25,6 @@ namespace tensorcast::tool {
 namespace {
 
 namespace fs = std::filesystem;
-using Outcome = NodeTestResult::Outcome;
 
 // numpy.testing.assert_allclose with what onnx.backend.test gives it.
 constexpr double kRelative = 1e-3;
@@ -58,7 +57,7 @@ std::vector<std::uint64_t> Codes(DataType type, std::span<const std::byte> data,
   return codes;
 }
 
-std::string ValueText(DataType type, std::uint64_t code) {
+std::string ComparedValueText(DataType type, std::uint64_t code) {
   const double value = ElementValue(type, code);
   return std::isnan(value) ? "nan" : fmt::format("{}", value);
 }
@@ -125,7 +124,8 @@ class Comparison {
       // Both in the stored type.
       if (!IsClose(ElementValue(expected_.type, a), ElementValue(expected_.type, e))) {
         detail = fmt::format("[{}] is {:0{}X} here ({}), {:0{}X} stored ({})", i, a, digits,
-                             ValueText(actual_.type, a), e, digits, ValueText(actual_.type, e));
+                             ComparedValueText(actual_.type, a), e, digits,
+                             ComparedValueText(actual_.type, e));
         return false;
       }
       if (a == e) continue;
@@ -171,7 +171,7 @@ NodeTestResult RunDataSet(const onnx::Model& model, const fs::path& data) {
   onnx::Outputs outputs;
   std::string error;
   if (!model.Run(views, {}, &outputs, &error).ok()) {
-    result.outcome = Outcome::kFail;
+    result.outcome = NodeTestResult::Outcome::kFail;
     result.detail = error;
     return result;
   }
@@ -181,7 +181,7 @@ NodeTestResult RunDataSet(const onnx::Model& model, const fs::path& data) {
     std::string detail;
     const onnx::TensorView& actual = outputs[i];
     if (!Comparison(actual, expected, model.opset()).Passes(detail)) {
-      result.outcome = Outcome::kFail;
+      result.outcome = NodeTestResult::Outcome::kFail;
       result.detail = std::move(detail);
       return result;
     }
@@ -217,13 +217,13 @@ bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
   for (const fs::path& data : sets) {
     NodeTestResult result;
     if (!status.ok()) {
-      result.outcome = Outcome::kFail;
+      result.outcome = NodeTestResult::Outcome::kFail;
       result.detail = error;
     } else {
       try {
         result = RunDataSet(model, data);
       } catch (const Unusable& unusable) {
-        result.outcome = Outcome::kUnusable;
+        result.outcome = NodeTestResult::Outcome::kUnusable;
         result.detail = unusable.why;
       }
       result.opset = model.opset();

@@ -11,8 +11,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
+#include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
@@ -36,7 +39,7 @@ struct OnnxTestFlags {
   bool verbose = false;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kOnnxTestDescription =
     R"(Run ONNX's node tests of Cast and CastLike.
 
 Examples:
@@ -149,14 +152,14 @@ int OnnxTest(const OnnxTestFlags& flags) {
 
 }  // namespace
 
-void AddOnnxTestCommand(CLI::App& app, CommandRun& run) {
+void AddOnnxTestCommand(CommandLine& line) {
   auto flags = std::make_shared<OnnxTestFlags>();
-  CLI::App* command = app.add_subcommand("onnx-test", kDescription);
-  command->add_option("DIR", flags->directories, "Folders of tests")->type_name("DIR")->required();
-  AddContradictionsFlag(*command, flags->contradictions);
-  command->add_flag("--json", flags->json, "As JSON");
-  command->add_flag("-v,--verbose", flags->verbose, "List every test");
-  command->callback([flags, &run] { run = [flags] { return OnnxTest(*flags); }; });
+  Command command = line.AddCommand("onnx-test", kOnnxTestDescription);
+  command.AddOption("DIR", flags->directories, "Folders of tests").Value("DIR").Required();
+  AddContradictionsFlag(command, flags->contradictions);
+  command.AddFlag("--json", flags->json, "As JSON");
+  command.AddFlag("-v,--verbose", flags->verbose, "List every test");
+  command.Runs([flags] { return OnnxTest(*flags); });
 }
 
 }  // namespace tensorcast::tool

@@ -10,9 +10,12 @@
 #include <string_view>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
+#include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
 #include "io/system.h"
@@ -41,7 +44,7 @@ struct OptimizeFlags {
   bool is_mdf = false;  // the one model or the other: it is written anew
 };
 
-constexpr const char* kDescription =
+constexpr const char* kOptimizeDescription =
     R"(Remove the Casts of an ONNX model that change no bit of any output, for any input.
 
 Examples:
@@ -124,12 +127,9 @@ Json CountsJson(std::uint64_t nodes, std::uint64_t casts, std::uint64_t moved,
           {"model_bytes", bytes}};
 }
 
-void PrintJson(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
+void PrintOptimizeJson(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
   const auto text_or_null = [](std::string_view text) {
     return text.empty() ? Json(nullptr) : Json(text);
-  };
-  const auto type_or_null = [](DataType type) {
-    return type == DataType::kUndefined ? Json(nullptr) : Json(TypeName(type));
   };
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
@@ -150,8 +150,8 @@ void PrintJson(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
                   {"operator", node.op_type},
                   {"output", node.output},
                   {"graph", node.graph},
-                  {"from", type_or_null(node.from)},
-                  {"to", type_or_null(node.to)},
+                  {"from", TypeJson(node.from)},
+                  {"to", TypeJson(node.to)},
                   {"rule", OptimizeRuleName(node.rule)}});
   }
   json.EndArray();
@@ -198,7 +198,7 @@ int OptimizeModel(OptimizeFlags flags) {
   }
   ExitOnInterrupts(Leaves::kOutput);
   if (flags.json) {
-    PrintJson(flags, report);
+    PrintOptimizeJson(flags, report);
   } else {
     Print(ReportText(flags, report));
   }
@@ -208,27 +208,25 @@ int OptimizeModel(OptimizeFlags flags) {
 
 }  // namespace
 
-void AddOptimizeCommand(CLI::App& app, CommandRun& run) {
+void AddOptimizeCommand(CommandLine& line) {
   auto flags = std::make_shared<OptimizeFlags>();
-  CLI::App* command = app.add_subcommand("optimize", kDescription);
+  Command command = line.AddCommand("optimize", kOptimizeDescription);
   command
-      ->add_option("INPUT", flags->input, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
-      ->type_name("FILE")
-      ->required();
-  command->add_option("-o,--output", flags->output, "The model to write")
-      ->type_name("FILE")
-      ->required();
+      .AddOption("INPUT", flags->input, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
+      .Value("FILE")
+      .Required();
+  command.AddOption("-o,--output", flags->output, "The model to write").Value("FILE").Required();
   command
-      ->add_option("--fold", flags->fold,
-                   "Which Casts of constants are done in the model: those by which it does not "
-                   "grow, or all (smaller)")
-      ->type_name("smaller|all");
-  command->add_flag("--nan-payloads-may-change", flags->nan_payloads_may_change,
-                    "Payloads of NaNs, and whether they signal, count as nothing");
-  AddHardLinksFlag(*command, flags->allow_hard_links);
-  command->add_flag("--json", flags->json, "The report as JSON");
-  command->add_flag("--force", flags->force, "Replace an existing output");
-  command->callback([flags, &run] { run = [flags] { return OptimizeModel(*flags); }; });
+      .AddOption("--fold", flags->fold,
+                 "Which Casts of constants are done in the model: those by which it does not "
+                 "grow, or all (smaller)")
+      .Value("smaller|all");
+  command.AddFlag("--nan-payloads-may-change", flags->nan_payloads_may_change,
+                  "Payloads of NaNs, and whether they signal, count as nothing");
+  AddHardLinksFlag(command, flags->allow_hard_links);
+  command.AddFlag("--json", flags->json, "The report as JSON");
+  command.AddFlag("--force", flags->force, "Replace an existing output");
+  command.Runs([flags] { return OptimizeModel(*flags); });
 }
 
 }  // namespace tensorcast::tool

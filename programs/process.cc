@@ -9,13 +9,12 @@
 
 #include <cxxabi.h>
 
-#include "commands.h"
-#include "refusals.h"
+#include "exit_codes.h"
 
 namespace tensorcast::tool {
 namespace {
 
-std::atomic<bool> interrupted{false};
+std::atomic<bool> was_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may only touch such");
 
 std::terminate_handler otherwise = nullptr;  // for a fault of the program: it names the exception
@@ -45,10 +44,10 @@ void ExitOnInterrupts(Leaves leaves) {
 
 const std::atomic<bool>* CatchInterrupts() {
   // Once: a second Ctrl-C must not wait for a disk that hangs.
-  OnInterrupts([](int) { interrupted.store(true); }, true);
-  return &interrupted;
+  OnInterrupts([](int) { was_interrupted.store(true); }, true);
+  return &was_interrupted;
 }
 
-const std::atomic<bool>* InterruptFlag() { return &interrupted; }
+const std::atomic<bool>* InterruptFlag() { return &was_interrupted; }
 
 }  // namespace tensorcast::tool

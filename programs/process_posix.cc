@@ -76,6 +76,6 @@ TemporaryPlace PlaceOfTemporaries() {
 }  // namespace tensorcast::tool
 
 // The start of the libraries asks for memory too: this comes before it.
-using Start = void (*)();
-[[gnu::section(".preinit_array"), gnu::used]] const Start before_the_libraries =
+using PreinitFunction = void (*)();
+[[gnu::section(".preinit_array"), gnu::used]] const PreinitFunction before_the_libraries =
     &tensorcast::tool::ExitWhereMemoryEnds;

@@ -1,7 +1,9 @@
 // The process where the system is Windows: UTF-8 in and out, Ctrl-C and the closing of the window.
 //
 // SPDX-License-Identifier: Apache-2.0
+#ifndef NOMINMAX  // which libstdc++ may have defined already
 #define NOMINMAX
+#endif
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 // After it.

@@ -5,16 +5,16 @@
 
 #include <string_view>
 
+#include "convert/selection.h"
+#include "exit_codes.h"
 #include "io/error_text.h"
 
 namespace tensorcast::tool {
 namespace {
 
-using io::Remedy;
-
 // What stands around a message.
 struct Words {
-  Remedy remedy;
+  io::Remedy remedy;
   std::string_view before;
   std::string_view after;
 };
@@ -23,19 +23,19 @@ constexpr std::string_view kPatterns =
     " (patterns match whole names; 'tensorcast inspect' lists them)";
 
 constexpr Words kWords[] = {
-    {Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
-    {Remedy::kAllowOverwriting, "", " with --force"},
-    {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
-    {Remedy::kLeaveOut, "", "; or leave it with --exclude"},
-    {Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
-    {Remedy::kTakeDirectory, "",
+    {io::Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
+    {io::Remedy::kAllowOverwriting, "", " with --force"},
+    {io::Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
+    {io::Remedy::kLeaveOut, "", "; or leave it with --exclude"},
+    {io::Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
+    {io::Remedy::kTakeDirectory, "",
      ": give the directory, which has both, --exclude it, or cast the bare codes with "
      "--raw-scaled"},
-    {Remedy::kAssumeType, "", ": name it with --assume-type"},
-    {Remedy::kMatchRule, "--rule ", kPatterns},
-    {Remedy::kMatchChosen, "--tensor ", kPatterns},
-    {Remedy::kMatchExcluded, "--exclude ", kPatterns},
-    {Remedy::kMatchNames, "", kPatterns},
+    {io::Remedy::kAssumeType, "", ": name it with --assume-type"},
+    {io::Remedy::kMatchRule, "--rule ", kPatterns},
+    {io::Remedy::kMatchChosen, "--tensor ", kPatterns},
+    {io::Remedy::kMatchExcluded, "--exclude ", kPatterns},
+    {io::Remedy::kMatchNames, "", kPatterns},
 };
 
 }  // namespace
@@ -53,8 +53,8 @@ int ExitCodeOf(io::ErrorKind kind) {
 std::string RefusalText(const io::Error& error) {
   std::string text = error.what();
   // What comes by a status of onnx.hpp has only its text.
-  const Remedy remedy =
-      text.ends_with(io::kHardLinkRemedy) ? Remedy::kAllowHardLinks : error.remedy();
+  const io::Remedy remedy =
+      text.ends_with(io::kHardLinkRemedy) ? io::Remedy::kAllowHardLinks : error.remedy();
   for (const Words& words : kWords) {
     if (words.remedy != remedy) continue;
     return std::string(words.before) + text + std::string(words.after);

@@ -1,4 +1,4 @@
-// What the library refuses, as the tool says it: its flags, its exit codes.
+// What the library refuses, as the tool says it: its flags, and which exit code.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_REFUSALS_H_
@@ -7,15 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "convert/selection.h"
 #include "io/tensor_file.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+struct Decision;  // convert/selection.h
+}
 
 namespace tensorcast::tool {
-
-inline constexpr int kExitArguments = 2;
-inline constexpr int kExitContents = 3;
-inline constexpr int kExitSystem = 4;
-inline constexpr int kExitUnsupported = 5;
 
 int ExitCodeOf(io::ErrorKind kind);
 

@@ -13,9 +13,12 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "cast_flags.h"
+#include "command_line.h"
 #include "commands.h"
+#include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
 #include "io/output_files.h"
@@ -53,7 +56,7 @@ struct RunFlags {
   bool quiet = false;
 };
 
-constexpr const char* kDescription =
+constexpr const char* kRunDescription =
     R"(Run an ONNX or MDF model made of Cast, CastLike, Identity, Constant and functions of these.
 
 Examples:
@@ -338,36 +341,35 @@ int RunModel(const RunFlags& flags) {
 
 }  // namespace
 
-void AddRunCommand(CLI::App& app, CommandRun& run) {
+void AddRunCommand(CommandLine& line) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", kDescription);
+  Command command = line.AddCommand("run", kRunDescription);
   command
-      ->add_option("MODEL", flags->model, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
-      ->type_name("FILE")
-      ->required();
+      .AddOption("MODEL", flags->model, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
+      .Value("FILE")
+      .Required();
   command
-      ->add_option("--input", flags->inputs,
-                   "The tensor of an input, or a file of many by name; repeatable")
-      ->type_name("NAME=FILE")
-      ->allow_extra_args(false);
-  command->add_option("--output-dir", flags->directory, "Where the outputs go; created if missing")
-      ->type_name("DIR")
-      ->required();
-  command->add_option("--output-format", flags->format, "What the outputs become (npy)")
-      ->type_name("npy|pb|safetensors");
-  AddContradictionsFlag(*command, flags->contradictions);
-  AddHardLinksFlag(*command, flags->allow_hard_links);
-  command->add_flag("--optimize", flags->optimize,
-                    "Leave out the Casts that change nothing, as optimize does");
-  CLI::Option* profile =
-      command->add_flag("--profile", flags->profile, "Print time and bytes of each node");
-  command->add_flag("--json", flags->json, "The profile as JSON")->needs(profile);
-  command->add_option("--threads", flags->threads, "Threads to use (all cores)")->type_name("N");
-  command->add_option("--target", flags->target, "Instruction set to use (best)")
-      ->type_name("best|scalar|sse4|avx2|avx3|avx3_dl");
-  command->add_flag("--force", flags->force, "Replace existing outputs");
-  command->add_flag("-q,--quiet", flags->quiet, "Say nothing but errors");
-  command->callback([flags, &run] { run = [flags] { return RunModel(*flags); }; });
+      .AddOption("--input", flags->inputs,
+                 "The tensor of an input, or a file of many by name; repeatable")
+      .Value("NAME=FILE")
+      .OneValue();
+  command.AddOption("--output-dir", flags->directory, "Where the outputs go; created if missing")
+      .Value("DIR")
+      .Required();
+  command.AddOption("--output-format", flags->format, "What the outputs become (npy)")
+      .Value("npy|pb|safetensors");
+  AddContradictionsFlag(command, flags->contradictions);
+  AddHardLinksFlag(command, flags->allow_hard_links);
+  command.AddFlag("--optimize", flags->optimize,
+                  "Leave out the Casts that change nothing, as optimize does");
+  command.AddFlag("--profile", flags->profile, "Print time and bytes of each node");
+  command.AddFlag("--json", flags->json, "The profile as JSON").Needs("--profile");
+  command.AddOption("--threads", flags->threads, "Threads to use (all cores)").Value("N");
+  command.AddOption("--target", flags->target, "Instruction set to use (best)")
+      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
+  command.AddFlag("--force", flags->force, "Replace existing outputs");
+  command.AddFlag("-q,--quiet", flags->quiet, "Say nothing but errors");
+  command.Runs([flags] { return RunModel(*flags); });
 }
 
 }  // namespace tensorcast::tool

@@ -6,9 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "command_line.h"
 #include "command_tree.h"
 #include "commands.h"
 #include "completion.h"
+#include "exit_codes.h"
 #include "io/tensor_file.h"
 #include "man_page.h"
 #include "streams.h"
@@ -35,28 +37,23 @@ Examples:
 
 }  // namespace
 
-void AddShellCommands(CLI::App& app, CommandRun& run) {
+void AddShellCommands(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* completion = app.add_subcommand("completion", kCompletionDescription);
-  completion->add_option("SHELL", *shell, "Whose script")->type_name("bash|zsh")->required();
-  completion->callback([shell, &app, &run] {
-    run = [shell, &app] {
-      if (*shell != "bash" && *shell != "zsh") {
-        throw io::Error(
-            io::ErrorKind::kArguments,
-            fmt::format("completion: '{}' is not one of bash, zsh", io::Escape(*shell)));
-      }
-      const CommandEntry tool = DescribeCommand(app);
-      Print(*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool));
-      return kExitDone;
-    };
+  Command completion = line.AddCommand("completion", kCompletionDescription);
+  completion.AddOption("SHELL", *shell, "Whose script").Value("bash|zsh").Required();
+  completion.Runs([shell, &line] {
+    if (*shell != "bash" && *shell != "zsh") {
+      throw io::Error(io::ErrorKind::kArguments,
+                      fmt::format("completion: '{}' is not one of bash, zsh", io::Escape(*shell)));
+    }
+    const CommandEntry tool = line.Describe();
+    Print(*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool));
+    return kExitDone;
   });
-  CLI::App* man = app.add_subcommand("man", kManDescription);
-  man->callback([&app, &run] {
-    run = [&app] {
-      Print(ManPage(DescribeCommand(app)));
-      return kExitDone;
-    };
+  Command man = line.AddCommand("man", kManDescription);
+  man.Runs([&line] {
+    Print(ManPage(line.Describe()));
+    return kExitDone;
   });
 }
 

@@ -77,21 +77,15 @@ std::vector<std::string> NearestNames(const std::vector<std::string>& names,
   return nearest;
 }
 
-std::string NearestCommand(const CLI::App& app, std::string_view word) {
+std::string NearestCommand(const std::vector<std::string>& names, std::string_view word) {
   if (const std::string_view meant = Meant(kCommands, word); !meant.empty()) {
     return std::string(meant);
   }
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
   return Nearest(names, word);
 }
 
-std::string NearestOption(const CLI::App& command, std::string_view word) {
+std::string NearestOption(const std::vector<std::string>& names, std::string_view word) {
   word = word.substr(0, word.find('='));
-  std::vector<std::string> names;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-  }
   const std::string_view meant = Meant(kOptions, word);
   if (std::find(names.begin(), names.end(), meant) != names.end()) return std::string(meant);
   return Nearest(names, word);

@@ -11,12 +11,12 @@
 namespace tensorcast::tool {
 namespace {
 
-constexpr std::size_t kGap = 2;
+constexpr std::size_t kColumnGap = 2;
 
 std::size_t Total(const std::vector<std::size_t>& widths) {
   std::size_t total = 1;
-  for (const std::size_t width : widths) total += width == 0 ? 0 : width + kGap;
-  return total - kGap;
+  for (const std::size_t width : widths) total += width == 0 ? 0 : width + kColumnGap;
+  return total - kColumnGap;
 }
 
 std::string Padded(const std::string& text, std::size_t width, bool right) {
@@ -52,13 +52,13 @@ std::vector<std::size_t> Fit(const std::vector<Column>& columns, std::vector<std
   return widths;
 }
 
-std::string Line(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
-                 const TableRow& row, bool colour) {
+std::string TableLine(const std::vector<Column>& columns, const std::vector<std::size_t>& widths,
+                      const TableRow& row, bool colour) {
   std::string rendered;
   std::size_t last = 0;  // end of the last cell that is not blank: no trailing spaces
   for (std::size_t c = 0; c < columns.size() && c < row.cells.size(); ++c) {
     if (widths[c] == 0) continue;
-    rendered.append(rendered.empty() ? 1 : kGap, ' ');
+    rendered.append(rendered.empty() ? 1 : kColumnGap, ' ');
     const std::string& cell = row.cells[c];
     const bool right = columns[c].right;
     std::string padded = Padded(cell, widths[c], right);
@@ -113,13 +113,13 @@ void WriteTable(const std::vector<Column>& columns, const TableRows& rows, std::
   widths = Fit(columns, std::move(widths), width);
   const std::vector<std::vector<std::string>> shortened =
       ShortCells(columns, rows, natural, widths);
-  if (titled) write(Line(columns, widths, titles, colour));
+  if (titled) write(TableLine(columns, widths, titles, colour));
   for (std::size_t i = 0; i < rows.count; ++i) {
     TableRow row = rows.row(i);
     for (std::size_t c = 0; c < row.cells.size(); ++c) {
       if (!shortened[c].empty()) row.cells[c] = shortened[c][i];
     }
-    write(Line(columns, widths, row, colour));
+    write(TableLine(columns, widths, row, colour));
   }
 }
 

@@ -78,8 +78,8 @@ std::string_view MeaningOf(std::string_view name) {
 // "float16, bfloat16, float32".
 std::string NearestTypes(std::string_view name) {
   std::string names;
-  for (const std::string_view near : NearestTypeNames(name)) {
-    names.append(names.empty() ? "" : ", ").append(near);
+  for (const std::string_view nearest : NearestTypeNames(name)) {
+    names.append(names.empty() ? "" : ", ").append(nearest);
   }
   return names;
 }

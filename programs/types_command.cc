@@ -8,8 +8,11 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "command_line.h"
 #include "commands.h"
+#include "exit_codes.h"
 #include "loss_json.h"
 #include "scale/written_form.h"
 #include "streams.h"
@@ -19,7 +22,7 @@
 namespace tensorcast::tool {
 namespace {
 
-constexpr const char* kDescription =
+constexpr const char* kTypesDescription =
     R"(List the element types, with range and the names each is known by, and the scaled formats.
 
 Examples:
@@ -84,7 +87,7 @@ std::string FormatTable() {
   return table.Render(kReportColumns, false);
 }
 
-std::string Text() {
+std::string AllTypesText() {
   TextTable table({{"name"},
                    {"ONNX"},
                    {"id", true},
@@ -120,7 +123,7 @@ std::string Text() {
   return text + spellings.Render(kReportColumns, false) + "\n" + FormatTable();
 }
 
-std::string JsonReport() {
+std::string AllTypesJson() {
   Json json = Json::object();
   json["schema_version"] = kJsonSchemaVersion;
   json["command"] = "types";
@@ -160,16 +163,13 @@ std::string JsonReport() {
 
 }  // namespace
 
-void AddTypesCommand(CLI::App& app, CommandRun& run) {
+void AddTypesCommand(CommandLine& line) {
   auto as_json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("types", kDescription);
-  command->add_flag("--json", *as_json, "As JSON");
-  command->callback([as_json, &run] {
-    run = [as_json] {
-      const std::string report = *as_json ? JsonReport() : Text();
-      Print(report);
-      return kExitDone;
-    };
+  Command command = line.AddCommand("types", kTypesDescription);
+  command.AddFlag("--json", *as_json, "As JSON");
+  command.Runs([as_json] {
+    Print(*as_json ? AllTypesJson() : AllTypesText());
+    return kExitDone;
   });
 }
 

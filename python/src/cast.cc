@@ -29,9 +29,8 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kKeepGilBytes = 1 << 14;          // giving it back costs more
-constexpr std::uint64_t kOneShot = 1024;                  // elements for which no plan is kept
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are packed at once
+constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
+constexpr std::uint64_t kOneShot = 1024;          // elements for which no plan is kept
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
@@ -65,7 +64,7 @@ struct Side {
 
   Side(DataType side_type, bool is_packed, std::uint64_t n)
       : type(side_type), through_scratch(IsNarrow(side_type) && !is_packed) {
-    if (through_scratch) scratch.resize(*StorageBytes(type, std::min(n, kPiece)));
+    if (through_scratch) scratch.resize(*StorageBytes(type, std::min(n, kPackedAtOnce)));
   }
 };
 
@@ -78,8 +77,8 @@ Status RunPieces(const CastPlan& plan, const CastRequest& request,
     return plan.Run(source, 0, result, 0, n, options);
   }
   RunOptions run = options;
-  for (std::uint64_t first = 0; first < n; first += kPiece) {
-    const std::uint64_t count = std::min(kPiece, n - first);
+  for (std::uint64_t first = 0; first < n; first += kPackedAtOnce) {
+    const std::uint64_t count = std::min(kPackedAtOnce, n - first);
     if (from.through_scratch) {
       PackElements(from.type, source.subspan(first, count), from.scratch, count);
     }

@@ -16,6 +16,9 @@
 
 namespace tensorcast::python {
 
+// Elements that are packed at once.
+inline constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;
+
 struct CastRequest {
   DataType from = DataType::kUndefined;  // of fixed width, as `to`
   DataType to = DataType::kUndefined;

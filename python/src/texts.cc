@@ -28,8 +28,6 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are packed at once
-
 // "x[1, 2]": an element by its index in C's order.
 std::string ElementName(std::uint64_t index, const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return "x";
@@ -141,9 +139,9 @@ void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const C
       status = plan.Parse(texts.view(), 0, result, 0, n, run, &failure);
       return;
     }
-    std::vector<std::byte> scratch(*StorageBytes(to, std::min(n, kPiece)));
-    for (std::uint64_t first = 0; first < n && status.ok(); first += kPiece) {
-      const std::uint64_t count = std::min(kPiece, n - first);
+    std::vector<std::byte> scratch(*StorageBytes(to, std::min(n, kPackedAtOnce)));
+    for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
+      const std::uint64_t count = std::min(kPackedAtOnce, n - first);
       status = plan.Parse(texts.view(), first, scratch, 0, count, run, &failure);
       if (status.ok()) UnpackElements(to, scratch, result.subspan(first, count), count);
     }

@@ -59,7 +59,7 @@ StatusCode ReadRun(const tensorcast_run* given, RunOptions* run) {
                  &current);
   if (code != StatusCode::kOk) return code;
   if (current.reserved != 0) return StatusCode::kBadStruct;
-  run->executor = current.executor == nullptr ? nullptr : current.executor->executor.get();
+  run->executor = ExecutorOf(current.executor);
   run->loss = current.loss == nullptr ? nullptr : &current.loss->meter;
   run->loss_index = current.loss_index;
   run->interrupted = FlagOf(current.interrupt);

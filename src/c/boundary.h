@@ -128,6 +128,9 @@ void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy);
 // ------------------------------------------------------------------- options, how to run
 
 StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options);
+inline Executor* ExecutorOf(const tensorcast_executor* executor) {
+  return executor == nullptr ? nullptr : executor->executor.get();
+}
 inline const std::atomic<bool>* FlagOf(const tensorcast_interrupt* interrupt) {
   return interrupt == nullptr ? nullptr : &interrupt->wanted;
 }

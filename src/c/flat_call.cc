@@ -110,10 +110,6 @@ std::vector<std::string_view> LinesOf(const char* text) {
   return lines;
 }
 
-Executor* ExecutorOf(const tensorcast_executor* executor) {
-  return executor == nullptr ? nullptr : executor->executor.get();
-}
-
 void CheckRoom(std::uint64_t room, std::uint64_t needed, const char* what) {
   if (room >= needed) return;
   Refuse(StatusCode::kBufferTooSmall, Given(what) + " has room for " + std::to_string(room) +

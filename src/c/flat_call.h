@@ -69,8 +69,6 @@ inline std::string_view TextOf(const char* text) {
 // The lines of a text, which may end in '\n'; none of the empty text.
 std::vector<std::string_view> LinesOf(const char* text);
 
-Executor* ExecutorOf(const tensorcast_executor* executor);
-
 // ------------------------------------------------------------------------------ results
 
 // Throws kBufferTooSmall.

@@ -85,10 +85,6 @@ StatusCode ReadLoadOptions(const tensorcast_model_options* given, onnx::LoadOpti
   return code;
 }
 
-Executor* ExecutorOf(const tensorcast_executor* executor) {
-  return executor == nullptr ? nullptr : executor->executor.get();
-}
-
 struct NodeReport {
   tensorcast_report_node report = nullptr;
   void* context = nullptr;

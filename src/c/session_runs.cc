@@ -26,7 +26,7 @@ namespace {
 static_assert(TENSORCAST_SUMMARY_TEXT == static_cast<int>(SummaryFormat::kText));
 static_assert(TENSORCAST_SUMMARY_CSV == static_cast<int>(SummaryFormat::kCsv));
 
-GraphRun RunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
+GraphRun GraphRunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
   GraphRun run;
   run.executor = ExecutorOf(executor);
   run.interrupted = FlagOf(interrupt);
@@ -102,7 +102,7 @@ Status CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& roo
 std::int32_t tensorcast_session_run(tensorcast_session* session, tensorcast_executor* executor,
                                     const tensorcast_interrupt* interrupt, std::int32_t profile) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    GraphRun run = c::RunOf(executor, interrupt);
+    GraphRun run = c::GraphRunOf(executor, interrupt);
     if (!c::Truth(profile, "profile")) return handle.session.Run(run, text);
     handle.profile.clear();
     run.profile = &handle.profile;
@@ -202,7 +202,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
 std::int32_t tensorcast_session_backward(tensorcast_session* session, tensorcast_executor* executor,
                                          const tensorcast_interrupt* interrupt) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    return handle.session.Backward(c::RunOf(executor, interrupt), text);
+    return handle.session.Backward(c::GraphRunOf(executor, interrupt), text);
   });
 }
 

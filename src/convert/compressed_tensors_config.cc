@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "scale/layouts.h"
 
 namespace tensorcast::convert {

@@ -29,7 +29,7 @@ constexpr const char* kLayers = "quantized_layers";
 
 Json Parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
 
-[[noreturn]] void Refuse(const std::string& path, const std::string& why) {
+[[noreturn]] void RefuseConfig(const std::string& path, const std::string& why) {
   throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why);
 }
 
@@ -135,7 +135,8 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
         std::ranges::find(modules.freed, kept.module) == modules.freed.end()) {
       continue;
     }
-    Refuse(path, "one weight of " + io::EscapeName(kept.module) +
+    RefuseConfig(path,
+                 "one weight of " + io::EscapeName(kept.module) +
                      " keeps its scales and another does not; a configuration names the whole "
                      "layer: cast both or none");
   }
@@ -165,7 +166,8 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
     unclear = other->module;
   }
   const auto found = std::ranges::find(modules.kept, unclear, &KeptWeight::module);
-  Refuse(path, io::EscapeName(unclear) + " stays " +
+  RefuseConfig(path,
+               io::EscapeName(unclear) + " stays " +
                    (found->weight != nullptr ? found->weight->LayoutText() : "as it is quantised") +
                    " and others become " + form.Text() +
                    "; one configuration cannot say both: cast all of them, or none" +

@@ -4,6 +4,8 @@
 #include "convert/name_pattern.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <regex>
 #include <utility>
 
 #include "io/tensor_file.h"
@@ -104,10 +106,15 @@ std::string GlobFault(std::string_view pattern) {
 
 }  // namespace
 
+struct NamePattern::Regex {
+  std::regex compiled;
+};
+
 NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
   if (text_.starts_with("re:")) {
     try {
-      regex_.emplace(text_.substr(3), std::regex::ECMAScript | std::regex::optimize);
+      regex_ = std::make_shared<const Regex>(
+          Regex{std::regex(text_.substr(3), std::regex::ECMAScript | std::regex::optimize)});
     } catch (const std::regex_error& error) {
       throw io::Error(
           io::ErrorKind::kArguments,
@@ -120,13 +127,13 @@ NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
 }
 
 bool NamePattern::Matches(std::string_view name) const {
-  if (!regex_) return GlobMatches(text_, name);
+  if (regex_ == nullptr) return GlobMatches(text_, name);
   if (name.size() > kLongestRegexName) {
     throw io::Error(io::ErrorKind::kUnsupported,
                     "a tensor's name of " + std::to_string(name.size()) +
                         " bytes is too long for a regular expression; use a glob");
   }
-  return std::regex_match(name.begin(), name.end(), *regex_);
+  return std::regex_match(name.begin(), name.end(), regex_->compiled);
 }
 
 }  // namespace tensorcast::convert

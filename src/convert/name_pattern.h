@@ -4,8 +4,7 @@
 #ifndef TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
 #define TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
 
-#include <optional>
-#include <regex>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -23,8 +22,10 @@ class NamePattern {
   const std::string& text() const { return text_; }
 
  private:
+  struct Regex;  // so that <regex>, which is long, is read where it is used
+
   std::string text_;
-  std::optional<std::regex> regex_;
+  std::shared_ptr<const Regex> regex_;  // null: a glob; copies share it
 };
 
 }  // namespace tensorcast::convert

@@ -124,7 +124,7 @@ Json OptionsJson(const CastOptions& options) {
   return json;
 }
 
-CastOptions OptionsOf(const Place& json) {
+CastOptions CastOptionsOf(const Place& json) {
   CastOptions options;
   options.saturate = json.Member("saturate").Bool();
   for (std::size_t i = 0; i < kCastOptions; ++i) {
@@ -386,7 +386,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
   const Json parsed = ParseKind(text, kWhat, kPlanKind);
   const Place json(parsed, kWhat, "it");
   auto state = std::make_unique<PlanState>();
-  state->cast = OptionsOf(json.Member("options"));
+  state->cast = CastOptionsOf(json.Member("options"));
   if (const DataType type = json.Member("assume_type").Type(); type != DataType::kUndefined) {
     state->inputs.assume_type = type;
   }

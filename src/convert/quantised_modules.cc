@@ -15,9 +15,9 @@
 namespace tensorcast::convert {
 namespace {
 
-constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kWeightEnding = ".weight";
 // Where it shares the embedding's weight it has no tensor, and is a linear layer all the same.
-constexpr std::string_view kHead = "lm_head";
+constexpr std::string_view kLmHead = "lm_head";
 
 // Of a weight that is stored transposed the module is the experts' own, of which it is a parameter.
 std::string ModuleOf(const scale::ScaledWeight& weight) {
@@ -25,10 +25,10 @@ std::string ModuleOf(const scale::ScaledWeight& weight) {
   return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
 }
 
-bool IsHead(std::string_view module) { return module == kHead || module.ends_with(".lm_head"); }
+bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends_with(".lm_head"); }
 
 bool IsLinear(const io::TensorInfo& info) {
-  if (!info.name.ends_with(kWeight) || info.shape.size() != 2) return false;
+  if (!info.name.ends_with(kWeightEnding) || info.shape.size() != 2) return false;
   const WeightRole role = RoleOf(info.name, info.shape);
   return role == WeightRole::kLinear || role == WeightRole::kHead || role == WeightRole::kRouter;
 }
@@ -40,7 +40,7 @@ void AddOnce(std::vector<std::string>& modules, const std::string& module) {
 }  // namespace
 
 std::string QuantisedModules::ModuleOf(std::string_view weight) {
-  if (weight.ends_with(kWeight)) weight.remove_suffix(kWeight.size());
+  if (weight.ends_with(kWeightEnding)) weight.remove_suffix(kWeightEnding.size());
   return std::string(weight);
 }
 
@@ -73,9 +73,9 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     } else {
       continue;
     }
-    has_head = has_head || IsHead(module);
+    has_head = has_head || IsLmHead(module);
   }
-  if (!has_head) modules.plain.emplace_back(kHead);
+  if (!has_head) modules.plain.emplace_back(kLmHead);
   return modules;
 }
 

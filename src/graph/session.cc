@@ -29,6 +29,10 @@ using text::Quoted;
 
 constexpr std::size_t kNone = SIZE_MAX;
 
+}  // namespace
+
+// Not in the unnamed namespace, as SessionState holds one, and has a name outside.
+//
 // The memory of a session: each register has its buffer, which a run uses again; outputs of numbers
 // go where they are bound.
 class SessionMemory final : public graph::ResultMemory {
@@ -84,8 +88,6 @@ class SessionMemory final : public graph::ResultMemory {
   std::array<std::shared_ptr<Buffer>, 8> spares_;
   std::size_t next_spare_ = 0;
 };
-
-}  // namespace
 
 struct SessionState {
   SessionState(Program compiled, const SessionOptions& given, bool as_tests)

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint_files.h"
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/system_directory.h"
@@ -21,8 +22,6 @@ namespace tensorcast::io {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr std::string_view kEnding = ".safetensors";
 
 // The directory of a file with its slash: "a/b" gives "a/", "b" gives ""; that of a directory is
 // its own.
@@ -46,16 +45,17 @@ std::string_view WithoutNumber(std::string_view name) {
 
 // Empty where there is none.
 std::string IndexPath(const std::string& path) {
-  if (!HasEnding(path, kEnding) || IsDirectory(path)) return {};
+  if (!HasEnding(path, kSafetensorsEnding) || IsDirectory(path)) return {};
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
-  name.remove_suffix(kEnding.size());
+  name.remove_suffix(kSafetensorsEnding.size());
   const std::string stem(WithoutNumber(name));
   // Of "model.fp8", a variant, transformers has "model.safetensors.index.fp8.json".
   const std::size_t dot = std::min(stem.rfind('.'), stem.size());
-  const std::string variant = dot < stem.size() ? stem.substr(0, dot) + std::string(kEnding) +
-                                                      ".index" + stem.substr(dot) + ".json"
-                                                : std::string();
+  const std::string variant = dot < stem.size()
+                                  ? stem.substr(0, dot) + std::string(kSafetensorsEnding) +
+                                        ".index" + stem.substr(dot) + ".json"
+                                  : std::string();
   for (const std::string& index :
        {stem + ".safetensors.index.json", variant, std::string("model.safetensors.index.json")}) {
     if (!index.empty() && IsFile(directory + index)) return directory + index;

@@ -18,12 +18,11 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::string_view kEnding = ".safetensors";
 constexpr std::string_view kIndexMark = ".safetensors.index";
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kUsualFile = "model.safetensors";
 constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
-constexpr std::size_t kMostShards = 10'000;
+constexpr std::size_t kMostFilesRead = 10'000;
 
 // "BASE-00002-of-00003.safetensors".
 struct Numbered {
@@ -53,7 +52,7 @@ bool TakeEnding(std::string_view& text, std::string_view ending) {
 }
 
 std::optional<Numbered> ParseNumbered(std::string_view name) {
-  if (!TakeEnding(name, kEnding)) return std::nullopt;
+  if (!TakeEnding(name, kSafetensorsEnding)) return std::nullopt;
   const std::optional<std::uint64_t> count = TakeNumber(name);
   if (!count || !TakeEnding(name, "-of-")) return std::nullopt;
   const std::optional<std::uint64_t> number = TakeNumber(name);
@@ -79,7 +78,8 @@ class Chooser {
   CheckpointFiles Choose() {
     std::vector<std::string> indexes;
     for (const DirectoryEntry& entry : entries_) {
-      if (entry.name.ends_with(kEnding) && entry.kind != DirectoryEntry::Kind::kDirectory) {
+      if (entry.name.ends_with(kSafetensorsEnding) &&
+          entry.kind != DirectoryEntry::Kind::kDirectory) {
         files_.push_back(entry.name);
       }
       if (IsIndexName(entry.name)) indexes.push_back(entry.name);
@@ -133,11 +133,11 @@ class Chooser {
           }
           if (!Has(std::string(file))) {
             fail("names " + Quoted(file) + " as the file" + of +
-                 (file.ends_with(kEnding) ? ", which is not there; fetch that file too"
-                                          : "; only .safetensors files are read"));
+                 (file.ends_with(kSafetensorsEnding) ? ", which is not there; fetch that file too"
+                                                     : "; only .safetensors files are read"));
           }
-          if (named.size() == kMostShards) {
-            fail("names more than " + std::to_string(kMostShards) + " files");
+          if (named.size() == kMostFilesRead) {
+            fail("names more than " + std::to_string(kMostFilesRead) + " files");
           }
           named.emplace(file);
         });
@@ -167,17 +167,17 @@ class Chooser {
                                      Listed(files_) + "; name one file, or leave one set there");
     }
     for (const auto& [set, numbers] : sets) {
-      for (std::uint64_t i = 1; i <= std::min<std::uint64_t>(set.second, kMostShards); ++i) {
+      for (std::uint64_t i = 1; i <= std::min<std::uint64_t>(set.second, kMostFilesRead); ++i) {
         if (numbers.contains(i)) continue;
         Fail(ErrorKind::kContents, "has no file " + std::to_string(i) + " of " +
                                        std::to_string(set.second) + ", as " + files_.front() +
                                        " is numbered; fetch that file too");
       }
     }
-    if (files_.size() > kMostShards) {
+    if (files_.size() > kMostFilesRead) {
       Fail(ErrorKind::kUnsupported, "has " + std::to_string(files_.size()) +
                                         " .safetensors files; at most " +
-                                        std::to_string(kMostShards) + " are read");
+                                        std::to_string(kMostFilesRead) + " are read");
     }
     chosen_.shards = files_;
     if (files_.size() > 1) {
@@ -203,7 +203,7 @@ class Chooser {
       if (entry.kind != DirectoryEntry::Kind::kDirectory || !below.empty()) continue;
       try {
         for (const DirectoryEntry& inner : ListDirectory(Joined(directory_, entry.name))) {
-          if (inner.name.ends_with(kEnding)) below = entry.name;
+          if (inner.name.ends_with(kSafetensorsEnding)) below = entry.name;
         }
       } catch (const Error&) {
         continue;  // what cannot be read holds nothing to name
@@ -245,7 +245,7 @@ CheckpointFiles FindCheckpointFiles(const std::string& directory, const Enclosur
 
 std::string BaseOfShard(std::string_view name) {
   if (const std::optional<Numbered> numbered = ParseNumbered(name)) return numbered->base;
-  TakeEnding(name, kEnding);
+  TakeEnding(name, kSafetensorsEnding);
   return std::string(name);
 }
 
@@ -257,7 +257,7 @@ std::string ShardName(std::string_view base, std::size_t number, std::size_t cou
   };
   std::string name(base);
   if (count > 1) name += '-' + padded(number) + "-of-" + padded(count);
-  return name.append(kEnding);
+  return name.append(kSafetensorsEnding);
 }
 
 std::string IndexName(std::string_view base) {
@@ -273,9 +273,9 @@ bool IsIndexName(std::string_view name) {
 }
 
 bool IsWeightsName(std::string_view name) {
-  constexpr std::string_view kEndings[] = {kEnding, ".bin",       ".pt", ".pth",
-                                           ".ckpt", ".gguf",      ".h5", ".msgpack",
-                                           ".onnx", ".onnx_data", ".ot", ".npz"};
+  constexpr std::string_view kEndings[] = {
+      kSafetensorsEnding, ".bin",  ".pt",        ".pth", ".ckpt", ".gguf", ".h5",
+      ".msgpack",         ".onnx", ".onnx_data", ".ot",  ".npz"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
                      [&](std::string_view ending) { return HasEnding(name, ending); });
 }

@@ -14,6 +14,8 @@
 
 namespace tensorcast::io {
 
+inline constexpr std::string_view kSafetensorsEnding = ".safetensors";
+
 struct CheckpointFiles {
   std::vector<std::string> shards;  // .safetensors files in the directory, by name
   std::string index;                // the file that names them; empty: none does

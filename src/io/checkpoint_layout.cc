@@ -15,13 +15,13 @@ namespace tensorcast::io {
 namespace {
 
 // Each is a file that is open while the checkpoint is written.
-constexpr std::size_t kMostShards = 512;
+constexpr std::size_t kMostFilesWritten = 512;
 
 void RefuseMany(const CheckpointReader& reader, std::size_t shards) {
-  if (shards <= kMostShards) return;
+  if (shards <= kMostFilesWritten) return;
   throw Error(ErrorKind::kArguments, PathText(reader.directory()) + ": would become " +
                                          std::to_string(shards) + " files; at most " +
-                                         std::to_string(kMostShards) +
+                                         std::to_string(kMostFilesWritten) +
                                          " are written: let a file hold more");
 }
 

@@ -19,7 +19,7 @@ namespace tensorcast::io {
 namespace {
 
 constexpr std::size_t kMostFiles = 100'000;
-constexpr std::size_t kMostDepth = 32;
+constexpr std::size_t kMostDirectoryDepth = 32;
 constexpr std::string_view kModules = "modules.json";
 
 // The directories that sentence-transformers builds a model of: {"path": "2_Dense"} ...
@@ -44,9 +44,9 @@ bool IsPassedOver(std::string_view name) {
   return is_temporary || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-class Walker {
+class DirectoryWalker {
  public:
-  explicit Walker(const CheckpointReader& reader) : reader_(reader) {
+  explicit DirectoryWalker(const CheckpointReader& reader) : reader_(reader) {
     for (const CheckpointShard& shard : reader.shards()) read_.insert(shard.name);
   }
 
@@ -58,10 +58,10 @@ class Walker {
  private:
   // `relative` is the directory's path, with a slash at its end; that of the checkpoint is empty.
   void Directory(const std::string& relative, std::size_t depth) {
-    if (depth > kMostDepth) {
-      throw Error(ErrorKind::kUnsupported, PathText(Joined(reader_.directory(), relative)) +
-                                               ": is more than " + std::to_string(kMostDepth) +
-                                               " directories deep in the checkpoint");
+    if (depth > kMostDirectoryDepth) {
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(Joined(reader_.directory(), relative)) + ": is more than " +
+                      std::to_string(kMostDirectoryDepth) + " directories deep in the checkpoint");
     }
     const std::vector<DirectoryEntry> entries =
         ListDirectory(Joined(reader_.directory(), relative));
@@ -115,6 +115,6 @@ class Walker {
 
 }  // namespace
 
-OtherFiles FindOtherFiles(const CheckpointReader& reader) { return Walker(reader).Walk(); }
+OtherFiles FindOtherFiles(const CheckpointReader& reader) { return DirectoryWalker(reader).Walk(); }
 
 }  // namespace tensorcast::io

@@ -23,7 +23,7 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::string_view kEmptyIndex =
     "{\n  \"metadata\": {\n    \"total_size\": 0\n  },\n  \"weight_map\": {}\n}\n";
 
@@ -60,10 +60,10 @@ void CheckReplaced(const std::string& path, const CreateOptions& options) {
 }
 
 // The index of the output: the input's, with another total and another map.
-class IndexText {
+class OutputIndex {
  public:
-  IndexText(const CheckpointReader& reader, const FileContents& contents,
-            const CheckpointLayout& layout)
+  OutputIndex(const CheckpointReader& reader, const FileContents& contents,
+              const CheckpointLayout& layout)
       : tensors_(contents.tensors), layout_(layout), order_(contents.tensors.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -113,7 +113,7 @@ class IndexText {
     };
     ForEachPiece([&](std::string_view piece) {
       text += piece;
-      if (text.size() >= kAtOnce) write();
+      if (text.size() >= kBufferBytes) write();
     });
     write();
     file.Commit();
@@ -161,7 +161,7 @@ class CheckpointWriter final : public TensorWriter {
       file.Commit();
     }
     if (!layout.index.empty()) {
-      IndexText(reader, contents, layout)
+      OutputIndex(reader, contents, layout)
           .Write(Joined(directory_.path(), layout.index), Within(layout.index));
     }
     places_.resize(contents.tensors.size());
@@ -207,7 +207,8 @@ class CheckpointWriter final : public TensorWriter {
     std::vector<std::byte> buffer;
     for (std::uint64_t done = 0; done < from.size(); done += buffer.size()) {
       StopIfInterrupted(interrupted);
-      buffer.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, from.size() - done)));
+      buffer.resize(
+          static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, from.size() - done)));
       from.Read(done, buffer);
       to.Write(done, buffer);
     }

@@ -19,13 +19,11 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMostDepth = 200;
+constexpr std::size_t kMostJsonDepth = 200;
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-class Walker {
+class JsonWalker {
  public:
-  Walker(const std::string& label, std::string_view text, JsonEvents& events)
+  JsonWalker(const std::string& label, std::string_view text, JsonEvents& events)
       : label_(label), text_(text), events_(events) {}
 
   void Walk() {
@@ -47,7 +45,7 @@ class Walker {
 
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   void Skip() {
-    while (at_ < text_.size() && IsSpace(text_[at_])) ++at_;
+    while (at_ < text_.size() && IsJsonSpace(text_[at_])) ++at_;
   }
   bool Take(char c) {
     if (at_ >= text_.size() || text_[at_] != c) return false;
@@ -56,9 +54,9 @@ class Walker {
   }
 
   void Value(std::size_t depth) {
-    if (depth > kMostDepth) {
+    if (depth > kMostJsonDepth) {
       throw Error(ErrorKind::kContents, PathText(label_) + ": is nested more than " +
-                                            std::to_string(kMostDepth) + " deep at offset " +
+                                            std::to_string(kMostJsonDepth) + " deep at offset " +
                                             std::to_string(at_));
     }
     switch (Peek()) {
@@ -157,7 +155,7 @@ class Walker {
 }  // namespace
 
 void WalkJson(const std::string& label, std::string_view text, JsonEvents& events) {
-  Walker(label, text, events).Walk();
+  JsonWalker(label, text, events).Walk();
 }
 
 }  // namespace tensorcast::io

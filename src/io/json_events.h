@@ -26,6 +26,9 @@ class JsonEvents {
   virtual void Literal(std::string_view /*json*/) {}  // a number, true, false, null, NaN ...
 };
 
+// What JSON allows between its parts.
+constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
 // Walks one object, by recursion of bounded depth. NaN, Infinity and -Infinity, which Python
 // writes, are literals too. Throws Error (contents), which begins with the label as a path, where
 // the text is not one JSON object or is nested deeper than any configuration. Strings that are

@@ -16,8 +16,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
 // Says where members stand, those in a member's value before it.
 class MemberVisitor final : public JsonEvents {
  public:
@@ -98,7 +96,7 @@ void JsonText::Set(std::string_view key, std::string_view value) {
   }
   // With the white space that stands before the last member.
   std::size_t space = last.begin;
-  while (IsSpace(text_[space - 1])) --space;
+  while (IsJsonSpace(text_[space - 1])) --space;
   added.insert(0, text_, space, last.begin - space);
   text_.insert(last.value_end, ',' + added);
 }
@@ -118,12 +116,12 @@ bool JsonText::Remove(const std::function<bool(const Member&)>& is_one) {
   std::reverse(ranges.begin(), ranges.end());  // so that those before keep their places
   for (auto [begin, end] : ranges) {
     std::size_t after = end;
-    while (IsSpace(text_[after])) ++after;
+    while (IsJsonSpace(text_[after])) ++after;
     if (text_[after] == ',') {  // up to the next member's key
       end = after + 1;
-      while (IsSpace(text_[end])) ++end;
+      while (IsJsonSpace(text_[end])) ++end;
     } else {  // the last: from the comma before it, or the brace
-      while (IsSpace(text_[begin - 1])) --begin;
+      while (IsJsonSpace(text_[begin - 1])) --begin;
       if (text_[begin - 1] == ',') --begin;
     }
     text_.erase(begin, end - begin);

@@ -12,6 +12,7 @@
 #include "io/error_text.h"
 #include "io/npy_array.h"
 #include "io/npy_dtype.h"
+#include "io/npy_header.h"
 #include "io/system.h"
 
 namespace tensorcast::io {
@@ -58,7 +59,7 @@ class NpyReader final : public TensorReader {
   FileContents contents_;
 };
 
-NpyLayout MakeLayout(const std::string& path, const FileContents& contents) {
+NpyLayout MakeNpyLayout(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": an .npy file holds one tensor, not " +
@@ -117,9 +118,8 @@ class NpyWriter final : public TensorWriter {
 }  // namespace
 
 bool LooksLikeNpy(std::span<const std::byte> head) {
-  constexpr std::string_view kMagic = "\x93NUMPY";
-  return head.size() >= kMagic.size() &&
-         std::memcmp(head.data(), kMagic.data(), kMagic.size()) == 0;
+  return head.size() >= kNpyMagic.size() &&
+         std::memcmp(head.data(), kNpyMagic.data(), kNpyMagic.size()) == 0;
 }
 
 std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
@@ -129,13 +129,13 @@ std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
 
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
                                         const CreateOptions& options) {
-  return std::make_unique<NpyWriter>(path, MakeLayout(path, contents), !contents.metadata.empty(),
-                                     options);
+  return std::make_unique<NpyWriter>(path, MakeNpyLayout(path, contents),
+                                     !contents.metadata.empty(), options);
 }
 
 std::uint64_t CheckNpy(const std::string& path, const FileContents& contents,
                        const CreateOptions& options) {
-  const std::uint64_t bytes = MakeLayout(path, contents).bytes();
+  const std::uint64_t bytes = MakeNpyLayout(path, contents).bytes();
   CheckOutput(path, bytes, options);
   return bytes;
 }

@@ -16,9 +16,7 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr std::uint64_t kMostHeaderBytes = 1'000'000;  // a plain dtype takes a few hundred
-constexpr std::size_t kAlignment = 64;
+constexpr std::uint64_t kMostNpyHeaderBytes = 1'000'000;  // a plain dtype takes a few hundred
 
 class LiteralParser {
  public:
@@ -201,10 +199,6 @@ class LiteralParser {
   std::size_t at_ = 0;
 };
 
-[[noreturn]] void FailFile(const ByteSource& file, const std::string& why) {
-  throw Error(ErrorKind::kContents, PathText(file.path()) + ": " + why);
-}
-
 }  // namespace
 
 NpyHeader ReadNpyHeader(const ByteSource& file) {
@@ -215,8 +209,8 @@ NpyHeader ReadNpyHeader(const ByteSource& file) {
   file.Read(0, head);
   const auto byte = [&](std::size_t i) { return std::to_integer<std::uint64_t>(start[i]); };
   const std::string_view magic(reinterpret_cast<const char*>(head.data()),
-                               std::min(head.size(), kMagic.size()));
-  if (magic != kMagic) {
+                               std::min(head.size(), kNpyMagic.size()));
+  if (magic != kNpyMagic) {
     FailFile(file, "does not begin with \\x93NUMPY, as an npy file does");
   }
   if (head.size() < kVersionEnd)
@@ -233,11 +227,11 @@ NpyHeader ReadNpyHeader(const ByteSource& file) {
   }
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < length_bytes; ++i) length |= byte(kVersionEnd + i) << (8 * i);
-  if (length > kMostHeaderBytes) {
+  if (length > kMostNpyHeaderBytes) {
     FailFile(file, "gives its header " + std::to_string(length) +
                        " bytes at offset 8; expected at "
                        "most " +
-                       std::to_string(kMostHeaderBytes));
+                       std::to_string(kMostNpyHeaderBytes));
   }
   if (length > file.size() - text_begin) {
     FailFile(file, "gives its header " + CountText(length, "byte") + " at offset 8, but has only " +
@@ -264,9 +258,10 @@ std::string MakeNpyHeader(const NpyHeader& header) {
   dict += header.shape.size() == 1 ? ",), }" : "), }";
 
   const auto with_length = [&](char major, std::size_t length_bytes) {
-    const std::size_t begin = kMagic.size() + 2 + length_bytes;
-    const std::size_t total = (begin + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
-    std::string bytes(kMagic);
+    const std::size_t begin = kNpyMagic.size() + 2 + length_bytes;
+    const std::size_t total =
+        (begin + dict.size() + 1 + kNpyAlignment - 1) / kNpyAlignment * kNpyAlignment;
+    std::string bytes(kNpyMagic);
     bytes += {major, '\0'};
     for (std::size_t i = 0; i < length_bytes; ++i) {
       bytes += static_cast<char>((total - begin) >> (8 * i) & 0xFF);

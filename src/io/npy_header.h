@@ -4,13 +4,19 @@
 #ifndef TENSORCAST_SRC_IO_NPY_HEADER_H_
 #define TENSORCAST_SRC_IO_NPY_HEADER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/byte_source.h"
 
 namespace tensorcast::io {
+
+inline constexpr std::string_view kNpyMagic = "\x93NUMPY";  // an npy file begins with it
+// Of the data in a file: the header is filled up to it. Arrays in an .npz have the same.
+inline constexpr std::size_t kNpyAlignment = 64;
 
 // What the header says, not yet understood.
 struct NpyHeader {
@@ -23,7 +29,7 @@ struct NpyHeader {
 // Throws Error unless the header is what numpy writes for an array of one plain dtype.
 NpyHeader ReadNpyHeader(const ByteSource& file);
 
-// The header's bytes, magic included; their number is a multiple of 64.
+// The header's bytes, magic included; their number is a multiple of kNpyAlignment.
 std::string MakeNpyHeader(const NpyHeader& header);
 
 }  // namespace tensorcast::io

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t kUnit = 4;  // of UCS-4
 
-[[noreturn]] void Fail(ErrorKind kind, const std::string& where, const TensorInfo& info,
-                       std::uint64_t index, const std::string& why) {
+[[noreturn]] void FailElement(ErrorKind kind, const std::string& where, const TensorInfo& info,
+                              std::uint64_t index, const std::string& why) {
   throw Error(kind, where + ": tensor " + Quoted(info.name) + ' ' + why + " at " +
                         (info.shape.empty() ? "its only element" : IndexText(info, index)));
 }
@@ -53,8 +53,8 @@ void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       for (std::size_t i = 0; i < end; i += kUnit) {
         const std::uint32_t point = LoadUnit(text + i, dtype.big_endian);
         if (!text::IsUnicode(point)) {
-          Fail(ErrorKind::kContents, where, info, first + row / item,
-               "holds 0x" + Hexadecimal(point) + ", which is not a Unicode character,");
+          FailElement(ErrorKind::kContents, where, info, first + row / item,
+                      "holds 0x" + Hexadecimal(point) + ", which is not a Unicode character,");
         }
         out = text::PutUtf8(point, out);
       }
@@ -73,7 +73,7 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
   const auto item = static_cast<std::size_t>(dtype.item_bytes);
   std::fill(rows.begin(), rows.end(), std::byte{0});
   const auto fail = [&](std::uint64_t i, ErrorKind kind, const std::string& why) {
-    Fail(kind, where, info, first + i, why);
+    FailElement(kind, where, info, first + i, why);
   };
   for (std::size_t row = 0; row < rows.size(); row += item) {
     const std::uint64_t i = begin + row / item;

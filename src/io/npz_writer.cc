@@ -17,6 +17,7 @@
 #include "io/formats.h"
 #include "io/npy_array.h"
 #include "io/npy_dtype.h"
+#include "io/npy_header.h"
 #include "io/system.h"
 #include "io/zip_directory.h"
 #include "text/utf8.h"
@@ -24,7 +25,6 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::uint64_t kAlignment = 64;  // of the arrays in the file, as of an .npy's data
 constexpr std::uint64_t kZip64ExtraBytes = 20;
 // What fills a local header up: the field that Android's zipalign uses, which readers pass over.
 constexpr std::uint16_t kAlignmentExtra = 0xD935;
@@ -96,7 +96,7 @@ struct Member {
   std::uint64_t data_begin = 0;
 };
 
-struct Layout {
+struct NpzLayout {
   std::vector<Member> members;
   std::uint64_t directory_begin = 0;
   std::uint64_t file_bytes = 0;
@@ -136,13 +136,13 @@ std::string LocalHeader(const Member& member, std::uint32_t crc) {
   if (const std::uint64_t padding = extra - kZip64ExtraBytes; padding > 0) {
     Append(bytes, kAlignmentExtra, 2);
     Append(bytes, padding - 4, 2);
-    Append(bytes, kAlignment, 2);
+    Append(bytes, kNpyAlignment, 2);
     bytes.append(static_cast<std::size_t>(padding - kLeastAlignmentExtra), '\0');
   }
   return bytes;
 }
 
-std::string DirectoryEntry(const Member& member, std::uint32_t crc) {
+std::string CentralDirectoryEntry(const Member& member, std::uint32_t crc) {
   const std::uint64_t size = member.layout.bytes();
   std::string wide;  // what does not fit 32 bits
   const auto narrow = [&](std::uint64_t value, int times) {
@@ -232,9 +232,9 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   }
 }
 
-Layout MakeLayout(const std::string& path, const FileContents& contents) {
+NpzLayout MakeNpzLayout(const std::string& path, const FileContents& contents) {
   CheckNames(path, contents);
-  Layout layout;
+  NpzLayout layout;
   layout.members.reserve(contents.tensors.size());
   std::uint64_t end = 0;
   const auto advance = [&](std::uint64_t bytes) {
@@ -249,9 +249,9 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
     Member member{NpyLayout(PathText(path), info), info.name + std::string(kNpzMemberEnding)};
     member.header_begin = end;
     advance(kZipLocalBytes + member.name.size() + kZip64ExtraBytes);
-    const std::uint64_t over = end % kAlignment;
-    std::uint64_t padding = over == 0 ? 0 : kAlignment - over;
-    if (padding > 0 && padding < kLeastAlignmentExtra) padding += kAlignment;
+    const std::uint64_t over = end % kNpyAlignment;
+    std::uint64_t padding = over == 0 ? 0 : kNpyAlignment - over;
+    if (padding > 0 && padding < kLeastAlignmentExtra) padding += kNpyAlignment;
     advance(padding);
     member.data_begin = end;
     advance(member.layout.bytes());
@@ -260,7 +260,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
   layout.directory_begin = end;
   std::uint64_t directory_bytes = 0;
   for (const Member& member : layout.members) {
-    directory_bytes += DirectoryEntry(member, 0).size();
+    directory_bytes += CentralDirectoryEntry(member, 0).size();
   }
   if (directory_bytes > kMostZipDirectoryBytes) {
     throw Error(ErrorKind::kUnsupported, PathText(path) + ": its central directory would take " +
@@ -276,7 +276,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
 
 class NpzWriter final : public TensorWriter {
  public:
-  NpzWriter(const std::string& path, Layout layout, bool drops_metadata,
+  NpzWriter(const std::string& path, NpzLayout layout, bool drops_metadata,
             const CreateOptions& options)
       : file_(path, layout.file_bytes, options),
         layout_(std::move(layout)),
@@ -328,7 +328,7 @@ class NpzWriter final : public TensorWriter {
       const std::uint32_t crc = crcs_[i].Of(member.layout.bytes());
       const std::string header = LocalHeader(member, crc);
       file_.Write(member.header_begin, std::as_bytes(std::span(header)));
-      directory += DirectoryEntry(member, crc);
+      directory += CentralDirectoryEntry(member, crc);
     }
     directory += EndRecords(layout_.members.size(), layout_.directory_begin, directory.size());
     file_.Write(layout_.directory_begin, std::as_bytes(std::span(directory)));
@@ -341,7 +341,7 @@ class NpzWriter final : public TensorWriter {
   }
 
   OutputFile file_;
-  const Layout layout_;
+  const NpzLayout layout_;
   std::vector<PiecewiseCrc> crcs_;
   bool drops_metadata_;
 };
@@ -350,13 +350,13 @@ class NpzWriter final : public TensorWriter {
 
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
                                         const CreateOptions& options) {
-  return std::make_unique<NpzWriter>(path, MakeLayout(path, contents), !contents.metadata.empty(),
-                                     options);
+  return std::make_unique<NpzWriter>(path, MakeNpzLayout(path, contents),
+                                     !contents.metadata.empty(), options);
 }
 
 std::uint64_t CheckNpz(const std::string& path, const FileContents& contents,
                        const CreateOptions& options) {
-  const std::uint64_t bytes = MakeLayout(path, contents).file_bytes;
+  const std::uint64_t bytes = MakeNpzLayout(path, contents).file_bytes;
   CheckOutput(path, bytes, options);
   return bytes;
 }

@@ -23,10 +23,9 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kAlignment = 8;  // of the data in the file
+constexpr std::uint64_t kDataAlignment = 8;  // of the data in the file
 
-std::uint64_t LittleEndian(std::span<const std::byte, kLengthBytes> bytes) {
+std::uint64_t LittleEndian(std::span<const std::byte, kHeaderLengthBytes> bytes) {
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
@@ -60,7 +59,7 @@ struct Stored {
   bool packed = false;  // as U8, its type in __metadata__
 };
 
-struct Layout {
+struct SafetensorsLayout {
   std::vector<std::uint32_t> order;    // of the tensors in the file
   std::uint64_t header_bytes = 0;      // length, JSON and padding
   std::vector<std::uint64_t> offsets;  // of each tensor's data in the file, as given
@@ -68,15 +67,15 @@ struct Layout {
   bool any_packed = false;
 };
 
-class LayoutMaker {
+class SafetensorsLayoutMaker {
  public:
-  LayoutMaker(const std::string& path, const FileContents& contents)
+  SafetensorsLayoutMaker(const std::string& path, const FileContents& contents)
       : path_(path), contents_(contents) {}
 
-  Layout Make() {
+  SafetensorsLayout Make() {
     stored_.reserve(contents_.tensors.size());
     for (const TensorInfo& info : contents_.tensors) stored_.push_back(Store(info));
-    Layout layout;
+    SafetensorsLayout layout;
     layout.order = Order();
     layout.any_packed =
         std::any_of(stored_.begin(), stored_.end(), [](const Stored& one) { return one.packed; });
@@ -93,7 +92,7 @@ class LayoutMaker {
                   PathText(path_) + ": its header would take " + std::to_string(length) +
                       " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
     }
-    layout.header_bytes = kLengthBytes + length;
+    layout.header_bytes = kHeaderLengthBytes + length;
     if (end > UINT64_MAX - layout.header_bytes) TooLarge();
     for (std::uint64_t& offset : layout.offsets) offset += layout.header_bytes;
     layout.file_bytes = layout.header_bytes + end;
@@ -102,11 +101,11 @@ class LayoutMaker {
 
   // Writes the header that Make has measured, some of it at a time: that of a checkpoint of many
   // tensors is long.
-  void WriteHeader(const Layout& layout, OutputFile& file) const {
+  void WriteHeader(const SafetensorsLayout& layout, OutputFile& file) const {
     constexpr std::size_t kAtOnce = std::size_t{1} << 20;
-    const std::uint64_t length = layout.header_bytes - kLengthBytes;
+    const std::uint64_t length = layout.header_bytes - kHeaderLengthBytes;
     std::string text;
-    for (std::size_t i = 0; i < kLengthBytes; ++i) {
+    for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) {
       text += static_cast<char>(length >> (8 * i) & 0xFF);
     }
     std::uint64_t written = 0;
@@ -212,8 +211,8 @@ class LayoutMaker {
   }
 
   // The header's JSON and its padding, one entry at a time.
-  template <class Take> void ForEachPiece(const Layout& layout, Take take) const {
-    std::uint64_t bytes = kLengthBytes;
+  template <class Take> void ForEachPiece(const SafetensorsLayout& layout, Take take) const {
+    std::uint64_t bytes = kHeaderLengthBytes;
     std::string piece = "{";
     const auto give = [&] {
       bytes += piece.size();
@@ -233,12 +232,12 @@ class LayoutMaker {
       begin += stored_[i].bytes;
     }
     piece = "}";
-    piece.append((kAlignment - (bytes + 1) % kAlignment) % kAlignment, ' ');
+    piece.append((kDataAlignment - (bytes + 1) % kDataAlignment) % kDataAlignment, ' ');
     give();
   }
 
   // The member __metadata__; empty where there is none.
-  std::string Metadata(const Layout& layout) const {
+  std::string Metadata(const SafetensorsLayout& layout) const {
     std::string packed;
     for (const std::uint32_t i : layout.order) {
       if (!stored_[i].packed) continue;
@@ -283,8 +282,9 @@ class LayoutMaker {
 
 class SafetensorsWriter final : public TensorWriter {
  public:
-  SafetensorsWriter(const std::string& path, const LayoutMaker& maker, Layout layout,
-                    std::string reading_hint, const CreateOptions& options)
+  SafetensorsWriter(const std::string& path, const SafetensorsLayoutMaker& maker,
+                    SafetensorsLayout layout, std::string reading_hint,
+                    const CreateOptions& options)
       : file_(path, layout.file_bytes, options),
         file_bytes_(layout.file_bytes),
         reading_hint_(std::move(reading_hint)) {
@@ -313,9 +313,9 @@ class SafetensorsWriter final : public TensorWriter {
 }  // namespace
 
 bool LooksLikeSafetensors(std::span<const std::byte> head) {
-  if (head.size() <= kLengthBytes) return false;
-  return LittleEndian(head.first<kLengthBytes>()) <= kMostHeaderBytes &&
-         head[kLengthBytes] == std::byte{'{'};
+  if (head.size() <= kHeaderLengthBytes) return false;
+  return LittleEndian(head.first<kHeaderLengthBytes>()) <= kMostHeaderBytes &&
+         head[kHeaderLengthBytes] == std::byte{'{'};
 }
 
 std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
@@ -330,15 +330,15 @@ std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
                                                 const CreateOptions& options) {
-  LayoutMaker maker(path, contents);
-  Layout layout = maker.Make();
+  SafetensorsLayoutMaker maker(path, contents);
+  SafetensorsLayout layout = maker.Make();
   // A checkpoint may have many tensors: of the list only the offsets stay.
   return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout),
                                              SafetensorsReadingHint(contents.tensors), options);
 }
 
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents) {
-  return LayoutMaker(path, contents).Make().file_bytes;
+  return SafetensorsLayoutMaker(path, contents).Make().file_bytes;
 }
 
 std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,

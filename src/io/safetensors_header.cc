@@ -19,44 +19,40 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr std::uint64_t kLengthBytes = 8;
-
-[[noreturn]] void Fail(const ByteSource& file, const std::string& why) {
-  throw Error(ErrorKind::kContents, PathText(file.path()) + ": " + why);
-}
-
 [[noreturn]] void FailTensor(const ByteSource& file, const std::string& name,
                              const std::string& why) {
-  Fail(file, "tensor " + Quoted(name) + " " + why);
+  FailFile(file, "tensor " + Quoted(name) + " " + why);
 }
 
 // Reads the header's length and checks it against the file; returns it.
 std::uint64_t ReadLength(const ByteSource& file) {
-  if (file.size() < kLengthBytes) {
-    Fail(file, "has " + CountText(file.size(), "byte") +
-                   "; a safetensors file begins with the 8-byte length of its header");
+  if (file.size() < kHeaderLengthBytes) {
+    FailFile(file, "has " + CountText(file.size(), "byte") +
+                       "; a safetensors file begins with the 8-byte length of its header");
   }
-  std::array<std::byte, kLengthBytes> bytes;
+  std::array<std::byte, kHeaderLengthBytes> bytes;
   file.Read(0, bytes);
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   }
   if (length > kMostHeaderBytes) {
-    Fail(file, "gives its header " + std::to_string(length) + " bytes at offset 0; expected at " +
-                   "most " + std::to_string(kMostHeaderBytes));
+    FailFile(file, "gives its header " + std::to_string(length) +
+                       " bytes at offset 0; expected at " + "most " +
+                       std::to_string(kMostHeaderBytes));
   }
-  if (length > file.size() - kLengthBytes) {
-    Fail(file, "gives its header " + CountText(length, "byte") + " at offset 0, but has only " +
-                   std::to_string(file.size() - kLengthBytes) + " after it; the file is cut short");
+  if (length > file.size() - kHeaderLengthBytes) {
+    FailFile(file, "gives its header " + CountText(length, "byte") + " at offset 0, but has only " +
+                       std::to_string(file.size() - kHeaderLengthBytes) +
+                       " after it; the file is cut short");
   }
-  if (length == 0) Fail(file, "has an empty header; expected '{' at offset 8");
+  if (length == 0) FailFile(file, "has an empty header; expected '{' at offset 8");
   std::byte first{};
-  file.Read(kLengthBytes, std::span(&first, 1));
+  file.Read(kHeaderLengthBytes, std::span(&first, 1));
   if (first != std::byte{'{'}) {
     const char text = static_cast<char>(first);
-    Fail(file,
-         "has a header that begins with " + Quoted({&text, 1}) + " at offset 8; expected '{'");
+    FailFile(file,
+             "has a header that begins with " + Quoted({&text, 1}) + " at offset 8; expected '{'");
   }
   return length;
 }
@@ -201,9 +197,9 @@ void CheckRanges(const ByteSource& file, std::uint64_t data_bytes,
     }
   }
   if (end != data_bytes) {
-    Fail(file, "has " + CountText(data_bytes - end, "byte") +
-                   " after its last tensor, from offset " +
-                   std::to_string(file.size() - (data_bytes - end)) + "; expected none");
+    FailFile(file, "has " + CountText(data_bytes - end, "byte") +
+                       " after its last tensor, from offset " +
+                       std::to_string(file.size() - (data_bytes - end)) + "; expected none");
   }
 }
 
@@ -211,7 +207,7 @@ void CheckRanges(const ByteSource& file, std::uint64_t data_bytes,
 
 SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file) {
   const std::uint64_t length = ReadLength(file);
-  const std::uint64_t data_begin = kLengthBytes + length;
+  const std::uint64_t data_begin = kHeaderLengthBytes + length;
 
   SafetensorsHeader header;
   std::vector<TensorInfo>& tensors = header.contents.tensors;
@@ -222,7 +218,7 @@ SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file) {
   tensors.reserve(static_cast<std::size_t>(length / kShortest.size()) + 1);
   offsets.reserve(tensors.capacity());
   ParseHeaderEntries(
-      file, kLengthBytes, length,
+      file, kHeaderLengthBytes, length,
       [&](TensorEntry&& entry) {
         offsets.push_back(entry.begin);
         tensors.push_back(CheckEntry(file, std::move(entry)));

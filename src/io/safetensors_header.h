@@ -13,6 +13,8 @@
 
 namespace tensorcast::io {
 
+// What stands first in the file: how long the JSON behind it is, little-endian.
+inline constexpr std::uint64_t kHeaderLengthBytes = 8;
 // The format's own limit on the header.
 inline constexpr std::uint64_t kMostHeaderBytes = 100'000'000;
 // Ours, so that a small file cannot fill the memory; far above what any file holds.

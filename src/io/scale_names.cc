@@ -15,7 +15,7 @@ namespace {
 using enum CompanionRole;
 using enum Codes;
 
-constexpr CompanionName kNames[] = {
+constexpr CompanionName kCompanionNames[] = {
     // Scales. DeepSeek, transformers, compressed-tensors, ModelOpt, FBGEMM:
     {"", "_scale_inv", kScale},
     {"", "_scale", kScale},
@@ -137,7 +137,7 @@ std::string_view RoleText(CompanionRole role) {
   return "quantisation state";
 }
 
-std::span<const CompanionName> CompanionNames() { return kNames; }
+std::span<const CompanionName> CompanionNames() { return kCompanionNames; }
 
 bool IsNarrowFloat(const TensorInfo& info) {
   const TypeInfo* const type = FindType(info.type);

@@ -67,7 +67,7 @@ bool IsSameFile(const FileStatus& a, const FileStatus& b) {
 bool IsStillNamed(const std::string& path, int descriptor) {
   FileStatus by_name;
   FileStatus open;
-  return OwnStatus(path, &by_name) && Status(descriptor, &open) && IsSameFile(by_name, open);
+  return OwnStatus(path, &by_name) && ReadStatus(descriptor, &open) && IsSameFile(by_name, open);
 }
 
 void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std::uint64_t offset,
@@ -88,7 +88,7 @@ void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std:
 
 void CheckWritable(const std::string& path, const std::string& directory) {
   FileStatus status;
-  const bool exists = Status(directory, &status);
+  const bool exists = ReadStatus(directory, &status);
   if (!exists || status.kind != FileKind::kDirectory) {
     ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used",
                 exists ? ENOTDIR : errno);

@@ -38,9 +38,9 @@ struct FileStatus {
   std::uint64_t number = 0;
   unsigned permissions = 0;  // as the system has them; 0 where it has others
 };
-bool Status(const std::string& path, FileStatus* status);     // of what links lead to
-bool OwnStatus(const std::string& path, FileStatus* status);  // of a link itself
-bool Status(int descriptor, FileStatus* status);
+bool ReadStatus(const std::string& path, FileStatus* status);  // of what links lead to
+bool OwnStatus(const std::string& path, FileStatus* status);   // of a link itself
+bool ReadStatus(int descriptor, FileStatus* status);
 
 // A descriptor is never 0, 1 or 2: in a process that has closed one of those, what it prints would
 // land in the file.

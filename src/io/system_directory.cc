@@ -55,7 +55,7 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
 
 bool IsDirectory(const std::string& path) {
   FileStatus status;
-  return Status(path, &status) && status.kind == FileKind::kDirectory;
+  return ReadStatus(path, &status) && status.kind == FileKind::kDirectory;
 }
 
 std::string Joined(std::string_view directory, std::string_view name) {
@@ -80,7 +80,7 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
     FileStatus status;
     if (!OwnStatus(place, &status)) ThrowSystem(place, "cannot be looked at", errno);
     entry.is_link = status.is_link;
-    if (entry.is_link && !Status(place, &status)) {
+    if (entry.is_link && !ReadStatus(place, &status)) {
       if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP) continue;
       ThrowSystem(place, "cannot be looked at", errno);
     }

@@ -16,7 +16,7 @@ namespace tensorcast::io {
 
 bool IsFile(const std::string& path) {
   FileStatus status;
-  return Status(path, &status) && status.kind == FileKind::kFile;
+  return ReadStatus(path, &status) && status.kind == FileKind::kFile;
 }
 
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
@@ -41,7 +41,7 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   Descriptor descriptor(OpenInput(path));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
-  if (!Status(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (!ReadStatus(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
   if (status.kind != FileKind::kFile) {
     throw Error(ErrorKind::kUnsupported,
                 PathText(path) + ": is " + std::string(KindText(status.kind)) +
@@ -60,7 +60,7 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   const Descriptor named(OpenName(path));
   if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
-  if (!Status(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (!ReadStatus(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
   if (status.kind != FileKind::kFile) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": is " + std::string(KindText(status.kind)));
@@ -94,7 +94,7 @@ void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
 
 void InputFile::CheckUnchanged() const {
   FileStatus status;
-  if (!Status(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
+  if (!ReadStatus(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
   if (status.bytes != size_ || status.written_at != written_at_) {
     throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do not " +
                                         "change a file that is being read");

@@ -30,11 +30,11 @@ void CheckName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   FileStatus target;
-  const bool has_target = Status(path, &target);
+  const bool has_target = ReadStatus(path, &target);
   if (has_target) {
     for (const std::string& input : options.inputs) {
       FileStatus other;
-      if (Status(input, &other) && IsSameFile(target, other)) {
+      if (ReadStatus(input, &other) && IsSameFile(target, other)) {
         throw Error(ErrorKind::kArguments, PathText(path) + ": the output is the input " +
                                                PathText(input) + "; name another file");
       }
@@ -121,7 +121,7 @@ void OutputFile::RemoveStale(const std::string& prefix) {
     const std::string path = directory_ + '/' + name;
     const Descriptor descriptor(OpenTemporary(path));
     FileStatus status;
-    if (descriptor.get() < 0 || !Status(descriptor.get(), &status) ||
+    if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status) ||
         status.kind != FileKind::kFile || !Lock(descriptor.get()) ||
         !IsStillNamed(path, descriptor.get())) {
       continue;
@@ -169,7 +169,7 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   }
   Descriptor descriptor(OpenTemporary(begun));
   FileStatus status;
-  if (descriptor.get() < 0 || !Status(descriptor.get(), &status)) {
+  if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
     throw Error(ErrorKind::kSystem, PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
                                         "; the process that began it may have ended");
   }

@@ -87,7 +87,7 @@ int OpenToRead(const std::string& path) {
 
 }  // namespace
 
-bool Status(const std::string& path, FileStatus* status) {
+bool ReadStatus(const std::string& path, FileStatus* status) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0 && Fill(found, status);
 }
@@ -97,7 +97,7 @@ bool OwnStatus(const std::string& path, FileStatus* status) {
   return ::lstat(path.c_str(), &found) == 0 && Fill(found, status);
 }
 
-bool Status(int descriptor, FileStatus* status) {
+bool ReadStatus(int descriptor, FileStatus* status) {
   struct stat found {};
   return ::fstat(descriptor, &found) == 0 && Fill(found, status);
 }

@@ -2,7 +2,9 @@
 // A descriptor is a handle: of those the system uses 32 bits, and never the three lowest numbers.
 //
 // SPDX-License-Identifier: Apache-2.0
+#ifndef NOMINMAX  // which libstdc++ defines too, where it came first
 #define NOMINMAX
+#endif
 #define WIN32_LEAN_AND_MEAN
 #include <windows.h>
 // After it.
@@ -136,12 +138,14 @@ bool IsLink(HANDLE handle, DWORD attributes) {
          (tag.ReparseTag == IO_REPARSE_TAG_SYMLINK || tag.ReparseTag == IO_REPARSE_TAG_MOUNT_POINT);
 }
 
-constexpr std::uint64_t Joined(DWORD high, DWORD low) { return std::uint64_t{high} << 32 | low; }
+constexpr std::uint64_t FromHalves(DWORD high, DWORD low) {
+  return std::uint64_t{high} << 32 | low;
+}
 
 bool StatusOfName(const std::string& path, DWORD flags, FileStatus* status) {
   const Descriptor descriptor(
       Open(path, FILE_READ_ATTRIBUTES, OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS | flags));
-  return descriptor.get() >= 0 && Status(descriptor.get(), status);
+  return descriptor.get() >= 0 && ReadStatus(descriptor.get(), status);
 }
 
 }  // namespace
@@ -169,13 +173,15 @@ std::string_view WriteAdvice(int error) {
 
 // ---------------------------------------------------------------------- status, descriptors
 
-bool Status(const std::string& path, FileStatus* status) { return StatusOfName(path, 0, status); }
+bool ReadStatus(const std::string& path, FileStatus* status) {
+  return StatusOfName(path, 0, status);
+}
 
 bool OwnStatus(const std::string& path, FileStatus* status) {
   return StatusOfName(path, FILE_FLAG_OPEN_REPARSE_POINT, status);
 }
 
-bool Status(int descriptor, FileStatus* status) {
+bool ReadStatus(int descriptor, FileStatus* status) {
   const HANDLE handle = HandleOf(descriptor);
   *status = {};
   switch (GetFileType(handle)) {
@@ -190,15 +196,15 @@ bool Status(int descriptor, FileStatus* status) {
   status->kind = status->is_link                                            ? FileKind::kOther
                  : (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? FileKind::kDirectory
                                                                             : FileKind::kFile;
-  status->bytes = Joined(found.nFileSizeHigh, found.nFileSizeLow);
+  status->bytes = FromHalves(found.nFileSizeHigh, found.nFileSizeLow);
   // From hundreds of nanoseconds since 1601.
   constexpr std::int64_t kFrom1601To1970 = 116'444'736'000'000'000;
   const std::uint64_t written =
-      Joined(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime);
+      FromHalves(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime);
   status->written_at = (static_cast<std::int64_t>(written) - kFrom1601To1970) * 100;
   status->links = found.nNumberOfLinks;
   status->device = found.dwVolumeSerialNumber;
-  status->number = Joined(found.nFileIndexHigh, found.nFileIndexLow);
+  status->number = FromHalves(found.nFileIndexHigh, found.nFileIndexLow);
   return true;
 }
 
@@ -255,7 +261,7 @@ int OpenNamed(int name, const std::string& place) {
   Descriptor descriptor(OpenInput(place));
   FileStatus named;
   FileStatus open;
-  if (descriptor.get() >= 0 && Status(name, &named) && Status(descriptor.get(), &open) &&
+  if (descriptor.get() >= 0 && ReadStatus(name, &named) && ReadStatus(descriptor.get(), &open) &&
       !IsSameFile(named, open)) {
     errno = ENOENT;  // the file has lost that name meanwhile
     return -1;

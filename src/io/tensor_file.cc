@@ -1,5 +1,5 @@
-// What the formats share: endings of names, the steps of a commit, and what one without strings
-// says of them.
+// What the formats share: how a file is refused, endings of names, the steps of a commit, and what
+// one without strings says of them.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "io/tensor_file.h"
@@ -10,6 +10,10 @@
 #include "text/utf8.h"
 
 namespace tensorcast::io {
+
+void FailFile(const ByteSource& file, const std::string& why, ErrorKind kind) {
+  throw Error(kind, text::PathText(file.path()) + ": " + why);
+}
 
 bool HasEnding(std::string_view path, std::string_view ending) {
   if (path.size() < ending.size()) return false;

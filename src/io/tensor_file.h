@@ -74,6 +74,10 @@ class Error : public core::Failure {
   Remedy remedy_;
 };
 
+// Throws Error: something is wrong with a file as a whole, and `why` goes on behind its path.
+[[noreturn]] void FailFile(const ByteSource& file, const std::string& why,
+                           ErrorKind kind = ErrorKind::kContents);
+
 // Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
 class Interrupted : public core::Failure {
  public:

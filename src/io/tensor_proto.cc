@@ -100,7 +100,7 @@ class TensorProtoReader final : public TensorReader {
 // ---------------------------------------------------------------------------------- writing
 
 // The file is head, values, tail.
-struct Layout {
+struct TensorProtoLayout {
   std::string head;
   std::string tail;
   bool is_string = false;
@@ -112,7 +112,7 @@ void AppendTag(TensorProtoField field, std::string& text) {
   protozero::add_varint_to_buffer(&text, std::uint32_t{field} << 3 | kBytes);
 }
 
-Layout MakeLayout(const std::string& path, const FileContents& contents) {
+TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": a .pb file holds one tensor, not " +
@@ -138,7 +138,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
   };
   check_text(info.name);
 
-  Layout layout;
+  TensorProtoLayout layout;
   layout.is_string = info.type == DataType::kString;
   protozero::pbf_writer head(layout.head);
   for (const std::uint64_t dim : info.shape) {
@@ -188,7 +188,7 @@ Layout MakeLayout(const std::string& path, const FileContents& contents) {
 
 class TensorProtoWriter final : public TensorWriter {
  public:
-  TensorProtoWriter(const std::string& path, Layout layout, const CreateOptions& options)
+  TensorProtoWriter(const std::string& path, TensorProtoLayout layout, const CreateOptions& options)
       : file_(path, layout.file_bytes, options), layout_(std::move(layout)) {
     file_.Write(0, std::as_bytes(std::span(layout_.head)));
     strings_end_ = layout_.head.size();
@@ -228,7 +228,7 @@ class TensorProtoWriter final : public TensorWriter {
   void DoCommit() override { file_.Commit(); }
 
   OutputFile file_;
-  Layout layout_;
+  TensorProtoLayout layout_;
   std::uint64_t strings_end_ = 0;
 };
 
@@ -248,12 +248,12 @@ std::unique_ptr<TensorReader> OpenTensorProto(std::unique_ptr<ByteSource> source
 
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
                                                 const CreateOptions& options) {
-  return std::make_unique<TensorProtoWriter>(path, MakeLayout(path, contents), options);
+  return std::make_unique<TensorProtoWriter>(path, MakeTensorProtoLayout(path, contents), options);
 }
 
 std::uint64_t CheckTensorProto(const std::string& path, const FileContents& contents,
                                const CreateOptions& options) {
-  const std::uint64_t bytes = MakeLayout(path, contents).file_bytes;
+  const std::uint64_t bytes = MakeTensorProtoLayout(path, contents).file_bytes;
   CheckOutput(path, bytes, options);
   return bytes;
 }

@@ -42,11 +42,6 @@ std::uint32_t Load32(std::span<const std::byte> bytes, std::size_t at) {
   return static_cast<std::uint32_t>(Load(bytes, at, 4));
 }
 
-[[noreturn]] void Fail(const ByteSource& source, const std::string& why,
-                       ErrorKind kind = ErrorKind::kContents) {
-  throw Error(kind, PathText(source.path()) + ": " + why);
-}
-
 [[noreturn]] void FailMember(const ByteSource& source, const ZipMember& member,
                              const std::string& why, ErrorKind kind = ErrorKind::kContents) {
   throw Error(kind, MemberText(source, member) + ' ' + why);
@@ -70,11 +65,13 @@ std::uint64_t FindEnd(const ByteSource& source) {
     if (Load32(bytes, at) != kZipEndSignature) continue;
     if (Load16(bytes, at + 20) == back - kZipEndBytes) return source.size() - back;
   }
-  Fail(source, "has no end record of a ZIP archive; the file is cut short, or is not an archive");
+  FailFile(source,
+           "has no end record of a ZIP archive; the file is cut short, or is not an archive");
 }
 
 void RefuseDisks(const ByteSource& source) {
-  Fail(source, "is one disk of a ZIP archive in several; join them first", ErrorKind::kUnsupported);
+  FailFile(source, "is one disk of a ZIP archive in several; join them first",
+           ErrorKind::kUnsupported);
 }
 
 // The ZIP64 end record that a locator before the end record names; nothing without a locator.
@@ -87,14 +84,14 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   if (Load32(locator, 4) != 0 || Load32(locator, 16) > 1) RefuseDisks(source);
   const std::uint64_t locator_at = end - locator.size();
   if (at > locator_at || locator_at - at < kZip64EndBytes) {
-    Fail(source, "gives its ZIP64 end record the offset " + std::to_string(at) +
-                     ", where there is no room for it");
+    FailFile(source, "gives its ZIP64 end record the offset " + std::to_string(at) +
+                         ", where there is no room for it");
   }
   std::array<std::byte, kZip64EndBytes> record;
   source.Read(at, record);
   if (Load32(record, 0) != kZip64EndSignature || Load(record, 4, 8) != locator_at - at - 12) {
-    Fail(source, "has no ZIP64 end record at offset " + std::to_string(at) +
-                     ", where its locator says it is");
+    FailFile(source, "has no ZIP64 end record at offset " + std::to_string(at) +
+                         ", where its locator says it is");
   }
   if (Load32(record, 16) != 0 || Load32(record, 20) != 0) RefuseDisks(source);
   Directory directory;
@@ -103,9 +100,9 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   directory.begin = Load(record, 48, 8);
   if (Load(record, 24, 8) != directory.entries) RefuseDisks(source);
   if (directory.begin > at || directory.bytes != at - directory.begin) {
-    Fail(source, "has a central directory of " + CountText(directory.bytes, "byte") +
-                     " from offset " + std::to_string(directory.begin) +
-                     ", which does not end at its end record, at " + std::to_string(at));
+    FailFile(source, "has a central directory of " + CountText(directory.bytes, "byte") +
+                         " from offset " + std::to_string(directory.begin) +
+                         ", which does not end at its end record, at " + std::to_string(at));
   }
   return directory;
 }
@@ -125,7 +122,7 @@ Directory FindDirectory(const ByteSource& source) {
     if (differs(directory.entries, 0xFFFF, wide->entries) ||
         differs(directory.bytes, UINT32_MAX, wide->bytes) ||
         differs(directory.begin, UINT32_MAX, wide->begin)) {
-      Fail(source, "has two end records, ZIP64's and the older, that do not agree");
+      FailFile(source, "has two end records, ZIP64's and the older, that do not agree");
     }
     directory = *wide;
   } else {
@@ -134,16 +131,16 @@ Directory FindDirectory(const ByteSource& source) {
       RefuseDisks(source);
     }
     if (directory.begin > end || directory.bytes != end - directory.begin) {
-      Fail(source, "has a central directory of " + CountText(directory.bytes, "byte") +
-                       " from offset " + std::to_string(directory.begin) +
-                       ", which does not end at its end record, at " + std::to_string(end));
+      FailFile(source, "has a central directory of " + CountText(directory.bytes, "byte") +
+                           " from offset " + std::to_string(directory.begin) +
+                           ", which does not end at its end record, at " + std::to_string(end));
     }
   }
   if (directory.entries > kMostZipMembers || directory.bytes > kMostZipDirectoryBytes) {
-    Fail(source, "has " + CountText(directory.entries, "member") + " in a directory of " +
-                     CountText(directory.bytes, "byte") + "; at most " +
-                     std::to_string(kMostZipMembers) + " and " +
-                     std::to_string(kMostZipDirectoryBytes) + " are read");
+    FailFile(source, "has " + CountText(directory.entries, "member") + " in a directory of " +
+                         CountText(directory.bytes, "byte") + "; at most " +
+                         std::to_string(kMostZipMembers) + " and " +
+                         std::to_string(kMostZipDirectoryBytes) + " are read");
   }
   return directory;
 }
@@ -201,8 +198,8 @@ struct Entry {
 Entry TakeEntry(const ByteSource& source, std::uint64_t begin, std::span<const std::byte>& rest,
                 std::uint64_t at) {
   const auto cut = [&] {
-    Fail(source, "has no whole entry at offset " + std::to_string(begin + at) +
-                     ", in its central directory");
+    FailFile(source, "has no whole entry at offset " + std::to_string(begin + at) +
+                         ", in its central directory");
   };
   if (rest.size() < kZipEntryBytes || Load32(rest, 0) != kZipEntrySignature) cut();
   const std::size_t name_bytes = Load16(rest, 28);
@@ -367,9 +364,9 @@ std::vector<ZipMember> ReadZipDirectory(const ByteSource& source) {
     members.push_back(std::move(entry.member));
   }
   if (!rest.empty() || members.size() != directory.entries) {
-    Fail(source, "has " + std::string(rest.empty() ? "fewer" : "more") +
-                     " members in its central directory than the " +
-                     std::to_string(directory.entries) + " of its end record");
+    FailFile(source, "has " + std::string(rest.empty() ? "fewer" : "more") +
+                         " members in its central directory than the " +
+                         std::to_string(directory.entries) + " of its end record");
   }
   CheckApart(source, members);
   return members;

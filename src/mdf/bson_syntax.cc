@@ -36,9 +36,9 @@ Integer IntegerOf(std::int64_t value) {
   return {value < 0, value < 0 ? std::uint64_t{0} - bits : bits};
 }
 
-class Reader {
+class BsonReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit BsonReader(std::string_view bytes) : bytes_(bytes) {}
 
   Value Read() {
     Document(bytes_.size(), false);
@@ -148,7 +148,7 @@ class Reader {
   ValueBuilder builder_;
 };
 
-class Writer {
+class BsonWriter {
  public:
   std::string Write(const Value& value) {
     const auto* const object = value.As<Object>();
@@ -243,9 +243,9 @@ class Writer {
 }  // namespace
 
 Value ReadBson(const std::string& /*path*/, const std::string& bytes) {
-  return Reader(bytes).Read();
+  return BsonReader(bytes).Read();
 }
 
-std::string WriteBson(const Value& value) { return Writer().Write(value); }
+std::string WriteBson(const Value& value) { return BsonWriter().Write(value); }
 
 }  // namespace tensorcast::mdf

@@ -18,7 +18,6 @@
 
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
-#include "graph/error.h"
 #include "graph/graph_state.h"
 #include "mdf/literal.h"
 #include "text/error_text.h"
@@ -26,8 +25,6 @@
 namespace tensorcast::mdf {
 namespace {
 
-using graph::Error;
-using graph::ErrorKind;
 using text::Quoted;
 
 // Of MDF 0.4.15, which runs every model by it: what a cast means where the file asks for no newer
@@ -35,9 +32,6 @@ using text::Quoted;
 constexpr std::int64_t kMdfOpset = 15;
 // A parameter that is another, and so on.
 constexpr std::size_t kMostLinks = 500;
-
-[[noreturn]] void Wrong(const std::string& what) { throw Error(ErrorKind::kContents, what); }
-[[noreturn]] void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
 
 void Check(const Status& status, const std::string& error) {
   if (!status.ok()) throw core::Failure(status.code(), error);

@@ -34,7 +34,7 @@ Value Scalar(std::string_view word) {
   throw Error(ErrorKind::kContents, text::Quoted(word) + " is not a number of JSON");
 }
 
-class Reader final : public io::JsonEvents {
+class JsonReader final : public io::JsonEvents {
  public:
   void BeginObject() override { builder_.BeginObject(); }
   void EndObject() override { builder_.End(); }
@@ -73,7 +73,7 @@ bool IsFlat(const List& list) {
   return true;
 }
 
-class Writer {
+class JsonWriter {
  public:
   void Write(const Value& value, std::size_t indent) {
     if (const auto* const object = value.As<Object>()) return WriteObject(*object, indent);
@@ -129,13 +129,13 @@ class Writer {
 }  // namespace
 
 Value ReadJson(const std::string& path, const std::string& text) {
-  Reader reader;
+  JsonReader reader;
   io::WalkJson(path, text, reader);
   return reader.Take();
 }
 
 std::string WriteJson(const Value& value) {
-  Writer writer;
+  JsonWriter writer;
   writer.Write(value, 0);
   return writer.Take() + '\n';
 }

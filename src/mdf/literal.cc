@@ -26,8 +26,6 @@ namespace {
 using graph::Error;
 using graph::ErrorKind;
 
-[[noreturn]] void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
-
 // What the scalars of a literal are.
 struct Kinds {
   bool has_bool = false;

@@ -9,22 +9,16 @@
 #include <unordered_map>
 #include <utility>
 
-#include "graph/error.h"
 #include "mdf/number_text.h"
 #include "text/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
 
-using graph::Error;
-using graph::ErrorKind;
 using text::Quoted;
 
 constexpr std::string_view kFormat = "ModECI MDF v";
 constexpr std::string_view kVersion = "0.";  // of those that are read
-
-[[noreturn]] void Wrong(const std::string& what) { throw Error(ErrorKind::kContents, what); }
-[[noreturn]] void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
 
 // A member that is there and is not null.
 const Value* Given(const Value& object, std::string_view name) {

@@ -16,7 +16,6 @@
 
 #include "graph/cast_operator.h"
 #include "graph/constant_operator.h"
-#include "graph/error.h"
 #include "mdf/literal.h"
 #include "mdf/model.h"
 #include "tensorcast/version.h"
@@ -25,13 +24,9 @@
 namespace tensorcast::mdf {
 namespace {
 
-using graph::Error;
-using graph::ErrorKind;
 using graph::kNoValue;
 using graph::ValueId;
 using text::Quoted;
-
-[[noreturn]] void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
 
 // Names that MDF's expressions would take for something else, and those of a function's arguments,
 // which bind what has their name in the node: Python's words, and ours.
@@ -71,9 +66,9 @@ struct MadeNode {
   Object inputs, functions, parameters, outputs;
 };
 
-class Writer {
+class ModelWriter {
  public:
-  explicit Writer(const GraphState& state) : state_(state), graph_(state.graph) {}
+  explicit ModelWriter(const GraphState& state) : state_(state), graph_(state.graph) {}
 
   Value Write() {
     if (!graph_.functions.empty()) {
@@ -350,6 +345,6 @@ class Writer {
 
 }  // namespace
 
-Value ModelOfGraph(const GraphState& state) { return Writer(state).Write(); }
+Value ModelOfGraph(const GraphState& state) { return ModelWriter(state).Write(); }
 
 }  // namespace tensorcast::mdf

@@ -7,15 +7,15 @@
 namespace tensorcast::mdf {
 namespace {
 
-[[noreturn]] void Refuse() {
+[[noreturn]] void RefuseYaml() {
   throw graph::Error(graph::ErrorKind::kUnsupported,
                      "is YAML, which this build was made without (libyaml); take .json or .bson");
 }
 
 }  // namespace
 
-Value ReadYaml(const std::string& /*path*/, const std::string& /*text*/) { Refuse(); }
+Value ReadYaml(const std::string& /*path*/, const std::string& /*text*/) { RefuseYaml(); }
 
-std::string WriteYaml(const Value& /*value*/) { Refuse(); }
+std::string WriteYaml(const Value& /*value*/) { RefuseYaml(); }
 
 }  // namespace tensorcast::mdf

@@ -17,8 +17,6 @@
 namespace tensorcast::mdf {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-
 std::size_t CountDigits(std::string_view text, std::size_t at) {
   std::size_t n = 0;
   while (at + n < text.size() && IsDigit(text[at + n])) ++n;

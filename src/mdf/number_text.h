@@ -12,6 +12,8 @@
 
 namespace tensorcast::mdf {
 
+constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
 // Digits of a base from 2 to 16, without a sign; nothing where there are others, or none. Throws
 // graph::Error (unsupported) where the number needs more than 64 bits.
 std::optional<Integer> ParseDigits(std::string_view digits, unsigned base, bool negative);

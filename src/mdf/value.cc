@@ -17,6 +17,9 @@ using graph::ErrorKind;
 
 }  // namespace
 
+void Wrong(const std::string& what) { throw Error(ErrorKind::kContents, what); }
+void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
+
 Value::Value(const char* text) : held_(std::string(text)) {}
 
 std::string_view Value::Kind() const {

@@ -27,6 +27,11 @@ struct Integer {
   bool operator==(const Integer&) const = default;
 };
 
+// Throw graph::Error, whose one line is `what`: that a document breaks a rule of MDF (contents), or
+// that a document or a graph has what the other cannot (unsupported).
+[[noreturn]] void Wrong(const std::string& what);
+[[noreturn]] void Refuse(const std::string& what);
+
 class Value;
 struct Member;
 using List = std::vector<Value>;

@@ -39,7 +39,7 @@ std::string PlaceText(const yaml_mark_t& mark) {
   return "line " + std::to_string(mark.line + 1) + ", column " + std::to_string(mark.column + 1);
 }
 
-[[noreturn]] void Refuse(const yaml_event_t& event, const std::string& what) {
+[[noreturn]] void RefuseEvent(const yaml_event_t& event, const std::string& what) {
   throw Error(ErrorKind::kUnsupported, PlaceText(event.start_mark) + ": " + what);
 }
 
@@ -77,9 +77,9 @@ class Event {
   yaml_event_t event_{};
 };
 
-class Reader {
+class YamlReader {
  public:
-  explicit Reader(std::string_view text) : parser_(text) {}
+  explicit YamlReader(std::string_view text) : parser_(text) {}
 
   Value Read() {
     Next();  // the start of the stream
@@ -131,7 +131,7 @@ class Reader {
 
   void Begin(const yaml_event_t& event, const yaml_char_t* anchor, const yaml_char_t* tag,
              std::string_view expected) {
-    if (IsKey()) Refuse(event, "a name is a list or an object; names are texts");
+    if (IsKey()) RefuseEvent(event, "a name is a list or an object; names are texts");
     if (tag != nullptr && NameOf(tag) != expected) RefuseTag(event, NameOf(tag));
     open_.push_back({event.type == YAML_MAPPING_START_EVENT, false, NameOf(anchor)});
   }
@@ -183,9 +183,9 @@ class Reader {
   void TakeKey(const yaml_event_t& event, std::string_view text) {
     const auto& scalar = event.data.scalar;
     if (scalar.style == YAML_PLAIN_SCALAR_STYLE && text == "<<") {
-      Refuse(event, "a merge key (<<) is not read; write its members out");
+      RefuseEvent(event, "a merge key (<<) is not read; write its members out");
     }
-    if (scalar.anchor != nullptr) Refuse(event, "an anchor on a name is not read");
+    if (scalar.anchor != nullptr) RefuseEvent(event, "an anchor on a name is not read");
     builder_.Key(std::string(text));
     open_.back().has_key = true;
   }
@@ -204,12 +204,12 @@ class Reader {
   }
 
   [[noreturn]] static void RefuseTag(const yaml_event_t& event, const std::string& tag) {
-    Refuse(event, "the tag " + text::Quoted(tag) + " is not read; leave it out");
+    RefuseEvent(event, "the tag " + text::Quoted(tag) + " is not read; leave it out");
   }
 
   void TakeAlias(const yaml_event_t& event) {
     const std::string name = NameOf(event.data.alias.anchor);
-    if (IsKey()) Refuse(event, "an alias as a name is not read");
+    if (IsKey()) RefuseEvent(event, "an alias as a name is not read");
     const auto anchor = anchors_.find(name);
     if (anchor == anchors_.end()) {
       throw Error(ErrorKind::kContents, PlaceText(event.start_mark) + ": the alias " +
@@ -228,18 +228,18 @@ class Reader {
   std::size_t kept_ = 0;
 };
 
-class Writer {
+class YamlWriter {
  public:
-  Writer() {
+  YamlWriter() {
     if (yaml_emitter_initialize(&emitter_) == 0) throw std::bad_alloc();
     yaml_emitter_set_output(&emitter_, Append, &text_);
     yaml_emitter_set_unicode(&emitter_, 1);
     yaml_emitter_set_indent(&emitter_, 4);
     yaml_emitter_set_width(&emitter_, 100);
   }
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
-  ~Writer() { yaml_emitter_delete(&emitter_); }
+  YamlWriter(const YamlWriter&) = delete;
+  YamlWriter& operator=(const YamlWriter&) = delete;
+  ~YamlWriter() { yaml_emitter_delete(&emitter_); }
 
   std::string Write(const Value& value) {
     yaml_event_t event;
@@ -335,8 +335,10 @@ class Writer {
 
 }  // namespace
 
-Value ReadYaml(const std::string& /*path*/, const std::string& text) { return Reader(text).Read(); }
+Value ReadYaml(const std::string& /*path*/, const std::string& text) {
+  return YamlReader(text).Read();
+}
 
-std::string WriteYaml(const Value& value) { return Writer().Write(value); }
+std::string WriteYaml(const Value& value) { return YamlWriter().Write(value); }
 
 }  // namespace tensorcast::mdf

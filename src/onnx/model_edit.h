@@ -18,6 +18,8 @@
 
 namespace tensorcast::onnx {
 
+inline constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries take no more
+
 // A part of the new message; exactly one kind of it is there.
 struct ModelPiece {
   std::uint64_t at = 0;  // in the new message

@@ -30,8 +30,6 @@ namespace {
 using graph::Blob;
 using io::FieldNumber;
 
-constexpr std::uint64_t kMostModelBytes = (std::uint64_t{1} << 31) - 1;  // protobuf's
-
 struct IrVersion {
   std::int64_t since;  // the first opset that came with it
   std::int64_t version;
@@ -51,9 +49,9 @@ constexpr IrVersion kIrVersions[] = {{1, io::kFirstIrOfConstants},
                                      {28, 14}};
 
 // A tensor of another file, which is read when the first of it is wanted and let go with the last.
-class TensorBytes final : public graph::ByteStore {
+class BytesOfTensor final : public graph::ByteStore {
  public:
-  TensorBytes(std::shared_ptr<const graph::TensorData> data, std::uint64_t size)
+  BytesOfTensor(std::shared_ptr<const graph::TensorData> data, std::uint64_t size)
       : data_(std::move(data)), size_(size) {}
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -301,7 +299,7 @@ class ModelWriter {
                               " has external data of a type that is not known here");
     }
     message.AddBytes(io::kRawData,
-                     Blob{std::make_shared<TensorBytes>(tensor.data, *bytes), 0, *bytes});
+                     Blob{std::make_shared<BytesOfTensor>(tensor.data, *bytes), 0, *bytes});
   }
 
   WireMessage Value(const graph::Declaration& declared) const {

@@ -28,7 +28,6 @@
 namespace tensorcast::onnx {
 namespace {
 
-constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries take no more
 // A graph that trains is differentiated node by node: one Cast for two gives other gradients.
 constexpr std::string_view kTrainingKey = "tensorcast.training";
 

@@ -24,13 +24,11 @@ using io::Error;
 using io::ErrorKind;
 using io::WireField;
 
-constexpr std::uint64_t kMostModelBytes = INT32_MAX;  // protobuf's libraries take no more
-constexpr std::uint64_t kDataAlignment = 4096;        // what mmap needs
+constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
 // Of one tensor: a hostile one could have a change for every few bytes of its values.
 constexpr std::size_t kMostChanges = 65536;
 constexpr std::string_view kScaleEnding = "scale";  // of names
 
-constexpr std::uint32_t kNodeOutput = io::FieldNumber("NodeProto.output");
 constexpr std::uint32_t kGraphNode = io::FieldNumber("GraphProto.node");
 constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
 constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
@@ -249,7 +247,7 @@ class LayoutMaker {
                     const std::vector<WireField>& path) {
     const std::string& name = node.outputs.front();
     const std::string stored = NewName(name, TypeName(InfoOf(tensor).type));
-    ReplaceText(path, node.field, kNodeOutput, stored);
+    ReplaceText(path, node.field, io::FieldNumber("NodeProto.output"), stored);
     const auto around = std::span(path).first(path.size() - 1);
     const std::uint64_t at = node.field.end;
     std::string scale;

@@ -104,7 +104,7 @@ std::string Pastable(std::string glob) {
 }
 
 // Tensors with the same problem, destination and better type.
-struct Group {
+struct ProblemGroup {
   Problem problem;
   DataType to;
   const TypeInfo* better;
@@ -113,7 +113,7 @@ struct Group {
 
 // Fills in globs of the group's tensors, the worst first: one for the same place in every layer
 // where that would not take many that are well.
-void AddPatterns(const Group& group, const CastTensors& cast, Advice& advice) {
+void AddPatterns(const ProblemGroup& group, const CastTensors& cast, Advice& advice) {
   constexpr std::size_t kMostPatterns = 3;
   // A pattern of that length is no line to read or paste, and takes long to match.
   constexpr std::size_t kLongestNamed = 200;
@@ -144,7 +144,7 @@ void AddPatterns(const Group& group, const CastTensors& cast, Advice& advice) {
 }
 
 // Nothing where there is nothing to offer.
-std::optional<Advice> AdviceOf(const Group& group, const CastTensors& cast) {
+std::optional<Advice> AdviceOf(const ProblemGroup& group, const CastTensors& cast) {
   Advice advice;
   advice.problem = group.problem;
   advice.to = group.to;
@@ -169,7 +169,7 @@ std::optional<Advice> AdviceOf(const Group& group, const CastTensors& cast) {
 
 std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
                            const std::function<bool(const io::TensorInfo&)>& settled) {
-  std::vector<Group> groups;
+  std::vector<ProblemGroup> groups;
   for (const std::uint32_t i : tensors.WorstFirst()) {
     if (tensors.verdict(i) == Verdict::kGood) break;
     if (settled && settled(tensors.info(i))) continue;
@@ -178,7 +178,7 @@ std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
     const std::optional<Problem> problem = ProblemOf(tensor);
     if (!problem) continue;
     const TypeInfo* better = BetterType(tensor, *problem, can_hold);
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const ProblemGroup& group) {
       return group.problem == *problem && group.to == tensor.to &&
              (group.better == better || IsOfWholeFile(*problem));
     });
@@ -190,7 +190,7 @@ std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
   }
   std::vector<Advice> advice;
   std::set<std::tuple<Remedy, std::optional<DataType>, std::string>> given;
-  for (const Group& group : groups) {
+  for (const ProblemGroup& group : groups) {
     if (advice.size() == kMost) break;
     std::optional<Advice> one = AdviceOf(group, tensors);
     if (!one) continue;

@@ -30,7 +30,7 @@ unsigned KindsOf(const io::TensorInfo& info) {
 }
 
 // The tensors that belong to the same kinds.
-struct Group {
+struct KindGroup {
   std::size_t tensors = 0;
   std::uint64_t bytes_before = 0;
   std::uint64_t bytes_after = 0;
@@ -42,23 +42,23 @@ struct Group {
 std::optional<KeepAdvice> AdviseKeeping(std::size_t tensors,
                                         const std::function<CastFigures(std::size_t)>& at,
                                         std::uint64_t bytes) {
-  std::array<Group, kSets> groups;  // by the kinds
+  std::array<KindGroup, kSets> groups;  // by the kinds
   for (std::size_t i = 0; i < tensors; ++i) {
     const CastFigures one = at(i);
-    Group& group = groups[one.may_be_kept ? KindsOf(*one.info) : 0];
+    KindGroup& group = groups[one.may_be_kept ? KindsOf(*one.info) : 0];
     ++group.tensors;
     group.bytes_before += one.info->bytes;
     group.bytes_after += one.bytes;
     group.worst = std::min(group.worst, one.decibel);
   }
-  const double worst_before = std::ranges::min_element(groups, {}, &Group::worst)->worst;
+  const double worst_before = std::ranges::min_element(groups, {}, &KindGroup::worst)->worst;
   if (worst_before >= kPoorDecibel) return std::nullopt;
   std::optional<KeepAdvice> best;
   double best_score = 0;
   for (unsigned set = 1; set < kSets; ++set) {
-    Group kept, cast;
+    KindGroup kept, cast;
     for (unsigned kinds = 0; kinds < kSets; ++kinds) {
-      Group& side = (kinds & set) != 0 ? kept : cast;
+      KindGroup& side = (kinds & set) != 0 ? kept : cast;
       side.tensors += groups[kinds].tensors;
       side.bytes_before += groups[kinds].bytes_before;
       side.bytes_after += groups[kinds].bytes_after;

@@ -13,28 +13,26 @@ constexpr NamedRule kPowerRules[] = {
     {"ocp", ScaleRule::kOcp}, {"up", ScaleRule::kUp}, {"round", ScaleRule::kRound}};
 constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
 
-constexpr Scaling By(DataType scale, DataType element) { return {element, scale}; }
-constexpr DataType kE4M3 = DataType::kFloat8E4M3FN, kE5M2 = DataType::kFloat8E5M2;
-constexpr DataType kE2M3 = DataType::kFloat6E2M3, kE3M2 = DataType::kFloat6E3M2;
-constexpr DataType kE2M1 = DataType::kFloat4E2M1;
-constexpr DataType kFloat32 = DataType::kFloat32, kE8M0 = DataType::kFloat8E8M0;
+// What divides the values: a float32, or a power of two.
+constexpr Scaling FloatScaled(DataType element) { return {element, DataType::kFloat32}; }
+constexpr Scaling PowerScaled(DataType element) { return {element, DataType::kFloat8E8M0}; }
 
 // Groups of 32 are OCP Microscaling's, of 16 NVFP4's; blocks of 128 x 128 DeepSeek's.
 constexpr ScaledFormat kFormats[] = {
-    {"fp8-tensor", CellsBy::kTensor, 0, 0, By(kFloat32, kE4M3), kFloatRules},
-    {"fp8-row", CellsBy::kRows, 0, 0, By(kFloat32, kE4M3), kFloatRules},
-    {"fp8-block", CellsBy::kBlocks, 128, 128, By(kFloat32, kE4M3), kFloatRules},
-    {"int8-row", CellsBy::kRows, 0, 0, By(kFloat32, DataType::kInt8), kFloatRules},
-    {"mxfp8", CellsBy::kGroups, 1, 32, By(kE8M0, kE4M3), kPowerRules},
-    {"mxfp8-e5m2", CellsBy::kGroups, 1, 32, By(kE8M0, kE5M2), kPowerRules},
-    {"mxfp6", CellsBy::kGroups, 1, 32, By(kE8M0, kE2M3), kPowerRules},
-    {"mxfp6-e3m2", CellsBy::kGroups, 1, 32, By(kE8M0, kE3M2), kPowerRules},
-    {"mxfp4", CellsBy::kGroups, 1, 32, By(kE8M0, kE2M1), kPowerRules},
+    {"fp8-tensor", CellsBy::kTensor, 0, 0, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
+    {"fp8-row", CellsBy::kRows, 0, 0, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
+    {"fp8-block", CellsBy::kBlocks, 128, 128, FloatScaled(DataType::kFloat8E4M3FN), kFloatRules},
+    {"int8-row", CellsBy::kRows, 0, 0, FloatScaled(DataType::kInt8), kFloatRules},
+    {"mxfp8", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat8E4M3FN), kPowerRules},
+    {"mxfp8-e5m2", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat8E5M2), kPowerRules},
+    {"mxfp6", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat6E2M3), kPowerRules},
+    {"mxfp6-e3m2", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat6E3M2), kPowerRules},
+    {"mxfp4", CellsBy::kGroups, 1, 32, PowerScaled(DataType::kFloat4E2M1), kPowerRules},
     {"nvfp4",
      CellsBy::kGroups,
      1,
      16,
-     {kE2M1, kE4M3, Factor::kMultiplies, Factor::kMultiplies},
+     {DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies, Factor::kMultiplies},
      kGlobalRules},
 };
 

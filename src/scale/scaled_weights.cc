@@ -22,7 +22,6 @@ using io::Companion;
 using io::CompanionRole;
 using io::ErrorKind;
 using io::TensorInfo;
-using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
 constexpr std::string_view kPreQuantScale = ".pre_quant_scale";
@@ -153,11 +152,12 @@ class Finder {
   }
 
   // The "layers" of the metadata; null where there is none of it.
-  static Json DescriptionsOf(const io::FileContents& contents) {
+  static nlohmann::json DescriptionsOf(const io::FileContents& contents) {
     const auto found = contents.metadata.find(std::string(kComfyMetadata));
     if (found == contents.metadata.end()) return nullptr;
-    const Json json = Json::parse(found->second, nullptr, false);
-    return json.is_object() && json.contains("layers") ? json["layers"] : Json("unreadable");
+    const nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
+    return json.is_object() && json.contains("layers") ? json["layers"]
+                                                       : nlohmann::json("unreadable");
   }
 
   // Why a companion keeps its weight from being read; empty: it does not.
@@ -178,12 +178,12 @@ class Finder {
     if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
     std::string text(static_cast<std::size_t>(info.bytes), '\0');
     reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return WhyNotOfComfy(Json::parse(text, nullptr, false));
+    return WhyNotOfComfy(nlohmann::json::parse(text, nullptr, false));
   }
 
   // ComfyUI describes a layer in JSON. Its block formats have their scales in the order of a
   // matrix unit, and some weights are rotated: only what is plainly one factor is read.
-  static std::string WhyNotOfComfy(const Json& json) {
+  static std::string WhyNotOfComfy(const nlohmann::json& json) {
     if (!json.is_object()) return "which is not a description in JSON";
     for (const auto& [key, value] : json.items()) {
       if (key == "full_precision_matrix_mult") continue;
@@ -321,7 +321,7 @@ class Finder {
   const io::ScaleCompanions& found_;
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
-  const Json described_;
+  const nlohmann::json described_;
   std::optional<std::unordered_map<std::string, std::string>> globals_;  // and their files
   ScaledWeights result_;
 };

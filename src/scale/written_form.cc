@@ -13,40 +13,46 @@ namespace tensorcast::scale {
 namespace {
 
 using enum ScaledLayout;
-using enum DataType;
 
 constexpr Factor kNoGlobal = Factor::kNone;
-constexpr std::string_view kScale = "_scale", kPacked = "_packed";
+constexpr std::string_view kScaleEnding = "_scale", kPackedEnding = "_packed";
 
 constexpr LayoutNames kModelFloat8 = {kOnnx, "__float8e4m3fn", "__scale",
                                       {},    kNoGlobal,        OneShape::kScalar};
 constexpr LayoutNames kModelInt8 = {kOnnx, "__int8", "__scale", {}, kNoGlobal, OneShape::kScalar};
 
-constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScale}, kModelFloat8};
-constexpr LayoutNames kIntegerRow[] = {{kCompressedTensors, "", kScale}, kModelInt8};
+constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScaleEnding}, kModelFloat8};
+constexpr LayoutNames kIntegerRow[] = {{kCompressedTensors, "", kScaleEnding}, kModelInt8};
 constexpr LayoutNames kFloatBlock[] = {{kDeepSeek, "", "_scale_inv"},
-                                       {kCompressedTensors, "", kScale}};
-constexpr LayoutNames kFloatTensor[] = {{kCompressedTensors, "", kScale},
-                                        {kModelOpt, "", kScale, {}, kNoGlobal, OneShape::kScalar},
-                                        {kComfyUi, "", kScale, {}, kNoGlobal, OneShape::kScalar},
-                                        kModelFloat8};
-constexpr LayoutNames kBytes[] = {
-    {kCompressedTensors, "", kScale, {}, kNoGlobal, OneShape::kVector, false, true}};
-constexpr LayoutNames kPackedBytes[] = {
-    {kCompressedTensors, kPacked, kScale, {}, kNoGlobal, OneShape::kVector, true, true}};
+                                       {kCompressedTensors, "", kScaleEnding}};
+constexpr LayoutNames kFloatTensor[] = {
+    {kCompressedTensors, "", kScaleEnding},
+    {kModelOpt, "", kScaleEnding, {}, kNoGlobal, OneShape::kScalar},
+    {kComfyUi, "", kScaleEnding, {}, kNoGlobal, OneShape::kScalar},
+    kModelFloat8};
+constexpr LayoutNames kByteGroups[] = {
+    {kCompressedTensors, "", kScaleEnding, {}, kNoGlobal, OneShape::kVector, false, true}};
+constexpr LayoutNames kPackedGroups[] = {{kCompressedTensors,
+                                          kPackedEnding,
+                                          kScaleEnding,
+                                          {},
+                                          kNoGlobal,
+                                          OneShape::kVector,
+                                          true,
+                                          true}};
 constexpr LayoutNames kTwoScales[] = {
-    {kCompressedTensors, kPacked, kScale, "_global_scale", Factor::kDivides, OneShape::kVector,
-     true},
-    {kModelOpt, "", kScale, "_scale_2", Factor::kMultiplies, OneShape::kScalar, true}};
+    {kCompressedTensors, kPackedEnding, kScaleEnding, "_global_scale", Factor::kDivides,
+     OneShape::kVector, true},
+    {kModelOpt, "", kScaleEnding, "_scale_2", Factor::kMultiplies, OneShape::kScalar, true}};
 
-struct Layouts {
+struct FormatLayouts {
   std::string_view format;
   std::span<const LayoutNames> layouts;
 };
-constexpr Layouts kLayouts[] = {
+constexpr FormatLayouts kFormatLayouts[] = {
     {"fp8-tensor", kFloatTensor}, {"fp8-row", kFloatRow}, {"fp8-block", kFloatBlock},
-    {"int8-row", kIntegerRow},    {"mxfp8", kBytes},      {"mxfp6", kPackedBytes},
-    {"mxfp4", kPackedBytes},      {"nvfp4", kTwoScales},
+    {"int8-row", kIntegerRow},    {"mxfp8", kByteGroups}, {"mxfp6", kPackedGroups},
+    {"mxfp4", kPackedGroups},     {"nvfp4", kTwoScales},
 };
 
 // In the order of convert::ScaledFormat.
@@ -63,7 +69,7 @@ std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
 }  // namespace
 
 std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format) {
-  for (const Layouts& row : kLayouts) {
+  for (const FormatLayouts& row : kFormatLayouts) {
     if (row.format == format.name) return row.layouts;
   }
   return {};
@@ -189,11 +195,11 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
     codes.back() = codes.back() / format.block_columns * (format.block_columns * bits / 8);
   }
   std::vector<WrittenTensor> made;
-  made.push_back(
-      tensor(layout.codes, std::move(codes), layout.packs_codes ? kUint8 : format.scaling.element));
+  made.push_back(tensor(layout.codes, std::move(codes),
+                        layout.packs_codes ? DataType::kUint8 : format.scaling.element));
   made.push_back(tensor(layout.scale, std::move(scales),
-                        layout.has_scale_bytes ? kUint8 : format.scaling.scale));
-  if (!layout.global.empty()) made.push_back(tensor(layout.global, one, kFloat32));
+                        layout.has_scale_bytes ? DataType::kUint8 : format.scaling.scale));
+  if (!layout.global.empty()) made.push_back(tensor(layout.global, one, DataType::kFloat32));
   return made;
 }
 
