@@ -34,7 +34,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;  // elements that are read at once
+constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // elements that are read at once
 
 // What lifts a refusal, in the words of open().
 std::string_view RemedyText(io::Remedy remedy) {
@@ -68,10 +68,14 @@ class TensorFile {
     io::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
+    // A reader looks at it as long as it lives: members of archives are inflated when they are
+    // read.
+    const auto interrupted = std::make_shared<std::atomic<bool>>(false);
+    options.interrupted = interrupted.get();
     Raising([&] {
-      RunInterruptibly([&](std::atomic<bool>& interrupted) {
-        options.interrupted = &interrupted;
-        reader_ = io::OpenTensorFile(path, options);
+      RunInterruptibly(*interrupted, [&] {
+        reader_ = {io::OpenTensorFile(path, options).release(),
+                   [interrupted](const io::TensorReader* reader) { delete reader; }};
         weights_ = std::make_shared<WeightsOfFile>(reader_, path);
       });
     });
@@ -116,8 +120,9 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const auto reader = file.hold();
   Raising([&] {
     const nb::gil_scoped_release without_gil;
-    for (std::uint64_t first = 0; first < info.bytes; first += kPiece) {
-      reader->Read(tensor, first, written.subspan(first, std::min(kPiece, info.bytes - first)));
+    for (std::uint64_t first = 0; first < info.bytes; first += kReadAtOnce) {
+      reader->Read(tensor, first,
+                   written.subspan(first, std::min(kReadAtOnce, info.bytes - first)));
     }
   });
   return result;
@@ -161,16 +166,16 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   Status status;
   Raising([&] {
     RunInterruptibly([&](std::atomic<bool>& interrupted) {
-      const std::uint64_t most = std::min(kPiece, info.elements);
+      const std::uint64_t most = std::min(kReadAtOnce, info.elements);
       std::vector<std::byte> read(*StorageBytes(info.type, most));
       std::vector<std::byte> scratch(through_scratch ? *StorageBytes(to, most) : 0);
       CallThreads threads(ThreadsFor(asked, info.bytes));
       RunOptions run;
       run.loss = loss;
       if (threads.Concurrency() > 1) run.executor = &threads;
-      for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kPiece) {
+      for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kReadAtOnce) {
         io::StopIfInterrupted(&interrupted);
-        const std::uint64_t count = std::min(kPiece, info.elements - first);
+        const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
         const auto piece = std::span(read).first(*StorageBytes(info.type, count));
         // A whole number of bytes of every type: pieces begin at multiples of 2^20 elements.
         reader->Read(tensor, *StorageBytes(info.type, first), piece);
@@ -222,7 +227,7 @@ nb::list ScaledTuples(const TensorFile& file) {
   return result;
 }
 
-nb::tuple InfoTuple(const io::TensorInfo& info) {
+nb::tuple TensorInfoTuple(const io::TensorInfo& info) {
   nb::list shape;
   for (const std::uint64_t size : info.shape) shape.append(size);
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
@@ -246,7 +251,7 @@ void BindFiles(nb::module_& m) {
            [](const TensorFile& self) {
              nb::list infos;
              for (const io::TensorInfo& info : self.reader().contents().tensors) {
-               infos.append(InfoTuple(info));
+               infos.append(TensorInfoTuple(info));
              }
              return infos;
            })
