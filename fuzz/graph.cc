@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "tensorcast/graph.h"
 #include "tensorcast/session.h"
 
@@ -223,15 +224,13 @@ void Run(const tensorcast_graph* graph) {
   tensorcast_session_destroy(session);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void FuzzGraph(const std::uint8_t* data, std::size_t size) {
   Bytes bytes(data, size);
   Builder builder(bytes);
   for (std::size_t i = 0; i < kMostCalls && !bytes.IsAtEnd(); ++i) builder.Call();
   const bool with_training = size % 2 == 1;
   const std::vector<std::byte> model = ModelOf(builder.graph(), with_training);
-  if (model.empty()) return 0;
+  if (model.empty()) return;
   tensorcast_graph* loaded = nullptr;
   Demand(tensorcast_graph_parse(model.data(), model.size(), 0, &loaded) == TENSORCAST_OK,
          "a saved graph that does not load");
@@ -240,5 +239,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Run(builder.graph());
   Run(loaded);
   tensorcast_graph_destroy(loaded);
-  return 0;
 }
+
+const Fuzzer kGraphFuzzer("graph", FuzzGraph);
+
+}  // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "io/json_text.h"
 #include "io/tensor_file.h"
 
@@ -27,9 +28,7 @@ bool IsShallow(const std::string& text) {
   return most < 100;
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void FuzzJsonText(const std::uint8_t* data, std::size_t size) {
   using tensorcast::io::JsonText;
   const std::string text(reinterpret_cast<const char*>(data), size);
   // A parser of its own takes a NUL for the end.
@@ -41,10 +40,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     // A mark of byte order is not JSON; nlohmann-json skips it.
     Demand(!expected.is_object() || !IsShallow(text) || text.starts_with("\xEF\xBB\xBF"),
            "an object is refused");
-    return 0;
+    return;
   }
   Demand(json->text() == text, "the text is another");
-  if (!expected.is_object()) return 0;  // NaN and Infinity, strings of invalid UTF-8
+  if (!expected.is_object()) return;  // NaN and Infinity, strings of invalid UTF-8
   const std::string first = expected.empty() ? "a" : expected.begin().key();
   const std::optional<std::string> found = json->Find(first);
   Demand(found.has_value() == expected.contains(first), "a member is not found, or found");
@@ -66,5 +65,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   });
   for (auto& [key, value] : expected.items()) value = nullptr;
   Demand(Json::parse(replaced.text()) == expected, "Replace gives another object");
-  return 0;
 }
+
+const Fuzzer kJsonTextFuzzer("json_text", FuzzJsonText);
+
+}  // namespace

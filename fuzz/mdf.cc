@@ -13,6 +13,7 @@
 
 #include "core/failure.h"
 #include "demand.h"
+#include "fuzzers.h"
 #include "graph/error.h"
 #include "graph/graph_state.h"
 #include "mdf/graph_of_model.h"
@@ -62,21 +63,19 @@ std::string Summary(const Graph& graph) {
   return graph.Summary(tensorcast::SummaryFormat::kCsv);
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
+void FuzzMdf(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return;
   constexpr std::string_view kEndings[] = {".json", ".bson", ".yaml"};
   const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const Syntax& syntax = *SyntaxOfEnding(kEndings[data[0] % 3]);
   const std::optional<Value> document = Tried([&] { return syntax.read("file", text); });
-  if (!document) return 0;
+  if (!document) return;
   const std::optional<Graph> graph = GraphOf(*document);
-  if (!graph) return 0;
+  if (!graph) return;
   (void)Summary(*graph);
   const std::optional<Value> written =
       Tried([&] { return ModelOfGraph(tensorcast::GraphAccess::State(*graph)); });
-  if (!written) return 0;
+  if (!written) return;
   std::optional<std::string> first;
   for (const std::string_view ending : kEndings) {
     const Syntax& other = *SyntaxOfEnding(ending);
@@ -90,5 +89,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Demand(!first || *first == summary, "two syntaxes give two models");
     first = summary;
   }
-  return 0;
 }
+
+const Fuzzer kMdfFuzzer("mdf", FuzzMdf);
+
+}  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "io/onnx_tensors.h"
 #include "onnx/storage_layout.h"
 #include "onnx/storage_model.h"
@@ -150,9 +151,7 @@ void Store(const std::string& bytes, const Chooser& choose) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void FuzzOnnxStorage(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   for (const DataType to : {DataType::kFloat16, DataType::kFloat8E5M2}) {
     Store(bytes, [to](const io::OnnxTensorReader& model, io::FileContents& contents) {
@@ -160,5 +159,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     });
   }
   Store(bytes, ChooseScaled);
-  return 0;
 }
+
+const Fuzzer kOnnxStorageFuzzer("onnx_storage", FuzzOnnxStorage);
+
+}  // namespace

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "tensorcast/onnx.hpp"
 
 namespace {
 
 using namespace tensorcast;
 
-constexpr std::uint64_t kElements = 40;
+constexpr std::uint64_t kRunElements = 40;
 
 struct Ran {
   bool loaded = false;
@@ -31,14 +32,14 @@ Ran Run(std::span<const std::byte> bytes, std::uint8_t fill) {
   onnx::Model model;
   if (!onnx::Model::Parse(bytes, {}, &model).ok()) return result;
   result.loaded = true;
-  std::vector<std::byte> data(8 * kElements);
+  std::vector<std::byte> data(8 * kRunElements);
   for (std::size_t i = 0; i < data.size(); ++i) {
     data[i] = static_cast<std::byte>(i * 37 + fill);
   }
   const std::string digits("1234567890123456789012345678901234567890");
   std::vector<std::uint64_t> offsets;
-  for (std::uint64_t i = 0; i <= kElements; ++i) offsets.push_back(i);
-  const std::uint64_t shape[] = {kElements};
+  for (std::uint64_t i = 0; i <= kRunElements; ++i) offsets.push_back(i);
+  const std::uint64_t shape[] = {kRunElements};
   std::vector<onnx::TensorView> inputs;
   for (const onnx::ValueInfo& info : model.inputs()) {
     onnx::TensorView& view = inputs.emplace_back();
@@ -48,7 +49,7 @@ Ran Run(std::span<const std::byte> bytes, std::uint8_t fill) {
     if (info.type == DataType::kString) {
       view.strings = {offsets, digits};
     } else {
-      view.data = std::span(data).first(StorageBytes(info.type, kElements).value());
+      view.data = std::span(data).first(StorageBytes(info.type, kRunElements).value());
     }
   }
   onnx::Outputs outputs;
@@ -90,11 +91,12 @@ void Optimise(std::span<const std::byte> bytes, bool fold_all) {
   Demand(after.ran && before.outputs == after.outputs, "other outputs");
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+void FuzzOptimise(const std::uint8_t* data, std::size_t size) {
   const auto bytes = std::as_bytes(std::span(data, size));
   Optimise(bytes, false);
   Optimise(bytes, true);
-  return 0;
 }
+
+const Fuzzer kOptimiseFuzzer("optimise", FuzzOptimise);
+
+}  // namespace

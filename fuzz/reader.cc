@@ -1,4 +1,4 @@
-// Fuzzes one format's reader: any bytes as a file of the name FUZZED_FILE. It is refused in one
+// Fuzzes one format's reader: any bytes as a file of its name. It is refused in one
 // printable line, or read, in pieces of any size to the same bytes; nothing outside the file is
 // asked for, and no other exception than io::Error comes out.
 //
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "io/byte_source.h"
 #include "io/tensor_file.h"
 #include "zip_checksums.h"
@@ -22,13 +23,14 @@ namespace {
 namespace io = tensorcast::io;
 
 // No more of a tensor than this is read: a few bytes can declare, or inflate to, very many.
-constexpr std::uint64_t kMostBytes = 1 << 18;
+constexpr std::uint64_t kMostBytesRead = 1 << 18;
 constexpr std::uint64_t kMostStrings = 2000;
 constexpr std::size_t kMostTensors = 200;
 
-class MemorySource final : public io::ByteSource {
+class FuzzedFile final : public io::ByteSource {
  public:
-  MemorySource(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
+  FuzzedFile(std::string_view path, std::span<const std::uint8_t> data)
+      : data_(data.data()), size_(data.size()), path_(path) {}
   const std::string& path() const override { return path_; }
   std::uint64_t size() const override { return size_; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -39,13 +41,13 @@ class MemorySource final : public io::ByteSource {
  private:
   const std::uint8_t* data_;
   std::size_t size_;
-  std::string path_ = FUZZED_FILE;
+  std::string path_;
 };
 
-void CheckError(const io::Error& error) {
+void CheckError(std::string_view file, const io::Error& error) {
   const std::string_view message = error.what();
-  Demand(message.size() > sizeof FUZZED_FILE, "an error that says nothing");
-  Demand(message.find(FUZZED_FILE) != std::string_view::npos, "an error that names no file");
+  Demand(message.size() > file.size() + 1, "an error that says nothing");
+  Demand(message.find(file) != std::string_view::npos, "an error that names no file");
   for (const char c : message) {
     const auto byte = static_cast<unsigned char>(c);
     Demand(byte >= 0x20 && byte != 0x7F, "a control character in an error");
@@ -66,8 +68,8 @@ void CheckNumbers(const io::TensorReader& reader, std::size_t index, const io::T
     Demand(tensorcast::StorageBytes(tensor.type, tensor.elements) == tensor.bytes,
            "bytes that the elements do not take");
   }
-  const std::uint64_t size = std::min(tensor.bytes, kMostBytes) / 24 * 24;
-  const std::uint64_t whole = tensor.bytes <= kMostBytes ? tensor.bytes : size;
+  const std::uint64_t size = std::min(tensor.bytes, kMostBytesRead) / 24 * 24;
+  const std::uint64_t whole = tensor.bytes <= kMostBytesRead ? tensor.bytes : size;
   const std::vector<std::byte> once =
       ReadInPieces(reader, index, whole, std::max<std::uint64_t>(whole, 1));
   // 24 bytes hold a whole number of elements of every type.
@@ -123,7 +125,7 @@ void CheckStrings(const io::TensorReader& reader, std::size_t index, const io::T
   Demand(once == first, "other strings in pieces");
 }
 
-void CheckTensor(const io::TensorReader& reader, std::size_t index) {
+void CheckTensor(std::string_view file, const io::TensorReader& reader, std::size_t index) {
   const io::TensorInfo& tensor = reader.contents().tensors[index];
   std::uint64_t product = 1;
   for (const std::uint64_t length : tensor.shape) {
@@ -140,31 +142,41 @@ void CheckTensor(const io::TensorReader& reader, std::size_t index) {
       CheckNumbers(reader, index, tensor);
     }
   } catch (const io::Error& error) {
-    CheckError(error);
+    CheckError(file, error);
   }
 }
 
-void Fuzz(std::span<const std::uint8_t> data) {
+void ReadFile(std::string_view file, std::span<const std::uint8_t> data) {
   try {
     io::OpenOptions options;
     // What an npy leaves open, the length of half of them decides; other formats refuse to be told.
-    const bool may_assume = std::string_view(FUZZED_FILE).find(".np") != std::string_view::npos;
+    const bool may_assume = file.find(".np") != std::string_view::npos;
     if (may_assume && data.size() % 2 != 0)
       options.assume_type = tensorcast::DataType::kFloat8E4M3FN;
-    const auto reader =
-        io::OpenTensorSource(std::make_unique<MemorySource>(data.data(), data.size()), options);
+    const auto reader = io::OpenTensorSource(std::make_unique<FuzzedFile>(file, data), options);
     const std::size_t count = std::min(reader->contents().tensors.size(), kMostTensors);
-    for (std::size_t i = 0; i < count; ++i) CheckTensor(*reader, i);
+    for (std::size_t i = 0; i < count; ++i) CheckTensor(file, *reader, i);
     reader->notes();
   } catch (const io::Error& error) {
-    CheckError(error);
+    CheckError(file, error);
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Fuzz({data, size});
-  if (std::string_view(FUZZED_FILE).ends_with(".npz")) Fuzz(WithRightChecksums({data, size}));
-  return 0;
+template <const char* kFile> void FuzzReader(const std::uint8_t* data, std::size_t size) {
+  const std::string_view file = kFile;
+  ReadFile(file, {data, size});
+  if (file.ends_with(".npz")) ReadFile(file, WithRightChecksums({data, size}));
 }
+
+// A reader is chosen by the first bytes, then by the name.
+constexpr char kSafetensors[] = "x.safetensors", kNpy[] = "x.npy", kNpz[] = "x.npz",
+               kTensorProto[] = "x.pb", kOnnx[] = "x.onnx";
+const Fuzzer kReaderFuzzers[] = {
+    {"safetensors", FuzzReader<kSafetensors>},
+    {"npy", FuzzReader<kNpy>},
+    {"npz", FuzzReader<kNpz>},
+    {"tensor_proto", FuzzReader<kTensorProto>},
+    {"onnx", FuzzReader<kOnnx>},
+};
+
+}  // namespace

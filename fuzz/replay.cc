@@ -1,5 +1,5 @@
-// Runs a fuzzer over files, without libFuzzer: replay FILE_OR_FOLDER... What the ordinary build
-// tests, and what reproduces a finding under a debugger.
+// Runs a fuzzer over files, without libFuzzer: replay FUZZER FILE_OR_FOLDER... What the ordinary
+// build tests, and what reproduces a finding under a debugger.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -11,11 +11,18 @@
 #include <string>
 #include <vector>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "fuzzers.h"
 
 int main(int argc, char** argv) {
+  const auto fuzzer = Fuzzers().find(argc > 1 ? argv[1] : "");
+  if (fuzzer == Fuzzers().end()) {
+    std::fputs("usage: replay FUZZER FILE_OR_FOLDER...; the fuzzers are:", stderr);
+    for (const auto& [name, fuzz] : Fuzzers()) std::fprintf(stderr, " %s", name.data());
+    std::fputs("\n", stderr);
+    return 2;
+  }
   std::vector<std::filesystem::path> files;
-  for (int i = 1; i < argc; ++i) {
+  for (int i = 2; i < argc; ++i) {
     if (!std::filesystem::is_directory(argv[i])) {
       files.emplace_back(argv[i]);
       continue;
@@ -25,7 +32,7 @@ int main(int argc, char** argv) {
     }
   }
   if (files.empty()) {
-    std::fputs("replay: no seeds; usage: replay FILE_OR_FOLDER...\n", stderr);
+    std::fputs("replay: no inputs; usage: replay FUZZER FILE_OR_FOLDER...\n", stderr);
     return 2;
   }
   std::sort(files.begin(), files.end());
@@ -38,7 +45,7 @@ int main(int argc, char** argv) {
     const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
     std::printf("%s\n", path.c_str());
     std::fflush(stdout);  // so that the last line names the input that ends the process
-    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+    fuzzer->second(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   }
   std::printf("%zu inputs\n", files.size());
   return 0;

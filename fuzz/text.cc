@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "demand.h"
+#include "fuzzers.h"
 #include "oracle/text.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -209,10 +210,8 @@ void CheckColumn(std::string_view lines, const Job& job) {
   }
 }
 
-}  // namespace
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size < 2) return 0;
+void FuzzText(const std::uint8_t* data, std::size_t size) {
+  if (size < 2) return;
   const Job job = MakeJob(data[0], data[1]);
   const std::string_view rest(reinterpret_cast<const char*>(data) + 2, size - 2);
   switch (data[1] >> 6) {
@@ -226,5 +225,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     }
     default: CheckColumn(rest, job);
   }
-  return 0;
 }
+
+const Fuzzer kTextFuzzer("text", FuzzText);
+
+}  // namespace

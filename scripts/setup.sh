@@ -70,31 +70,47 @@ ensure_packages() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive "${install[@]}"
 }
 
-# up_to_date PRESET TARGET: whether a build has nothing to do (some 10 ms).
+# use_ccache: what was compiled before is not compiled again, in this folder or in another, where ccache is
+# installed: paths in this tree are relative to it, and the folder of a build has no say.
+use_ccache() {
+  command -v ccache >/dev/null || return 0
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+}
+
+# up_to_date BUILD TARGET...: whether a build has nothing to do (some 10 ms).
 up_to_date() {
   local directory=$build_root/$1
-  [[ -f $directory/build.ninja ]] && command -v ninja >/dev/null &&
-    [[ $(ninja -C "$directory" -n "$2" 2>/dev/null) == *'no work to do'* ]]
-}
-
-configure() { # configure PRESET CMAKE_ARGUMENT...
-  local preset=$1
   shift
-  logged "configure the $preset build" "$build_root/logs/$preset-configure.log" \
-    cmake -S "$root" --preset "$preset" -B "$build_root/$preset" "$@"
+  [[ -f $directory/build.ninja ]] && command -v ninja >/dev/null &&
+    [[ $(ninja -C "$directory" -n "$@" 2>/dev/null) == *'no work to do'* ]]
 }
 
-build() { # build PRESET TARGET: two at once wait for each other
-  local preset=$1 target=$2 began=$SECONDS
+# configure BUILD [--preset PRESET] CMAKE_ARGUMENT...: the preset is that of the build's name, unless another
+# is given.
+configure() {
+  local build=$1 preset=$1
+  shift
+  if [[ ${1-} == --preset ]]; then
+    preset=$2
+    shift 2
+  fi
+  logged "configure the $build build" "$build_root/logs/$build-configure.log" \
+    cmake -S "$root" --preset "$preset" -B "$build_root/$build" "$@"
+}
+
+build() { # build BUILD TARGET...: two at once wait for each other
+  local build=$1 began=$SECONDS
+  shift
   (
     flock 9
-    if ! up_to_date "$preset" "$target"; then
-      say "building $target ($preset) ..."
-      logged "build $target ($preset)" "$build_root/logs/$preset-build.log" \
-        cmake --build "$build_root/$preset" --target "$target" 9>&-
-      say "built $target ($preset) in $((SECONDS - began)) s"
+    if ! up_to_date "$build" "$@"; then
+      say "building $* ($build) ..."
+      logged "build $* ($build)" "$build_root/logs/$build-build.log" \
+        cmake --build "$build_root/$build" --target "$@" 9>&-
+      say "built $* ($build) in $((SECONDS - began)) s"
     fi
-  ) 9>"$build_root/$preset.lock"
+  ) 9>"$build_root/$build.lock"
 }
 
 # ensure_tool: sets $tool to an up-to-date executable.
@@ -102,6 +118,7 @@ ensure_tool() {
   tool=$build_root/release/programs/tensorcast
   if [[ -x $tool ]] && up_to_date release tensorcast_tool; then return; fi
   ensure_packages "${tool_packages[@]}"
+  use_ccache
   if [[ ! -f $build_root/release/build.ninja ]]; then
     configure release -DTENSORCAST_TESTS=OFF -DTENSORCAST_BENCH=OFF
   fi

@@ -67,23 +67,6 @@ class ModelScales : public Plans {
   }
 };
 
-struct Ran {
-  std::string bytes;
-  std::vector<JobLoss> losses;
-};
-
-Ran RunPlan(const ConversionPlan& plan, std::size_t buffer_bytes = std::size_t{64} << 20,
-            Executor* executor = nullptr) {
-  RunSettings settings;
-  settings.buffer_bytes = buffer_bytes;
-  settings.executor = executor;
-  Ran ran;
-  std::string error;
-  EXPECT_TRUE(RunConversion(plan, settings, true, &ran.losses, &error).ok()) << error;
-  ran.bytes = io::ReadBytes(plan.output(0));
-  return ran;
-}
-
 TEST_F(ModelScales, AreTheSameForAllBuffersAndThreads) {
   const std::unique_ptr<Executor> threads = MakeTbbExecutor(4);
   for (const ScaledFormat format :

@@ -23,6 +23,23 @@ inline std::vector<std::byte> RandomBytes(std::uint64_t n, unsigned seed) {
   return bytes;
 }
 
+struct Ran {
+  std::string bytes;  // of the first output
+  std::vector<JobLoss> losses;
+};
+
+inline Ran RunPlan(const ConversionPlan& plan, std::size_t buffer_bytes = std::size_t{64} << 20,
+                   Executor* executor = nullptr) {
+  RunSettings settings;
+  settings.buffer_bytes = buffer_bytes;
+  settings.executor = executor;
+  Ran ran;
+  std::string error;
+  EXPECT_TRUE(RunConversion(plan, settings, true, &ran.losses, &error).ok()) << error;
+  ran.bytes = io::ReadBytes(plan.output(0));
+  return ran;
+}
+
 class Plans : public io::FileTest {
  protected:
   // A file of tensors of random codes.

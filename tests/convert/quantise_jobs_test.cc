@@ -4,8 +4,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,11 +19,6 @@ constexpr ScaledFormat kWritten[] = {
     ScaledFormat::kInt8Row,   ScaledFormat::kMxfp8,  ScaledFormat::kMxfp6,
     ScaledFormat::kMxfp4,     ScaledFormat::kNvfp4,
 };
-
-std::string BytesOf(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class QuantiseJobs : public Plans {
  protected:
@@ -43,22 +36,6 @@ class QuantiseJobs : public Plans {
                  io::Tensor("norm.weight", DataType::kFloat32, {2048})});
   }
 };
-
-struct Ran {
-  std::string bytes;
-  std::vector<JobLoss> losses;
-};
-
-Ran RunPlan(const ConversionPlan& plan, std::size_t buffer_bytes, Executor* executor) {
-  RunSettings settings;
-  settings.buffer_bytes = buffer_bytes;
-  settings.executor = executor;
-  Ran ran;
-  std::string error;
-  EXPECT_TRUE(RunConversion(plan, settings, true, &ran.losses, &error).ok()) << error;
-  ran.bytes = BytesOf(plan.output(0));
-  return ran;
-}
 
 TEST_F(QuantiseJobs, AreTheSameForAllBuffersAndThreads) {
   const std::string input = MakeWeights();

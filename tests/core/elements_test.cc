@@ -117,10 +117,21 @@ template <class T> std::vector<T> Elements(std::span<const std::uint64_t> codes)
   return elements;
 }
 
-template <class T> std::uint64_t CodeOf(const T& element) {
-  std::uint64_t code = 0;
-  std::memcpy(&code, &element, sizeof(T));
-  return code;
+template <class T> std::vector<std::uint64_t> CodesOf(const std::vector<T>& elements) {
+  std::vector<std::uint64_t> codes(elements.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) std::memcpy(&codes[i], &elements[i], sizeof(T));
+  return codes;
+}
+
+// Apart from the pairs' code, of which there are four hundred.
+void ExpectTheOraclesCodes(const TypeInfo& from, std::span<const std::uint64_t> codes,
+                           const TypeInfo& to, const std::vector<std::uint64_t>& results) {
+  ASSERT_EQ(results.size(), codes.size());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    ASSERT_EQ(results[i], oracle::Cast(oracle::RowOf(static_cast<int>(from.type)),
+                                       oracle::RowOf(static_cast<int>(to.type)), {}, codes[i]))
+        << from.name << " " << std::hex << codes[i] << " -> " << to.name;
+  }
 }
 
 template <class From, class To> void CheckPair() {
@@ -130,13 +141,9 @@ template <class From, class To> void CheckPair() {
     const std::vector<std::uint64_t> codes = MixedCodes(from, to, 200, 7);
     const std::vector<From> source = Elements<From>(codes);
     std::vector<To> destination(source.size());
-    ASSERT_TRUE(Cast(source, destination).ok()) << from.name << " -> " << to.name;
-    for (std::size_t i = 0; i < codes.size(); ++i) {
-      ASSERT_EQ(CodeOf(destination[i]),
-                oracle::Cast(oracle::RowOf(static_cast<int>(from.type)),
-                             oracle::RowOf(static_cast<int>(to.type)), {}, codes[i]))
-          << from.name << " " << std::hex << codes[i] << " -> " << to.name;
-    }
+    const Status status = Cast(source, destination);
+    ExpectTheOraclesCodes(from, codes, to,
+                          status.ok() ? CodesOf(destination) : std::vector<std::uint64_t>());
   }
 }
 

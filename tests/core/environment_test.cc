@@ -158,13 +158,8 @@ TEST_P(Environment, OnWorkerThreads) {
   }
 }
 
-std::vector<DataType> AllTypes() {
-  std::vector<DataType> types;
-  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(From, Environment, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+INSTANTIATE_TEST_SUITE_P(From, Environment, ::testing::ValuesIn(FixedWidthDataTypes()),
+                         TypeParameterName);
 
 }  // namespace
 }  // namespace tensorcast::testing

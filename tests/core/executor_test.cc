@@ -161,13 +161,8 @@ TEST(TbbExecutor, EveryTaskOnce) {
   for (const std::atomic<int>& times : ran) EXPECT_EQ(times.load(), 1);
 }
 
-std::vector<DataType> AllTypes() {
-  std::vector<DataType> types;
-  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(From, Threads, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+INSTANTIATE_TEST_SUITE_P(From, Threads, ::testing::ValuesIn(FixedWidthDataTypes()),
+                         TypeParameterName);
 
 }  // namespace
 }  // namespace tensorcast::testing

@@ -128,7 +128,7 @@ TEST(FormatAlgebra, EndsOfTheRangeAreWhereTheOracleLeavesIt) {
     if (row.bits == 0) continue;
     for (const RoundingMode mode :
          {RoundingMode::kUp, RoundingMode::kDown, RoundingMode::kNearest}) {
-      SCOPED_TRACE(testing::Message() << row.name << " " << static_cast<int>(mode));
+      SCOPED_TRACE(::testing::Message() << row.name << " " << static_cast<int>(mode));
       const detail::RangeEnds ends = detail::EndsOfRange(row, mode);
       ASSERT_EQ(ends.bounded, row.type != DataType::kFloat64 && row.type_class != TypeClass::kBool);
       if (!ends.bounded) continue;

@@ -399,13 +399,8 @@ TEST(Report, OfNothing) {
   }
 }
 
-std::vector<DataType> AllTypes() {
-  std::vector<DataType> types;
-  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(From, Chunks, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+INSTANTIATE_TEST_SUITE_P(From, Chunks, ::testing::ValuesIn(FixedWidthDataTypes()),
+                         TypeParameterName);
 
 }  // namespace
 }  // namespace tensorcast::testing

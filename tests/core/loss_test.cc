@@ -72,13 +72,8 @@ TEST_P(LossOfType, OneElement) {
   }
 }
 
-std::vector<DataType> AllTypes() {
-  std::vector<DataType> types;
-  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(From, LossOfType, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+INSTANTIATE_TEST_SUITE_P(From, LossOfType, ::testing::ValuesIn(FixedWidthDataTypes()),
+                         TypeParameterName);
 
 }  // namespace
 }  // namespace tensorcast::testing

@@ -121,4 +121,10 @@ std::vector<TypeInfo> FixedWidthTypes() {
   return types;
 }
 
+std::vector<DataType> FixedWidthDataTypes() {
+  std::vector<DataType> types;
+  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
+  return types;
+}
+
 }  // namespace tensorcast::testing

@@ -24,10 +24,12 @@ std::vector<CastOptions> OptionSets(const TypeInfo& from, const TypeInfo& to);
 std::vector<CastOptions> InvalidOptions();
 
 oracle::Options ToOracle(const CastOptions& options);
+inline const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }
 std::string Describe(const CastOptions& options);
 
 // The fixed-width rows, in the table's order.
 std::vector<TypeInfo> FixedWidthTypes();
+std::vector<DataType> FixedWidthDataTypes();
 
 }  // namespace tensorcast::testing
 

@@ -17,7 +17,6 @@
 namespace tensorcast::testing {
 namespace {
 
-using oracle::RoundingMode;
 using oracle::Row;
 using oracle::Value;
 
@@ -38,7 +37,8 @@ Value RoundToOdd(const Row& through, const Value& value) {
 }
 
 Value RoundToEven(const Row& through, const Value& value) {
-  const oracle::Rounded rounded = oracle::RoundFinite(through, true, value, RoundingMode::kUp);
+  const oracle::Rounded rounded =
+      oracle::RoundFinite(through, true, value, oracle::RoundingMode::kUp);
   return oracle::Decode(through, rounded.inside ? rounded.code : through.largest);
 }
 
@@ -82,8 +82,8 @@ std::vector<Value> EveryCase(const Row& to) {
 
 // How many values come out otherwise through `first`, and then `second` where there is one.
 template <class Step>
-std::size_t CountDifferences(const Row& to, const std::vector<Value>& values, RoundingMode mode,
-                             Step through) {
+std::size_t CountDifferences(const Row& to, const std::vector<Value>& values,
+                             oracle::RoundingMode mode, Step through) {
   std::size_t different = 0;
   for (const Value& value : values) {
     const oracle::Rounded once = oracle::RoundFinite(to, true, value, mode);
@@ -93,9 +93,9 @@ std::size_t CountDifferences(const Row& to, const std::vector<Value>& values, Ro
   return different;
 }
 
-std::vector<RoundingMode> ModesOf(const Row& to) {
-  if (to.kind != oracle::Kind::kPowerOfTwo) return {RoundingMode::kUp};
-  return {RoundingMode::kUp, RoundingMode::kDown, RoundingMode::kNearest};
+std::vector<oracle::RoundingMode> ModesOf(const Row& to) {
+  if (to.kind != oracle::Kind::kPowerOfTwo) return {oracle::RoundingMode::kUp};
+  return {oracle::RoundingMode::kUp, oracle::RoundingMode::kDown, oracle::RoundingMode::kNearest};
 }
 
 TEST(OddThroughFloat32, EqualsOneRounding) {
@@ -104,7 +104,7 @@ TEST(OddThroughFloat32, EqualsOneRounding) {
   for (const Row& to : oracle::kRows) {
     if (!to.floating() || to.bits > 16) continue;
     const std::vector<Value> values = EveryCase(to);
-    for (const RoundingMode mode : ModesOf(to)) {
+    for (const oracle::RoundingMode mode : ModesOf(to)) {
       EXPECT_EQ(CountDifferences(to, values, mode,
                                  [&](const Value& v) { return RoundToOdd(float32, v); }),
                 0u)
@@ -128,10 +128,10 @@ TEST(OddThroughFloat64, EqualsOneRoundingToFloat32) {
   const Row& float32 = oracle::RowOf(1);
   const Row& float64 = oracle::RowOf(11);
   const std::vector<Value> values = EveryCase(float32);
-  EXPECT_EQ(CountDifferences(float32, values, RoundingMode::kUp,
+  EXPECT_EQ(CountDifferences(float32, values, oracle::RoundingMode::kUp,
                              [&](const Value& v) { return RoundToOdd(float64, v); }),
             0u);
-  EXPECT_GT(CountDifferences(float32, values, RoundingMode::kUp,
+  EXPECT_GT(CountDifferences(float32, values, oracle::RoundingMode::kUp,
                              [&](const Value& v) { return RoundToEven(float64, v); }),
             0u);
 }
@@ -148,7 +148,7 @@ TEST(SpareBits, TwoAreEnoughAndOneIsNot) {
       through.least = to.least - spare_range;
       const std::uint64_t binade = 1ull << (through.precision - 1);
       through.largest = 400 * binade - 1;
-      return CountDifferences(to, values, RoundingMode::kUp,
+      return CountDifferences(to, values, oracle::RoundingMode::kUp,
                               [&](const Value& v) { return RoundToOdd(through, v); });
     };
     EXPECT_EQ(differences(2, 2), 0u) << to.name;

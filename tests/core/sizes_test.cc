@@ -233,13 +233,8 @@ TEST_P(Sizes, OtherOverlapIsRefused) {
   }
 }
 
-std::vector<DataType> AllTypes() {
-  std::vector<DataType> types;
-  for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-  return types;
-}
-
-INSTANTIATE_TEST_SUITE_P(From, Sizes, ::testing::ValuesIn(AllTypes()), TypeParameterName);
+INSTANTIATE_TEST_SUITE_P(From, Sizes, ::testing::ValuesIn(FixedWidthDataTypes()),
+                         TypeParameterName);
 
 }  // namespace
 }  // namespace tensorcast::testing

@@ -4,7 +4,10 @@
 #ifndef TENSORCAST_TESTS_CORE_SOURCE_CODES_H_
 #define TENSORCAST_TESTS_CORE_SOURCE_CODES_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,14 @@ namespace tensorcast::testing {
 bool Sampled();
 // `full` elements, or about a tenth of them where sampled.
 std::size_t Scaled(std::size_t full);
+// `full`, or where sampled about a tenth of it, in its order; the same for the same seed.
+template <class T> std::vector<T> SampleOf(std::vector<T> full, std::uint64_t seed = 1) {
+  if (!Sampled()) return full;
+  std::vector<T> sample;
+  std::sample(full.begin(), full.end(), std::back_inserter(sample), Scaled(full.size()),
+              std::mt19937_64(seed));
+  return sample;
+}
 
 // Every code of a type of at most 16 bits, again and again in shifting order up to at least 4,096
 // elements and not to a multiple of anything, so that each code meets many lanes.

@@ -26,8 +26,6 @@ using oracle::RationalOf;
 
 namespace {
 
-const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }
-
 bool IsFinite(const oracle::Value& value) { return value.is == oracle::Value::Is::kFinite; }
 bool IsNan(const oracle::Value& value) { return value.is == oracle::Value::Is::kNan; }
 

@@ -247,11 +247,11 @@ TEST(CastChains, ChainsOfTwoByTheOracle) {
 }
 
 // As the optimiser goes: each cast reads the earliest value from which it gives the same.
-struct Step {
+struct ChainStep {
   DataType to;
   CastOptions options;
 };
-Values RunJoined(Caster& caster, const Values& codes, std::span<const Step> steps, NanBits nan,
+Values RunJoined(Caster& caster, const Values& codes, std::span<const ChainStep> steps, NanBits nan,
                  std::size_t& casts) {
   struct Made {
     Values values;
@@ -259,7 +259,7 @@ Values RunJoined(Caster& caster, const Values& codes, std::span<const Step> step
     int source;  // index in `made`, or -1
   };
   std::vector<Made> made = {{codes, codes.type, -1}};
-  for (const Step& step : steps) {
+  for (const ChainStep& step : steps) {
     int source = static_cast<int>(made.size()) - 1;
     while (true) {
       const Made& at = made[static_cast<std::size_t>(source)];
@@ -306,7 +306,7 @@ TEST(CastChains, ChainsOfThreeGiveTheSameBits) {
           if (d.bits == 0 || d.bits > 16) continue;
           const CastOptions third = all[random() % all.size()];
           const NanBits nan = random() % 4 == 0 ? NanBits::kMayChange : NanBits::kKept;
-          const Step steps[] = {{b.type, first}, {c.type, second}, {d.type, third}};
+          const ChainStep steps[] = {{b.type, first}, {c.type, second}, {d.type, third}};
           std::size_t casts = 0;
           const Values joined = RunJoined(caster, codes, steps, nan, casts);
           ++by_casts.at(casts);

@@ -8,12 +8,6 @@ namespace {
 
 using NpyFile = FileTest;
 
-struct Case {
-  std::string what;
-  std::string bytes;
-  std::string error;  // "KIND message", the file's path as FILE
-};
-
 std::string Version(char major, char minor, const std::string& length, const std::string& rest) {
   return std::string("\x93NUMPY") + major + minor + length + rest;
 }
@@ -21,7 +15,7 @@ std::string Version(char major, char minor, const std::string& length, const std
 std::string Of(const std::string& descr) { return Npy(NpyDict(descr, "(1,)"), "1"); }
 std::string OfShape(const std::string& shape) { return Npy(NpyDict("|u1", shape), "1"); }
 
-std::vector<Case> BadFiles() {
+std::vector<BadFile> BadNpyFiles() {
   const std::string dict = NpyDict("<f4", "(1,)");
   return {
       {"empty", "", "3 FILE: does not begin with \\x93NUMPY, as an npy file does"},
@@ -196,7 +190,7 @@ std::vector<Case> BadFiles() {
 
 TEST_F(NpyFile, SaysWhatIsWrong) {
   const std::string path = Path("x.npy");
-  for (const Case& test : BadFiles()) {
+  for (const BadFile& test : BadNpyFiles()) {
     SCOPED_TRACE(test.what);
     WriteBytes(path, test.bytes);
     EXPECT_EQ(ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE"),

@@ -19,13 +19,7 @@ template <class Function> std::string With(Function change, const ZipEnd& end = 
 
 std::string WithName(const std::string& name) { return Zip({ZipEntry(name, kArray)}); }
 
-struct Case {
-  std::string what;
-  std::string bytes;
-  std::string error;  // "KIND message", the file's path as FILE
-};
-
-std::vector<Case> Structure() {
+std::vector<BadFile> Structure() {
   return {
       {"a head and nothing", "PK\x03\x04",
        "3 FILE: has no end record of a ZIP archive; the file is cut short, or is not an archive"},
@@ -129,7 +123,7 @@ std::vector<Case> Structure() {
   };
 }
 
-std::vector<Case> Headers() {
+std::vector<BadFile> Headers() {
   const auto differs = [](const std::string& what) {
     return "3 FILE: member \"w.npy\" has another " + what +
            " in its local header, at offset 0, than in the central directory";
@@ -196,7 +190,7 @@ std::vector<Case> Headers() {
 }
 
 // Deflated members; what only inflating finds is found when the tensor is read.
-std::vector<Case> Streams() {
+std::vector<BadFile> Streams() {
   const std::string stream = DeflateStored(kArray);
   const auto with = [&](auto change) {
     return With([&](ZipEntry& entry) {
@@ -238,8 +232,8 @@ std::vector<Case> Streams() {
 
 TEST_F(NpzBadInput, SaysWhatIsWrong) {
   const std::string path = Path("x.npz");
-  for (const std::vector<Case>& cases : {Structure(), Headers(), Streams()}) {
-    for (const Case& test : cases) {
+  for (const std::vector<BadFile>& cases : {Structure(), Headers(), Streams()}) {
+    for (const BadFile& test : cases) {
       SCOPED_TRACE(test.what);
       WriteBytes(path, test.bytes);
       EXPECT_EQ(ReplaceAll(ErrorOf([&] { ReadTensor(*Open(path), 0); }), path, "FILE"), test.error);

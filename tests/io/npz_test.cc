@@ -12,13 +12,7 @@ namespace {
 
 using NpzFile = FileTest;
 
-const std::string kArray = Npy(NpyDict("<f4", "(2,)"), "12345678");  // 136 bytes
-
-std::vector<std::string> TensorNames(const TensorReader& reader) {
-  std::vector<std::string> names;
-  for (const TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
-  return names;
-}
+const std::string kStoredArray = Npy(NpyDict("<f4", "(2,)"), "12345678");  // 136 bytes
 
 // A local header as numpy writes it: the sizes in a ZIP64 extra field.
 ZipEntry NumpyEntry(const std::string& name, const std::string& content) {
@@ -31,11 +25,11 @@ ZipEntry NumpyEntry(const std::string& name, const std::string& content) {
 
 TEST_F(NpzFile, ReadsTheMembersInTheOrderOfTheDirectory) {
   const std::string path = Path("x.npz");
-  ZipEntry deflated("a/b.npy", kArray);
-  deflated.Deflate(DeflateStored(kArray));
+  ZipEntry deflated("a/b.npy", kStoredArray);
+  deflated.Deflate(DeflateStored(kStoredArray));
   const std::string other = Npy(NpyDict(">i2", "(1, 2)", "True"), "abcd");
-  WriteBytes(path, Zip({NumpyEntry("z.npy", kArray), deflated, NumpyEntry("caf\u00e9.npy", other),
-                        ZipEntry(".npy", kArray)}));
+  WriteBytes(path, Zip({NumpyEntry("z.npy", kStoredArray), deflated,
+                        NumpyEntry("caf\u00e9.npy", other), ZipEntry(".npy", kStoredArray)}));
   const std::unique_ptr<TensorReader> reader = Open(path);
   EXPECT_EQ(TensorNames(*reader), (std::vector<std::string>{"z", "a/b", "caf\u00e9", ""}));
   EXPECT_EQ(ReadTensor(*reader, "z"), "12345678");
@@ -58,13 +52,13 @@ TEST_F(NpzFile, ReadsAnEmptyArchive) {
 TEST_F(NpzFile, ReadsWhatOtherProgramsWrite) {
   const std::string path = Path("x.npz");
   // Sizes after the data, for a writer that cannot go back; gaps; comments; ZIP64's end record.
-  ZipEntry streamed("s.npy", kArray);
-  streamed.Deflate(DeflateStored(kArray));
+  ZipEntry streamed("s.npy", kStoredArray);
+  streamed.Deflate(DeflateStored(kStoredArray));
   streamed.flags = 8;
   streamed.local_crc = streamed.local_size = streamed.local_packed_size = 0;
   streamed.after = "PK\x07\x08" + LittleEndian(streamed.crc, 4) + LittleEndian(141, 4) +
                    LittleEndian(136, 4) + "a gap";
-  ZipEntry wide("w.npy", kArray);
+  ZipEntry wide("w.npy", kStoredArray);
   wide.comment = "PK\x05\x06";
   wide.size = wide.packed_size = UINT32_MAX;
   wide.local_size = wide.local_packed_size = 136;
@@ -95,7 +89,7 @@ TEST_F(NpzFile, AssumesATypeWhereItFits) {
   WriteBytes(path, Zip({ZipEntry("one.npy", Npy(NpyDict("|V1", "(2,)"), "ab")),
                         ZipEntry("two.npy", Npy(NpyDict("<V2", "(1,)"), "ab")),
                         ZipEntry("also.npy", Npy(NpyDict("<V2", "(1,)"), "cd")),
-                        ZipEntry("f.npy", kArray)}));
+                        ZipEntry("f.npy", kStoredArray)}));
   const std::unique_ptr<TensorReader> reader = open(DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[0].type, DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[1].type, DataType::kBfloat16);
@@ -104,7 +98,7 @@ TEST_F(NpzFile, AssumesATypeWhereItFits) {
             (std::vector<std::string>{
                 path + ": dtype \"|V1\" is read as int4, as assumed",
                 path + ": dtype \"<V2\" is read as bfloat16; another type can be assumed"}));
-  WriteBytes(path, Zip({ZipEntry("f.npy", kArray)}));
+  WriteBytes(path, Zip({ZipEntry("f.npy", kStoredArray)}));
   EXPECT_EQ(
       ErrorOf([&] { open(DataType::kInt4); }),
       "2 " + path +
@@ -166,11 +160,11 @@ TEST_F(NpzFile, WritesExactlyTheseBytes) {
            LittleEndian(0600u << 16, 4) + LittleEndian(offset, 4) + name;
   };
   // 30 + 5 + 20 = 55 needs 9 to 64; 200 + 30 + 8 + 20 = 258 needs 62 to 320.
-  const std::string first = local(0, "w.npy", kArray, 9);
+  const std::string first = local(0, "w.npy", kStoredArray, 9);
   ASSERT_EQ(first.size(), 200u);
   const std::string members = first + local(0x800, "\u00e9/x.npy", second, 62);
   const std::string directory =
-      central(0, "w.npy", kArray, 0) + central(0x800, "\u00e9/x.npy", second, 200);
+      central(0, "w.npy", kStoredArray, 0) + central(0x800, "\u00e9/x.npy", second, 200);
   EXPECT_EQ(ReadBytes(path), members + directory + "PK\x05\x06" + LittleEndian(0, 4) +
                                  LittleEndian(2, 2) + LittleEndian(2, 2) +
                                  LittleEndian(directory.size(), 4) +
@@ -236,7 +230,7 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
   }
   first.size = first.packed_size = UINT32_MAX;
   first.local_extra = first.central_extra = wide({size, size});
-  ZipEntry second = NumpyEntry("b.npy", kArray);
+  ZipEntry second = NumpyEntry("b.npy", kStoredArray);
   const std::string whole = Zip({first, second});
   const std::uint64_t hole = whole.find(header) + header.size();
   const std::uint64_t directory = whole.find("PK\x01\x02");
@@ -286,7 +280,7 @@ TEST_F(NpzFile, ReadingAWholeMemberCanBeInterrupted) {
 
 TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
   const std::string path = Path("x.npz");
-  std::string whole = Zip({NumpyEntry("a.npy", kArray), NumpyEntry("b.npy", kArray)});
+  std::string whole = Zip({NumpyEntry("a.npy", kStoredArray), NumpyEntry("b.npy", kStoredArray)});
   whole[whole.find("12345678") + 3] ^= 1;
   WriteBytes(path, whole);
   const std::unique_ptr<TensorReader> reader = Open(path);

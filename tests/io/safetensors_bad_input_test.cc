@@ -8,12 +8,6 @@ namespace {
 
 using SafetensorsBadInput = FileTest;
 
-struct Case {
-  std::string what;
-  std::string bytes;
-  std::string error;  // "KIND message", the file's path as FILE
-};
-
 std::string Entry(const std::string& name, const std::string& dtype, const std::string& shape,
                   const std::string& offsets) {
   return '"' + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" +
@@ -33,7 +27,7 @@ std::string WithTypes(const std::string& types_json, const std::string& entry, s
                      std::string(bytes, 'x'));
 }
 
-std::vector<Case> Cases() {
+std::vector<BadFile> Cases() {
   const std::string a = Entry("a", "F32", "[1]", "[0,4]");
   const std::string u8 = Entry("p", "U8", "[2]", "[0,2]");
   const std::string types = "3 FILE: __metadata__[\"tensorcast.types\"]";
@@ -277,7 +271,7 @@ std::vector<Case> Cases() {
 
 TEST_F(SafetensorsBadInput, SaysWhatIsWrong) {
   const std::string path = Path("x.safetensors");
-  for (const Case& test : Cases()) {
+  for (const BadFile& test : Cases()) {
     SCOPED_TRACE(test.what);
     WriteBytes(path, test.bytes);
     EXPECT_EQ(ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE"), test.error);

@@ -8,12 +8,6 @@ namespace {
 
 using SafetensorsFile = FileTest;
 
-std::vector<std::string> TensorNames(const TensorReader& reader) {
-  std::vector<std::string> names;
-  for (const TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
-  return names;
-}
-
 TEST_F(SafetensorsFile, ReadsEntriesInTheOrderOfTheirData) {
   const std::string path = Path("x.safetensors");
   WriteBytes(path, Safetensors(R"({"late":{"dtype":"U8","shape":[3],"data_offsets":[8,11]},)"

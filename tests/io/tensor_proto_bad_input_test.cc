@@ -7,13 +7,7 @@
 namespace tensorcast::io {
 namespace {
 
-using TensorProtoFile = FileTest;
-
-struct Case {
-  std::string what;
-  std::string bytes;
-  std::string error;  // "KIND message", the file's path as FILE
-};
+using TensorProtoBadInput = FileTest;
 
 std::string Of(DataType type, const std::string& fields) {
   return VarintField(kDims, 2) + VarintField(kDataType, static_cast<std::uint64_t>(type)) + fields;
@@ -23,7 +17,7 @@ std::string OfDims(const std::string& dims) {
   return dims + VarintField(kDataType, 2) + BytesField(kRawData, "ab");
 }
 
-std::vector<Case> BadFiles() {
+std::vector<BadFile> BadTensorProtos() {
   using enum DataType;
   const std::string raw = BytesField(kRawData, "ab");
   return {
@@ -196,16 +190,16 @@ std::vector<Case> BadFiles() {
   };
 }
 
-TEST_F(TensorProtoFile, SaysWhatIsWrong) {
+TEST_F(TensorProtoBadInput, SaysWhatIsWrong) {
   const std::string path = Path("x.pb");
-  for (const Case& test : BadFiles()) {
+  for (const BadFile& test : BadTensorProtos()) {
     SCOPED_TRACE(test.what);
     WriteBytes(path, test.bytes);
     EXPECT_EQ(ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE"), test.error);
   }
 }
 
-TEST_F(TensorProtoFile, NamesItsTypes) {
+TEST_F(TensorProtoBadInput, NamesItsTypes) {
   const std::string path = Path("x.pb");
   WriteBytes(path, Of(DataType::kUint8, BytesField(kRawData, "ab")));
   EXPECT_EQ(ErrorOf([&] { OpenTensorFile(path, {.assume_type = DataType::kInt8}); }),
@@ -215,7 +209,7 @@ TEST_F(TensorProtoFile, NamesItsTypes) {
 }
 
 // By its ending alone: first bytes of other formats win, and no other ending is tried.
-TEST_F(TensorProtoFile, IsKnownByItsEnding) {
+TEST_F(TensorProtoBadInput, IsKnownByItsEnding) {
   const std::string bytes = Of(DataType::kUint8, BytesField(kRawData, "ab"));
   WriteBytes(Path("x.bin"), bytes);
   EXPECT_TRUE(ErrorOf([&] { Open(Path("x.bin")); }).starts_with("5 "));
@@ -223,7 +217,7 @@ TEST_F(TensorProtoFile, IsKnownByItsEnding) {
   EXPECT_EQ(Open(Path("x.pb"))->contents().tensors[0].dtype, "|u1");
 }
 
-TEST_F(TensorProtoFile, TruncatedAtEveryByte) {
+TEST_F(TensorProtoBadInput, TruncatedAtEveryByte) {
   const std::string path = Path("x.pb");
   const std::string head = VarintField(kDims, 3) + VarintField(kDataType, 7);
   const std::vector<std::string> files = {

@@ -24,7 +24,7 @@
 namespace tensorcast::io {
 
 // A directory that is removed when the test ends.
-class FileTest : public testing::Test {
+class FileTest : public ::testing::Test {
  protected:
   FileTest() {
     std::string pattern =
@@ -54,6 +54,12 @@ class FileTest : public testing::Test {
   std::string directory_;
 };
 
+inline std::vector<std::string> TensorNames(const TensorReader& reader) {
+  std::vector<std::string> names;
+  for (const TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
+  return names;
+}
+
 inline void WriteBytes(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -65,6 +71,13 @@ inline std::string ReadBytes(const std::string& path) {
   EXPECT_TRUE(file) << path;
   return {std::istreambuf_iterator<char>(file), {}};
 }
+
+// A file that is refused, and how.
+struct BadFile {
+  std::string what;
+  std::string bytes;
+  std::string error;  // "KIND message", the file's path as FILE
+};
 
 inline std::string LittleEndian(std::uint64_t value, int bytes) {
   std::string text;

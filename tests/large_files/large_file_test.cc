@@ -77,7 +77,7 @@ template <class Function> std::uint64_t PeakOf(Function body) {
     body();
     const std::uint64_t used = peak() - before;
     const bool sent = write(result[1], &used, sizeof used) == sizeof used;
-    _exit(sent && !testing::Test::HasFailure() ? 0 : 1);
+    _exit(sent && !::testing::Test::HasFailure() ? 0 : 1);
   }
   close(result[1]);
   std::uint64_t used = UINT64_MAX;

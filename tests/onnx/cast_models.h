@@ -30,6 +30,10 @@ using tensorcast::io::Tag;
 using tensorcast::io::Varint;
 using tensorcast::io::VarintField;
 
+inline constexpr auto kF32 = DataType::kFloat32;
+inline constexpr auto kF16 = DataType::kFloat16;
+inline constexpr auto kStrings = DataType::kString;
+
 // Numbers of AttributeProto.AttributeType.
 enum AttributeKind : std::uint64_t {
   kFloat = 1,
@@ -211,6 +215,12 @@ struct Parsed {
   std::string error;
   Status status;
 };
+
+inline void ExpectRefused(const ModelBytes& model, StatusCode code, const std::string& text) {
+  const Parsed parsed(model);
+  EXPECT_EQ(parsed.status.code(), code) << parsed.error;
+  EXPECT_EQ(parsed.error, "the model: " + text);
+}
 
 // Values that own what they hold.
 struct Tensor {

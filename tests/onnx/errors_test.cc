@@ -13,21 +13,15 @@ namespace {
 
 using onnx_test::CastModel;
 using onnx_test::DataType;
+using onnx_test::ExpectRefused;
 using onnx_test::IntAttribute;
+using onnx_test::kF16;
+using onnx_test::kF32;
 using onnx_test::ModelBytes;
 using onnx_test::Node;
 using onnx_test::Parsed;
 using onnx_test::StatusCode;
 using onnx_test::TextAttribute;
-
-constexpr auto kF32 = DataType::kFloat32;
-constexpr auto kF16 = DataType::kFloat16;
-
-void ExpectRefused(const ModelBytes& model, StatusCode code, const std::string& text) {
-  const Parsed parsed(model);
-  EXPECT_EQ(parsed.status.code(), code) << parsed.error;
-  EXPECT_EQ(parsed.error, "the model: " + text);
-}
 
 void ExpectBadCast(std::int64_t opset, const std::string& attributes, const std::string& why) {
   ExpectRefused(CastModel(opset, kF32, kF16, attributes), StatusCode::kBadFile,

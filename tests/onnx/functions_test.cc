@@ -12,9 +12,12 @@
 namespace {
 
 using onnx_test::DataType;
+using onnx_test::ExpectRefused;
 using onnx_test::Floats;
 using onnx_test::Function;
 using onnx_test::IntAttribute;
+using onnx_test::kF16;
+using onnx_test::kF32;
 using onnx_test::ModelBytes;
 using onnx_test::MustRun;
 using onnx_test::Node;
@@ -24,9 +27,6 @@ using onnx_test::StatusCode;
 using onnx_test::Tensor;
 using onnx_test::TextAttribute;
 using onnx_test::To;
-
-constexpr auto kF32 = DataType::kFloat32;
-constexpr auto kF16 = DataType::kFloat16;
 
 Node Call(const std::string& function, std::vector<std::string> inputs,
           std::vector<std::string> outputs, const std::string& attributes = "",
@@ -43,12 +43,6 @@ ModelBytes CallModel(DataType from, DataType to, std::vector<Function> functions
   model.nodes = {Call("f", {"x"}, {"y"}, attributes)};
   model.functions = std::move(functions);
   return model;
-}
-
-void ExpectRefused(const ModelBytes& model, StatusCode code, const std::string& text) {
-  const Parsed parsed(model);
-  EXPECT_EQ(parsed.status.code(), code) << parsed.error;
-  EXPECT_EQ(parsed.error, "the model: " + text);
 }
 
 TEST(Functions, AreInlinedAtEachCall) {

@@ -458,7 +458,7 @@ TEST(GraphSaving, Optimizing) {
 }
 
 TEST(GraphSaving, ConstantsAndFiles) {
-  const std::string folder = testing::TempDir() + "tensorcast_graphs_" + std::to_string(getpid());
+  const std::string folder = ::testing::TempDir() + "tensorcast_graphs_" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   Graph graph = Make();
   const std::vector<float> values = {1.5F, -2};

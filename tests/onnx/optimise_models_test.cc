@@ -218,7 +218,7 @@ TEST(OptimiseModels, RandomGraphsKeepEveryBit) {
 
 // ------------------------------------------------------------------------------ files
 
-class OptimiseFiles : public testing::Test {
+class OptimiseFiles : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (std::filesystem::temp_directory_path() / "optimiseXXXXXX").string();

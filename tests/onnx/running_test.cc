@@ -18,6 +18,9 @@ using onnx_test::Data;
 using onnx_test::DataType;
 using onnx_test::Floats;
 using onnx_test::IntAttribute;
+using onnx_test::kF16;
+using onnx_test::kF32;
+using onnx_test::kStrings;
 using onnx_test::ModelBytes;
 using onnx_test::MustRun;
 using onnx_test::Parsed;
@@ -29,10 +32,6 @@ using onnx_test::TextsOf;
 using onnx_test::To;
 using tensorcast::onnx::ModelRun;
 using tensorcast::onnx::Outputs;
-
-constexpr auto kF32 = DataType::kFloat32;
-constexpr auto kF16 = DataType::kFloat16;
-constexpr auto kText = DataType::kString;
 
 void ExpectRefused(const Parsed& parsed, const std::vector<Tensor>& inputs, StatusCode code,
                    const std::string& text) {
@@ -65,7 +64,7 @@ TEST(Running, InputsAreChecked) {
       parsed, {{kF32, {UINT64_MAX}, ""}}, StatusCode::kBadInput,
       "input \"x\" has 0 bytes of data; the shape [18446744073709551615] of float32 takes "
       "more than 2^64 - 1 bits");
-  const Parsed texts(CastModel(25, kText, kF32, To(kF32)));
+  const Parsed texts(CastModel(25, kStrings, kF32, To(kF32)));
   Tensor bad = Texts({"1", "2"});
   bad.shape = {3};
   ExpectRefused(texts, {bad}, StatusCode::kBadInput,
@@ -137,9 +136,9 @@ TEST(Running, IdentityIsAView) {
 }
 
 TEST(Running, Profile) {
-  ModelBytes model = CastModel(25, kF32, kText, To(kF16));
+  ModelBytes model = CastModel(25, kF32, kStrings, To(kF16));
   model.nodes = {{"Cast", {"x"}, {"h"}, To(kF16), "first"}, {"CastLike", {"h", "like"}, {"y"}}};
-  model.inputs.push_back({"like", kText});
+  model.inputs.push_back({"like", kStrings});
   const Parsed parsed(model);
   const std::vector<Tensor> inputs = {Floats({1, 2, 30}), Texts({})};
   std::vector<tensorcast::onnx::NodeProfile> profile;
@@ -242,8 +241,9 @@ TEST(Running, ConstantsOfEveryKind) {
   using onnx_test::LittleEndian;
   ModelBytes model;
   model.opset = 13;
-  model.outputs = {{"f", kF32},  {"fs", kF32},  {"i", DataType::kInt64}, {"is", DataType::kInt64},
-                   {"s", kText}, {"ss", kText}, {"t", DataType::kUint8}, {"ts", kText}};
+  model.outputs = {
+      {"f", kF32},     {"fs", kF32},     {"i", DataType::kInt64}, {"is", DataType::kInt64},
+      {"s", kStrings}, {"ss", kStrings}, {"t", DataType::kUint8}, {"ts", kStrings}};
   const std::string floats = onnx_test::Tag(7, 5) + LittleEndian(onnx_test::FloatBits(1), 4) +
                              onnx_test::Tag(7, 5) + LittleEndian(onnx_test::FloatBits(-2), 4);
   const std::string ints =
@@ -287,14 +287,14 @@ TEST(Running, ConstantsOfEveryKind) {
 }
 
 TEST(Running, Strings) {
-  const Parsed read(CastModel(9, kText, kF32, To(kF32)));
+  const Parsed read(CastModel(9, kStrings, kF32, To(kF32)));
   std::vector<Tensor> inputs = {Texts({"1.5", "-INF", "1e3"})};
   EXPECT_EQ(Data(MustRun(read, inputs)[0]), Floats({1.5f, -1.0f / 0.0f, 1000}).data);
-  const Parsed print(CastModel(9, kF32, kText, To(kText)));
+  const Parsed print(CastModel(9, kF32, kStrings, To(kStrings)));
   inputs = {Floats({0.5f, 1e10f, -1.0f / 0.0f})};
   EXPECT_EQ(TextsOf(MustRun(print, inputs)[0]),
             (std::vector<std::string>{"0.5", "10000000000.0", "-inf"}));
-  const Parsed same(CastModel(9, kText, kText, To(kText)));
+  const Parsed same(CastModel(9, kStrings, kStrings, To(kStrings)));
   inputs = {Texts({"a", "", "ccc"})};
   EXPECT_EQ(TextsOf(MustRun(same, inputs)[0]), (std::vector<std::string>{"a", "", "ccc"}));
   inputs = {{kF32, {0}, ""}};
@@ -304,10 +304,10 @@ TEST(Running, Strings) {
 }
 
 TEST(Running, TextsThatAreNoNumbersAreNamed) {
-  const Parsed to_float(CastModel(9, kText, kF32, To(kF32)));
+  const Parsed to_float(CastModel(9, kStrings, kF32, To(kF32)));
   ExpectRefused(to_float, {Texts({"1", "2", "tw\no", "three"})}, StatusCode::kNotANumber,
                 "node \"c\": the text at index 2, \"tw\\x0Ao\", is not a number");
-  ModelBytes model = CastModel(9, kText, DataType::kInt8, To(DataType::kInt8));
+  ModelBytes model = CastModel(9, kStrings, DataType::kInt8, To(DataType::kInt8));
   model.nodes[0].name = "";
   ExpectRefused(
       Parsed(model), {Texts({"1", "nan"})}, StatusCode::kNotAnInteger,
@@ -448,8 +448,8 @@ TEST(Running, MemoryOfOldOutputsIsUsedAgain) {
 }
 
 TEST(Running, StringsAsTheNextRunsInput) {
-  const Parsed print(CastModel(25, kF32, kText, To(kText)));
-  const Parsed same(CastModel(25, kText, kText, To(kText)));
+  const Parsed print(CastModel(25, kF32, kStrings, To(kStrings)));
+  const Parsed same(CastModel(25, kStrings, kStrings, To(kStrings)));
   const std::vector<Tensor> inputs = {Floats({1, 22})};
   Outputs outputs = MustRun(print, inputs);
   std::string error;

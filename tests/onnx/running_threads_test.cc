@@ -20,6 +20,9 @@ using onnx_test::CastModel;
 using onnx_test::Data;
 using onnx_test::DataType;
 using onnx_test::Floats;
+using onnx_test::kF16;
+using onnx_test::kF32;
+using onnx_test::kStrings;
 using onnx_test::ModelBytes;
 using onnx_test::MustRun;
 using onnx_test::Parsed;
@@ -29,10 +32,6 @@ using onnx_test::To;
 using tensorcast::onnx::ModelRun;
 using tensorcast::onnx::Outputs;
 using SessionThreads = tensorcast::io::FileTest;
-
-constexpr auto kF32 = DataType::kFloat32;
-constexpr auto kF16 = DataType::kFloat16;
-constexpr auto kText = DataType::kString;
 
 // Sessions that are made at once read the graph's data files, which are opened when the first of
 // them needs one.
@@ -109,7 +108,7 @@ TEST(RunningThreads, WithAnExecutor) {
   model.outputs = {{"y", kF32}, {"s", kF32}};
   model.nodes = {{"Cast", {"x"}, {"h"}, To(DataType::kFloat16)},
                  {"Cast", {"h"}, {"y"}, To(kF32)},
-                 {"Cast", {"x"}, {"t"}, To(kText)},
+                 {"Cast", {"x"}, {"t"}, To(kStrings)},
                  {"Cast", {"t"}, {"s"}, To(kF32)}};
   ModelRun run;
   run.executor = executor.get();

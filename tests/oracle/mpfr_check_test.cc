@@ -271,7 +271,7 @@ TEST(Mpfr, EveryPairOnSamples) {
       Checker checker(from, to);
       for (const std::uint64_t code : codes) {
         checker.Check(code);
-        if (testing::Test::HasFatalFailure()) return;
+        if (::testing::Test::HasFatalFailure()) return;
       }
       checked += checker.checked;
     }

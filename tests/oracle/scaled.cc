@@ -18,7 +18,7 @@ Number Finite(bool negative, const mpq_class& magnitude) {
   return {Number::Is::kFinite, negative, magnitude};
 }
 
-mpq_class Magnitude(const Row& row, std::uint64_t code) {
+mpq_class ExactMagnitude(const Row& row, std::uint64_t code) {
   return abs(RationalOf(Decode(row, code)));
 }
 
@@ -104,17 +104,17 @@ NearestCode Nearest(const Row& to, const mpq_class& value) {
   std::uint64_t low = 0, high = to.largest;  // the largest code whose value is at most `value`
   while (low < high) {
     const std::uint64_t middle = low + (high - low + 1) / 2;
-    if (Magnitude(to, middle) <= value) {
+    if (ExactMagnitude(to, middle) <= value) {
       low = middle;
     } else {
       high = middle - 1;
     }
   }
-  const mpq_class floor = Magnitude(to, low);
+  const mpq_class floor = ExactMagnitude(to, low);
   const bool last = low == to.largest;
   // Beyond the largest the next would follow at the same distance.
   const mpq_class above =
-      last ? mpq_class(2 * floor - Magnitude(to, low - 1)) : Magnitude(to, low + 1);
+      last ? mpq_class(2 * floor - ExactMagnitude(to, low - 1)) : ExactMagnitude(to, low + 1);
   const mpq_class middle = (floor + above) / 2;
   const bool up = value > middle || (value == middle && (low & 1) != 0);
   if (last) return {low, up};

@@ -70,7 +70,7 @@ int CompareWith(const Text& text, const mpz_class& digits, int exponent) {
 
 // The magnitude of a code that has no sign bit set; of the one behind the largest too, as if the
 // type went on.
-Value MagnitudeOf(const Row& row, std::uint64_t code) {
+Value MagnitudeValue(const Row& row, std::uint64_t code) {
   if (code <= row.largest) return Decode(row, code);
   Value next = Decode(row, row.largest);
   if (row.kind == Kind::kPowerOfTwo) {
@@ -83,8 +83,8 @@ Value MagnitudeOf(const Row& row, std::uint64_t code) {
 
 // The sign of (text - midpoint of the codes `code` and `code` + 1).
 int CompareWithMidpoint(const Text& text, const Row& row, std::uint64_t code) {
-  const Value low = MagnitudeOf(row, code);
-  const Value high = MagnitudeOf(row, code + 1);
+  const Value low = MagnitudeValue(row, code);
+  const Value high = MagnitudeValue(row, code + 1);
   const int exponent = low.exponent < high.exponent ? low.exponent : high.exponent;
   const mpz_class a = mpz_class(low.digits) << static_cast<unsigned>(low.exponent - exponent);
   const mpz_class b = mpz_class(high.digits) << static_cast<unsigned>(high.exponent - exponent);
@@ -92,7 +92,7 @@ int CompareWithMidpoint(const Text& text, const Row& row, std::uint64_t code) {
 }
 
 int CompareWithCode(const Text& text, const Row& row, std::uint64_t code) {
-  const Value value = MagnitudeOf(row, code);
+  const Value value = MagnitudeValue(row, code);
   return CompareWith(text, mpz_class(value.digits), value.exponent);
 }
 

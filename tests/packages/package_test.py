@@ -119,8 +119,8 @@ def library_directory(prefix):
     return found[0].parent
 
 
-def configure(project, *arguments, **expectations):
-    build = project / "build"
+def configure(project, *arguments, build=None, **expectations):
+    build = build or project / "build"
     launcher = shutil.which("ccache")
     if launcher:
         arguments += (f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}",)
@@ -269,13 +269,14 @@ install(TARGETS cast_c)
 
 def as_part_of_a_project(setting, include, shared):
     project = setting.project("user", IN_TREE.format(include=include))
-    # As this build is compiled, so that ccache has most of it.
+    # As this build is compiled, and beside it, from where the tree has the same relative path: ccache has
+    # most of it.
     cache = (setting.build / "CMakeCache.txt").read_text()
-    werror = "ON" if "TENSORCAST_WERROR:BOOL=ON" in cache else "OFF"
-    build, _ = configure(
-        project, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release",
-        f"-DTENSORCAST_WERROR={werror}",
-    )
+    same = [f"-D{name}={value}" for name, value in re.findall(
+        r"^(TENSORCAST_WERROR|CMAKE_UNITY_BUILD|CMAKE_BUILD_TYPE):\w+=(.+)$", cache, re.M)]
+    beside = setting.build.with_name(f"{setting.build.name}-part-{'shared' if shared == 'ON' else 'static'}")
+    shutil.rmtree(beside, ignore_errors=True)
+    build, _ = configure(project, f"-DBUILD_SHARED_LIBS={shared}", *same, build=beside)
     targets = run("cmake", "--build", build, "--target", "help")
     for word in "tensorcast_tool", "GTest", "types_test":
         require(word not in targets, f"a project that includes tensorcast gets {word}")

@@ -51,8 +51,6 @@ class Conversion {
   report::CastTensors tensors_;
 };
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Advice, TheTypeAdvisedHoldsTheTensor) {
   int given = 0;
   for (const TypeInfo& to : Types()) {

@@ -13,8 +13,6 @@
 namespace tensorcast::report {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 struct Cast {
   std::string name;
   std::vector<std::uint64_t> shape;
@@ -49,6 +47,8 @@ std::string Kinds(const std::optional<KeepAdvice>& advice) {
   }
   return text;
 }
+
+constexpr double kNoSignal = -std::numeric_limits<double>::infinity();
 
 const Cast kMatrix = {"layers.0.fc.weight", {1000, 1000}, 25};
 
@@ -101,11 +101,11 @@ TEST(KeepAdvice, GivesNoneWhereItWouldNotPay) {
 }
 
 TEST(KeepAdvice, TellsTensorsWithoutAFigure) {
-  const auto advice = Advised({kMatrix, {"a.norm.weight", {1000}, -kInfinity}});
+  const auto advice = Advised({kMatrix, {"a.norm.weight", {1000}, kNoSignal}});
   EXPECT_EQ(Kinds(advice), "small");
-  EXPECT_EQ(advice->worst_before, -kInfinity);
+  EXPECT_EQ(advice->worst_before, kNoSignal);
   EXPECT_EQ(Kinds(Advised(
-                {{"fc.weight", {1000, 1000}, -kInfinity}, {"a.norm.weight", {1000}, -kInfinity}})),
+                {{"fc.weight", {1000, 1000}, kNoSignal}, {"a.norm.weight", {1000}, kNoSignal}})),
             "nothing");
 }
 

@@ -5,6 +5,7 @@
 #define TENSORCAST_TESTS_REPORT_MEASURED_TENSOR_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@
 namespace tensorcast::testing {
 
 using Codes = std::vector<std::uint64_t>;
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // The codes of doubles, rounded to the type by the oracle.
 Codes CodesOf(DataType type, const std::vector<double>& values);

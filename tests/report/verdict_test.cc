@@ -15,8 +15,6 @@
 namespace tensorcast::testing {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 std::uint64_t Count(const oracle::LossFigures& figures, Loss kind) {
   return figures.counts[static_cast<std::size_t>(kind)];
 }

@@ -17,12 +17,14 @@
 
 #include "core/environment.h"
 #include "core/failure.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
 #include "oracle/scaled.h"
 
 namespace tensorcast::scale {
 namespace {
 
-const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }
+using testing::OracleRow;
 
 // As an oracle's double, so that a scale's decoding is not the library's either.
 double DoubleOf(DataType type, std::uint64_t code) {
@@ -68,7 +70,7 @@ std::string Show(const Scaling& scaling, std::uint64_t code, double scale, doubl
 void ExpectExact(const Scaling& scaling, double global, double zero, Rounding rounding,
                  Target target, const testing::HostileEnvironment* environment = nullptr) {
   const oracle::Row& element = OracleRow(scaling.element);
-  const std::vector<double> scales = ScalesOf(scaling.scale);
+  const std::vector<double> scales = testing::SampleOf(ScalesOf(scaling.scale));
   const std::uint64_t codes = element.mask() + 1;
   const std::uint64_t shape[] = {scales.size(), codes};
   std::vector<std::byte> bytes(scales.size() * codes * static_cast<unsigned>(element.bits) / 8);

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "core/option_sets.h"
 #include "oracle/scaled.h"
 #include "scale/quantiser.h"
 
 namespace tensorcast::scale {
 namespace {
 
-const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }
+using testing::OracleRow;
 
 struct Case {
   Scaling scaling;

@@ -11,17 +11,20 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <vector>
 
 #include "core/environment.h"
 #include "core/failure.h"
+#include "core/option_sets.h"
+#include "core/source_codes.h"
 #include "oracle/scaled.h"
 
 namespace tensorcast::scale {
 namespace {
 
-const oracle::Row& OracleRow(DataType type) { return oracle::RowOf(static_cast<int>(type)); }
+using testing::OracleRow;
 
 oracle::Number QuotientOf(const Scaling& scaling, const oracle::Number& x, double scale,
                           double global) {
@@ -108,6 +111,7 @@ TEST(Quantiser, CodesUnderFloatScales) {
     std::vector<double> scales = {1, 0x1p-126, 0x1.fffffep127, 0x1.fffffep-1, 0x1.8p-5, 0x1p-9};
     for (int i = 0; i < 8; ++i) scales.push_back(RandomScale(random));
     for (int i = 0; i < 8; ++i) scales.push_back(static_cast<float>(1 + i * 0.37) / 300);
+    scales = testing::SampleOf(scales, static_cast<std::uint64_t>(element));
     for (const DataType source : kSources) {
       for (const double scale : scales) {
         ExpectCodes({element, DataType::kFloat32}, ScaleRule::kAmax, source, scale, 1, random);
@@ -119,12 +123,15 @@ TEST(Quantiser, CodesUnderFloatScales) {
 
 TEST(Quantiser, CodesUnderPowersOfTwo) {
   std::mt19937_64 random(22);
+  std::vector<int> exponents;
+  for (int exponent = -127; exponent <= 127; exponent += exponent > -20 && exponent < 4 ? 1 : 9) {
+    exponents.push_back(exponent);
+  }
   for (const DataType element :
        {DataType::kFloat8E4M3FN, DataType::kFloat8E5M2, DataType::kFloat6E2M3,
         DataType::kFloat6E3M2, DataType::kFloat4E2M1}) {
     for (const DataType source : kSources) {
-      for (int exponent = -127; exponent <= 127;
-           exponent += exponent > -20 && exponent < 4 ? 1 : 9) {
+      for (const int exponent : testing::SampleOf(exponents, random())) {
         ExpectCodes({element, DataType::kFloat8E8M0}, ScaleRule::kOcp, source,
                     std::ldexp(1, exponent), 1, random);
         if (HasFatalFailure()) return;
@@ -135,11 +142,13 @@ TEST(Quantiser, CodesUnderPowersOfTwo) {
 
 TEST(Quantiser, CodesUnderAGlobalScale) {
   std::mt19937_64 random(23);
+  std::vector<std::uint64_t> scale_codes(0x7E);
+  std::iota(scale_codes.begin(), scale_codes.end(), 1);
   for (const Factor use : {Factor::kMultiplies, Factor::kDivides}) {
     const Scaling scaling = {DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies,
                              use};
     for (const DataType source : kSources) {
-      for (std::uint64_t code = 1; code <= 0x7E; ++code) {
+      for (const std::uint64_t code : testing::SampleOf(scale_codes, random())) {
         const double scale = oracle::NumberOf(OracleRow(scaling.scale), code).magnitude.get_d();
         for (const double global : {1.0, 0x1.8p-9, static_cast<double>(0.00123456f), 2688.0,
                                     static_cast<double>(RandomScale(random))}) {

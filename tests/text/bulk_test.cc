@@ -164,11 +164,7 @@ TEST_P(Bulk, PadBitsAreZero) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Bulk, ::testing::ValuesIn([] {
-                           std::vector<DataType> types;
-                           for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-                           return types;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Types, Bulk, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
 
 TEST(Copy, KeepsTheBytes) {

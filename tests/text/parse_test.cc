@@ -84,11 +84,7 @@ TEST_P(Parse, ManyDigits) {
   ParseAll(texts, *FindType(GetParam()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Parse, ::testing::ValuesIn([] {
-                           std::vector<DataType> types;
-                           for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-                           return types;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Types, Parse, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
 
 // The C library's own reading, of other code than the oracle's.

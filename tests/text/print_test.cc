@@ -139,11 +139,7 @@ TEST_P(Print, IsReadBack) {
   EXPECT_EQ(back, oracle::Pack(codes, type.bits));
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, Print, ::testing::ValuesIn([] {
-                           std::vector<DataType> types;
-                           for (const TypeInfo& row : FixedWidthTypes()) types.push_back(row.type);
-                           return types;
-                         }()),
+INSTANTIATE_TEST_SUITE_P(Types, Print, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
 
 TEST(PrintFloats, TheCLibraryReadsThemBack) {

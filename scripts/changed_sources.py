@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Sources that changed since a commit, and those that include what changed.
+
+    changed_sources.py COMMIT FOLDER...
+
+Prints, a line each, the .cc files of the folders that differ from COMMIT (committed or not) or that
+include, by whatever way, a header that does. All of them where .clang-tidy differs, or where
+there is no such commit here, as in a shallow clone; it says so on stderr.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Where the compiler looks for headers, beside the folder of the file that includes.
+LOOKED_IN = ("include", "src")
+INCLUDE = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
+ENDINGS = {".cc", ".h", ".hpp"}
+
+
+def git(*arguments):
+    """The lines that git prints; None where it fails."""
+    done = subprocess.run(["git", "-C", ROOT, *arguments], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL, text=True, check=False)
+    return done.stdout.split("\n")[:-1] if done.returncode == 0 else None
+
+
+def included_by(path):
+    """The tree's own files that a file includes itself."""
+    for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        for folder in (path.parent, *(ROOT / folder for folder in LOOKED_IN)):
+            if (folder / name).is_file():
+                yield (folder / name).resolve()
+                break
+
+
+def main():
+    commit, *folders = sys.argv[1:]
+    files = [path for folder in (*folders, "include") for path in (ROOT / folder).rglob("*")
+             if path.suffix in ENDINGS]
+    sources = sorted(path for path in files if path.suffix == ".cc")
+    committed = git("diff", "--name-only", commit, "--")
+    untracked = git("ls-files", "--others", "--exclude-standard")
+    if committed is None or untracked is None:
+        print(f"tensorcast: there is no commit {commit} here: all sources count as changed",
+              file=sys.stderr)
+        chosen = set(sources)
+    elif ".clang-tidy" in committed:
+        chosen = set(sources)
+    else:
+        chosen = {(ROOT / name).resolve() for name in (*committed, *untracked)}
+        users = {}
+        for path in files:
+            for header in included_by(path):
+                users.setdefault(header, set()).add(path.resolve())
+        found = list(chosen)
+        while found:
+            for user in users.get(found.pop(), ()):
+                if user not in chosen:
+                    chosen.add(user)
+                    found.append(user)
+    for path in sources:
+        if path.resolve() in chosen:
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+// Conversions on several threads give the bytes and the losses of one, for every kind of job and of
+// input whose threads share something. What the thread sanitizer sees of conversions is this.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/thread_executor.h"
+#include "plan_files.h"
+#include "tensorcast/convert.hpp"
+#include "zip_bytes.h"
+
+namespace tensorcast::convert {
+namespace {
+
+constexpr std::size_t kThreads = 4;
+// Of all workers: every tensor below is several chunks.
+constexpr std::size_t kSmallBuffers = std::size_t{512} << 10;
+
+class ConversionThreads : public Plans {
+ protected:
+  Request RequestOf(const std::string& input, const std::string& output, Destination to) {
+    Request request;
+    request.files = {{input, Path(output)}};
+    request.to = to;
+    return request;
+  }
+
+  // Runs the plan on one thread and on four, with a progress that is counted.
+  void ExpectSameOnThreads(const Request& request) {
+    const ConversionPlan plan = PlanOf(request);
+    const Ran alone = RunPlan(plan, kSmallBuffers);
+    testing::ThreadExecutor threads(kThreads);
+    RunSettings settings;
+    settings.buffer_bytes = kSmallBuffers;
+    settings.executor = &threads;
+    std::uint64_t calls = 0, last = 0;  // never from two at once: no atomics
+    settings.progress = [&](const Progress& now) {
+      ++calls;
+      EXPECT_GE(now.bytes_done, last);
+      last = now.bytes_done;
+    };
+    std::vector<JobLoss> losses;
+    std::string error;
+    ASSERT_TRUE(RunConversion(plan, settings, true, &losses, &error).ok()) << error;
+    EXPECT_GE(threads.tasks_run(), 2u);  // of blocks of 128 rows there are no more
+    EXPECT_GT(calls, 1u);
+    EXPECT_TRUE(io::ReadBytes(plan.output(0)) == alone.bytes);
+    ExpectSameLosses(plan, losses, alone.losses);
+  }
+
+  std::string MakeMatrices(const std::string& name) {
+    return Make(name, {io::Tensor("a.weight", DataType::kBfloat16, {3, 70016}),
+                       io::Tensor("b.weight", DataType::kFloat32, {131, 1337}),
+                       io::Tensor("c.weight", DataType::kFloat16, {256, 1024}),
+                       io::Tensor("mlp.experts.w.weight", DataType::kFloat32, {3, 130, 96}),
+                       io::Tensor("norm.weight", DataType::kFloat32, {2048})});
+  }
+};
+
+TEST_F(ConversionThreads, CastOneTensorAfterTheOther) {
+  for (const DataType to : {DataType::kBfloat16, DataType::kFloat6E3M2}) {
+    ExpectSameOnThreads(RequestOf(MakeMany("many.safetensors"), "out.safetensors", to));
+  }
+}
+
+TEST_F(ConversionThreads, MakeEveryScaledFormat) {
+  const std::string input = MakeMatrices("in.safetensors");
+  for (const ScaledFormat format : {ScaledFormat::kFp8Row, ScaledFormat::kFp8Block,
+                                    ScaledFormat::kMxfp6, ScaledFormat::kNvfp4}) {
+    SCOPED_TRACE(ScaledFormatName(format));
+    ExpectSameOnThreads(RequestOf(input, "out.safetensors", format));
+  }
+}
+
+TEST_F(ConversionThreads, ApplyScales) {
+  const std::string input = MakeMatrices("in.safetensors");
+  for (const ScaledFormat format :
+       {ScaledFormat::kFp8Row, ScaledFormat::kFp8Block, ScaledFormat::kInt8Row}) {
+    SCOPED_TRACE(ScaledFormatName(format));
+    const Request quantise = RequestOf(input, "scaled.safetensors", format);
+    RunPlan(PlanOf(quantise));
+    const Request apply =
+        RequestOf(Path("scaled.safetensors"), "out.safetensors", DataType::kFloat16);
+    const ConversionPlan plan = PlanOf(apply);
+    ASSERT_EQ(plan.jobs(), 5u);  // no scale is cast by itself
+    ExpectSameOnThreads(apply);
+  }
+}
+
+// Members that are inflated when they are first read, and stored ones that are checked then.
+TEST_F(ConversionThreads, ReadAndWriteArchives) {
+  std::vector<io::ZipEntry> members;
+  for (unsigned i = 0; i < 24; ++i) {
+    std::string values(4 * 16000, '\0');
+    const std::vector<std::byte> random = RandomBytes(values.size(), i);
+    std::memcpy(values.data(), random.data(), values.size());
+    const std::string array = io::Npy(io::NpyDict("<f4", "(16000,)"), values);
+    io::ZipEntry& member = members.emplace_back("t" + std::to_string(i) + ".npy", array);
+    if (i % 3 != 0) member.Deflate(io::DeflateStored(array));
+  }
+  io::WriteBytes(Path("in.npz"), io::Zip(members));
+  ExpectSameOnThreads(RequestOf(Path("in.npz"), "out.npz", DataType::kFloat16));
+  ExpectSameOnThreads(RequestOf(Path("in.npz"), "out.safetensors", DataType::kBfloat16));
+}
+
+TEST_F(ConversionThreads, PrintAndParseTexts) {
+  const std::string numbers = Make("in.npy", {io::Tensor("", DataType::kInt32, {200'003})});
+  Request print = RequestOf(numbers, "texts.npy", DataType::kString);
+  print.all_types = true;
+  ExpectSameOnThreads(print);
+  RunPlan(PlanOf(print));
+  Request parse = RequestOf(Path("texts.npy"), "back.npy", DataType::kInt32);
+  parse.all_types = true;
+  ExpectSameOnThreads(parse);
+}
+
+// An interrupt from another thread: the run ends, and nothing stands under the output's name.
+TEST_F(ConversionThreads, EndWhenTheyAreInterrupted) {
+  const std::string input = MakeMatrices("in.safetensors");
+  for (const Destination to :
+       {Destination(DataType::kBfloat16), Destination(ScaledFormat::kNvfp4)}) {
+    const ConversionPlan plan = PlanOf(RequestOf(input, "out.safetensors", to));
+    testing::ThreadExecutor threads(kThreads);
+    std::atomic<bool> interrupted = false;
+    RunSettings settings;
+    settings.buffer_bytes = kSmallBuffers;
+    settings.executor = &threads;
+    settings.interrupted = &interrupted;
+    settings.progress = [&](const Progress&) { interrupted = true; };
+    std::string error;
+    std::vector<JobLoss> losses;
+    EXPECT_EQ(RunConversion(plan, settings, false, &losses, &error).code(),
+              StatusCode::kInterrupted);
+    EXPECT_EQ(Names(), std::vector<std::string>{"in.safetensors"});
+  }
+}
+
+}  // namespace
+}  // namespace tensorcast::convert
