@@ -471,7 +471,7 @@ int MeasureLoss(const LossFlags& flags) {
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
   std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
       flags.input, {request.assume_type, request.allow_hard_links, request.ignore_scales},
-      ToolOpenOptions().spool, InterruptFlag());
+      ToolOpenOptions().spool, std::make_shared<io::CurrentInterrupt>(InterruptFlag()));
   const convert::InputScales scales =
       convert::FindScales(*reader, flags.input, request.ignore_scales);
   const std::vector<io::TensorInfo>& stored = reader->contents().tensors;

@@ -68,15 +68,15 @@ class TensorFile {
     io::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
-    // A reader looks at it as long as it lives: members of archives are inflated when they are
-    // read.
-    const auto interrupted = std::make_shared<std::atomic<bool>>(false);
-    options.interrupted = interrupted.get();
+    // Set while the file is opened alone: reading goes on later, from several calls at once.
+    const auto interrupt = std::make_shared<io::CurrentInterrupt>();
+    options.interrupted = interrupt;
     Raising([&] {
-      RunInterruptibly(*interrupted, [&] {
-        reader_ = {io::OpenTensorFile(path, options).release(),
-                   [interrupted](const io::TensorReader* reader) { delete reader; }};
+      RunInterruptibly([&](std::atomic<bool>& interrupted) {
+        interrupt->Set(&interrupted);
+        reader_ = io::OpenTensorFile(path, options);
         weights_ = std::make_shared<WeightsOfFile>(reader_, path);
+        interrupt->Set(nullptr);
       });
     });
   }

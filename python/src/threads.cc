@@ -51,17 +51,13 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes) {
 
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work) {
   std::atomic<bool> interrupted = false;
-  RunInterruptibly(interrupted, [&] { work(interrupted); });
-}
-
-void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()>& work) {
   bool done = false;
   std::exception_ptr failure;
   std::mutex mutex;
   std::condition_variable changed;
   const auto run = [&] {
     try {
-      work();
+      work(interrupted);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -74,7 +70,7 @@ void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()
     worker = std::thread(run);
   } catch (const std::system_error&) {  // the system gives no thread: signals wait
     const nb::gil_scoped_release without_gil;
-    return work();
+    return work(interrupted);
   }
   std::optional<nb::python_error> raised;
   {

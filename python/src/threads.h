@@ -42,8 +42,6 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
 // Runs work that polls a flag on a second thread, without the GIL; this one meanwhile looks for
 // signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work);
-// The same with a flag of the caller's, which what the work makes may go on looking at.
-void RunInterruptibly(std::atomic<bool>& interrupted, const std::function<void()>& work);
 
 // The same of work on so many bytes: where that is done in the blink of an eye, on this thread.
 void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work);

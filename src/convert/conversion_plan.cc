@@ -121,6 +121,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   state->inputs = {request.assume_type, request.allow_hard_links, request.ignore_scales};
   state->max_shard_bytes = request.max_shard_bytes;
   state->spool = spool;
+  state->interrupt->Set(settings.interrupted);
   const SelectionRequest selection = SelectionOf(request);
   std::vector<InputScales> scales;
   std::vector<Selectable> all;
@@ -128,7 +129,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     PlannedFile& file = state->files.emplace_back();
     file.input = names.input;
     file.output = names.output;
-    file.reader = OpenInput(names.input, state->inputs, spool, settings.interrupted);
+    file.reader = OpenInput(names.input, state->inputs, spool, state->interrupt);
     file.sink = OpenSink(names.output, *file.reader);
     if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
       throw Error(ErrorKind::kArguments,

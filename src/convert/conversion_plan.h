@@ -56,6 +56,8 @@ struct PlanState {
   InputOptions inputs;
   std::uint64_t max_shard_bytes = 0;  // of outputs that are directories
   io::SpoolOptions spool;             // of this process, no part of the plan
+  // What the readers ask, which outlive the call that opened them: each call sets its own flag.
+  std::shared_ptr<io::CurrentInterrupt> interrupt = std::make_shared<io::CurrentInterrupt>();
   std::vector<PlannedFile> files;
   std::vector<std::string> notes;
   // The rules that take no tensor, by their index in the request: the last of the notes are theirs.

@@ -3,13 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/input.h"
 
+#include <utility>
+
 namespace tensorcast::convert {
 
-std::unique_ptr<io::TensorReader> OpenInput(const std::string& path, const InputOptions& options,
-                                            const io::SpoolOptions& spool,
-                                            const std::atomic<bool>* interrupted) {
-  return io::OpenTensorFile(path,
-                            {options.assume_type, interrupted, options.allow_hard_links, spool});
+std::unique_ptr<io::TensorReader> OpenInput(
+    const std::string& path, const InputOptions& options, const io::SpoolOptions& spool,
+    std::shared_ptr<const io::CurrentInterrupt> interrupted) {
+  return io::OpenTensorFile(
+      path, {options.assume_type, std::move(interrupted), options.allow_hard_links, spool});
 }
 
 std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {

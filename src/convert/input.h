@@ -4,7 +4,6 @@
 #ifndef TENSORCAST_SRC_CONVERT_INPUT_H_
 #define TENSORCAST_SRC_CONVERT_INPUT_H_
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,9 +22,9 @@ struct InputOptions {
 
 // Opens the input of a plan, when the plan is made and when one that was read is run, and that of a
 // measurement. `spool`, `interrupted`: see io::OpenOptions. Throws io::Error, io::Interrupted.
-std::unique_ptr<io::TensorReader> OpenInput(const std::string& path, const InputOptions& options,
-                                            const io::SpoolOptions& spool,
-                                            const std::atomic<bool>* interrupted);
+std::unique_ptr<io::TensorReader> OpenInput(
+    const std::string& path, const InputOptions& options, const io::SpoolOptions& spool,
+    std::shared_ptr<const io::CurrentInterrupt> interrupted);
 
 // The paths that an output must not be: that of the input and of what it reads beside itself.
 std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);

@@ -224,9 +224,10 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
 }  // namespace
 
 void OpenFiles(PlanState& state, const RunSettings& settings) {
+  state.interrupt->Set(settings.interrupted);
   for (PlannedFile& file : state.files) {
     if (file.reader != nullptr) continue;
-    file.reader = OpenInput(file.input, state.inputs, state.spool, settings.interrupted);
+    file.reader = OpenInput(file.input, state.inputs, state.spool, state.interrupt);
     try {
       const InputScales scales = FindScales(*file.reader, file.input, state.inputs.ignore_scales);
       ApplyPlannedScales(file, scales, static_cast<std::size_t>(&file - state.files.data()));

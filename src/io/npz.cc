@@ -112,7 +112,7 @@ class InflatedMembers {
     Inflater inflater(archive_, member);
     std::vector<std::byte> piece(std::size_t{256} << 10);
     while (spool->size() < member.bytes) {
-      StopIfInterrupted(interrupted_);
+      if (interrupted_ != nullptr) interrupted_->StopIfSet();
       spool->Append(std::span(piece).first(inflater.Next(piece)));
     }
     inflater.Finish();
@@ -132,7 +132,7 @@ class InflatedMembers {
 
   const ByteSource& archive_;
   const SpoolOptions spool_;
-  const std::atomic<bool>* const interrupted_;
+  const std::shared_ptr<const CurrentInterrupt> interrupted_;
   std::mutex mutex_;
   std::list<Entry> entries_;  // the last read first
 };
@@ -141,8 +141,8 @@ class InflatedMembers {
 // would be written with a checksum that is right.
 class StoredChecks {
  public:
-  StoredChecks(std::size_t members, const std::atomic<bool>* interrupted)
-      : interrupted_(interrupted), is_checked_(members, false) {}
+  StoredChecks(std::size_t members, std::shared_ptr<const CurrentInterrupt> interrupted)
+      : interrupted_(std::move(interrupted)), is_checked_(members, false) {}
 
   void Check(const ByteSource& archive, const ZipMember& member, std::size_t index) {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -151,7 +151,7 @@ class StoredChecks {
         static_cast<std::size_t>(std::min<std::uint64_t>(member.bytes, std::uint64_t{1} << 20)));
     uLong crc = 0;
     for (std::uint64_t done = 0; done < member.bytes;) {
-      StopIfInterrupted(interrupted_);
+      if (interrupted_ != nullptr) interrupted_->StopIfSet();
       const auto some = std::span(piece).first(
           static_cast<std::size_t>(std::min<std::uint64_t>(piece.size(), member.bytes - done)));
       archive.Read(member.data_begin + done, some);
@@ -167,7 +167,7 @@ class StoredChecks {
   }
 
  private:
-  const std::atomic<bool>* const interrupted_;
+  const std::shared_ptr<const CurrentInterrupt> interrupted_;
   std::mutex mutex_;
   std::vector<bool> is_checked_;
 };

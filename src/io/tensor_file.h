@@ -88,6 +88,18 @@ inline void StopIfInterrupted(const std::atomic<bool>* flag) {
   if (flag != nullptr && flag->load(std::memory_order_relaxed)) throw Interrupted();
 }
 
+// The flag of the call that is on. What outlives the call that made it asks here, as a reader that
+// inflates when it is read; each call that lets it read says its own flag first.
+class CurrentInterrupt {
+ public:
+  explicit CurrentInterrupt(const std::atomic<bool>* flag = nullptr) : flag_(flag) {}
+  void Set(const std::atomic<bool>* flag) { flag_.store(flag, std::memory_order_relaxed); }
+  void StopIfSet() const { StopIfInterrupted(flag_.load(std::memory_order_relaxed)); }
+
+ private:
+  std::atomic<const std::atomic<bool>*> flag_;
+};
+
 using text::Escape;
 using text::EscapeName;
 
@@ -243,8 +255,8 @@ struct SpoolOptions {
 struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
-  // one that is held against its checksum) ends with Interrupted. Outlives the reader.
-  const std::atomic<bool>* interrupted = nullptr;
+  // one that is held against its checksum) ends with Interrupted. Null: nothing interrupts.
+  std::shared_ptr<const CurrentInterrupt> interrupted = nullptr;
   // onnx: take data from a file that has other names (hard links) too.
   bool allow_hard_links = false;
   SpoolOptions spool = {};

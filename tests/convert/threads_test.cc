@@ -118,6 +118,29 @@ TEST_F(ConversionThreads, PrintAndParseTexts) {
   ExpectSameOnThreads(parse);
 }
 
+// A plan's readers outlive the call that made it: what they ask is the flag of the call that is on.
+TEST_F(ConversionThreads, AskTheFlagOfTheCallThatIsOn) {
+  const std::string array = io::Npy(io::NpyDict("<f4", "(64,)"), std::string(256, '\1'));
+  io::ZipEntry inflated("a.npy", array), stored("b.npy", array);
+  inflated.Deflate(io::DeflateStored(array));
+  io::WriteBytes(Path("in.npz"), io::Zip({inflated, stored}));
+  std::atomic<bool> of_making = false, of_running = true;
+  RunSettings making, running;
+  making.interrupted = &of_making;
+  running.interrupted = &of_running;
+  ConversionPlan plan;
+  std::string error;
+  ASSERT_TRUE(ConversionPlan::Make(RequestOf(Path("in.npz"), "out.npz", DataType::kFloat16), making,
+                                   &plan, &error)
+                  .ok())
+      << error;
+  of_making = true;
+  EXPECT_EQ(RunConversion(plan, running, false, nullptr, &error).code(), StatusCode::kInterrupted);
+  of_running = false;
+  EXPECT_TRUE(RunConversion(plan, running, false, nullptr, &error).ok()) << error;
+  EXPECT_TRUE(RunConversion(plan, {}, true, nullptr, &error).ok()) << error;
+}
+
 // An interrupt from another thread: the run ends, and nothing stands under the output's name.
 TEST_F(ConversionThreads, EndWhenTheyAreInterrupted) {
   const std::string input = MakeMatrices("in.safetensors");

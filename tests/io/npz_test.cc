@@ -268,7 +268,7 @@ TEST_F(NpzFile, ReadingAWholeMemberCanBeInterrupted) {
              Zip({deflated.Deflate(DeflateStored(array)), ZipEntry("s.npy", array)}));
   std::atomic<bool> interrupted = false;
   OpenOptions options;
-  options.interrupted = &interrupted;
+  options.interrupted = std::make_shared<CurrentInterrupt>(&interrupted);
   const std::unique_ptr<TensorReader> reader = OpenTensorFile(Path("x.npz"), options);
   interrupted = true;
   EXPECT_THROW(ReadTensor(*reader, 0), Interrupted);
