@@ -50,6 +50,7 @@ def main():
                       "them from PyPI", file=sys.stderr)
                 return 1
             complete.touch()
+    link.parent.mkdir(parents=True, exist_ok=True)
     if link.is_symlink():
         link.unlink()
     elif link.is_dir():
