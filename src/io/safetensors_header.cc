@@ -38,8 +38,7 @@ std::uint64_t ReadLength(const ByteSource& file) {
   }
   if (length > kMostHeaderBytes) {
     FailFile(file, "gives its header " + std::to_string(length) +
-                       " bytes at offset 0; expected at most " +
-                       std::to_string(kMostHeaderBytes));
+                       " bytes at offset 0; expected at most " + std::to_string(kMostHeaderBytes));
   }
   if (length > file.size() - kHeaderLengthBytes) {
     FailFile(file, "gives its header " + CountText(length, "byte") + " at offset 0, but has only " +
