@@ -76,7 +76,7 @@ void AddCastFlags(Command command, CastFlags& flags) {
   Repeated(command, "--exclude", flags.excluded, "Not these tensors; repeatable").Value("PATTERN");
   Repeated(command, "--keep", flags.keep,
            "Leave these alone, unless a rule takes them; repeatable, or joined by commas")
-      .Value("small|norms|embeddings|head")
+      .Value("small|norms|embeddings|head|packed")
       .Delimiter(',');
   command
       .AddOption("--rules", flags.rules_file,

@@ -501,6 +501,7 @@ int MeasureLoss(const LossFlags& flags) {
     }
     decisions = convert::Select(all[0], selection);
     if (all[0].has_graph) plan.model->Restrict(decisions);
+    convert::RefusePacked(stored, flags.input, scales, decisions);
     if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
     for (std::size_t i = 0; i < stored.size(); ++i) {

@@ -31,6 +31,8 @@ constexpr Words kWords[] = {
     {io::Remedy::kTakeDirectory, "",
      ": give the directory, which has both, --exclude it, or cast the bare codes with "
      "--raw-scaled"},
+    {io::Remedy::kKeepPacked, "",
+     ": pass them through as they are with --keep packed, or --exclude"},
     {io::Remedy::kAssumeType, "", ": name it with --assume-type"},
     {io::Remedy::kMatchRule, "--rule ", kPatterns},
     {io::Remedy::kMatchChosen, "--tensor ", kPatterns},

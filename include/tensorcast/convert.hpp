@@ -116,6 +116,9 @@ enum class Keep : std::uint8_t {
   kNorms,
   kEmbeddings,
   kHead,
+  // Weights of layouts that are not read (GPTQ's, bitsandbytes' ...): where they are taken and not
+  // kept, a conversion is refused.
+  kPacked,
 };
 TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"
 
@@ -201,6 +204,7 @@ enum class Reason : std::uint8_t {
   kKept,          // `keep` has its kind
   kNotLinear,     // to a scaled format: not known to be a weight of a linear layer, or small
   kMisfit,        // to a scaled format: its shape does not fit, or its name the layout
+  kMisread,       // to a scaled format: the libraries that read it take it for another weight
 };
 TENSORCAST_API std::string_view ReasonName(Reason reason);  // "not_floating"
 

@@ -69,7 +69,8 @@ constexpr std::array kLayouts = {ScaledLayout::kDeepSeek, ScaledLayout::kCompres
                                  ScaledLayout::kOnnx};
 constexpr std::array kRules = {ScaleRule::kAmax, ScaleRule::kUp, ScaleRule::kOcp,
                                ScaleRule::kRound};
-constexpr std::array kKeeps = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead};
+constexpr std::array kKeeps = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
+                               Keep::kPacked};
 
 std::string_view RuleName(ScaleRule rule) {
   constexpr std::array<std::string_view, 4> kNames = {"amax", "up", "ocp", "round"};

@@ -230,7 +230,7 @@ def plan(
         Patterns of names, and what tensors that match become; the first that matches wins.
     only, exclude : iterable of str
         Patterns of the tensors that are cast, and of those that are not.
-    keep : iterable of {"small", "norms", "embeddings", "head"}
+    keep : iterable of {"small", "norms", "embeddings", "head", "packed"}
         Kinds of tensors that are left alone.
     all_types : bool
         Cast integers too.

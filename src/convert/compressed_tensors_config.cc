@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "convert/ignored_modules.h"
 #include "scale/layouts.h"
 
 namespace tensorcast::convert {
@@ -107,7 +108,7 @@ Json CompressedTensorsConfig(const QuantisedModules& modules) {
     Json& groups = json["config_groups"];
     groups[FreeName(groups)] = Scheme(group, is_alone);
   }
-  json["ignore"] = modules.plain;
+  json["ignore"] = IgnoredModules(ScaledLayout::kCompressedTensors, modules);
   json["kv_cache_scheme"] = nullptr;
   return json;
 }
@@ -145,7 +146,7 @@ Json CompressedTensorsConfig(const QuantisedModules& modules,
   for (const WrittenGroup& group : modules.written) groups[FreeName(groups)] = Scheme(group, false);
   json["format"] = CommonFormat(groups);
   json["config_groups"] = std::move(groups);
-  json["ignore"] = modules.plain;
+  json["ignore"] = IgnoredModules(ScaledLayout::kCompressedTensors, modules);
   return json;
 }
 

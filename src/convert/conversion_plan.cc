@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 #include <utility>
 
+#include "convert/misread_weights.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
@@ -30,51 +30,6 @@ std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
-// Of the stacked weights that get a layout's scales and that `is_meant` takes; empty where none
-// does.
-template <class IsMeant>
-std::string StackedText(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<TensorJob>& jobs, ScaledLayout layout,
-                        const IsMeant& is_meant, std::string_view what) {
-  std::uint64_t count = 0;
-  const io::TensorInfo* first = nullptr;
-  for (const TensorJob& job : jobs) {
-    const bool is_theirs =
-        job.scaled && job.scaled.layout != nullptr && job.scaled.layout->layout == layout;
-    if (!is_theirs || !is_meant(job)) continue;
-    if (count++ == 0) first = &tensors[job.tensor];
-  }
-  if (count == 0) return {};
-  return io::CountText(count, "stacked weight") + " (" + io::EscapeName(first->name) +
-         (count == 1 ? "" : ", ...") + "): transformers " + std::string(what) +
-         "; leave them out where it is to load them";
-}
-
-// transformers 5.23 reads compressed-tensors' scales of modules that are Linear.
-std::string ExpertsText(const std::vector<io::TensorInfo>& tensors,
-                        const std::vector<TensorJob>& jobs) {
-  return StackedText(
-      tensors, jobs, ScaledLayout::kCompressedTensors,
-      [&](const TensorJob& job) { return tensors[job.tensor].shape.size() >= 3; },
-      "reads compressed-tensors' scales of linear layers alone, and takes codes of stacked experts "
-      "for values");
-}
-
-// transformers 5.23 holds the experts of an "fp8" checkpoint as [experts, outputs, inputs], and
-// gpt-oss's the other way round.
-std::string TransposedText(const std::vector<io::TensorInfo>& tensors,
-                           const std::vector<TensorJob>& jobs, const InputScales& scales) {
-  std::unordered_set<std::size_t> transposed;  // by codes
-  for (const scale::ScaledWeight& weight : scales.weights.weights) {
-    if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
-  }
-  return StackedText(
-      tensors, jobs, ScaledLayout::kDeepSeek,
-      [&](const TensorJob& job) { return transposed.contains(job.tensor); },
-      "takes experts in fp8 for [experts, outputs, inputs], and gpt-oss's are "
-      "[experts, inputs, outputs]");
-}
-
 // Plans one file; `idle` loses the rules that take a tensor of it.
 void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
               bool ignore_scales, const RunSettings& settings, PlanState& state,
@@ -91,9 +46,9 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
     state.notes.push_back(text);
   }
   note(ReadTwiceText(tensors, file.plan.jobs));
-  note(ExpertsText(tensors, file.plan.jobs));
-  note(TransposedText(tensors, file.plan.jobs, scales));
+  for (const std::string& text : MisreadNotes(tensors, file.plan.jobs, scales)) note(text);
   note(UnscaledText(tensors, scales, &file.plan.decisions));
+  note(PackedText(tensors, scales));
   note(BareCodesText(tensors, scales, file.plan.decisions));
   for (const std::string& text : file.plan.unkept_rules) note(text);
   note(IdleConfigText(file.input, scales));
@@ -254,7 +209,7 @@ std::string_view ActionName(Action action) {
 }
 
 std::string_view KeepName(Keep keep) {
-  constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head"};
+  constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head", "packed"};
   const auto index = static_cast<std::size_t>(keep);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
@@ -263,7 +218,7 @@ std::string_view ReasonName(Reason reason) {
   constexpr std::string_view kNames[] = {
       "asked",        "rule",           "not_named",    "excluded",     "companion", "no_rule",
       "unknown_type", "text_not_named", "not_floating", "holds_scales", "already",   "output",
-      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit"};
+      "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit",    "misread"};
   const auto index = static_cast<std::size_t>(reason);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

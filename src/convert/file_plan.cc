@@ -65,6 +65,9 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
                   const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
   FilePlan plan;
   plan.decisions = Select({&reader->contents().tensors, &scales, sink.has_graph()}, request);
+  if (!sink.gives_types_back()) {
+    RefusePacked(reader->contents().tensors, path, scales, plan.decisions);
+  }
   sink.Restrict(plan.decisions, options);
   plan.unkept_rules = CheckKept(reader->contents().tensors, request, plan.decisions);
   std::vector<std::size_t> taken;

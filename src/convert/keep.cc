@@ -21,6 +21,7 @@ bool Belongs(Keep keep, std::string_view name, std::span<const std::uint64_t> sh
     case Keep::kNorms: return RoleOf(name, shape) == WeightRole::kNorm;
     case Keep::kEmbeddings: return RoleOf(name, shape) == WeightRole::kEmbedding;
     case Keep::kHead: return RoleOf(name, shape) == WeightRole::kHead;
+    case Keep::kPacked: break;  // the tensors beside it say so
   }
   return false;
 }

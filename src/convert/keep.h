@@ -13,9 +13,11 @@
 
 namespace tensorcast::convert {
 
-inline constexpr Keep kKeeps[] = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead};
+inline constexpr Keep kKeeps[] = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
+                                  Keep::kPacked};
 
-// The first of `keep` that a tensor belongs to; nothing where it belongs to none.
+// The first of `keep` that a tensor belongs to by its name and shape; nothing where it belongs to
+// none.
 std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,
                            std::span<const std::uint64_t> shape);
 

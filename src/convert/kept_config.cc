@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "convert/compressed_tensors_config.h"
+#include "convert/ignored_modules.h"
 #include "io/error_text.h"
 
 namespace tensorcast::convert {
@@ -48,7 +49,8 @@ void AddNames(Json& list, const Modules& names) {
 // transformers leaves the head alone where there is no list, and nothing else where there is one.
 void AddNotConverted(Json& json, const QuantisedModules& modules) {
   const bool has_list = json.contains(kNotConverted) && json[kNotConverted].is_array();
-  AddNames(json[kNotConverted], has_list ? modules.freed : modules.plain);
+  AddNames(json[kNotConverted],
+           has_list ? modules.freed : IgnoredModules(ScaledLayout::kDeepSeek, modules));
 }
 
 // What ModelOpt's two files have in common: layers by name where they differ, else exceptions.
@@ -119,7 +121,7 @@ WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::Quantizat
       if (!may_match(entry)) list.push_back(entry);
     }
   }
-  AddNames(list, modules.plain);
+  AddNames(list, IgnoredModules(ScaledLayout::kDeepSeek, modules));
   json[kNotConverted] = std::move(list);
   WrittenConfig edited;
   edited.quantization_config = ConfigText(json);

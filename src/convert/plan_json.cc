@@ -179,7 +179,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
 
 Reason ReasonOf(const Place& json) {
   const std::string name = json.Text();
-  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kMisfit); ++i) {
+  for (std::uint8_t i = 0; i <= static_cast<std::uint8_t>(Reason::kMisread); ++i) {
     if (ReasonName(static_cast<Reason>(i)) == name) return static_cast<Reason>(i);
   }
   json.Refuse("is not a reason");

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "convert/file_plan.h"
 #include "convert/scaled_tensors.h"
@@ -15,22 +16,38 @@
 namespace tensorcast::convert {
 namespace {
 
-constexpr std::string_view kWeightEnding = ".weight";
 // Where it shares the embedding's weight it has no tensor, and is a linear layer all the same.
 constexpr std::string_view kLmHead = "lm_head";
 
 // Of a weight that is stored transposed the module is the experts' own, of which it is a parameter.
-std::string ModuleOf(const scale::ScaledWeight& weight) {
-  if (!weight.reading.layout->is_transposed) return QuantisedModules::ModuleOf(weight.name);
+std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
+  if (!weight.reading.layout->is_transposed) return std::string(ModuleOf(weight.name));
   return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
 }
 
 bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends_with(".lm_head"); }
 
 bool IsLinear(const io::TensorInfo& info) {
-  if (!info.name.ends_with(kWeightEnding) || info.shape.size() != 2) return false;
+  if (ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
   const WeightRole role = RoleOf(info.name, info.shape);
   return role == WeightRole::kLinear || role == WeightRole::kHead || role == WeightRole::kRouter;
+}
+
+// The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty: of none.
+std::string ExpertsModule(const io::TensorInfo& info) {
+  if (info.shape.size() < 3 || RoleOf(info.name, info.shape) != WeightRole::kLinear) return {};
+  return info.name.substr(0, std::min(info.name.rfind('.'), info.name.size()));
+}
+
+// Experts of which some are made scaled are no module that is left alone.
+void RemoveParents(QuantisedModules& modules) {
+  std::unordered_set<std::string> parents;
+  for (const WrittenGroup& group : modules.written) {
+    for (const std::string& one : group.modules) {
+      parents.insert(one.substr(0, std::min(one.rfind('.'), one.size())));
+    }
+  }
+  std::erase_if(modules.plain, [&](const std::string& one) { return parents.contains(one); });
 }
 
 void AddOnce(std::vector<std::string>& modules, const std::string& module) {
@@ -38,11 +55,6 @@ void AddOnce(std::vector<std::string>& modules, const std::string& module) {
 }
 
 }  // namespace
-
-std::string QuantisedModules::ModuleOf(std::string_view weight) {
-  if (weight.ends_with(kWeightEnding)) weight.remove_suffix(kWeightEnding.size());
-  return std::string(weight);
-}
 
 QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
                            const FilePlan& plan) {
@@ -56,7 +68,7 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     const auto found = scaled.find(job.tensor);
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
     const std::string module =
-        weight != nullptr ? ModuleOf(*weight) : QuantisedModules::ModuleOf(info.name);
+        weight != nullptr ? ModuleOfScaled(*weight) : std::string(ModuleOf(info.name));
     if (job.scaled) {
       auto group = std::ranges::find(modules.written, job.scaled, &WrittenGroup::form);
       if (group == modules.written.end()) {
@@ -71,10 +83,14 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     } else if (IsLinear(info)) {
       modules.plain.push_back(module);
     } else {
+      if (const std::string experts = ExpertsModule(info); !experts.empty()) {
+        AddOnce(modules.plain, experts);
+      }
       continue;
     }
     has_head = has_head || IsLmHead(module);
   }
+  RemoveParents(modules);
   if (!has_head) modules.plain.emplace_back(kLmHead);
   return modules;
 }

@@ -35,10 +35,6 @@ struct QuantisedModules {
   std::vector<KeptWeight> kept;
   std::vector<std::string> freed;  // scaled in the input, plain in the output
   std::vector<std::string> plain;  // linear layers that are not scaled; the freed ones too
-
-  // "q_proj.weight" is of "q_proj"; stacked experts are of a parameter that has the name of a
-  // layer.
-  static std::string ModuleOf(std::string_view weight);
 };
 
 // `scales` are the input's as they were found; the plan refers to them no more.

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string_view>
 #include <unordered_set>
 #include <utility>
 
+#include "convert/bare_weights.h"
 #include "convert/selection.h"
 #include "io/error_text.h"
 #include "io/system.h"
@@ -35,6 +38,7 @@ InputScales FindScales(const io::TensorReader& reader, const std::string& path,
   scales.is_ignored = ignore_scales;
   if (!ignore_scales && reader.onnx_model() == nullptr) {
     scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
+    FindBareWeights(reader.contents().tensors, reader.checkpoint() != nullptr, scales);
   }
   return scales;
 }
@@ -112,6 +116,60 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
                       (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
                       "; cast without them its values are wrong",
                   remedy);
+}
+
+namespace {
+
+// Weights of layouts that are not read: how many, and the first.
+struct PackedWeights {
+  std::size_t count = 0;
+  const io::TensorInfo* first = nullptr;
+  std::set<std::string_view> writers;
+
+  std::string Writers() const {
+    std::string text;
+    for (const std::string_view writer : writers) {
+      text.append(text.empty() ? "" : ", ").append(writer);
+    }
+    return text;
+  }
+};
+
+template <class IsMeant>
+PackedWeights FindPacked(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
+                         const IsMeant& is_meant) {
+  std::unordered_set<std::size_t> serving;
+  for (const io::Companion& one : scales.companions.companions) serving.insert(one.tensor);
+  PackedWeights found;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) {
+    if (!is_meant(one.tensor, serving.contains(one.tensor))) continue;
+    if (found.count++ == 0) found.first = &tensors[one.tensor];
+    found.writers.insert(one.writer);
+  }
+  return found;
+}
+
+}  // namespace
+
+void RefusePacked(const std::vector<io::TensorInfo>& tensors, const std::string& path,
+                  const InputScales& scales, std::span<const Decision> decisions) {
+  const PackedWeights found = FindPacked(tensors, scales, [&](std::size_t tensor, bool) {
+    return decisions[tensor].reason == Reason::kOpaque;
+  });
+  if (found.count == 0) return;
+  throw io::Error(io::ErrorKind::kUnsupported,
+                  io::PathText(path) + ": " + io::CountText(found.count, "weight") +
+                      (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
+                      ", which is not read here; the first is " + EscapeName(found.first->name),
+                  io::Remedy::kKeepPacked);
+}
+
+std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales) {
+  const PackedWeights found =
+      FindPacked(tensors, scales, [](std::size_t, bool is_serving) { return !is_serving; });
+  if (found.count == 0) return {};
+  return io::CountText(found.count, "weight") + (found.count == 1 ? " stays" : " stay") +
+         " packed (" + found.Writers() + "; the first is " + EscapeName(found.first->name) + ")";
 }
 
 void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor) {

@@ -53,8 +53,15 @@ bool IsPackedMxfp4(const io::TensorInfo& info);
 void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
                   const InputScales& scales, std::span<const Decision> decisions);
 
-// Refuses to cast a tensor of a layout that is not read.
+// Refuses to leave packed what was to be cast: tensors of layouts that are not read
+// (Reason::kOpaque).
+void RefusePacked(const std::vector<io::TensorInfo>& tensors, const std::string& path,
+                  const InputScales& scales, std::span<const Decision> decisions);
 [[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor);
+
+// "14 weights stay packed (GPTQ or AWQ; the first is x.qweight)" of those that are not refused;
+// empty where there are none.
+std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales);
 
 // One line for each layout whose scales are applied: "12 weights are fp8-block (DeepSeek):
 // config.json says ...".

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "convert/keep.h"
+#include "convert/misread_weights.h"
 #include "convert/weight_roles.h"
 #include "core/shape.h"
 #include "io/error_text.h"
@@ -73,7 +74,7 @@ struct Candidate {
   // Whether it is a weight, whatever its codes are: to the request it is floating. That whose
   // scales are in another file is one that cannot be read.
   bool IsScaled() const {
-    return weight != nullptr || unread != nullptr ||
+    return weight != nullptr || (unread != nullptr && unread->is_known) ||
            (scaled != nullptr && !scaled->file.empty() && !are_scales_ignored);
   }
 };
@@ -113,7 +114,7 @@ struct Refusal {
 };
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
-                                    bool is_named) {
+                                    const MisreadWeights& misread, bool is_named) {
   constexpr std::string_view kWeight = ".weight";
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
@@ -139,6 +140,9 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
     if (core::CheckedProduct(shape).value_or(kFewScaledValues) < kFewScaledValues) {
       return Refusal{Reason::kNotLinear, "fewer than 1,024 values"};
     }
+    const std::string_view kind =
+        weight != nullptr ? std::string_view() : misread.KindOf(name, shape, form);
+    if (!kind.empty()) return Refusal{Reason::kMisread, std::string(kind)};
   }
   if (std::string why = scale::WhyNot(*form.format, shape); !why.empty()) {
     return Refusal{Reason::kMisfit, std::move(why)};
@@ -160,7 +164,8 @@ std::string Quoted(std::span<const TensorPattern> all) {
 }
 
 // `is_alone`: the file holds no other tensor, so that it need not be named.
-Decision Decide(const Candidate& candidate, const SelectionRequest& request, bool is_alone) {
+Decision Decide(const Candidate& candidate, const SelectionRequest& request,
+                const MisreadWeights& misread, bool is_alone) {
   const TensorInfo& tensor = candidate.tensor;
   Decision decision;
   decision.is_companion = candidate.companion != nullptr;
@@ -185,8 +190,8 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   const TypeInfo* from = FindType(tensor.type);
   if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
   if (candidate.opaque != nullptr) {
-    if (rule != nullptr && (request.all_types || from->is_float())) {
-      RefuseOpaque(*candidate.opaque, tensor);
+    if (std::ranges::count(request.keep, Keep::kPacked) != 0) {
+      return leave(Reason::kKept, "kept: " + std::string(KeepName(Keep::kPacked)));
     }
     return leave(Reason::kOpaque, "quantised by " + std::string(candidate.opaque->writer));
   }
@@ -210,7 +215,8 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request, boo
   const Goal& goal = rule != nullptr ? rule->to : *request.to;
   const bool is_named = rule != nullptr || !request.only.empty();
   if (goal.scaled) {
-    std::optional<Refusal> refusal = WhyNotScaled(candidate, goal.scaled, is_named || is_alone);
+    std::optional<Refusal> refusal =
+        WhyNotScaled(candidate, goal.scaled, misread, is_named || is_alone);
     if (refusal) return leave(refusal->reason, std::move(refusal->text));
   } else if (goal.type == tensor.type && !candidate.IsScaled()) {
     return leave(Reason::kAlready, "already " + std::string(TypeName(goal.type)));
@@ -346,8 +352,9 @@ void RequireMatches(std::span<const Selectable> contents, const SelectionRequest
 std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request) {
   std::vector<Decision> decisions;
   decisions.reserve(input.tensors->size());
+  const MisreadWeights misread(*input.tensors, input.scales->weights.config.model_types);
   ForEachCandidate(input, [&](const Candidate& candidate) {
-    decisions.push_back(Decide(candidate, request, input.tensors->size() == 1));
+    decisions.push_back(Decide(candidate, request, misread, input.tensors->size() == 1));
   });
   return decisions;
 }

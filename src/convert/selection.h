@@ -92,7 +92,7 @@ void RequireMatches(std::span<const Selectable> contents, const SelectionRequest
 
 // One decision per tensor. A companion is cast only where a rule or `only` names it and not the
 // tensor that it serves as well. A scaled weight, at its codes, answers to its plain name too.
-// Throws io::Error (unsupported) where a rule would cast a tensor of a layout that is not read.
+// Reason::kOpaque is that of a tensor which the request takes and nobody here can read.
 std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request);
 
 // Rules that match tensors but take none, because rules before them do, by their index in the

@@ -72,11 +72,34 @@ bool IsEmbedding(std::string_view part) {
          is_bias_by_place || IsOneOf(part, {"wte", "wpe", "emb", "inv_freq", "register_tokens"});
 }
 
+// "output" is the head of models in their makers' own names, "proj_out" Whisper's.
+constexpr HeadName kHeadNames[] = {{"_head", HeadNameUse::kEnding},
+                                   {"predictions", HeadNameUse::kEnding},
+                                   {"classifier", HeadNameUse::kEnding},
+                                   {"head", HeadNameUse::kWhole},
+                                   {"heads", HeadNameUse::kWhole},
+                                   {"output_layer", HeadNameUse::kWhole},
+                                   {"score", HeadNameUse::kWhole},
+                                   {"cls", HeadNameUse::kWhole},
+                                   {"qa_outputs", HeadNameUse::kWhole},
+                                   {"embed_out", HeadNameUse::kWhole},
+                                   {"vocab_projector", HeadNameUse::kWhole},
+                                   {"lm_loss", HeadNameUse::kWhole},
+                                   {"output", HeadNameUse::kOutsideOfLayers},
+                                   {"proj_out", HeadNameUse::kOutsideOfLayers}};
+
 bool IsHead(std::string_view module) {
-  return module.ends_with("_head") || module.ends_with("predictions") ||
-         module.ends_with("classifier") ||
-         IsOneOf(module, {"head", "heads", "output_layer", "score", "cls", "qa_outputs",
-                          "embed_out", "vocab_projector", "lm_loss"});
+  return std::ranges::any_of(kHeadNames, [&](const HeadName& head) {
+    return head.use == HeadNameUse::kEnding  ? module.ends_with(head.word)
+           : head.use == HeadNameUse::kWhole ? module == head.word
+                                             : false;
+  });
+}
+
+bool IsHeadOutside(std::string_view module) {
+  return std::ranges::any_of(kHeadNames, [&](const HeadName& head) {
+    return head.use == HeadNameUse::kOutsideOfLayers && module == head.word;
+  });
 }
 
 // Where what a layer calls its parts begins: behind "layers.3", "block.3", "h.3"; 0: it is in no
@@ -97,6 +120,8 @@ bool IsRouter(std::string_view part) {
 
 }  // namespace
 
+std::span<const HeadName> HeadNames() { return kHeadNames; }
+
 WeightRole RoleOf(std::string_view name, std::span<const std::uint64_t> shape) {
   const std::string lower = Lower(name);
   const std::vector<std::string_view> all = PartsOf(lower);
@@ -110,9 +135,7 @@ WeightRole RoleOf(std::string_view name, std::span<const std::uint64_t> shape) {
   };
   if (IsVector(shape) && is_any(parts, IsNorm)) return WeightRole::kNorm;
   if (is_any(parts, IsRouter)) return WeightRole::kRouter;
-  // Outside of the layers "output" is the head of models in their makers' own names, and
-  // "proj_out" Whisper's; within, they are layers of attention.
-  const bool is_head_outside = IsOneOf(module, {"output", "proj_out"}) && inside == 0;
+  const bool is_head_outside = IsHeadOutside(module) && inside == 0;
   if (is_any(modules, IsHead) || is_head_outside) return WeightRole::kHead;
   // T5's and BART's embeddings, which encoder and decoder share, are called "shared".
   if (is_any(parts, IsEmbedding) || module == "shared") return WeightRole::kEmbedding;
@@ -123,6 +146,12 @@ WeightRole RoleOf(std::string_view name, std::span<const std::uint64_t> shape) {
       is_any(modules, [](std::string_view part) { return Contains(part, "experts"); });
   if (is_of_experts && shape.size() == 3) return WeightRole::kLinear;
   return WeightRole::kOther;
+}
+
+std::string_view ModuleOf(std::string_view weight) {
+  constexpr std::string_view kEnding = ".weight";
+  if (weight.ends_with(kEnding)) weight.remove_suffix(kEnding.size());
+  return weight;
 }
 
 std::string_view RoleText(WeightRole role) {

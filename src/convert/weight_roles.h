@@ -24,8 +24,23 @@ enum class WeightRole : std::uint8_t {
   kOther,
 };
 
+// What heads are called.
+enum class HeadNameUse : std::uint8_t {
+  kEnding,           // the name of a module ends so
+  kWhole,            // a module is called so
+  kOutsideOfLayers,  // so too, and it is in no layer: within, it is a layer of attention
+};
+struct HeadName {
+  std::string_view word;
+  HeadNameUse use;
+};
+std::span<const HeadName> HeadNames();
+
 WeightRole RoleOf(std::string_view name, std::span<const std::uint64_t> shape);
 std::string_view RoleText(WeightRole role);  // "an embedding"
+
+// "q_proj.weight" is of "q_proj"; stacked experts are of a parameter that has the name of a layer.
+std::string_view ModuleOf(std::string_view weight);
 
 }  // namespace tensorcast::convert
 

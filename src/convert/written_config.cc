@@ -11,6 +11,7 @@
 
 #include "convert/compressed_tensors_config.h"
 #include "convert/file_plan.h"
+#include "convert/ignored_modules.h"
 #include "convert/kept_config.h"
 #include "convert/quantised_modules.h"
 #include "io/error_text.h"
@@ -29,7 +30,7 @@ Json DeepSeekConfig(const QuantisedModules& modules) {
   json["activation_scheme"] = "dynamic";
   const scale::ScaledFormat& format = *modules.written.front().form.format;
   json["weight_block_size"] = {format.block_rows, format.block_columns};
-  json["modules_to_not_convert"] = modules.plain;
+  json["modules_to_not_convert"] = IgnoredModules(ScaledLayout::kDeepSeek, modules);
   return json;
 }
 
@@ -48,7 +49,7 @@ void AddModelOpt(const QuantisedModules& modules, WrittenConfig& config) {
   json["quant_method"] = "modelopt";
   json["quant_algo"] = algorithm;
   json["config_groups"]["group_0"] = {{"weights", weights}, {"targets", {"Linear"}}};
-  json["ignore"] = modules.plain;
+  json["ignore"] = IgnoredModules(ScaledLayout::kModelOpt, modules);
   json["producer"] = {{"name", "tensorcast"}, {"version", TENSORCAST_VERSION}};
   config.quantization_config = ConfigText(json);
   Json file;
@@ -56,7 +57,7 @@ void AddModelOpt(const QuantisedModules& modules, WrittenConfig& config) {
   file["quantization"]["quant_algo"] = algorithm;
   file["quantization"]["kv_cache_quant_algo"] = nullptr;
   if (!is_fp8) file["quantization"]["group_size"] = format.block_columns;
-  file["quantization"]["exclude_modules"] = modules.plain;
+  file["quantization"]["exclude_modules"] = json["ignore"];
   config.hf_quant_config = ConfigText(file) + "\n";
 }
 

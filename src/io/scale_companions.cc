@@ -206,10 +206,9 @@ class Finder {
            (TensorFits(row, tensor, true) && IsSure());
   }
 
-  static bool IsMisfit(const CompanionName& row, const TensorInfo& companion,
-                       const TensorInfo& tensor) {
+  static bool IsMisfit(const CompanionName& row, const TensorInfo& tensor) {
     return row.role == CompanionRole::kScale && row.is_telling && IsNarrowFloat(tensor) &&
-           tensor.elements > 0 && companion.elements > 0;
+           tensor.elements > 0;
   }
 
   void FindInThisFile(std::uint32_t i) {
@@ -220,7 +219,7 @@ class Finder {
       const std::optional<std::uint32_t> served = IndexOf(name);
       if (!served || *served == i) continue;
       if (!Fit(row, tensors_[i], tensors_[*served])) {
-        if (IsMisfit(row, tensors_[i], tensors_[*served])) misfits_.push_back({*served, i});
+        if (IsMisfit(row, tensors_[*served])) misfits_.push_back({*served, i});
         continue;
       }
       places_[i].serves = &row;

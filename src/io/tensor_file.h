@@ -41,6 +41,7 @@ enum class Remedy {
   kLeaveOut,          // do not cast the tensor
   kIgnoreScales,      // do not, or cast bare codes
   kTakeDirectory,     // the directory as one input, or do as above
+  kKeepPacked,        // leave out, or keep, what is packed
   kAssumeType,        // OpenOptions::assume_type
   // The message begins with a quoted pattern that matches no tensor.
   kMatchRule,

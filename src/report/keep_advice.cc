@@ -17,7 +17,9 @@ namespace {
 
 constexpr double kMostShare = 0.02;
 constexpr double kLeastGain = 1;  // dB for each kind
-constexpr std::size_t kKinds = std::size(convert::kKeeps);
+// Those that are told by name and shape; what is packed is not cast.
+constexpr std::size_t kKinds = std::size(convert::kKeeps) - 1;
+static_assert(convert::kKeeps[kKinds] == convert::Keep::kPacked);
 constexpr std::size_t kSets = std::size_t{1} << kKinds;
 
 // One bit for each kind, in the order of kKeeps.

@@ -214,9 +214,12 @@ std::vector<Partition> PartitionsOf(const WeightScheme& scheme, const Shape& sha
   return {};
 }
 
+// Integers of fewer bits may stand in an int8 each (compressed-tensors' "int-quantized").
 bool HasBits(const WeightScheme& scheme, const Reading& reading) {
   const TypeInfo* const type = FindType(reading.scaling.element);
-  return scheme.bits == 0 || (scheme.bits == type->bits && scheme.is_integer != type->is_float());
+  const bool has_room = reading.layout->storage == kInt8 && scheme.bits < type->bits;
+  return scheme.bits == 0 ||
+         ((scheme.bits == type->bits || has_room) && scheme.is_integer != type->is_float());
 }
 
 }  // namespace

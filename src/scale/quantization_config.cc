@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include <nlohmann/json.hpp>
 
@@ -58,6 +59,16 @@ std::string Text(const Json& json) {
   return json.is_string() ? json.get<std::string>() : std::string();
 }
 
+// The texts of a list.
+std::vector<std::string> Texts(const Json& json) {
+  std::vector<std::string> texts;
+  if (!json.is_array()) return texts;
+  for (const Json& one : json) {
+    if (one.is_string()) texts.push_back(one.get<std::string>());
+  }
+  return texts;
+}
+
 std::uint64_t Number(const Json& json) {
   return json.is_number_unsigned() ? json.get<std::uint64_t>() : 0;
 }
@@ -98,6 +109,7 @@ void ReadGroups(const Json& groups, QuantizationConfig& config) {
     if (!scheme) continue;
     config.schemes.push_back(*scheme);
     config.schemes.back().name = name;
+    config.schemes.back().targets = Texts(Member(group, "targets"));
   }
 }
 
@@ -122,8 +134,16 @@ void ReadAlgorithm(const Json& json, QuantizationConfig& config) {
   config.is_complete = true;
 }
 
+// Each method has a word of its own for them.
+void ReadIgnored(const Json& json, QuantizationConfig& config) {
+  for (const char* const key : {"ignore", "modules_to_not_convert", "exclude_modules"}) {
+    for (std::string& name : Texts(Member(json, key))) config.ignored.push_back(std::move(name));
+  }
+}
+
 void ReadConfig(const Json& json, QuantizationConfig& config) {
   config.method = Text(Member(json, "quant_method"));
+  ReadIgnored(json, config);
   WeightScheme scheme;
   if (config.method == "fp8" || config.method == "fbgemm_fp8") {
     scheme.bits = 8;
@@ -167,6 +187,11 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
     return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);
   };
   const Json json = ReadJson(directory + "config.json");
+  for (const Json* const model : {&json, &Member(json, "text_config")}) {
+    if (std::string type = Text(Member(*model, "model_type")); !type.empty()) {
+      config.model_types.push_back(std::move(type));
+    }
+  }
   const Json* said = &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
@@ -182,6 +207,7 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
     config.file = "hf_quant_config.json";
     config.method = "modelopt";
     config.beside = text(beside);
+    ReadIgnored(inner, config);
     ReadAlgorithm(inner, config);
   }
   return config;

@@ -24,16 +24,20 @@ struct WeightScheme {
   // What is said and not understood: such a scheme fits no weight that has its bits.
   std::string misread;
 
+  std::vector<std::string> targets;  // the layers that have it, as the configuration names them
+
   // "blocks of 128 × 128", "groups of 16", "8-bit floats" ...
   std::string Text() const;
 };
 
 struct QuantizationConfig {
-  std::string file;    // "config.json"; empty: nothing is said
-  std::string method;  // "fp8", "compressed-tensors", "modelopt" ...
+  std::vector<std::string> model_types;  // config.json's, of the whole and of its text model
+  std::string file;                      // "config.json"; empty: nothing is said
+  std::string method;                    // "fp8", "compressed-tensors", "modelopt" ...
   std::string text;    // its JSON, an object, in its order; empty where only `beside` says it
   std::string beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
+  std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes', which are none where the method is one
   // that is not read here: where not, the schemes bind only weights whose codes have their bits.
   bool is_complete = false;

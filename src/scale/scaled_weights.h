@@ -39,6 +39,9 @@ struct UnreadWeight {
   io::ErrorKind kind = io::ErrorKind::kContents;
   std::string why;
   io::Remedy remedy = io::Remedy::kIgnoreScales;
+  // Names, types and shapes that are known say so. Where not, something else suggests it: integers
+  // are then taken for what they are until somebody asks for them.
+  bool is_known = true;
 };
 
 // A tensor of a layout that is known by its names and not read here: the codes, or what serves

@@ -1,0 +1,80 @@
+// Where libraries differ in how they read an exception, more is left out here: a weight that is
+// said to be covered and has no scale is refused.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/config_coverage.h"
+
+#include <algorithm>
+
+#include "convert/weight_roles.h"
+#include "io/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+constexpr int kFloat8Bits = 8;
+constexpr std::string_view kRegex = "re:";
+constexpr std::string_view kLinearClass = "Linear";
+
+bool IsTransformersMethod(const std::string& method) {
+  return method == "fp8" || method == "fbgemm_fp8";
+}
+
+}  // namespace
+
+void ConfigCoverage::ModuleNames::Add(const scale::QuantizationConfig& config,
+                                      const std::string& entry) {
+  const auto pattern = [&](std::string text) {
+    try {
+      patterns_.emplace_back(std::move(text));
+    } catch (const io::Error& error) {
+      throw io::Error(io::ErrorKind::kContents, config.file + ": " + error.what());
+    }
+  };
+  if (IsTransformersMethod(config.method)) {
+    parts_.push_back(entry);
+  } else if (entry.starts_with(kRegex)) {
+    // As Python's re.match: from the beginning on, and as far as it goes.
+    pattern(std::string(kRegex) + "(?:" + entry.substr(kRegex.size()) + ").*");
+  } else if (config.method == "modelopt") {
+    pattern(entry);
+  } else {
+    whole_.insert(entry);
+  }
+}
+
+bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
+  return whole_.contains(std::string(module)) ||
+         std::ranges::any_of(parts_,
+                             [&](const std::string& part) {
+                               return module.find(part) != std::string_view::npos;
+                             }) ||
+         std::ranges::any_of(patterns_, [&](const auto& one) { return one.Matches(module); });
+}
+
+ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {
+  const bool says_targets = config.method == "compressed-tensors" || config.method == "modelopt";
+  for (const scale::WeightScheme& scheme : config.schemes) {
+    if (scheme.bits != kFloat8Bits || scheme.is_integer) continue;
+    if (IsTransformersMethod(config.method) || (says_targets && scheme.targets.empty())) {
+      takes_linear_ = true;
+    }
+    if (!says_targets) continue;
+    for (const std::string& target : scheme.targets) {
+      if (target == kLinearClass) {
+        takes_linear_ = true;
+      } else {
+        targets_.Add(config, target);
+      }
+    }
+  }
+  for (const std::string& entry : config.ignored) ignored_.Add(config, entry);
+}
+
+bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
+  const std::string_view module = ModuleOf(weight.name);
+  const bool is_linear = takes_linear_ && RoleOf(weight.name, weight.shape) == WeightRole::kLinear;
+  return (is_linear || targets_.Contain(module)) && !ignored_.Contain(module);
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,47 @@
+// Which weights a checkpoint's configuration says are quantised to float8.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_
+#define TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_
+
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "convert/name_pattern.h"
+#include "io/tensor_file.h"
+#include "scale/quantization_config.h"
+
+namespace tensorcast::convert {
+
+// Targets and exceptions as the libraries that write them read them: compressed-tensors' names,
+// "re:" patterns and the class "Linear"; transformers' modules_to_not_convert; ModelOpt's
+// exclude_modules, which are globs. What a method says otherwise covers nothing.
+class ConfigCoverage {
+ public:
+  // Throws io::Error (contents) where a pattern is none.
+  explicit ConfigCoverage(const scale::QuantizationConfig& config);
+
+  bool Covers(const io::TensorInfo& weight) const;
+
+ private:
+  // Names that stand for a module or, as patterns, for several.
+  class ModuleNames {
+   public:
+    void Add(const scale::QuantizationConfig& config, const std::string& entry);
+    bool Contain(std::string_view module) const;
+
+   private:
+    std::unordered_set<std::string> whole_;
+    std::vector<std::string> parts_;  // of transformers' list: a name's beginning, end or middle
+    std::vector<NamePattern> patterns_;
+  };
+
+  ModuleNames targets_, ignored_;
+  bool takes_linear_ = false;
+};
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_

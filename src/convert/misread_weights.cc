@@ -1,0 +1,164 @@
+// Kinds that are left alone unless they are named, and kinds that are written with a note.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/misread_weights.h"
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <unordered_set>
+
+#include "convert/runner.h"
+#include "convert/scaled_tensors.h"
+#include "convert/weight_roles.h"
+#include "io/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::TensorInfo;
+using scale::WrittenForm;
+
+// Their experts are stacked as [experts, inputs, outputs].
+constexpr std::string_view kTransposedExperts[] = {"gpt_oss", "llama4", "llama4_text"};
+// Their layers are transformers' Conv1D, whose weight is [inputs, outputs].
+constexpr std::string_view kConv1dModels[] = {"gpt2", "gpt_bigcode", "openai-gpt", "imagegpt",
+                                              "decision_transformer"};
+constexpr std::string_view kConv1dModules[] = {"c_attn", "q_attn", "c_proj", "c_fc"};
+
+template <class List, class Of> bool IsAmong(const List& list, const Of& one) {
+  return std::ranges::find(list, one) != std::end(list);
+}
+
+bool HasLayout(const WrittenForm& form, ScaledLayout layout) {
+  return form.layout != nullptr && form.layout->layout == layout;
+}
+
+bool IsStack(std::span<const std::uint64_t> shape) { return shape.size() >= 3; }
+
+bool IsOfConv1d(std::string_view name) {
+  const std::string_view module = ModuleOf(name);
+  return module.size() != name.size() &&
+         IsAmong(kConv1dModules, module.substr(module.rfind('.') + 1));
+}
+
+// Of queries, keys and values in one layer there are more outputs than inputs.
+bool LiesTransposed(const TensorInfo& info) {
+  return ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2 &&
+         info.shape[1] > info.shape[0];
+}
+
+// "layers.0.mlp.experts.3.up_proj.weight"
+bool IsOfSeparateExpert(std::string_view name) {
+  constexpr std::string_view kExperts = "experts.";
+  const std::size_t at = name.find(kExperts);
+  return at != std::string_view::npos && at + kExperts.size() < name.size() &&
+         name[at + kExperts.size()] >= '0' && name[at + kExperts.size()] <= '9';
+}
+
+bool HasRaggedBlocks(const WrittenForm& form, std::span<const std::uint64_t> shape) {
+  return form.format->cells == scale::CellsBy::kBlocks && shape.size() >= 2 &&
+         (shape.end()[-2] % form.format->block_rows != 0 ||
+          shape.end()[-1] % form.format->block_columns != 0);
+}
+
+// A kind of weights that is written, and what becomes of it.
+struct MisreadKind {
+  std::string_view noun;  // "stacked weight"
+  std::string_view fate;  // "X takes ... for ..."
+  std::function<bool(const TensorInfo&, const TensorJob&)> has;
+};
+
+}  // namespace
+
+MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
+                               std::span<const std::string> model_types) {
+  const auto is_any = [&](const auto& names) {
+    return std::ranges::any_of(model_types,
+                               [&](const std::string& type) { return IsAmong(names, type); });
+  };
+  has_transposed_experts_ = is_any(kTransposedExperts);
+  const bool may_have_conv1d = model_types.empty() || is_any(kConv1dModels);
+  if (!may_have_conv1d) return;
+  // Of a model that is called so and has no such layer the name decides.
+  const auto is_fused = [](const TensorInfo& info) {
+    return ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
+  };
+  const bool has_fused = std::ranges::any_of(tensors, is_fused);
+  has_conv1d_ = has_fused ? std::ranges::any_of(tensors, LiesTransposed) : !model_types.empty();
+}
+
+std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const std::uint64_t> shape,
+                                        const WrittenForm& form) const {
+  if (has_transposed_experts_ && IsStack(shape) && name.find("experts") != std::string_view::npos) {
+    return "stacked experts, [experts, inputs, outputs]: read wrongly as scaled weights";
+  }
+  const bool is_read = HasLayout(form, ScaledLayout::kDeepSeek);
+  if (has_conv1d_ && !is_read && shape.size() == 2 && IsOfConv1d(name)) {
+    return "of a Conv1D, [inputs, outputs]: read wrongly as a scaled weight";
+  }
+  return {};
+}
+
+std::vector<std::string> MisreadNotes(const std::vector<TensorInfo>& tensors,
+                                      std::span<const TensorJob> jobs, const InputScales& scales) {
+  std::unordered_set<std::size_t> transposed;  // by codes
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
+  }
+  const MisreadWeights model(tensors, scales.weights.config.model_types);
+  const auto kind_of = [&](const TensorInfo& info, const TensorJob& job) {
+    return model.KindOf(info.name, info.shape, job.scaled);
+  };
+  const MisreadKind kinds[] = {
+      {"stacked weight",
+       "transformers reads compressed-tensors' scales of linear layers alone, and takes codes of "
+       "stacked experts for values",
+       [](const TensorInfo& info, const TensorJob& job) {
+         return HasLayout(job.scaled, ScaledLayout::kCompressedTensors) && IsStack(info.shape);
+       }},
+      {"stacked weight",
+       "transformers takes experts in fp8 for [experts, outputs, inputs], and these are [experts, "
+       "inputs, outputs]",
+       [&](const TensorInfo& info, const TensorJob& job) {
+         return HasLayout(job.scaled, ScaledLayout::kDeepSeek) &&
+                (transposed.contains(job.tensor) ||
+                 (IsStack(info.shape) && !kind_of(info, job).empty()));
+       }},
+      {"weight",
+       "transformers' Conv1D holds its weight as [inputs, outputs], and its scales are read as if "
+       "it were [outputs, inputs]",
+       [&](const TensorInfo& info, const TensorJob& job) {
+         return !IsStack(info.shape) && !kind_of(info, job).empty();
+       }},
+      {"weight",
+       "transformers stacks separate experts as it loads them, and reads them wrongly in nvfp4, "
+       "int8-row and mxfp8",
+       [](const TensorInfo& info, const TensorJob& job) {
+         return HasLayout(job.scaled, ScaledLayout::kCompressedTensors) &&
+                IsOfSeparateExpert(info.name) &&
+                IsAmong(std::initializer_list<std::string_view>{"nvfp4", "int8-row", "mxfp8"},
+                        job.scaled.format->name);
+       }},
+      {"weight", "transformers reads blocks wrongly where a dimension is no multiple of 128",
+       [](const TensorInfo& info, const TensorJob& job) {
+         return !job.scaled.IsOfModel() && HasRaggedBlocks(job.scaled, info.shape);
+       }},
+  };
+  std::vector<std::string> notes;
+  for (const MisreadKind& kind : kinds) {
+    std::uint64_t count = 0;
+    const TensorInfo* first = nullptr;
+    for (const TensorJob& job : jobs) {
+      if (!job.scaled || !kind.has(tensors[job.tensor], job)) continue;
+      if (count++ == 0) first = &tensors[job.tensor];
+    }
+    if (count == 0) continue;
+    notes.push_back(io::CountText(count, kind.noun) + " (" + io::EscapeName(first->name) +
+                    (count == 1 ? "" : ", ...") + "): " + std::string(kind.fate) +
+                    "; leave them out where it is to load them");
+  }
+  return notes;
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,44 @@
+// Weights that a library takes for others though every number written is right: told by what kind
+// of model it is, and by shapes. What is said of libraries was seen with those that
+// tests/clients/requirements.txt names.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_MISREAD_WEIGHTS_H_
+#define TENSORCAST_SRC_CONVERT_MISREAD_WEIGHTS_H_
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "scale/written_form.h"
+
+namespace tensorcast::convert {
+
+struct InputScales;  // convert/scaled_tensors.h
+struct TensorJob;    // convert/runner.h
+
+class MisreadWeights {
+ public:
+  // `model_types` are config.json's, empty where nothing is known.
+  MisreadWeights(const std::vector<io::TensorInfo>& tensors,
+                 std::span<const std::string> model_types);
+
+  // What a plain weight is, in words, where it would be misread in that form; empty: it would not.
+  std::string_view KindOf(std::string_view name, std::span<const std::uint64_t> shape,
+                          const scale::WrittenForm& form) const;
+
+ private:
+  bool has_transposed_experts_ = false;
+  bool has_conv1d_ = false;
+};
+
+// A line for each kind among the weights that are made, with the first of them and what is misread.
+std::vector<std::string> MisreadNotes(const std::vector<io::TensorInfo>& tensors,
+                                      std::span<const TensorJob> jobs, const InputScales& scales);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_MISREAD_WEIGHTS_H_
