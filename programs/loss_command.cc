@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <bit>
+#include <bitset>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -81,9 +81,9 @@ struct Candidate {
   LossSum sum;
 };
 
-// One bit for each type, in the order of --to.
-using TypeSet = std::uint32_t;
-constexpr TypeSet Bit(std::size_t type) { return TypeSet{1} << type; }
+// One bit for each type, in the order of --to: all types and scaled formats, 35, may be asked for
+// at once. Beyond its size set() throws.
+using TypeSet = std::bitset<64>;
 
 // What is cast to which of the types.
 struct Plan {
@@ -224,6 +224,13 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Plan& pl
   }
 }
 
+// The n-th type of a set.
+std::size_t NthOf(const TypeSet& types, std::size_t n) {
+  std::size_t type = 0;
+  while (!types[type] || n-- > 0) ++type;
+  return type;
+}
+
 void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const io::TensorInfo& info) {
   if (total == nullptr) {
     total = std::make_unique<LossMeter>(std::move(meter));
@@ -241,13 +248,14 @@ void MeasurePass(
   std::vector<convert::TensorJob> jobs;
   std::vector<TypeSet> types_of;  // of each job
   for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TypeSet wanted = plan.cast_to[i] & types;
     // All plain types together; scaled formats are jobs of their own.
     std::vector<DataType> plain;
-    TypeSet plain_types = 0;
+    TypeSet plain_types;
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if ((plan.cast_to[i] & types & Bit(t)) == 0 || plan.candidates[t].to.scaled) continue;
+      if (!wanted[t] || plan.candidates[t].to.scaled) continue;
       plain.push_back(plan.candidates[t].to.type);
-      plain_types |= Bit(t);
+      plain_types.set(t);
     }
     const auto add = [&](std::vector<DataType> to, TypeSet set) -> convert::TensorJob& {
       types_of.push_back(set);
@@ -256,19 +264,17 @@ void MeasurePass(
       job.to = std::move(to);
       return job;
     };
-    if (plain_types != 0) add(std::move(plain), plain_types);
+    if (plain_types.any()) add(std::move(plain), plain_types);
     for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if ((plan.cast_to[i] & types & Bit(t)) == 0 || !plan.candidates[t].to.scaled) continue;
+      if (!wanted[t] || !plan.candidates[t].to.scaled) continue;
       const convert::Goal goal = plan.GoalFor(plan.candidates[t].to, i);
-      add({goal.type}, Bit(t)).scaled = goal.scaled;
+      add({goal.type}, TypeSet().set(t)).scaled = goal.scaled;
     }
   }
   options.measured = [&](std::size_t j, std::size_t type, LossMeter& meter) {
     const std::size_t i = jobs[j].tensor;
     const LossReport loss = meter.Report();
-    TypeSet set = types_of[j];
-    for (; type > 0; --type) set &= set - 1;
-    const auto t = static_cast<std::size_t>(std::countr_zero(set));
+    const std::size_t t = NthOf(types_of[j], type);
     Candidate& candidate = plan.candidates[t];
     candidate.sum.Add(tensors[i].name, loss);
     if (candidate.to.scaled) AddTo(candidate.meter, meter, tensors[i]);
@@ -306,7 +312,7 @@ std::optional<report::KeepAdvice> AdviceFor(
   const Candidate& candidate = plan.candidates[type];
   std::vector<std::uint32_t> cast;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if ((plan.cast_to[i] & Bit(type)) != 0) cast.push_back(i);
+    if (plan.cast_to[i][type]) cast.push_back(i);
   }
   const auto at = [&](std::size_t k) -> report::CastFigures {
     const io::TensorInfo& info = tensors[cast[k]];
@@ -344,13 +350,13 @@ void MeasureForPeople(const LossFlags& flags, const io::TensorReader& reader, Pl
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const bool aside = plan.candidates.size() <= kTypesAside;
   FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
-  MeasurePass(reader, plan, ~TypeSet{0}, options,
+  MeasurePass(reader, plan, TypeSet().set(), options,
               [&](std::size_t t, std::size_t i, const LossReport& loss) {
                 if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
               });
   ExitOnInterrupts(Leaves::kNothing);
   const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
-                                  [](TypeSet types) { return types != 0; });
+                                  [](const TypeSet& types) { return types.any(); });
   Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", io::EscapeName(flags.input), cast,
                     tensors.size(), BytesText(plan.data_bytes)));
   Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
@@ -380,8 +386,8 @@ void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, 
   json.BeginArray("types");
   for (std::size_t first = 0; first < plan.candidates.size(); first += at_once) {
     const std::size_t end = std::min(plan.candidates.size(), first + at_once);
-    TypeSet types = 0;
-    for (std::size_t t = first; t < end; ++t) types |= Bit(t);
+    TypeSet types;
+    for (std::size_t t = first; t < end; ++t) types.set(t);
     std::vector<report::PackedReports> reports(end - first);
     MeasurePass(
         reader, plan, types, options,
@@ -404,7 +410,7 @@ void MeasureForPrograms(const LossFlags& flags, const io::TensorReader& reader, 
       json.BeginArray("tensors");
       std::size_t next = 0;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if ((plan.cast_to[i] & Bit(t)) == 0) continue;
+        if (!plan.cast_to[i][t]) continue;
         Json one = TensorJson(tensors[i]);
         one["loss"] =
             LossOfTensorJson(tensors[i], reports[t - first][next++],
@@ -508,7 +514,7 @@ int MeasureLoss(const LossFlags& flags) {
       if (is_cast && decisions[i].reason == convert::Reason::kRule) {
         plan.ruled.emplace(i, convert::Goal{decisions[i].to, decisions[i].scaled});
       } else if (is_cast) {
-        plan.cast_to[i] |= Bit(t);
+        plan.cast_to[i].set(t);
       }
     }
   }
@@ -516,7 +522,7 @@ int MeasureLoss(const LossFlags& flags) {
   const scale::ScaledReader* const scaled = convert::ApplyScales(
       reader, scales,
       [&](std::size_t codes) {
-        return plan.cast_to[codes] != 0 || plan.ruled.contains(codes)
+        return plan.cast_to[codes].any() || plan.ruled.contains(codes)
                    ? std::optional(scale::Rounding::kOdd)
                    : std::nullopt;
       },
@@ -536,7 +542,7 @@ int MeasureLoss(const LossFlags& flags) {
     const std::size_t i = kept.empty() ? k : kept[k];
     const auto rule = plan.ruled.find(i);
     for (std::size_t t = 0; t < types.size(); ++t) {
-      const bool is_cast = (plan.cast_to[i] & Bit(t)) != 0;
+      const bool is_cast = plan.cast_to[i][t];
       const convert::Goal* const goal = is_cast                    ? &types[t]
                                         : rule != plan.ruled.end() ? &rule->second
                                                                    : nullptr;
@@ -547,7 +553,7 @@ int MeasureLoss(const LossFlags& flags) {
     }
   }
   const bool none =
-      std::all_of(plan.cast_to.begin(), plan.cast_to.end(), [](TypeSet set) { return set == 0; });
+      std::ranges::all_of(plan.cast_to, [](const TypeSet& set) { return set.none(); });
   const std::vector<std::string> applied =
       scaled != nullptr ? convert::AppliedText(scales, decisions) : std::vector<std::string>();
   SayTexts(flags, tensors, decisions, none);
