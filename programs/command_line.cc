@@ -50,9 +50,13 @@ std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error,
   if (commands.empty() && !first.empty() && first.front() != '-') {
     std::vector<std::string> names;
     for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
-    const std::string nearest = NearestCommand(names, first);
-    what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord),
-                       nearest.empty() ? "" : "did you mean " + nearest + "? ");
+    std::string meant(NotOffered(first));
+    if (!meant.empty()) {
+      meant += "; ";
+    } else if (const std::string nearest = NearestCommand(names, first); !nearest.empty()) {
+      meant = "did you mean " + nearest + "? ";
+    }
+    what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord), meant);
     for (const CLI::App* sub : app.get_subcommands({})) {
       if (!sub->get_group().empty()) what += " " + sub->get_name();
     }
