@@ -150,14 +150,12 @@ int MeasureLoss(const LossFlags& flags) {
   for (std::size_t t = 0; t < types.size(); ++t) {
     selection.to = types[t];
     plan.candidates[t].to = types[t];
-    // What a model can hold is measured as it would.
+    // What is written into models is measured as it would be.
     const io::OnnxTensorReader* const model = reader->onnx_model();
     if (model != nullptr && types[t].scaled &&
         scale::ModelLayoutOf(*types[t].scaled.format) == nullptr) {
       throw Error(ErrorKind::kUnsupported,
-                  fmt::format("{}: of the scaled formats models hold fp8-tensor, fp8-row and "
-                              "int8-row, not {}",
-                              io::Escape(flags.input), types[t].Name()));
+                  io::Escape(flags.input) + ": " + scale::NotInModelsText(*types[t].scaled.format));
     }
     all[0].has_graph = model != nullptr && types[t].scaled;
     if (all[0].has_graph && plan.model == nullptr) {
