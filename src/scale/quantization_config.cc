@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 
@@ -166,13 +167,15 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const auto text = [](const Json& one) {
     return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);
   };
-  const Json json = ReadJson(directory + "config.json");
-  const Json* said = &Member(json, "quantization_config");
+  std::string name = "config.json";
+  if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
+  const Json json = ReadJson(directory + name);
+  const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
   const Json beside = ReadJson(directory + "hf_quant_config.json");
   if (said->is_object()) {
-    config.file = "config.json";
+    config.file = name;
     ReadConfig(*said, config);
     config.text = text(*said);
     if (config.method == "modelopt") config.beside = text(beside);
