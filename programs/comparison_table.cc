@@ -31,19 +31,20 @@ std::string BitsText(const Candidate& candidate) {
 }
 
 std::string TypeTable(const std::vector<Candidate>& candidates, const report::NamesOfFile& names) {
-  // Of plain types the name says it.
+  // Where there is no room for all, what the others tell, or nearly, goes first. Of plain types the
+  // name tells the bits.
   const bool has_bits = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
     return static_cast<bool>(one.to.scaled);
   });
-  std::vector<Column> columns = {{"type"}, {"data", true}};
-  if (has_bits) columns.push_back({"bits/value", true});
+  std::vector<Column> columns = {{"type"}, {"data", true, 0, 3}};
+  if (has_bits) columns.push_back({"bits/value", true, 0, 5});
   for (const Column& column : {Column{"SNR dB", true},
                                {"lost", true},
-                               {"→ zero", true},
-                               {"subnormal", true, 0, 2},
-                               {"max abs error", true, 0, 1},
-                               {"worst dB", true},
-                               {"in tensor", false, 16, 0, names}}) {
+                               {"→ zero", true, 0, 4},
+                               {"subnormal", true, 0, 7},
+                               {"max abs error", true, 0, 6},
+                               {"worst dB", true, 0, 1},
+                               {"in tensor", false, 20, 2, names}}) {
     columns.push_back(column);
   }
   TextTable table(std::move(columns));
@@ -72,10 +73,19 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
 void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
-  std::vector<Column> columns = {{"SNR dB by tensor", false, 24, 0, report::EscapedNames(tensors)},
-                                 {"shape", false, 8}};
-  for (const Candidate& candidate : plan.candidates) {
-    columns.push_back({std::string(candidate.to.Name()), true});
+  constexpr std::size_t kLeastName = 20;
+  constexpr std::size_t kWidestFigure = 7;  // "✗ 100.2"
+  std::vector<Column> columns = {
+      {"SNR dB by tensor", false, kLeastName, 0, report::EscapedNames(tensors)},
+      {"shape", false, 8, 1}};
+  // The first types, as many as leave room for names.
+  const std::size_t width = Columns(stdout);
+  std::size_t types = 0;
+  for (std::size_t taken = 1 + kLeastName; types < plan.candidates.size(); ++types) {
+    const std::string name(plan.candidates[types].to.Name());
+    taken += 2 + std::max(name.size(), kWidestFigure);
+    if (types > 0 && taken > width) break;
+    columns.push_back({name, true});
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
@@ -88,25 +98,31 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   const auto row = [&](std::size_t place) -> TableRow {
     const std::uint32_t i = order[place];
     TableRow made{{io::Escape(tensors[i].name), ShapeText(tensors[i].shape)}};
-    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+    for (std::size_t t = 0; t < types; ++t) {
       made.cells.push_back(figures.Text(i, t));
     }
     return made;
   };
   Print("\n");
-  PrintTable(columns, {shown, row}, Columns(stdout), false);
+  PrintTable(columns, {shown, row}, width, false);
   if (shown < order.size()) {
     Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
+  }
+  if (types < plan.candidates.size()) {
+    Print(fmt::format("   … {} more types in a wider terminal\n", plan.candidates.size() - types));
   }
 }
 
 // The lines of the limits that a type crossed.
 void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
                   const report::NamesOfFile& names) {
+  const std::size_t columns = Columns(stdout);
   for (const Candidate& candidate : plan.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
-      Print(fmt::format(" limit crossed: {}: {}\n", candidate.to.Name(),
-                        CrossedText(crossed, names)));
+      Print(
+          Wrapped(" limit crossed:",
+                  fmt::format("{}: {}", candidate.to.Name(), CrossedText(crossed, names, columns)),
+                  columns));
     }
   }
 }
@@ -117,7 +133,9 @@ void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& p
     const auto advice = AdviceFor(
         tensors, plan, t, [&](std::size_t, std::uint32_t i) { return figures.Decibel(i, t); });
     if (advice) {
-      Print(fmt::format(" advice: {}: {}\n", plan.candidates[t].to.Name(), KeepText(*advice)));
+      Print(Wrapped(
+          " advice:", fmt::format("{}: {}", plan.candidates[t].to.Name(), KeepText(*advice)),
+          Columns(stdout)));
     }
   }
 }
@@ -137,8 +155,12 @@ void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
   ExitOnInterrupts(Leaves::kNothing);
   const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
                                   [](const TypeSet& types) { return types.any(); });
-  Print(fmt::format("{}   {} of {} tensors   {} of data\n\n", io::EscapeName(options.input), cast,
-                    tensors.size(), BytesText(plan.data_bytes)));
+  const std::string facts = fmt::format("   {} of {} tensors   {} of data", cast, tensors.size(),
+                                        BytesText(plan.data_bytes));
+  const std::size_t columns = Columns(stdout);
+  std::string heading = Shorten(io::EscapeName(options.input), columns);
+  if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
+  Print(heading + facts + "\n\n");
   Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");

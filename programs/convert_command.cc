@@ -341,7 +341,8 @@ int Convert(const ConvertFlags& flags) {
         Say(fmt::format(" read it with: {}\n{}", summary.reading_hint, summary.reading_code));
       }
       for (const CrossedLimit& limit : summary.crossed) {
-        Say(" limit crossed: " + CrossedText(limit, summary.names) + "\n");
+        const std::size_t columns = Columns(stderr);
+        Say(Wrapped(" limit crossed:", CrossedText(limit, summary.names, columns), columns));
       }
     }
     Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
