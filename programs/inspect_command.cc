@@ -43,7 +43,7 @@ struct InspectFlags {
 };
 
 constexpr const char* kInspectDescription =
-    R"(List the tensors of a file or directory. Only headers are read: instant at any size.
+    R"(List the tensors of a file or directory. Only headers are read.
 
 Examples:
   tensorcast inspect model.safetensors

@@ -47,14 +47,17 @@ constexpr const char* kLossDescription =
     R"(Compare what several types would lose. Nothing is written.
 
 Examples:
-  tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
+  tensorcast loss model.safetensors --to e4m3fn --to e5m2 --to bfloat16
   tensorcast loss model.safetensors --to fp16,bf16 --tensor '*.weight' --json
   tensorcast loss model.safetensors --to fp8-block,mxfp4,nvfp4,bf16
   tensorcast loss weights.npy --to float4e2m1 --fail-on to_zero=1%
 
-All types are measured in one pass over the file (with --json in several where it holds very many
-tensors); each scaled format in one more. A scaled format takes the weights of linear layers, unless
---tensor names others. Exit code 1: a --fail-on limit was crossed under one of the types.
+All plain types are measured in one reading of the file (with --json in several, where it holds very
+many tensors); each scaled format reads its tensors once more. A scaled format takes the weights of
+linear layers, unless --tensor names others.
+
+Exit codes: 0 done; 1 done, but a --fail-on limit was crossed under one of the types; 2 the arguments;
+3 the contents of the input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
 // `request`: with what a file of rules gives.

@@ -46,20 +46,22 @@ struct OptimizeFlags {
 };
 
 constexpr const char* kOptimizeDescription =
-    R"(Remove the Casts of an ONNX model that change no bit of any output, for any input.
+    R"(Remove the Casts of an ONNX model that change no bit of any output.
 
 Examples:
   tensorcast optimize model.onnx -o fewer.onnx
   tensorcast optimize model.onnx -o fewer.onnx --fold all --json
 
-Any model is taken, of any operators: what is not understood keeps its bytes, and graph inputs,
-outputs and their names stay. Casts to the type that is there go, Casts back to it where nothing was
-lost, the first of two Casts that are as one, equal Casts of one value, Casts that nobody reads, and
-Casts of constants where the file does not grow by that. The rules and their proofs are in
-docs/optimize.md. Payloads of NaNs count as bits: float16 by way of float32 and back stays, as it
-makes signalling NaNs quiet. Data in other files stays as it is. An MDF model is read, optimised
-and written as docs/mdf.md says; either format may become the other. A model that trains is copied as it
-is. Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
+Models of any operators are taken: what is not understood keeps its bytes, and the graph's inputs and
+outputs keep their names. These Casts go: to the type that is there; back to it, where nothing was
+lost; the first of two that are as one; equal Casts of one value; those that nobody reads; and those
+of constants, where the file does not grow by that. docs/optimize.md has the rules and their proofs.
+
+The payloads of NaNs count as bits: float16 by way of float32 and back stays, because it makes
+signalling NaNs quiet. Data in other files stays as it is. A model that trains is copied unchanged. An
+MDF model is read, optimised and written as docs/mdf.md says; either format may become the other.
+
+Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
 supported; 130 interrupted.
 )";
 
