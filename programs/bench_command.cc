@@ -50,15 +50,16 @@ struct BenchFlags {
 };
 
 constexpr const char* kBenchDescription =
-    R"(Measure casts beside a copy of the same shape, interleaved in one process, on one thread.
+    R"(Measure casts beside a copy of the same shape, on one thread.
 
 Examples:
   tensorcast bench --size l2
   tensorcast bench --from float32 --to bfloat16,float8e4m3fn
   tensorcast bench --csv all_pairs.csv
 
-R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many bytes
-per element: the median of the rounds. Sizes: l2 is 256 KiB read + written, dram 512 MiB.
+R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many
+bytes per element: the median of the rounds. Cast and copy take turns in one process. Sizes: l2 is
+256 KiB read + written, dram 512 MiB.
 )";
 
 constexpr std::uint64_t kL2Bytes = std::uint64_t{256} << 10;
@@ -303,7 +304,7 @@ std::string Summary(const std::vector<Measurement>& measurements) {
                  goals == 0 ? "" : fmt::format("{}", half)});
     }
   }
-  return "\n" + table.Render(kReportColumns, false);
+  return "\n" + table.Render(TextColumns(stdout), false);
 }
 
 int RunBench(const BenchFlags& flags) {
@@ -316,14 +317,14 @@ int RunBench(const BenchFlags& flags) {
   Bench bench(flags, target, ParseSizes(flags));
   const std::atomic<bool>* interrupted = CatchInterrupts();
   std::vector<Measurement> measurements;
-  Print(fmt::format(" {:<16}{:<16}{:<7}{:<6}{:>7}{:>13}{:>13}{:>7}\n", "from", "to", "class",
+  Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7}{:>11}{:>11}{:>7}\n", "from", "to", "class",
                     "size", "R", "ours", "copy", "goal"));
   for (const TypeInfo* from : from_types) {
     for (const TypeInfo* to : to_types) {
       if (interrupted->load()) return kExitInterrupted;
       if (PrintingFailed() && flags.csv.empty()) return kExitDone;  // nobody waits for the rest
       for (const Measurement& m : bench.Pair(*from, *to)) {
-        Print(fmt::format(" {:<16}{:<16}{:<7}{:<6}{:>7.2f}{:>13}{:>13}{:>7}\n", from->name,
+        Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7.2f}{:>11}{:>11}{:>7}\n", from->name,
                           to->name, static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
                           SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
                           m.goal > 0 ? fmt::format("{:.2f}", m.goal) : ""));

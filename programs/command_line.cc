@@ -18,17 +18,65 @@
 #include "streams.h"
 #include "suggestions.h"
 #include "tensorcast/tensorcast.hpp"
+#include "terminal.h"
 
 namespace tensorcast::tool {
 namespace {
 
-// Lists a command by the first line of its description; the rest is for its own --help.
-class ShortListFormatter : public CLI::Formatter {
+// How wide help is: as the terminal, and no wider than running text.
+std::size_t HelpColumns() {
+  constexpr std::size_t kLeast = 60;
+  constexpr std::size_t kElsewhere = 80;
+  const std::size_t columns = Columns(stdout);
+  return columns == kUnlimitedColumns ? kElsewhere : std::clamp(columns, kLeast, kReportColumns);
+}
+
+// A name in a column of its own, what is said of it in lines beside it, or below where the name is
+// too long.
+std::string HelpEntry(const std::string& name, std::size_t column, std::string_view text) {
+  const std::string left = "  " + name;
+  if (left.size() + 1 > column) {
+    return left + "\n" + Wrapped(std::string(column, ' '), text, HelpColumns());
+  }
+  return Wrapped(left + std::string(column - left.size(), ' '), text, HelpColumns());
+}
+
+class HelpFormatter : public CLI::Formatter {
  public:
+  HelpFormatter() {
+    label("Positionals", "Arguments");
+    label("SUBCOMMAND", "COMMAND");
+  }
+
+  std::string make_description(const CLI::App* app) const override {
+    return FilledParagraphs(app->get_description(), HelpColumns()) + "\n";
+  }
+
+  // By the first line of its description; the rest is for its own --help.
   std::string make_subcommand(const CLI::App* sub) const override {
+    constexpr std::size_t kColumn = 13;
     const std::string description = sub->get_description();
-    return fmt::format("  {:<12}{}\n", sub->get_name(),
-                       description.substr(0, description.find('\n')));
+    return HelpEntry(sub->get_name(), kColumn, description.substr(0, description.find('\n')));
+  }
+
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    constexpr std::size_t kColumn = 31;
+    std::string name = make_option_name(option, is_positional);
+    const std::string value = option->get_type_size() != 0 ? option->get_type_name() : "";
+    // Of an argument only a set of words says more than its name.
+    if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
+      name += " " + value;
+    }
+    if (option->get_expected_max() > 1) name += " ...";
+    std::string text = option->get_description();
+    if (option->get_required() && !is_positional) text += " (required)";
+    for (const CLI::Option* other : option->get_excludes()) {
+      text += " (not with " + other->get_name() + ")";
+    }
+    for (const CLI::Option* other : option->get_needs()) {
+      text += " (with " + other->get_name() + ")";
+    }
+    return HelpEntry(name, kColumn, text);
   }
 };
 
@@ -50,9 +98,13 @@ std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error,
   if (commands.empty() && !first.empty() && first.front() != '-') {
     std::vector<std::string> names;
     for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
-    const std::string nearest = NearestCommand(names, first);
-    what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord),
-                       nearest.empty() ? "" : "did you mean " + nearest + "? ");
+    std::string meant(NotOffered(first));
+    if (!meant.empty()) {
+      meant += "; ";
+    } else if (const std::string nearest = NearestCommand(names, first); !nearest.empty()) {
+      meant = "did you mean " + nearest + "? ";
+    }
+    what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord), meant);
     for (const CLI::App* sub : app.get_subcommands({})) {
       if (!sub->get_group().empty()) what += " " + sub->get_name();
     }
@@ -177,15 +229,13 @@ CommandLine::CommandLine(const std::string& name, const std::string& description
     : app_(std::make_unique<CLI::App>(description, name)), version_(version) {
   app_->require_subcommand(1);
   app_->set_version_flag("--version", "");
-  const auto formatter = std::make_shared<ShortListFormatter>();
-  formatter->column_width(34);
-  app_->formatter(formatter);
+  app_->formatter(std::make_shared<HelpFormatter>());
 }
 
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::AddCommand(const std::string& name, const std::string& description) {
-  return {app_->add_subcommand(name, description), &run_};
+  return {app_->add_subcommand(name, description)->group("Commands"), &run_};
 }
 
 int CommandLine::Run(const std::vector<std::string>& arguments) {

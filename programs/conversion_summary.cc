@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conversion_summary.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -17,7 +18,10 @@ std::string SnrText(const LossReport& loss) {
   return DecibelText(loss.snr_db);
 }
 
-std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names) {
+std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names,
+                        std::size_t columns) {
+  constexpr std::size_t kMostOfName = 40;
+  constexpr std::size_t kLeastOfName = 16;
   const LossLimit& limit = crossed.limit;
   if (limit.kind) {
     const auto number = [&](double value) {
@@ -26,7 +30,8 @@ std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& 
     return fmt::format("{} {} is above {}", LimitName(limit), number(crossed.value),
                        number(limit.limit));
   }
-  const std::string name = report::DistinctName(io::Escape(crossed.tensor), 40, names);
+  const std::string name = report::DistinctName(
+      io::Escape(crossed.tensor), std::clamp(columns / 2, kLeastOfName, kMostOfName), names);
   if (std::isnan(crossed.value)) {
     return fmt::format("snr of {} counts as below {} dB: {}", name, DecibelText(limit.limit),
                        crossed.reason);

@@ -38,8 +38,10 @@ struct LeftAlone {
   bool is_companion = false;  // a scale or the like; the reason says whose
 };
 
-// "to_zero 31 is above 5", "snr 12.0 dB of blk.0.w is below 20 dB".
-std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names);
+// "to_zero 31 is above 5", "snr 12.0 dB of blk.0.w is below 20 dB"; the name is shortened for a
+// line of so many columns.
+std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names,
+                        std::size_t columns);
 
 struct ConversionSummary {
   std::string input;

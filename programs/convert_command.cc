@@ -68,35 +68,44 @@ constexpr const char* kConvertDescription =
 Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
   tensorcast convert model.safetensors -o small.safetensors --to fp8_e5m2 \
-      --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' --fail-on to_limit=0 --fail-on snr=20
-  tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn --keep small,head
-  tensorcast convert model.safetensors -o out.safetensors --to bf16 --dry-run
-  tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to float16
+      --rule '*.norm.*=bfloat16' --exclude 'lm_head.*' \
+      --fail-on to_limit=0 --fail-on snr=20
+  tensorcast convert model.safetensors -o out.safetensors --to e4m3 --keep small
+  tensorcast convert model.safetensors -o half.safetensors --to bf16 --dry-run
+  tensorcast convert model.safetensors -o wte.npy --tensor wte.weight --to f16
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast convert texts.npy -o numbers.npy --to float32
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
-TYPE is a type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6, mxfp4 or
-nvfp4, codes with scales, of the weights of linear layers ('tensorcast types' lists both).
-Floating tensors are cast; all others, and those that no rule takes, are copied byte for byte.
-Strings are cast where they are named, by --tensor or --rule, or are all that the file holds; a
-text that is not a number ends the run with exit code 3. Numbers are printed by --to string.
-A model's weights are stored in the other type, and a Cast brings each back to its own, so that the
-graph's types stay; with int8-row, fp8-row or fp8-tensor the weights of Conv, ConvTranspose, Gemm and
-MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor names
-them, tensors of 1,024 bytes or fewer are left alone, and those in which a finite value would become
-Inf (what may is read once more to find out).
-Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest; with
---force the data of the model that is replaced is removed.
+TYPE is an element type, or a scaled format: fp8-tensor, fp8-row, fp8-block, int8-row, mxfp8, mxfp6,
+mxfp4 or nvfp4. A scaled format makes codes and scales of the weights of linear layers.
+'tensorcast types' lists both kinds.
+
+Floating tensors are cast. All others, and those that no rule takes, are copied byte for byte.
+Strings are cast where --tensor or --rule names them, or where the file holds nothing else; a text
+that is not a number ends the run with exit code 3. --to string prints numbers.
+
 Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
 converted, config.json and the index are made true of the result, and all other files are copied.
-A model of MDF (.json, .yaml, .yml, .bson) becomes .onnx, and a model of casts in ONNX becomes MDF,
+
+An ONNX model stores its weights in the other type, and a Cast brings each back to its own, so that
+the graph's types stay. With int8-row, fp8-row or fp8-tensor the weights of Conv, ConvTranspose, Gemm
+and MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor
+names them, tensors of at most 1,024 bytes are left alone, and so are those in which a finite value
+would become Inf; what may is read once more to find out. Data outside the model goes to OUT.data or,
+where that name is taken, to a name with a digest. --force removes the data of the model that it
+replaces.
+
+An MDF model (.json, .yaml, .yml, .bson) becomes .onnx, and an ONNX model of casts becomes MDF,
 without --to: nothing is cast.
+
 The report goes to stdout, everything else to stderr. In it
-  ✗  values became NaN, Inf or a limit, wrapped around, or a NaN became a number
+
+  ✗  values became NaN, Inf or a limit, or wrapped around; or NaN was lost
   !  the SNR is below 20 dB, or more than 5 % of the values became zero
+
 Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 3 the contents of an
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
@@ -341,7 +350,8 @@ int Convert(const ConvertFlags& flags) {
         Say(fmt::format(" read it with: {}\n{}", summary.reading_hint, summary.reading_code));
       }
       for (const CrossedLimit& limit : summary.crossed) {
-        Say(" limit crossed: " + CrossedText(limit, summary.names) + "\n");
+        const std::size_t columns = Columns(stderr);
+        Say(Wrapped(" limit crossed:", CrossedText(limit, summary.names, columns), columns));
       }
     }
     Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),

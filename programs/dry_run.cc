@@ -74,6 +74,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
              IsCast(job) ? PlannedGoalText(job) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };
+  const std::size_t columns = Columns(stdout);
   const report::NamesOfFile names = report::EscapedNames(file.reader->contents().tensors);
   PrintTable({{"tensor", false, 20, 0, names},
               {"shape", false, 8, 2},
@@ -82,13 +83,13 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
               {"before", true},
               {"after", true},
               {"by, or why not", false, 16}},
-             {plan.jobs() + 1, row}, Columns(stdout), false);
+             {plan.jobs() + 1, row}, columns, false);
   Print(fmt::format("\n dry run: {} of {} tensors would be cast, {} would be written\n",
                     totals.cast, plan.jobs(), BytesText(needs.disk_bytes)));
   Print(fmt::format(" needs {} of disk space, which is there, and at most {} of memory\n",
                     BytesText(needs.disk_bytes), BytesText(needs.memory_bytes)));
   for (const CrossedLimit& limit : crossed) {
-    Print(" limit crossed: " + CrossedText(limit, names) + "\n");
+    Print(Wrapped(" limit crossed:", CrossedText(limit, names, columns), columns));
   }
 }
 

@@ -46,9 +46,9 @@ Examples:
   tensorcast explain --bits float8e4m3fn 0x7E 0b01111110
   tensorcast explain 1e6 --saturate false --json
 
-A VALUE is a decimal number, cast by one rounding from exactly what it says; with --bits a code of
-that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. Below a
-type are the results that other options would give, where they differ.
+A VALUE is a decimal number, cast by one rounding from exactly what it says; with --bits it is a code
+of that type, in hexadecimal, binary or decimal. Losses are named as in the report of convert. Where
+other options would give another result, it stands below the type.
 )";
 
 Json DecimalJson(const std::optional<ExactDecimal>& decimal) {

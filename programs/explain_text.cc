@@ -124,16 +124,16 @@ std::vector<const Explanation*> InOrder(const std::vector<Explanation>& types) {
 
 // With room behind it for " → float8e4m3fnuz".
 std::string SourceTitle(const ExplainSource& source) {
-  if (source.is_text()) return Shorten(io::Escape(source.text), kReportColumns - kLongestTarget);
+  const std::size_t columns = TextColumns(stdout) - kLongestTarget;
+  if (source.is_text()) return Shorten(io::Escape(source.text), columns);
   const TypeInfo& row = *FindType(source.type);
   std::string title =
       fmt::format("{} of {}   {}   {}", HexText(row, source.code), row.name,
                   FieldsOf(row, source.code).Text(), CodeValueText(row, source.code));
   // 64 bits have no room in one line.
-  return TextWidth(title) + kLongestTarget <= kReportColumns
-             ? title
-             : fmt::format("{} of {}   {}", HexText(row, source.code), row.name,
-                           CodeValueText(row, source.code));
+  return TextWidth(title) <= columns ? title
+                                     : fmt::format("{} of {}   {}", HexText(row, source.code),
+                                                   row.name, CodeValueText(row, source.code));
 }
 
 std::string_view LossMeaning(Loss loss) {
@@ -187,9 +187,13 @@ std::string FieldDrawing(const TypeInfo& row, const Explanation& type) {
         is_finite ? (is_subnormal ? "0." : "1.") + fields.significand : "");
   }
   std::string text;
+  constexpr std::size_t kIndent = 3;
+  const std::size_t width = lines[0].size() - 2;  // all have the gap behind the last field
+  const std::size_t columns = TextColumns(stdout);
+  const std::size_t indent = std::min(kIndent, columns - std::min(columns, width));
   for (std::string& line : lines) {
     line.resize(line.find_last_not_of(' ') + 1);
-    text += fmt::format("   {}\n", line);
+    text.append(indent, ' ').append(line).append("\n");
   }
   return text;
 }
@@ -213,17 +217,6 @@ std::string MidpointText(const TypeInfo& row, std::uint64_t a, std::uint64_t b) 
   return DigitsText(sum.Over(ExactDecimal::FromUnsigned(2), 1100), 24);
 }
 
-// A neighbour: its value, its code, the midpoint to it.
-std::string NeighbourText(const TypeInfo& row, const Explanation& type,
-                          std::optional<std::uint64_t> next) {
-  if (!next) return "none";
-  std::string text = fmt::format("{}   {}", CodeValueText(row, *next), HexText(row, *next));
-  const bool has_midpoint =
-      row.is_float() && type.value.is_finite() && ExactValueOf(row.type, *next).is_finite();
-  if (has_midpoint) text += "   midpoint " + MidpointText(row, type.result.code, *next);
-  return text;
-}
-
 std::string ErrorText(const TypeInfo& row, const Explanation& type) {
   std::string text = DigitsText(*type.error, 44);
   if (type.error->is_zero()) return text;
@@ -236,32 +229,48 @@ std::string ErrorText(const TypeInfo& row, const Explanation& type) {
 
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-// What is said of a code below its drawing.
-Facts FactsOf(const TypeInfo& row, const Explanation& type) {
+// A neighbour: its value, its code, the midpoint to it; in two lines where one is too long.
+void AddNeighbour(const TypeInfo& row, const Explanation& type, const char* name,
+                  std::optional<std::uint64_t> next, std::size_t columns, Facts& facts) {
+  std::string text = "none";
+  std::string midpoint;
+  if (next) {
+    text = fmt::format("{}   {}", CodeValueText(row, *next), HexText(row, *next));
+    const bool has_midpoint =
+        row.is_float() && type.value.is_finite() && ExactValueOf(row.type, *next).is_finite();
+    if (has_midpoint) midpoint = "midpoint " + MidpointText(row, type.result.code, *next);
+  }
+  const bool is_one = TextWidth(text) + 3 + TextWidth(midpoint) <= columns;
+  if (is_one && !midpoint.empty()) text += "   " + midpoint;
+  facts.emplace_back(name, text);
+  if (!is_one) facts.emplace_back("", midpoint);
+}
+
+// What is said of a code below its drawing, a value in so many columns.
+Facts FactsOf(const TypeInfo& row, const Explanation& type, std::size_t columns) {
   const std::uint64_t code = type.result.code;
   const ExactValue& value = type.value;
   Facts facts = {{"code", fmt::format("{} = {}", HexText(row, code), code)}};
   if (row.is_float() && value.is_finite()) {
-    constexpr std::size_t kColumns = 80;  // of a fact
     const double number = ElementValue(row.type, code);
     const std::string exact = value.decimal.Text();
     const std::string product = number == 0 ? exact : ScientificText(row, number);
     if (number == 0) {
       facts.emplace_back("value", exact);
-    } else if (TextWidth(product) + 3 + exact.size() <= kColumns) {
+    } else if (TextWidth(product) + 3 + exact.size() <= columns) {
       facts.emplace_back("value", fmt::format("{} = {}", product, exact));
     } else {
       facts.emplace_back("value", product);
-      facts.emplace_back(exact.size() <= kColumns ? "exactly" : "about",
-                         exact.size() <= kColumns ? exact : value.decimal.Rounded(18).Text());
+      facts.emplace_back(exact.size() <= columns ? "exactly" : "about",
+                         exact.size() <= columns ? exact : value.decimal.Rounded(18).Text());
     }
     facts.emplace_back("shortest text", ShortestText(row.type, code));
   } else {
     facts.emplace_back("value", ShortestText(row.type, code));
   }
   if (!value.is_nan()) {
-    facts.emplace_back("next below", NeighbourText(row, type, type.below));
-    facts.emplace_back("next above", NeighbourText(row, type, type.above));
+    AddNeighbour(row, type, "next below", type.below, columns, facts);
+    AddNeighbour(row, type, "next above", type.above, columns, facts);
   }
   if (row.is_float() && type.ulp) {
     const std::string ulp = ExactDecimal::FromDouble(*type.ulp).Text();
@@ -306,23 +315,26 @@ std::string HexText(const TypeInfo& row, std::uint64_t code) {
 std::string ExplainTable(const ExplainSource& source, const std::vector<Explanation>& types) {
   TextTable table({{"type"},
                    {"code"},
-                   {"bits", false, 0, 1},
+                   {"bits", false, 0, 2},
                    {"value", false, 24},
-                   {"error", true},
-                   {"relative", true, 0, 2},
+                   {"error", true, 0, 1},
+                   {"relative", true, 0, 3},
                    {"loss"}});
   std::vector<std::vector<std::string>> notes;
-  std::size_t indent = 0;  // of the notes: below the second column
+  constexpr std::size_t kWidestNote = 67;  // the bits of a float64
+  const std::size_t columns = TextColumns(stdout);
+  std::size_t indent = 0;  // of the notes: below the second column, if there is room
   for (const Explanation& type : types) {
     indent = std::max(indent, 1 + TypeName(type.to).size() + 2);
   }
+  indent = std::min(indent, std::max<std::size_t>(3, columns - std::min(columns, kWidestNote)));
   std::string refusals;
   for (const Explanation* one : InOrder(types)) {
     const Explanation& type = *one;
     const TypeInfo& row = *FindType(type.to);
     std::vector<std::string> cells = {std::string(row.name)};
     if (!type.result.status.ok()) {
-      const std::string refusal = fmt::format("\n refused: {}\n", RefusedText(type.result));
+      const std::string refusal = "\n" + Wrapped(" refused:", RefusedText(type.result), columns);
       if (refusals.find(refusal) == std::string::npos) refusals += refusal;
       cells.insert(cells.end(), {"", "", "", "", "", "refused"});
     } else if (row.bits == 0) {
@@ -342,10 +354,10 @@ std::string ExplainTable(const ExplainSource& source, const std::vector<Explanat
       cells.emplace_back(type.loss ? LossName(*type.loss) : "");
     }
     table.Add(std::move(cells));
-    notes.push_back(NotesOf(row, type, kReportColumns - indent));
+    notes.push_back(NotesOf(row, type, columns - indent));
   }
   std::string text = fmt::format(" {}\n\n", SourceTitle(source));
-  const std::string rows = table.Render(kReportColumns, false);
+  const std::string rows = table.Render(columns, false);
   std::size_t begin = 0;
   for (std::size_t line = 0; begin < rows.size(); ++line) {
     const std::size_t end = rows.find('\n', begin) + 1;
@@ -370,7 +382,8 @@ std::string ExplainDrawing(const ExplainSource& source, const Explanation& type)
     if (type.error && !type.error->is_zero()) facts.emplace_back("error", ErrorText(row, type));
   } else {
     text += FieldDrawing(row, type) + "\n";
-    facts = FactsOf(row, type);
+    constexpr std::size_t kNames = 20;
+    facts = FactsOf(row, type, TextColumns(stdout) - kNames);
   }
   const char* what = "with";
   for (const OtherResult& other : type.others) {

@@ -21,6 +21,7 @@
 #include "json_printer.h"
 #include "loss_json.h"
 #include "mdf_model.h"
+#include "model_facts.h"
 #include "open_options.h"
 #include "quantities.h"
 #include "report/distinct_names.h"
@@ -42,7 +43,7 @@ struct InspectFlags {
 };
 
 constexpr const char* kInspectDescription =
-    R"(List the tensors of a file or directory. Only headers are read: instant at any size.
+    R"(List the tensors of a file or directory. Only headers are read.
 
 Examples:
   tensorcast inspect model.safetensors
@@ -51,7 +52,9 @@ Examples:
   tensorcast inspect Qwen3-8B
   tensorcast inspect model.yaml
 
-Of an MDF model (.json, .yaml, .yml, .bson) its inputs, nodes and outputs.
+Of a checkpoint's directory it also says how many parameters the model has, how many bits each takes,
+and which architecture and type config.json names. Of an MDF model (.json, .yaml, .yml, .bson) it
+lists the inputs, nodes and outputs.
 )";
 
 struct DtypeTotal {
@@ -131,8 +134,12 @@ std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::st
 void PrintInspectText(const InspectFlags& flags, const io::TensorReader& reader) {
   const Scales found = FindScales(flags, reader);
   const io::FileContents& contents = reader.contents();
-  Print(fmt::format("{}   {} tensor{}   {}\n\n", io::Escape(flags.input), contents.tensors.size(),
+  Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
                     contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
+  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
+    Print(FactsText(FindModelFacts(*checkpoint, found.scales)) + '\n');
+  }
+  Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
     return {{io::Escape(info.name), TypeText(info),
@@ -185,8 +192,10 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
   json.Member("command", "inspect");
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
-  json.BeginArray("tensors");
   const io::CheckpointReader* const checkpoint = reader.checkpoint();
+  if (checkpoint != nullptr)
+    json.Member("model", FactsJson(FindModelFacts(*checkpoint, found.scales)));
+  json.BeginArray("tensors");
   for (const io::TensorInfo& info : contents.tensors) {
     Json entry = TensorJson(info);
     if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;

@@ -116,10 +116,16 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   }
   facts +=
       fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
-  const std::size_t taken = TextWidth(facts) + 3;
-  const std::size_t each = std::max<std::size_t>(16, (columns - std::min(columns, taken)) / 2);
-  return Shorten(io::Escape(summary.input), each) + " → " +
-         Shorten(io::Escape(summary.output), each) + facts;
+  const std::string input = io::Escape(summary.input), output = io::Escape(summary.output);
+  constexpr std::string_view kArrow = " → ";
+  std::string heading = input + std::string(kArrow) + output;
+  if (TextWidth(heading) > columns) {
+    const std::size_t each = std::max<std::size_t>(16, (columns - TextWidth(kArrow)) / 2);
+    heading = Shorten(input, each) + std::string(kArrow) + Shorten(output, each);
+  }
+  // Two lines where one would cut the names.
+  if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
+  return heading + facts;
 }
 
 std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : CountText(count); }
@@ -304,7 +310,7 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
             IndentedJson(summary.quantization_config);
   }
   for (const CrossedLimit& crossed : summary.crossed) {
-    text += " limit crossed: " + CrossedText(crossed, summary.names) + "\n";
+    text += Wrapped(" limit crossed:", CrossedText(crossed, summary.names, columns), columns);
   }
   return text;
 }

@@ -28,7 +28,7 @@ constexpr const char* kToolDescription =
 
 Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
-  tensorcast loss model.safetensors --to float8e4m3fn --to float8e5m2 --to bfloat16
+  tensorcast loss model.safetensors --to float8e4m3fn,float8e5m2,bfloat16
   tensorcast inspect model.safetensors
   tensorcast run casts.onnx --input x=x.npy --output-dir out
   tensorcast explain 0.1

@@ -100,6 +100,7 @@ std::string Paragraphs(std::string_view text) {
       continue;
     }
     if (line.empty() || !verbatim.empty()) close();
+    if (line.empty()) continue;
     paragraph.append(line).append(" ");
   }
   close();

@@ -46,12 +46,13 @@ Examples:
   tensorcast onnx-test onnx/backend/test/data/node
   tensorcast onnx-test data/node --contradictions tests -v
 
-A test is a folder with model.onnx and test_data_set_*, found at any depth; those of other operators
-are passed over. Results are compared as ONNX does: the same type and shape, numbers within 1e-7 and
-a thousandth, NaN as NaN, strings exactly. The table lists what fails, what cannot be used (its data
-files break the format), and what passes but differs in bits, with the reason; -v lists all. A bfloat16
-that is stored as uint16, as up to ONNX 1.18, is compared as that. Exit codes: 0 all that can be used
-pass; 1 some fail; 2 no test was found; 4 the system.
+A test is a folder with model.onnx and test_data_set_*, found at any depth; tests of other operators
+are passed over. Results are compared as ONNX compares them: the same type and shape, numbers within
+1e-7 and a thousandth, NaN as NaN, strings exactly. A bfloat16 that is stored as uint16, as up to ONNX
+1.18, is compared as bfloat16. The table lists what fails, what cannot be used because its data files
+break the format, and what passes but differs in bits, with the reason; -v lists all.
+
+Exit codes: 0 all that can be used pass; 1 some fail; 2 no test was found; 4 the system.
 )";
 
 // Folders with a model and data sets, in the order of their names.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -45,20 +46,22 @@ struct OptimizeFlags {
 };
 
 constexpr const char* kOptimizeDescription =
-    R"(Remove the Casts of an ONNX model that change no bit of any output, for any input.
+    R"(Remove the Casts of an ONNX model that change no bit of any output.
 
 Examples:
   tensorcast optimize model.onnx -o fewer.onnx
   tensorcast optimize model.onnx -o fewer.onnx --fold all --json
 
-Any model is taken, of any operators: what is not understood keeps its bytes, and graph inputs,
-outputs and their names stay. Casts to the type that is there go, Casts back to it where nothing was
-lost, the first of two Casts that are as one, equal Casts of one value, Casts that nobody reads, and
-Casts of constants where the file does not grow by that. The rules and their proofs are in
-docs/optimize.md. Payloads of NaNs count as bits: float16 by way of float32 and back stays, as it
-makes signalling NaNs quiet. Data in other files stays as it is. An MDF model is read, optimised
-and written as docs/mdf.md says; either format may become the other. A model that trains is copied as it
-is. Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
+Models of any operators are taken: what is not understood keeps its bytes, and the graph's inputs and
+outputs keep their names. These Casts go: to the type that is there; back to it, where nothing was
+lost; the first of two that are as one; equal Casts of one value; those that nobody reads; and those
+of constants, where the file does not grow by that. docs/optimize.md has the rules and their proofs.
+
+The payloads of NaNs count as bits: float16 by way of float32 and back stays, because it makes
+signalling NaNs quiet. Data in other files stays as it is. A model that trains is copied unchanged. An
+MDF model is read, optimised and written as docs/mdf.md says; either format may become the other.
+
+Exit codes: 0 done; 2 the arguments; 3 the contents of the model; 4 the system; 5 legal but not
 supported; 130 interrupted.
 )";
 
@@ -66,12 +69,28 @@ std::string NodeText(const onnx::RemovedNode& node) {
   return io::Escape(node.node.empty() ? node.output : node.node);
 }
 
+// The flag, or what else does it; empty: nothing.
+std::string_view RemedyText(onnx::KeptRemedy remedy) {
+  switch (remedy) {
+    case onnx::KeptRemedy::kNanPayloads: return "--nan-payloads-may-change";
+    case onnx::KeptRemedy::kFoldAll: return "--fold all";
+    case onnx::KeptRemedy::kInferShapes: return "onnx.shape_inference.infer_shapes(model)";
+    case onnx::KeptRemedy::kNone: break;
+  }
+  return {};
+}
+
+// Casts first: what went with them only served them.
 std::string RemovedTable(const onnx::OptimizeReport& report) {
   constexpr std::size_t kShown = 40;
+  std::vector<const onnx::RemovedNode*> removed;
+  for (const onnx::RemovedNode& node : report.removed) removed.push_back(&node);
+  std::ranges::stable_partition(
+      removed, [](const onnx::RemovedNode* node) { return node->to != DataType::kUndefined; });
   TextTable table(
       {{"removed", false, 20}, {"operator"}, {"from"}, {"to"}, {"rule"}, {"in", false, 20, 1}});
-  for (std::size_t i = 0; i < report.removed.size() && i < kShown; ++i) {
-    const onnx::RemovedNode& node = report.removed[i];
+  for (std::size_t i = 0; i < removed.size() && i < kShown; ++i) {
+    const onnx::RemovedNode& node = *removed[i];
     const bool is_cast = node.to != DataType::kUndefined;
     table.Add({NodeText(node), io::Escape(node.op_type),
                is_cast ? std::string(TypeName(node.from)) : "",
@@ -79,8 +98,8 @@ std::string RemovedTable(const onnx::OptimizeReport& report) {
                std::string(OptimizeRuleName(node.rule)), io::Escape(node.graph)});
   }
   std::string text = table.Render(Columns(stdout), false);
-  if (report.removed.size() > kShown) {
-    text += fmt::format("   … {} more\n", report.removed.size() - kShown);
+  if (removed.size() > kShown) {
+    text += fmt::format("   … {} more (--json lists all)\n", removed.size() - kShown);
   }
   return text;
 }
@@ -111,7 +130,13 @@ std::string ReportText(const OptimizeFlags& flags, const onnx::OptimizeReport& r
                               MovedText(report.bytes_moved_after, report.unknown_after));
   }
   for (const onnx::KeptCasts& kept : report.kept) {
-    text += fmt::format(" left alone: {}: {}\n", kept.casts, kept.reason);
+    std::string line = fmt::format("{}: {}", io::CountText(kept.casts, "Cast"), kept.reason);
+    if (const std::string_view remedy = RemedyText(kept.remedy); !remedy.empty()) {
+      line +=
+          fmt::format("; {} {}", remedy,
+                      kept.remedy == onnx::KeptRemedy::kInferShapes ? "may say it" : "allows that");
+    }
+    text += Wrapped(" left alone:", line, Columns(stdout));
   }
   return text + fmt::format(" {}, {} → {}, {}\n", io::Escape(flags.input),
                             BytesText(report.model_bytes_before), io::Escape(flags.output),
@@ -157,7 +182,9 @@ void PrintOptimizeJson(const OptimizeFlags& flags, const onnx::OptimizeReport& r
   json.EndArray();
   json.BeginArray("left_alone");
   for (const onnx::KeptCasts& kept : report.kept) {
-    json.Element({{"reason", kept.reason}, {"casts", kept.casts}});
+    json.Element({{"reason", kept.reason},
+                  {"casts", kept.casts},
+                  {"remedy", text_or_null(RemedyText(kept.remedy))}});
   }
   json.EndArray();
   json.End();

@@ -57,20 +57,24 @@ struct RunFlags {
 };
 
 constexpr const char* kRunDescription =
-    R"(Run an ONNX or MDF model made of Cast, CastLike, Identity, Constant and functions of these.
+    R"(Run an ONNX or MDF model that consists of casts.
 
 Examples:
   tensorcast run casts.onnx --input x=x.npy --output-dir out
-  tensorcast run casts.onnx --input all.safetensors --output-dir out --output-format safetensors
+  tensorcast run casts.onnx --input all.safetensors --output-dir out \
+      --output-format safetensors
   tensorcast run model.yaml --input port=x.npy --output-dir out
-  tensorcast run casts.onnx --input x=x.pb --input like=like.pb --output-dir out --profile
+  tensorcast run casts.onnx --input x=x.pb --input like=like.pb \
+      --output-dir out --profile
 
-Inputs are .npy, .pb, .npz or .safetensors files; one without NAME= gives every input that it holds
-under its name. An input with an initializer of its name need not be given. Each output becomes a
-file of its name in DIR, as .npy or .pb, or all become one .safetensors. Tensors are held in memory.
-The model's opset says what a cast means; see docs/onnx.md. Exit codes: 0 done; 2 the arguments, 3
-the contents of the model or of an input, 4 the system, 5 legal but not supported (any other node);
-130 interrupted.
+A model may hold Cast, CastLike, Identity, Constant and functions of these; the model's opset says
+what a cast means (docs/onnx.md). Inputs are .npy, .pb, .npz or .safetensors files; one without NAME=
+gives every input that it holds under its name. An input with an initializer of its name need not be
+given. Each output becomes a file of its name in DIR, as .npy or .pb, or all become one .safetensors
+file. Tensors are held in memory.
+
+Exit codes: 0 done; 2 the arguments; 3 the contents of the model or of an input; 4 the system; 5 legal
+but not supported (any other node); 130 interrupted.
 )";
 
 // ----------------------------------------------------------------------------------- inputs

@@ -39,6 +39,8 @@ std::size_t Columns(std::FILE* stream) {
   return columns == 0 ? kReportColumns : std::max(kLeast, columns);
 }
 
+std::size_t TextColumns(std::FILE* stream) { return std::min(Columns(stream), kReportColumns); }
+
 std::string Styled(std::string_view text, Style style, bool colour) {
   if (!colour || style == Style::kPlain) return std::string(text);
   std::string_view code;
@@ -67,6 +69,31 @@ std::string Wrapped(std::string_view head, std::string_view text, std::size_t co
     line.append(" ").append(word);
   }
   return lines + line + "\n";
+}
+
+std::string FilledParagraphs(std::string_view text, std::size_t columns) {
+  std::string filled;
+  std::size_t width = 0;  // of the last line, where a paragraph may go on
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const bool stands = line.empty() || line.starts_with(' ') || line.ends_with(':');
+    if (stands) {
+      if (width != 0) filled += '\n';
+      filled.append(line).append("\n");
+      width = 0;
+      continue;
+    }
+    while (!line.empty()) {
+      const std::string_view word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+      const bool fits = width + 1 + TextWidth(word) <= columns;
+      if (width != 0) filled += fits ? ' ' : '\n';
+      width = (width != 0 && fits ? width + 1 : 0) + TextWidth(word);
+      filled += word;
+    }
+  }
+  return width != 0 ? filled + "\n" : filled;
 }
 
 }  // namespace tensorcast::tool

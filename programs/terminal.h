@@ -36,11 +36,19 @@ bool UsesColour(std::FILE* stream);
 // least. kUnlimitedColumns of a stream that is none.
 std::size_t Columns(std::FILE* stream);
 
+// How wide running text, and a table that holds nothing of a file, is in a stream: kReportColumns,
+// or less on a terminal that has less.
+std::size_t TextColumns(std::FILE* stream);
+
 // `text` in a style, or as it is where `colour` is false.
 std::string Styled(std::string_view text, Style style, bool colour);
 
 // `text` behind `head`, broken between words where it is too long, later lines indented like it.
 std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns);
+
+// Paragraphs, with blank lines between them, each broken anew between words; lines that are
+// indented, and titles, lines that end in ':', stand as they are.
+std::string FilledParagraphs(std::string_view text, std::size_t columns);
 
 }  // namespace tensorcast::tool
 

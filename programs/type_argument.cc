@@ -24,6 +24,7 @@ constexpr Meaning kMeanings[] = {
     {"fp6", "may be float6e2m3 or float6e3m2; name one of them"},
     {"f6", "may be float6e2m3 or float6e3m2; name one of them"},
     {"float6", "may be float6e2m3 or float6e3m2; name one of them"},
+    {"float8", "may be float8e4m3fn or float8e5m2; name one of them"},
     {"mxint8", "is a scaled format, not supported; its elements are int8"},
     {"nf4",
      "is a code with scales, not supported; the plain four-bit float is "
@@ -75,13 +76,16 @@ std::string_view MeaningOf(std::string_view name) {
   return IsGgufBlock(lower) ? "is a scaled layout of GGUF's, not supported" : "";
 }
 
-// "float16, bfloat16, float32".
-std::string NearestTypes(std::string_view name) {
-  std::string names;
-  for (const std::string_view nearest : NearestTypeNames(name)) {
-    names.append(names.empty() ? "" : ", ").append(nearest);
+// "; the nearest are float16, bfloat16", or nothing where none is near.
+template <class Names> std::string NearestText(const Names& names) {
+  std::string text;
+  std::size_t count = 0;
+  for (const std::string_view name : names) {
+    if (name.empty()) break;
+    text.append(count++ == 0 ? "" : ", ").append(name);
   }
-  return names;
+  if (count == 0) return text;
+  return (count == 1 ? "; the nearest is " : "; the nearest are ") + text;
 }
 
 }  // namespace
@@ -101,7 +105,7 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
     }
     throw io::Error(io::ErrorKind::kArguments,
                     std::string(where) + ": '" + io::Escape(name.substr(0, 64)) +
-                        "' is not a type; the nearest are " + NearestTypes(name) +
+                        "' is not a type" + NearestText(NearestTypeNames(name)) +
                         " ('tensorcast types' lists all)");
   }
   return *type;
@@ -115,12 +119,9 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
   }
   if (const std::vector<std::string> formats = NearestFormats(name);
       !formats.empty() && MeaningOf(name).empty()) {
-    std::string names;
-    for (const std::string& one : formats) names.append(names.empty() ? "" : ", ").append(one);
     throw io::Error(io::ErrorKind::kArguments,
                     std::string(where) + ": '" + io::Escape(name.substr(0, 64)) +
-                        "' is neither a type nor a scaled format; the nearest " +
-                        (formats.size() == 1 ? "is " : "are ") + names +
+                        "' is neither a type nor a scaled format" + NearestText(formats) +
                         " ('tensorcast types' lists all)");
   }
   return ParseTypeArgument(where, name);

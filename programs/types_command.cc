@@ -23,7 +23,7 @@ namespace tensorcast::tool {
 namespace {
 
 constexpr const char* kTypesDescription =
-    R"(List the element types, with range and the names each is known by, and the scaled formats.
+    R"(List the element types with their ranges and names, and the scaled formats.
 
 Examples:
   tensorcast types
@@ -75,26 +75,36 @@ std::vector<std::string_view> RuleNames(const scale::ScaledFormat& format) {
 }
 
 std::string FormatTable() {
-  TextTable table(
-      {{"scaled format"}, {"codes"}, {"a scale for"}, {"scales"}, {"--scale"}, {"--layout"}});
+  constexpr std::size_t kAllLayouts = 111;  // columns of the widest row
+  const bool has_room = Columns(stdout) >= kAllLayouts;
+  TextTable table({{"scaled format"},
+                   {"codes", false, 0, 1},
+                   {"a scale for"},
+                   {"scales", false, 0, 2},
+                   {"--scale"},
+                   {"--layout"}});
   for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
-    const std::vector<std::string_view> layouts = LayoutNames(format);
+    std::vector<std::string_view> layouts = LayoutNames(format);
+    if (layouts.empty()) layouts = {"measured only"};
     table.Add({std::string(format.name), std::string(TypeName(format.scaling.element)),
                CellText(format), std::string(TypeName(format.scaling.scale)),
                fmt::format("{}", fmt::join(RuleNames(format), " ")),
-               layouts.empty() ? "measured only" : fmt::format("{}", fmt::join(layouts, " "))});
+               has_room ? fmt::format("{}", fmt::join(layouts, " ")) : std::string(layouts[0])});
+    for (std::size_t i = 1; i < layouts.size() && !has_room; ++i) {
+      table.Add({"", "", "", "", "", std::string(layouts[i])});
+    }
   }
-  return table.Render(kReportColumns, false);
+  return table.Render(Columns(stdout), false);
 }
 
 std::string AllTypesText() {
   TextTable table({{"name"},
-                   {"ONNX"},
+                   {"ONNX", false, 0, 2},
                    {"id", true},
                    {"bits", true},
                    {"s/e/m/bias"},
                    {"max", true},
-                   {"min normal", true},
+                   {"min normal", true, 0, 1},
                    {"min > 0", true},
                    {"special"}});
   for (const TypeInfo& row : Types()) {
@@ -111,7 +121,7 @@ std::string AllTypesText() {
     }
     table.Add(std::move(cells));
   }
-  std::string text = table.Render(kReportColumns, false) + "\n";
+  std::string text = table.Render(TextColumns(stdout), false) + "\n";
   TextTable spellings({{"name"}, {"also accepted, in any case"}});
   for (const TypeInfo& row : Types()) {
     std::string names;
@@ -120,7 +130,7 @@ std::string AllTypesText() {
     }
     if (!names.empty()) spellings.Add({std::string(row.name), names});
   }
-  return text + spellings.Render(kReportColumns, false) + "\n" + FormatTable();
+  return text + spellings.Render(TextColumns(stdout), false) + "\n" + FormatTable();
 }
 
 std::string AllTypesJson() {

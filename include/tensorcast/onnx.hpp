@@ -195,10 +195,19 @@ struct RemovedNode {
   DataType to = DataType::kUndefined;
 };
 
+// What would let Casts go that stay.
+enum class KeptRemedy : std::int32_t {
+  kNone = 0,
+  kNanPayloads = 1,  // OptimizeOptions::nan_payloads_may_change
+  kFoldAll = 2,      // OptimizeOptions::fold_all
+  kInferShapes = 3,  // onnx.shape_inference.infer_shapes, which writes types into a model
+};
+
 // Casts that stay although a rule speaks of them, and why.
 struct KeptCasts {
   std::string_view reason;  // static storage
   std::uint64_t casts = 0;
+  KeptRemedy remedy = KeptRemedy::kNone;
 };
 
 // Counts are of the whole model: its graph, all subgraphs and functions.

@@ -195,9 +195,10 @@ TENSORCAST_API const char* TENSORCAST_CALL tensorcast_type_name(int32_t type);
  * torch.bfloat16, numpy's <f4 ... Code: TENSORCAST_INVALID_TYPE. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_parse(const char* name, uint64_t name_bytes,
                                                              int32_t* type);
-/* For the message after that: the three canonical names nearest to what was written, as "float16,
- * bfloat16, float32" and a NUL. `needed`, unless null, gets the bytes this takes, NUL included; 128
- * are always enough. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same.
+/* For the message after that: the canonical names, three at most, nearest to what was written, as
+ * "float16, bfloat16, float32" and a NUL; "" where none is near. `needed`, unless null, gets the
+ * bytes this takes, NUL included; 128 are always enough. Code: TENSORCAST_BUFFER_TOO_SMALL, after
+ * which `needed` is set all the same.
  */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_nearest(const char* name,
                                                                uint64_t name_bytes, char* buffer,

@@ -132,7 +132,8 @@ constexpr std::string_view TypeName(DataType type) {
 // torch.bfloat16, numpy's <f4 ...
 TENSORCAST_API std::optional<DataType> ParseType(std::string_view name);
 
-// The canonical names a name that ParseType does not know was probably meant to be, nearest first.
+// The canonical names a name that ParseType does not know was probably meant to be, nearest first;
+// empty behind the last that is near, all three where none is.
 TENSORCAST_API std::array<std::string_view, 3> NearestTypeNames(std::string_view name);
 
 // Other spellings of a type that ParseType takes, to show: those users meet most.

@@ -97,6 +97,18 @@ nb::list Infos(std::span<const ValueInfo> infos) {
   return list;
 }
 
+// What stands behind the reason.
+std::string_view RemedyText(onnx::KeptRemedy remedy) {
+  switch (remedy) {
+    case onnx::KeptRemedy::kNanPayloads: return "; nan_payloads_may_change=True allows that";
+    case onnx::KeptRemedy::kFoldAll: return "; fold_all=True allows that";
+    case onnx::KeptRemedy::kInferShapes:
+      return "; onnx.shape_inference.infer_shapes(model) may say it";
+    case onnx::KeptRemedy::kNone: break;
+  }
+  return {};
+}
+
 }  // namespace
 
 nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
@@ -114,7 +126,9 @@ nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
     removed.append(fields);
   }
   nb::dict kept;
-  for (const onnx::KeptCasts& casts : report.kept) kept[ToStr(casts.reason)] = casts.casts;
+  for (const onnx::KeptCasts& casts : report.kept) {
+    kept[ToStr(std::string(casts.reason).append(RemedyText(casts.remedy)))] = casts.casts;
+  }
   nb::list notes;
   for (const std::string& note : report.notes) notes.append(ToStr(note));
   nb::dict fields;

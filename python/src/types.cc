@@ -60,11 +60,12 @@ DataType RegisteredType(int number) {
 std::string TextOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
 [[noreturn]] void RaiseUnknownName(std::string_view name) {
-  std::string line = text::Quoted(name) + " is not an element type; the nearest are ";
-  const auto nearest = NearestTypeNames(name);
-  for (std::size_t i = 0; i < nearest.size(); ++i) {
-    line.append(i == 0 ? "" : i + 1 == nearest.size() ? " and " : ", ").append(nearest[i]);
-  }
+  std::string line = text::Quoted(name) + " is not an element type";
+  const auto [first, second, third] = NearestTypeNames(name);
+  if (!first.empty()) line.append(second.empty() ? "; the nearest is " : "; the nearest are ");
+  line.append(first);
+  if (!second.empty()) line.append(third.empty() ? " and " : ", ").append(second);
+  if (!third.empty()) line.append(" and ").append(third);
   Raise(ErrorClass::kValue, line);
 }
 

@@ -160,6 +160,7 @@ std::int32_t tensorcast_type_nearest(const char* name, std::uint64_t name_bytes,
   std::array<char, 128> text;
   std::size_t size = 0;
   for (const std::string_view near : tensorcast::NearestTypeNames(c::Text(name, name_bytes))) {
+    if (near.empty()) break;
     if (size != 0) {
       text[size++] = ',';
       text[size++] = ' ';

@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "convert/sink.h"
+#include "io/checkpoint.h"
 #include "io/checkpoint_others.h"
 #include "io/checkpoint_reader.h"
 #include "io/checkpoint_writer.h"
+#include "io/error_text.h"
 #include "io/model_config.h"
 #include "io/system_directory.h"
 
@@ -19,8 +21,10 @@ namespace tensorcast::convert {
 namespace {
 
 constexpr const char* kConfig = "config.json";
+// Mistral's own: its "quantization" is of weights as Mistral stores them.
+constexpr const char* kMistralConfig = "params.json";
 // All of it is of quantised tensors.
-constexpr const char* kQuantisation = "hf_quant_config.json";
+constexpr const char* kModelOptConfig = "hf_quant_config.json";
 
 // JSON of several lines as the value of an outermost member.
 std::string Indented(std::string_view json) {
@@ -60,25 +64,46 @@ class CheckpointSink final : public Sink {
     io::CheckpointExtras extras;
     extras.others = io::FindOtherFiles(reader_);
     std::vector<std::string>& copied = extras.others.copied;
+    const auto has = [&](const char* name) { return std::ranges::count(copied, name) != 0; };
     const bool is_quantised = !contents.quantization_config.empty();
-    if (contents.is_dequantised || is_quantised) std::erase(copied, kQuantisation);
-    if (!contents.hf_quant_config.empty()) extras.texts[kQuantisation] = contents.hf_quant_config;
-    const DataType type = io::ModelType(contents);
-    if (std::find(copied.begin(), copied.end(), kConfig) == copied.end()) return extras;
-    const io::InputFile file(io::Joined(reader_.directory(), kConfig), reader_.enclosure());
-    try {
-      io::ModelConfig config(file);
-      if (type != DataType::kUndefined) config.SetType(type);
-      if (contents.is_dequantised || is_quantised) config.RemoveQuantisation();
+    const bool is_other = contents.is_dequantised || is_quantised;
+    if (is_other) {
+      std::erase(copied, kModelOptConfig);
+      std::erase(copied, io::kQuantizationFile);
+      Edit(kMistralConfig, has(kMistralConfig), extras,
+           [](io::ModelConfig& config) { config.RemoveQuantisation(); });
+    }
+    if (!contents.hf_quant_config.empty()) extras.texts[kModelOptConfig] = contents.hf_quant_config;
+    Edit(kConfig, has(kConfig), extras, [&](io::ModelConfig& config) {
+      if (contents.model_type != DataType::kUndefined) config.SetType(contents.model_type);
+      if (is_other) config.RemoveQuantisation();
       if (is_quantised) {
         config.Set("quantization_config", Indented(contents.quantization_config));
       }
-      extras.texts[kConfig] = config.text();
+    });
+    if (is_quantised && !has(kConfig)) {
+      extras.texts[io::kQuantizationFile] = contents.quantization_config + "\n";
+      extras.notes.push_back(
+          io::PathText(reader_.directory()) +
+          ": has no config.json; the \"quantization_config\" of these weights is in " +
+          io::PathText(io::Joined(path_, io::kQuantizationFile)));
+    }
+    return extras;
+  }
+
+  // Writes a file of the input anew, if it is there.
+  template <class Change>
+  void Edit(const char* name, bool is_there, io::CheckpointExtras& extras, Change change) const {
+    if (!is_there) return;
+    const io::InputFile file(io::Joined(reader_.directory(), name), reader_.enclosure());
+    try {
+      io::ModelConfig config(file);
+      change(config);
+      extras.texts[name] = config.text();
     } catch (const io::Error& error) {
       if (error.kind() != io::ErrorKind::kContents) throw;
       extras.notes.push_back(std::string(error.what()) + "; it is copied as it is");
     }
-    return extras;
   }
 
   std::string path_;

@@ -63,6 +63,7 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.is_dequantised = input.is_dequantised;
+  output.model_type = plan.config.model_type;
   output.quantization_config = plan.config.quantization_config;
   output.hf_quant_config = plan.config.hf_quant_config;
   for (const auto& [key, text] : plan.config.metadata) output.metadata[key] = text;

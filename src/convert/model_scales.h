@@ -25,7 +25,7 @@ class ModelScales {
 
   // The form that a tensor gets of a format that is asked for: of rows a scale for each output
   // channel, or one where the opset takes no more or no node's use says which axis has them. The
-  // same where a model holds no such format.
+  // same where the format is not written into models.
   scale::WrittenForm FormOf(std::size_t tensor, const scale::WrittenForm& asked) const;
 
   // Takes back decisions for a scaled weight, with the reason: of a tensor that is not named where

@@ -81,14 +81,8 @@ class ModelSink final : public Sink {
   void CheckFormat(const Decision& decision) const {
     const scale::WrittenForm& form = decision.scaled;
     if (!form || scale::ModelLayoutOf(*form.format) != nullptr) return;
-    std::string held;
-    for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
-      if (scale::ModelLayoutOf(format) == nullptr) continue;
-      held.append(held.empty() ? "" : ", ").append(format.name);
-    }
-    throw io::Error(io::ErrorKind::kArguments, io::PathText(path_) + ": a model does not hold " +
-                                                   std::string(form.format->name) +
-                                                   "; of the scaled formats it holds " + held);
+    throw io::Error(io::ErrorKind::kArguments,
+                    io::PathText(path_) + ": " + scale::NotInModelsText(*form.format));
   }
 
   const std::string path_;

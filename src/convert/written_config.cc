@@ -6,6 +6,7 @@
 
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +15,9 @@
 #include "convert/ignored_modules.h"
 #include "convert/kept_config.h"
 #include "convert/quantised_modules.h"
+#include "convert/scaled_tensors.h"
 #include "io/error_text.h"
+#include "io/model_config.h"
 #include "scale/written_form.h"
 #include "tensorcast/version.h"
 
@@ -104,6 +107,24 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
   return config;
 }
 
+// The type of the plain tensors: scales, and codes that stay, say nothing of it.
+DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
+                     const FilePlan& plan) {
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  std::vector<bool> serves(tensors.size()), holds_codes(tensors.size());
+  for (const io::Companion& one : scales.companions.companions) serves[one.tensor] = true;
+  for (const io::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) holds_codes[one.tensor] = true;
+  io::ModelTypeCount count;
+  for (const TensorJob& job : plan.jobs) {
+    const io::TensorInfo& info = tensors[job.tensor];
+    const bool stays = job.to.empty();
+    if (job.scaled || serves[job.tensor] || (stays && holds_codes[job.tensor])) continue;
+    count.Add(stays ? info.type : job.to.front(), info.elements);
+  }
+  return count.Most();
+}
+
 }  // namespace
 
 std::string ConfigText(const Json& json, int indent) {
@@ -114,10 +135,12 @@ WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales
                        const std::string& path, const FilePlan& plan) {
   const QuantisedModules modules = ModulesOf(reader, scales, plan);
   WrittenConfig config = WrittenAlone(path, modules);
-  if (modules.kept.empty()) return config;
-  const std::string descriptions = KeptDescriptions(reader.contents(), modules, config);
-  config = KeptConfig(path, modules, scales.weights.config, std::move(config));
-  if (!descriptions.empty()) config.metadata["_quantization_metadata"] = descriptions;
+  if (!modules.kept.empty()) {
+    const std::string descriptions = KeptDescriptions(reader.contents(), modules, config);
+    config = KeptConfig(path, modules, scales.weights.config, std::move(config));
+    if (!descriptions.empty()) config.metadata["_quantization_metadata"] = descriptions;
+  }
+  config.model_type = ModelTypeOf(reader, scales, plan);
   return config;
 }
 

@@ -22,6 +22,8 @@ struct WrittenConfig {
   std::string quantization_config;  // the member of config.json of that name
   std::string hf_quant_config;      // the file hf_quant_config.json beside it (ModelOpt's)
   std::map<std::string, std::string> metadata;  // of the .safetensors file (ComfyUI's)
+  // What the model is built in; kUndefined: nothing that the plan makes or leaves says it.
+  DataType model_type = DataType::kUndefined;
 };
 
 // Of a plan's output, `path`; `scales` are the input's as they were found. Throws io::Error

@@ -105,9 +105,13 @@ std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
     }
     found[i] = {distance, i};
   }
-  std::partial_sort(found.begin(), found.begin() + 3, found.end());
-  return {Types()[found[0].second].name, Types()[found[1].second].name,
-          Types()[found[2].second].name};
+  std::array<std::string_view, 3> nearest;
+  std::partial_sort(found.begin(), found.begin() + nearest.size(), found.end());
+  // Of a word half of which would have to change the name is as good as any other.
+  for (std::size_t i = 0; i < nearest.size() && 2 * found[i].first <= wanted.size; ++i) {
+    nearest[i] = Types()[found[i].second].name;
+  }
+  return nearest;
 }
 
 }  // namespace TENSORCAST_ABI

@@ -218,7 +218,7 @@ bool ConfigSaysQuantised(const std::string& path) {
   const std::string directory = DirectoryOf(path);
   if (IsFile(directory + "hf_quant_config.json")) return true;
   const std::string config = directory + "config.json";
-  if (!IsFile(config)) return false;
+  if (!IsFile(config)) return IsFile(directory + kQuantizationFile);
   try {
     ConfigHandler handler;
     return !Json::sax_parse(ReadText(InputFile(config), kMostConfigBytes), &handler) ||

@@ -15,6 +15,9 @@ namespace tensorcast::io {
 
 inline constexpr std::uint64_t kMostIndexBytes = std::uint64_t{100} << 20;
 inline constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
+// What "quantization_config" of config.json would say, where a directory has no config.json: our
+// own, which no library reads.
+inline constexpr const char* kQuantizationFile = "quantization_config.json";
 
 // The whole of a text. Throws Error (contents) where it has more than `most` bytes.
 std::string ReadText(const ByteSource& source, std::uint64_t most);
@@ -37,8 +40,8 @@ void ForEachInIndex(
 bool IsQuantisationKey(std::string_view key);
 
 // Whether config.json beside the file at `path`, or in the directory, has a "quantization_config"
-// (or one of its kin), or hf_quant_config.json stands there. A configuration that cannot be read is
-// taken to have one.
+// (or one of its kin), or hf_quant_config.json or kQuantizationFile stands there. A configuration
+// that cannot be read is taken to have one.
 bool ConfigSaysQuantised(const std::string& path);
 
 }  // namespace tensorcast::io

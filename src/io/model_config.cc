@@ -4,8 +4,6 @@
 #include "io/model_config.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdint>
 #include <iterator>
 #include <span>
 
@@ -39,15 +37,14 @@ std::string_view TorchName(DataType type) {
   return row != std::end(kTorchTypes) ? row->name : std::string_view();
 }
 
-DataType ModelType(const FileContents& contents) {
-  std::array<std::uint64_t, std::size(kTorchTypes)> values{};
-  for (const TensorInfo& info : contents.tensors) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (info.type == kTorchTypes[i].type) values[i] += info.elements;
-    }
-  }
-  const auto most = std::max_element(values.begin(), values.end());
-  return *most == 0 ? DataType::kUndefined : kTorchTypes[most - values.begin()].type;
+void ModelTypeCount::Add(DataType type, std::uint64_t elements) {
+  if (elements != 0 && !TorchName(type).empty()) elements_[type] += elements;
+}
+
+DataType ModelTypeCount::Most() const {
+  const auto most =
+      std::ranges::max_element(elements_, {}, [](const auto& of_type) { return of_type.second; });
+  return most == elements_.end() ? DataType::kUndefined : most->first;
 }
 
 void ModelConfig::SetType(DataType type) {

@@ -4,6 +4,8 @@
 #ifndef TENSORCAST_SRC_IO_MODEL_CONFIG_H_
 #define TENSORCAST_SRC_IO_MODEL_CONFIG_H_
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,7 +13,7 @@
 #include "io/byte_source.h"
 #include "io/checkpoint.h"
 #include "io/json_text.h"
-#include "io/tensor_file.h"
+#include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::io {
 
@@ -19,9 +21,17 @@ namespace tensorcast::io {
 // all others.
 std::string_view TorchName(DataType type);
 
-// The type of the most values among those of TorchName; kUndefined where there is none. What is
-// stored in narrower types is not what a model is built in.
-DataType ModelType(const FileContents& contents);
+// Finds the type that a model is built in: that of the most values among those of TorchName. What
+// is stored in narrower types is not, and scales and what else serves codes is not to be added.
+class ModelTypeCount {
+ public:
+  void Add(DataType type, std::uint64_t elements);
+  // kUndefined: nothing was of such a type.
+  DataType Most() const;
+
+ private:
+  std::map<DataType, std::uint64_t> elements_;  // of types that torch names
+};
 
 class ModelConfig {
  public:

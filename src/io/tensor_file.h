@@ -166,6 +166,9 @@ struct FileContents {
   // Scales have been applied to all tensors that had some: what a configuration says of quantised
   // tensors is true of none of these.
   bool is_dequantised = false;
+  // The type that a configuration beside these tensors has to name as the model's; kUndefined: that
+  // which it names.
+  DataType model_type = DataType::kUndefined;
   // JSON that a configuration beside these tensors has to say of those that are quantised:
   // config.json's member "quantization_config", all of hf_quant_config.json. Empty: nothing new.
   std::string quantization_config = {};

@@ -238,6 +238,21 @@ std::string_view KeptText(KeptFor reason) {
   return {};
 }
 
+KeptRemedy RemedyOf(KeptFor reason) {
+  switch (reason) {
+    case KeptFor::kNan: return KeptRemedy::kNanPayloads;
+    case KeptFor::kLarger: return KeptRemedy::kFoldAll;
+    case KeptFor::kUnknownType: return KeptRemedy::kInferShapes;
+    case KeptFor::kResult:
+    case KeptFor::kOutput:
+    case KeptFor::kPadBits:
+    case KeptFor::kMayFail:
+    case KeptFor::kNotUnderstood:
+    case KeptFor::kOtherFile: break;
+  }
+  return KeptRemedy::kNone;
+}
+
 NodeFates ApplyCastRules(ModelValues& values, graph::NanBits nan) {
   return CastRules(values, nan).Apply();
 }

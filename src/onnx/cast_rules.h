@@ -30,6 +30,7 @@ enum class KeptFor : std::uint8_t {
   kOtherFile,      // the constant is in another file
 };
 std::string_view KeptText(KeptFor reason);
+KeptRemedy RemedyOf(KeptFor reason);
 
 // What becomes of a model's nodes, by their index.
 struct NodeFates {

@@ -200,7 +200,8 @@ class Optimiser {
     }
     for (std::size_t i = 0; i < kReasons; ++i) {
       if (counts.at(i) != 0) {
-        report_.kept.push_back({KeptText(static_cast<KeptFor>(i)), counts.at(i)});
+        const auto reason = static_cast<KeptFor>(i);
+        report_.kept.push_back({KeptText(reason), counts.at(i), RemedyOf(reason)});
       }
     }
   }

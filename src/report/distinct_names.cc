@@ -1,6 +1,6 @@
-// First the middle of each long name is left out. Those that then look alike agree at both ends,
-// and differ in between: of them that part is shown, shortened in turn where it is long itself. Two
-// groups that look alike after that are told apart as one.
+// First each long name is shortened by itself. Of those that then look alike the part is shown in
+// which they differ, shortened in turn where it is long itself. Two groups that look alike after
+// that are told apart as one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "report/distinct_names.h"
@@ -59,12 +59,104 @@ std::size_t CommonBack(const Views& names, std::size_t front) {
   return common;
 }
 
+bool IsNumber(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Views PartsOf(std::string_view name) {
+  Views parts;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    if (!IsDivider(name[i])) continue;
+    parts.push_back(name.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  parts.push_back(name.substr(begin));
+  return parts;
+}
+
+// "…0…gate.weight": a name without words from its front on, no more of them than there is no room
+// for. The numbers, which say of which layer and expert it is, stay, and the last word, which says
+// what it is; of the last word that is left out, or of the last of all, the end where there is room
+// for that. Empty where even that is too long.
+std::string WithoutWords(std::string_view name, std::size_t columns) {
+  constexpr std::size_t kLeastEnd = 6;  // of a word, to be worth showing
+  const Views parts = PartsOf(name);
+  const std::size_t last = parts.size() - 1;
+  std::size_t width = TextWidth(name);
+  std::size_t end = 0;  // words before this part are left out
+  while (end < last && width > columns) {
+    const std::string_view part = parts[end++];
+    if (IsNumber(part)) continue;
+    // With the divider behind it. "…" stands in the place of the divider before it; where there is
+    // none, at the front, it takes a column.
+    width -= TextWidth(part) + 1;
+    if (end == 1) ++width;
+  }
+  if (last == 0) return {};
+  // A part of which the end is shown, and how much.
+  std::size_t cut = parts.size(), room = 0;
+  if (width > columns) {
+    const std::size_t taken = width - TextWidth(parts[last]);
+    if (IsNumber(parts[last - 1]) || taken + kLeastEnd > columns) return {};
+    cut = last;
+    room = columns - taken;
+  } else if (end == last && columns - width > kLeastEnd) {
+    cut = last - 1;
+    room = columns - width - 1;  // for the divider behind it
+  }
+  std::string shown;
+  bool is_behind_shown = false;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool is_number = IsNumber(parts[i]);
+    if (i < end && !is_number) {
+      if (i == 0 || is_behind_shown) shown += "…";
+      is_behind_shown = false;
+      if (i != cut) continue;
+    } else if (is_behind_shown) {
+      shown += name[static_cast<std::size_t>(parts[i].data() - name.data()) - 1];
+    }
+    shown += i == cut && !is_number ? parts[i].substr(BeginOfBack(parts[i], room)) : parts[i];
+    is_behind_shown = true;
+  }
+  return shown;
+}
+
+// "…0." of "model.layers.0.", "…0…" of "layers.0.mlp.": what tells of a name's front which layer
+// and expert it is of.
+std::string NumbersOf(std::string_view front) {
+  std::string shown;
+  bool is_left_out = false;
+  for (const std::string_view part : PartsOf(front)) {
+    if (IsNumber(part)) {
+      shown.append(part).append(".");
+      is_left_out = false;
+    } else if (!part.empty() && !is_left_out) {
+      if (shown.ends_with('.')) shown.pop_back();
+      shown += "…";
+      is_left_out = true;
+    }
+  }
+  return shown;
+}
+
+// How texts are shortened each by itself.
+using ShortenOne = std::string (*)(std::string_view text, std::size_t columns);
+
+std::string ShortenTensor(std::string_view name, std::size_t columns) {
+  if (name.size() <= columns || TextWidth(name) <= columns) return std::string(name);
+  const std::string shown = WithoutWords(name, columns);
+  return !shown.empty() ? shown : Shorten(name, columns);
+}
+
 // In so many rounds at most: parts of names take one.
-std::vector<std::string> Display(const Views& names, std::size_t columns, int rounds = 1);
+std::vector<std::string> Display(const Views& names, std::size_t columns, ShortenOne shorten,
+                                 int rounds = 1);
 
 // Names that look alike when their middles are left out: the part in which they differ between as
 // much of their ends as there is room for.
-std::vector<std::string> DisplayAround(const Views& names, std::size_t columns) {
+std::vector<std::string> DisplayAround(const Views& names, std::size_t columns,
+                                       ShortenOne shorten) {
   const std::size_t front = CommonFront(names);
   const std::size_t back = CommonBack(names, front);
   Views middles;
@@ -75,6 +167,14 @@ std::vector<std::string> DisplayAround(const Views& names, std::size_t columns) 
   }
   const std::string_view head = names.front().substr(0, front);
   const std::string_view tail = names.front().substr(names.front().size() - back);
+  constexpr std::size_t kLeastMiddle = 6;
+  std::string numbers = NumbersOf(head);
+  const std::size_t taken = TextWidth(numbers) + TextWidth(tail);
+  if (shorten == ShortenTensor && front + back > 0 && taken + kLeastMiddle <= columns) {
+    std::vector<std::string> shown = Display(middles, columns - taken, shorten);
+    for (std::string& text : shown) text = numbers + text + std::string(tail);
+    return shown;
+  }
   // A third of the room is kept for the ends, where there is something at them.
   constexpr std::size_t kMarks = 2;
   const std::size_t room = columns > kMarks ? columns - kMarks : 1;
@@ -94,7 +194,7 @@ std::vector<std::string> DisplayAround(const Views& names, std::size_t columns) 
     behind = "…" + std::string(tail.substr(BeginOfBack(tail, for_tail)));
   }
   std::vector<std::string> shown = front + back > 0
-                                       ? Display(middles, for_middle)
+                                       ? Display(middles, for_middle, shorten)
                                        : std::vector<std::string>(names.begin(), names.end());
   for (std::string& text : shown) text = before + text + behind;
   return shown;
@@ -123,12 +223,13 @@ bool JoinAlike(const std::vector<std::string>& shown,
   return is_joined;
 }
 
-std::vector<std::string> Display(const Views& names, std::size_t columns, int rounds) {
+std::vector<std::string> Display(const Views& names, std::size_t columns, ShortenOne shorten,
+                                 int rounds) {
   std::vector<std::string> shown;
   shown.reserve(names.size());
   std::map<std::string, std::vector<std::size_t>> alike;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    shown.push_back(Shorten(names[i], columns));
+    shown.push_back(shorten(names[i], columns));
     alike[shown.back()].push_back(i);
   }
   std::vector<std::vector<std::size_t>> groups;
@@ -138,7 +239,7 @@ std::vector<std::string> Display(const Views& names, std::size_t columns, int ro
       if (group.size() == 1) continue;
       Views differing;
       for (const std::size_t i : group) differing.push_back(names[i]);
-      const std::vector<std::string> told_apart = DisplayAround(differing, columns);
+      const std::vector<std::string> told_apart = DisplayAround(differing, columns, shorten);
       for (std::size_t k = 0; k < group.size(); ++k) shown[group[k]] = told_apart[k];
     }
     if (!JoinAlike(shown, groups)) break;
@@ -162,10 +263,11 @@ NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors) {
 
 std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns,
                                        const NamesOfFile& file) {
+  const ShortenOne shorten = file.count > 0 ? ShortenTensor : Shorten;
   std::set<std::string> distinct(names.begin(), names.end());
   std::set<std::string> looks;  // texts that no other name may have
   for (const std::string& name : distinct) {
-    if (TextWidth(name) > columns) looks.insert(Shorten(name, columns));
+    if (TextWidth(name) > columns) looks.insert(shorten(name, columns));
   }
   Views views;
   std::vector<std::string> shown;
@@ -173,12 +275,12 @@ std::vector<std::string> DistinctNames(const std::vector<std::string>& names, st
     // Of the file only those that would look like one of these: it may have a million.
     for (std::size_t i = 0; i < file.count && !looks.empty(); ++i) {
       std::string name = file.name(i);
-      if (name.size() > columns && looks.contains(Shorten(name, columns))) {
+      if (name.size() > columns && looks.contains(shorten(name, columns))) {
         distinct.insert(std::move(name));
       }
     }
     views.assign(distinct.begin(), distinct.end());
-    shown = Display(views, columns, kMostRounds);
+    shown = Display(views, columns, shorten, kMostRounds);
     is_new = false;
     for (std::size_t i = 0; i < shown.size() && file.count > 0; ++i) {
       if (shown[i] != views[i]) is_new = looks.insert(shown[i]).second || is_new;

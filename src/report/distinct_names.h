@@ -23,7 +23,8 @@ NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors);
 
 // Each of `names` in at most `columns` columns, "…" standing for what is left out of it. No two
 // names that differ look alike, neither among `names` nor among those of `file`: where there is no
-// room for that, some stay longer. Names that are the same are shown the same.
+// room for that, some stay longer. Names that are the same are shown the same. With a `file` they
+// are names of tensors, of which the layer's number and the last word are left out last.
 std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns,
                                        const NamesOfFile& file = {});
 // One of them.

@@ -12,6 +12,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "io/checkpoint.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 
@@ -186,18 +187,20 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const auto text = [](const Json& one) {
     return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);
   };
-  const Json json = ReadJson(directory + "config.json");
+  std::string name = "config.json";
+  if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
+  const Json json = ReadJson(directory + name);
   for (const Json* const model : {&json, &Member(json, "text_config")}) {
     if (std::string type = Text(Member(*model, "model_type")); !type.empty()) {
       config.model_types.push_back(std::move(type));
     }
   }
-  const Json* said = &Member(json, "quantization_config");
+  const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
   const Json beside = ReadJson(directory + "hf_quant_config.json");
   if (said->is_object()) {
-    config.file = "config.json";
+    config.file = name;
     ReadConfig(*said, config);
     config.text = text(*said);
     if (config.method == "modelopt") config.beside = text(beside);

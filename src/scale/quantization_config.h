@@ -1,5 +1,6 @@
 // What a checkpoint's configuration says of how its weights are quantised: config.json's
-// "quantization_config", hf_quant_config.json.
+// "quantization_config", or the file that stands for it (io::kQuantizationFile);
+// hf_quant_config.json.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_

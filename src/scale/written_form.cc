@@ -82,6 +82,16 @@ const LayoutNames* ModelLayoutOf(const ScaledFormat& format) {
   return nullptr;
 }
 
+std::string NotInModelsText(const ScaledFormat& format) {
+  std::string written;
+  for (const ScaledFormat& one : ScaledFormats()) {
+    if (ModelLayoutOf(one) == nullptr) continue;
+    written.append(written.empty() ? "" : ", ").append(one.name);
+  }
+  return "tensorcast does not write " + std::string(format.name) + " into models; it writes " +
+         written;
+}
+
 const ScaledFormat* RowOf(convert::ScaledFormat format) {
   const auto index = static_cast<std::size_t>(format);
   return index < std::size(kFormatNames) ? FindScaledFormat(kFormatNames[index]) : nullptr;

@@ -39,8 +39,10 @@ struct LayoutNames {
 
 // The usual one first; none of a format that is only measured.
 std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format);
-// How a model holds the format, the last of its layouts; null: models do not.
+// How the format is written into models, the last of its layouts; null: it is not.
 const LayoutNames* ModelLayoutOf(const ScaledFormat& format);
+// "tensorcast does not write mxfp4 into models; it writes fp8-tensor, fp8-row, int8-row".
+std::string NotInModelsText(const ScaledFormat& format);
 // What configurations call who writes a layout: "fp8", "compressed-tensors", "modelopt"; empty:
 // they do not.
 std::string_view MethodName(ScaledLayout layout);

@@ -178,6 +178,10 @@ static void test_nearest(void) {
   CHECK_INT(tensorcast_type_nearest(long_name, sizeof long_name, buffer, sizeof buffer, &needed),
             TENSORCAST_OK);
   CHECK_INT(tensorcast_type_nearest(NULL, 0, buffer, sizeof buffer, &needed), TENSORCAST_OK);
+  CHECK_TEXT(buffer, "");
+  CHECK_INT(needed, 1);
+  CHECK_INT(tensorcast_type_nearest("diff", 4, buffer, sizeof buffer, &needed), TENSORCAST_OK);
+  CHECK_TEXT(buffer, "");
 }
 
 static void test_storage_bytes(void) {

@@ -128,16 +128,17 @@ TEST_F(ModelConfigTest, NamesTheTypeInEveryPartOfTheModel) {
 }
 
 TEST_F(ModelConfigTest, IsTheTypeOfTheMostValuesThatTorchComputesIn) {
-  FileContents contents;
-  EXPECT_EQ(ModelType(contents), DataType::kUndefined);
-  contents.tensors = {Tensor("a", DataType::kFloat8E4M3FN, {1000}),
-                      Tensor("b", DataType::kInt64, {500})};
-  EXPECT_EQ(ModelType(contents), DataType::kUndefined);
-  contents.tensors.push_back(Tensor("c", DataType::kFloat32, {2, 3}));
-  EXPECT_EQ(ModelType(contents), DataType::kFloat32);
-  contents.tensors.push_back(Tensor("d", DataType::kFloat16, {4}));
-  contents.tensors.push_back(Tensor("e", DataType::kFloat16, {3}));
-  EXPECT_EQ(ModelType(contents), DataType::kFloat16);
+  ModelTypeCount count;
+  EXPECT_EQ(count.Most(), DataType::kUndefined);
+  count.Add(DataType::kFloat8E4M3FN, 1000);
+  count.Add(DataType::kInt64, 500);
+  count.Add(DataType::kFloat64, 0);
+  EXPECT_EQ(count.Most(), DataType::kUndefined);
+  count.Add(DataType::kFloat32, 6);
+  EXPECT_EQ(count.Most(), DataType::kFloat32);
+  count.Add(DataType::kFloat16, 4);
+  count.Add(DataType::kFloat16, 3);
+  EXPECT_EQ(count.Most(), DataType::kFloat16);
 }
 
 TEST_F(ModelConfigTest, LosesWhatSaysHowTensorsAreQuantised) {

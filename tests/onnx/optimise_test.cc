@@ -195,6 +195,7 @@ TEST(Optimise, TypesAreKeptBySimpleOperators) {
   EXPECT_FALSE(kept.report.changed());
   ASSERT_EQ(kept.report.kept.size(), 1u);
   EXPECT_EQ(kept.report.kept[0].reason, "nothing says the type of its input");
+  EXPECT_EQ(kept.report.kept[0].remedy, onnx::KeptRemedy::kInferShapes);
 }
 
 TEST(Optimise, ValueInfoIsBelievedAndRemovedWithItsValue) {

@@ -426,8 +426,8 @@ def check_refused(tool):
             ("int8-row", 9, 4, "DequantizeLinear has int8 from opset 10 on, and the model's is 9"),
             ("fp8-row", 18, 8, "DequantizeLinear has float8e4m3fn from opset 19 on"),
             ("fp8-tensor", 9, 4, "convert_version(model, 19)"),
-            ("fp8-block", 21, 10, "a model does not hold fp8-block"),
-            ("nvfp4", 21, 10, "it holds fp8-tensor, fp8-row, int8-row")):
+            ("fp8-block", 21, 10, "does not write fp8-block into models"),
+            ("nvfp4", 21, 10, "it writes fp8-tensor, fp8-row, int8-row")):
         before = tool.folder / "before.onnx"
         onnx.save(Model(opset, ir_version, np.float32).proto, before)
         try:

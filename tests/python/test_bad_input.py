@@ -167,6 +167,18 @@ def test_refused(call, error, words):
     assert isinstance(caught.value, tc.Error) or "unexpected keyword" in line or error is TypeError
 
 
+@pytest.mark.parametrize(("name", "nearest"), [
+    ("flaot16", "; the nearest are float16 and bfloat16"),
+    ("hlaf", "; the nearest is float16"),
+    ("uint9", "; the nearest are uint8, uint4 and uint2"),
+    ("diff", ""),  # no type is near
+])
+def test_nearest_types(name, nearest):
+    with pytest.raises(ValueError) as raised:
+        tc.cast(X, name)
+    assert str(raised.value) == f'"{name}" is not an element type{nearest}'
+
+
 def test_nothing_of_out_is_written_where_a_text_is_no_number():
     out = np.full(2, 7, np.int8)
     with pytest.raises(tc.ArgumentError):

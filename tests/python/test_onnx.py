@@ -82,6 +82,9 @@ def test_optimize(tmp_path):
     assert written.casts_after == 1 and onnx.load(tmp_path / "b.onnx") == small
     with pytest.raises(tc.ArgumentError, match="b.onnx"):
         tc.onnx.optimize(tmp_path / "a.onnx", tmp_path / "b.onnx")
+    # What stays comes with what would let it go.
+    assert tc.onnx.optimize(chain(10, 1, 10))[1].kept == {
+        "only payloads of NaNs would change; nan_payloads_may_change=True allows that": 1}
 
 
 def test_backend():

@@ -33,8 +33,9 @@ std::vector<std::string> ModelNames(int layers) {
   return names;
 }
 
-void ExpectApart(const std::vector<std::string>& names, std::size_t columns) {
-  const std::vector<std::string> shown = DistinctNames(names, columns);
+void ExpectApart(const std::vector<std::string>& names, std::size_t columns,
+                 const NamesOfFile& file) {
+  const std::vector<std::string> shown = DistinctNames(names, columns, file);
   ASSERT_EQ(shown.size(), names.size());
   std::map<std::string, std::string> name_of;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -44,6 +45,12 @@ void ExpectApart(const std::vector<std::string>& names, std::size_t columns) {
       EXPECT_EQ(shown[i], names[i]);
     }
   }
+}
+
+// As any texts, and as names of tensors.
+void ExpectApart(const std::vector<std::string>& names, std::size_t columns) {
+  ExpectApart(names, columns, {});
+  ExpectApart(names, columns, {names.size(), [&](std::size_t i) { return names[i]; }});
 }
 
 TEST(DistinctNames, NeverLookAlike) {
@@ -81,11 +88,50 @@ TEST(DistinctNames, AreApartFromTheRestOfTheFile) {
       }
       for (const std::string& other : names) {
         if (other == name) continue;
-        EXPECT_NE(shown, Shorten(other, columns)) << name << " and " << other;
+        EXPECT_NE(shown, DistinctName(other, columns, {1, [&](std::size_t) { return other; }}))
+            << name << " and " << other;
         EXPECT_NE(shown, other);
       }
     }
   }
+}
+
+// Of a name that is too long the words at its front go, and what says which layer, which expert and
+// which tensor it is stays.
+TEST(DistinctNames, KeepNumbersAndTheLastWords) {
+  const auto shown = [](const std::string& name, std::size_t columns) {
+    return DistinctName(name, columns, {1, [&](std::size_t) { return name; }});
+  };
+  const std::string gate = "model.layers.17.block_sparse_moe.gate.weight";
+  EXPECT_EQ(shown(gate, 44), gate);
+  EXPECT_EQ(shown(gate, 43), "…layers.17.block_sparse_moe.gate.weight");
+  EXPECT_EQ(shown(gate, 38), "…17.block_sparse_moe.gate.weight");
+  EXPECT_EQ(shown(gate, 24), "…17…gate.weight");
+  EXPECT_EQ(shown("model.layers.3.mlp.shared_expert_gate.weight", 24), "…3…ed_expert_gate.weight");
+  EXPECT_EQ(shown(gate, 14), "…17…weight");
+  EXPECT_EQ(shown("model.layers.3.mlp.experts.12.up_proj.weight", 24), "…3…12.up_proj.weight");
+  EXPECT_EQ(shown("model.layers.3.mlp.gate.e_score_correction_bias", 24),
+            "…3…score_correction_bias");
+  EXPECT_EQ(shown("encoder.layer.3.attention.output.LayerNorm.bias", 20), "…3…LayerNorm.bias");
+  EXPECT_EQ(DistinctNames({gate}, 14).front(), "model.….weight");  // of no file: any text
+  EXPECT_EQ(shown("0.1.2.weight", 8), "0.1…ight");  // nothing but numbers and the last word
+  EXPECT_EQ(shown("0.1.2.3.weight", 8), "0.1…ight");
+  EXPECT_EQ(shown("层.层.0.权重.权重", 10), "…0…权重");
+  // As many words and dividers as a hostile name may have.
+  std::string many;
+  for (int i = 0; i < 500000; ++i) many += "a.";
+  EXPECT_EQ(shown(many + "weight", 8), "…weight");
+}
+
+// Of names that differ in the middle the number and the last word stay as well.
+TEST(DistinctNames, AreToldApartBetweenNumberAndLastWord) {
+  const std::vector<std::string> names = {"model.layers.3.input_layernorm.weight",
+                                          "model.layers.3.post_attention_layernorm.weight",
+                                          "model.layers.4.post_attention_layernorm.weight"};
+  const NamesOfFile file = {names.size(), [&](std::size_t i) { return names[i]; }};
+  EXPECT_EQ(DistinctNames(names, 20, file),
+            (std::vector<std::string>{"…3.inpu…rnorm.weight", "…3.post…rnorm.weight",
+                                      "…4…_layernorm.weight"}));
 }
 
 // Names of one model fit where the part that differs does.

@@ -148,7 +148,8 @@ class OptimizeReport:
     """What `optimize` did; docs/optimize.md has the rules.
 
     `removed` has a dict for each node: rule, op_type, node, output, graph, from_type, to_type.
-    `kept` counts Casts that stay although a rule speaks of them, by the reason.
+    `kept` counts Casts that stay although a rule speaks of them, by the reason, with the
+    option that would let them go.
     """
 
     removed: list[dict[str, Any]]

@@ -84,6 +84,10 @@ def main():
             opset = int(words[0])
         elif kind == "node":
             graph += text(1, node(words))
+        elif kind == "constant":
+            value = text(1, "value") + text(5, tensor(words[1:])) + number(20, 4)
+            graph += text(1, text(2, words[0]) + text(3, "n_" + words[0]) + text(4, "Constant") +
+                          text(5, value))
         elif kind == "initializer":
             graph += text(5, tensor(words[1:], words[0]))
         else:
