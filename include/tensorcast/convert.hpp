@@ -80,7 +80,7 @@ enum class ScaleRule : std::uint8_t {
   kUp,     // the least power of two that is at least amax / M
   kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
   kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
-           // compressed-tensors
+           // compressed-tensors, and the usual one of powers of two
 };
 
 // What tensors become: of a type, or of a scaled format.

@@ -32,6 +32,7 @@ import torch
 import transformers
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import QuantizationConfig
+from compressed_tensors.quantization.utils import generate_mx_scales
 from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -88,8 +89,15 @@ def expected(weight, magnitudes, cell, format_name):
         # exact one is, as both sides of it have at most 32 bits.
         return scale, nearest(weight * whole / spread(scale, weight.shape), magnitudes), whole
     if format_name.startswith("mx"):
-        floor = torch.frexp(amax).exponent - 1
-        scale = torch.exp2((floor - torch.frexp(magnitudes[-1]).exponent + 1).to(torch.float64))
+        fraction, exponent = torch.frexp(amax)  # from 0.5 on
+        bits = 3 if format_name == "mxfp6" else 1
+        rounded_up = (fraction >= 1 - 2.0 ** (-bits - 2)).to(exponent.dtype)
+        exponent = exponent + rounded_up - torch.frexp(magnitudes[-1]).exponent
+        scale = torch.exp2(exponent.to(torch.float64))
+        # The library's own rule.
+        theirs = generate_mx_scales(amax.to(torch.float32), int(format_name[-1]))
+        if not torch.equal(theirs.to(exponent.dtype), exponent + 127):
+            sys.exit(f"{format_name}: compressed-tensors has other scales")
     else:
         scale = (amax / limit).to(torch.float32).to(torch.float64)
     return scale, nearest(weight / spread(scale, weight.shape), magnitudes), None

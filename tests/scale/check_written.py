@@ -117,9 +117,9 @@ FORMATS = {
     "fp8-row": (E4M3, 1, None, "F32", ["amax", "pow2"]),
     "fp8-block": (E4M3, 128, 128, "F32", ["amax", "pow2"]),
     "int8-row": (INT8, 1, None, "F32", ["amax", "pow2"]),
-    "mxfp8": (E4M3, 1, 32, "E8M0", ["ocp", "up", "round"]),
-    "mxfp6": (E2M3, 1, 32, "E8M0", ["ocp", "up", "round"]),
-    "mxfp4": (E2M1, 1, 32, "E8M0", ["ocp", "up", "round"]),
+    "mxfp8": (E4M3, 1, 32, "E8M0", ["round", "up", "ocp"]),
+    "mxfp6": (E2M3, 1, 32, "E8M0", ["round", "up", "ocp"]),
+    "mxfp4": (E2M1, 1, 32, "E8M0", ["round", "up", "ocp"]),
     "nvfp4": (E2M1, 1, 16, "E4M3", ["amax"]),
 }
 # layout: format: endings of codes, scale, global scale; the shape of one scale
