@@ -22,10 +22,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "conversion_summary.h"
+#include "convert/fused_weights.h"
 #include "convert/input.h"
 #include "convert/model_scales.h"
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
+#include "convert/shared_globals.h"
 #include "exit_codes.h"
 #include "fail_limits.h"
 #include "figure_table.h"
@@ -469,9 +471,12 @@ int MeasureLoss(const LossFlags& flags) {
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
-  std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
-      flags.input, {request.assume_type, request.allow_hard_links, request.ignore_scales},
-      ToolOpenOptions().spool, std::make_shared<io::CurrentInterrupt>(InterruptFlag()));
+  const convert::Opening opening = {
+      {request.assume_type, request.allow_hard_links, request.ignore_scales},
+      ToolOpenOptions().spool,
+      std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
+  std::unique_ptr<io::TensorReader> reader =
+      convert::OpenInput(flags.input, opening.inputs, opening.spool, opening.interrupted);
   const convert::InputScales scales =
       convert::FindScales(*reader, flags.input, request.ignore_scales);
   const std::vector<io::TensorInfo>& stored = reader->contents().tensors;
@@ -479,6 +484,8 @@ int MeasureLoss(const LossFlags& flags) {
   convert::RequireMatches(all, selection);
   std::vector<convert::Decision> decisions;
   std::string unscaled;
+  convert::FusedWeights fused;
+  std::vector<std::uint32_t> with_globals;
   Plan plan;
   plan.candidates.resize(types.size());
   plan.cast_to.resize(stored.size());
@@ -501,6 +508,12 @@ int MeasureLoss(const LossFlags& flags) {
     }
     decisions = convert::Select(all[0], selection);
     if (all[0].has_graph) plan.model->Restrict(decisions);
+    if (types[t].scaled.HasGlobal()) {
+      fused = convert::FindFused(*reader, flags.input, scales, selection, opening, decisions);
+      for (std::uint32_t i = 0; i < stored.size(); ++i) {
+        if (decisions[i].scaled.HasGlobal()) with_globals.push_back(i);
+      }
+    }
     if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
     for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -521,6 +534,8 @@ int MeasureLoss(const LossFlags& flags) {
                    : std::nullopt;
       },
       &kept);
+  convert::SharedGlobals globals = convert::GlobalsOf(*reader, with_globals, fused.files);
+  options.globals = &globals;
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
   // where another leaves it alone.
@@ -562,6 +577,7 @@ int MeasureLoss(const LossFlags& flags) {
                       "lose is not compared",
                       io::Escape(flags.input), plan.ruled.size()));
     }
+    for (const std::string& note : fused.notes) SayNote(note);
     if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
     for (const std::string& text : applied) {
       SayNote(io::Escape(flags.input) + ": " + text);
