@@ -101,8 +101,8 @@ def check_written(tool, plain, theirs, format_name):
                 # It names the embedding, which is no layer that the targets take.
                 config[name] = [one for one in config.get(name, []) if one != "model.embed_tokens"]
         agree(file, mine, wanted)
-    # ModelOpt gives layers that run together (q, k and v; gate and up) one global scale in NVFP4, as
-    # is done here, and in FP8 one scale, which is not.
+    # ModelOpt gives layers that run together (q, k and v; gate and up) one global scale, as is done
+    # here.
     if format_name == "nvfp4":
         for key in ours:
             if key.endswith("weight_scale_2"):
