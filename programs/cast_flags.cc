@@ -66,8 +66,8 @@ void AddHardLinksFlag(Command command, bool& allowed) {
 void AddScaleFlag(Command command, std::string& scale) {
   command
       .AddOption("--scale", scale,
-                 "How scaled formats choose scales: amax or pow2 (fp8-*, int8-row), ocp, up or "
-                 "round (mx*)")
+                 "How scaled formats choose scales: amax or pow2 (fp8-*, int8-row), round, up or "
+                 "ocp (mx*)")
       .Value("RULE");
 }
 

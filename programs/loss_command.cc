@@ -16,10 +16,12 @@
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
+#include "convert/fused_weights.h"
 #include "convert/input.h"
 #include "convert/model_scales.h"
 #include "convert/scaled_tensors.h"
 #include "convert/selection.h"
+#include "convert/shared_globals.h"
 #include "exit_codes.h"
 #include "fail_limits.h"
 #include "io/tensor_file.h"
@@ -136,9 +138,12 @@ int MeasureLoss(const LossFlags& flags) {
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.jobs.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
-  std::unique_ptr<io::TensorReader> reader = convert::OpenInput(
-      flags.input, {request.assume_type, request.allow_hard_links, request.ignore_scales},
-      ToolOpenOptions().spool, std::make_shared<io::CurrentInterrupt>(InterruptFlag()));
+  const convert::Opening opening = {
+      {request.assume_type, request.allow_hard_links, request.ignore_scales},
+      ToolOpenOptions().spool,
+      std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
+  std::unique_ptr<io::TensorReader> reader =
+      convert::OpenInput(flags.input, opening.inputs, opening.spool, opening.interrupted);
   const convert::InputScales scales =
       convert::FindScales(*reader, flags.input, request.ignore_scales);
   const std::vector<io::TensorInfo>& stored = reader->contents().tensors;
@@ -147,6 +152,8 @@ int MeasureLoss(const LossFlags& flags) {
   std::vector<convert::Decision> decisions;
   std::string unscaled;
   Comparison plan;
+  convert::FusedWeights fused;
+  std::vector<std::uint32_t> with_globals;
   plan.candidates.resize(types.size());
   plan.cast_to.resize(stored.size());
   for (const io::TensorInfo& info : stored) plan.data_bytes += info.bytes;
@@ -167,6 +174,12 @@ int MeasureLoss(const LossFlags& flags) {
     decisions = convert::Select(all[0], selection);
     if (all[0].has_graph) plan.model->Restrict(decisions);
     convert::RefusePacked(stored, flags.input, scales, decisions);
+    if (types[t].scaled.HasGlobal()) {
+      fused = convert::FindFused(*reader, flags.input, scales, selection, opening, decisions);
+      for (std::uint32_t i = 0; i < stored.size(); ++i) {
+        if (decisions[i].scaled.HasGlobal()) with_globals.push_back(i);
+      }
+    }
     if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
     if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
     for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -187,6 +200,8 @@ int MeasureLoss(const LossFlags& flags) {
                    : std::nullopt;
       },
       &kept);
+  convert::SharedGlobals globals = convert::GlobalsOf(*reader, with_globals, fused.files);
+  options.jobs.globals = &globals;
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
   // where another leaves it alone.
@@ -228,6 +243,7 @@ int MeasureLoss(const LossFlags& flags) {
                       "lose is not compared",
                       io::Escape(flags.input), plan.ruled.size()));
     }
+    for (const std::string& note : fused.notes) SayNote(note);
     if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
     for (const std::string& text : applied) {
       SayNote(io::Escape(flags.input) + ": " + text);

@@ -143,10 +143,10 @@ convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_vi
 convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name) {
   if (name == "amax") return convert::ScaleRule::kAmax;
   if (name == "pow2" || name == "up") return convert::ScaleRule::kUp;
-  if (name == "ocp") return convert::ScaleRule::kOcp;
   if (name == "round") return convert::ScaleRule::kRound;
+  if (name == "ocp") return convert::ScaleRule::kOcp;
   throw io::Error(io::ErrorKind::kArguments, std::string(where) + ": '" + io::Escape(name) +
-                                                 "' is not one of ocp, up, round, amax, pow2");
+                                                 "' is not one of round, up, ocp, amax, pow2");
 }
 
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,

@@ -57,7 +57,8 @@ enum class ScaledFormat : std::uint8_t {
   kMxfp8,      // float8e4m3fn: powers of two for groups of 32 along the last dimension
   kMxfp6,      // float6e2m3
   kMxfp4,      // float4e2m1
-  kNvfp4,      // float4e2m1: float8e4m3fn for groups of 16, and one float32 for the tensor
+  kNvfp4,      // float4e2m1: float8e4m3fn for groups of 16, and one float32 for the tensor, or for
+               // all that runtimes load as one matrix (docs/scales.md)
   kMxfp8E5M2,  // float8e5m2; measured, not written
   kMxfp6E3M2,  // float6e3m2; measured, not written
 };
@@ -80,7 +81,7 @@ enum class ScaleRule : std::uint8_t {
   kUp,     // the least power of two that is at least amax / M
   kOcp,    // 2^(floor(log2 amax) - floor(log2 M)): OCP Microscaling 1.0, section 6.3
   kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
-           // compressed-tensors
+           // compressed-tensors, and the usual one of powers of two
 };
 
 // What tensors become: of a type, or of a scaled format.
@@ -257,7 +258,8 @@ class TENSORCAST_API ConversionPlan {
   ~ConversionPlan();
 
   // Opens the inputs and decides. Reads tensors only where an output is a model (in which values
-  // that would become infinite are left alone) or holds printed numbers, whose size it must know.
+  // that would become infinite are left alone) or holds printed numbers, whose size it must know;
+  // and the global scales of weights that are to become nvfp4 and are.
   static Status Make(const Request& request, const RunSettings& settings, ConversionPlan* plan,
                      std::string* error = nullptr);
 
@@ -273,7 +275,8 @@ class TENSORCAST_API ConversionPlan {
   // scale where one might be missing, rules that take nothing.
   std::span<const std::string> notes() const;
   // What runs of this plan have found since: scales that no quantiser writes (zero, negative, Inf,
-  // NaN), a line for each tensor of scales. Their values are what arithmetic makes of them.
+  // NaN), a line for each tensor of scales, whose values are what arithmetic makes of them; and
+  // weights with different global scales that runtimes load as one matrix.
   std::vector<std::string> findings() const;
 
   // The plan as JSON, schema version 1 (docs/conversion_plan.md); the same bytes for the same plan.

@@ -231,6 +231,7 @@ void BindConversion(nb::module_& m) {
            [](const convert::ConversionPlan& self) {
              nb::list notes;
              for (const std::string& note : self.notes()) notes.append(ToStr(note));
+             for (const std::string& found : self.findings()) notes.append(ToStr(found));
              return notes;
            })
       .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),

@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """What should be known, a line each."""
+        """What should be known, a line each; after a run what it found in scales that it read, too."""
         return list(self._core.notes())
 
     def run(self, *, overwrite: bool = False, loss: bool = True, threads: int | None = None,
@@ -237,8 +237,9 @@ def plan(
     ignore_scales : bool
         Cast bare codes where scales would be applied.
     layout : {"deepseek", "compressed-tensors", "modelopt", "comfyui", "onnx"}, optional
-    scale_rule : {"amax", "up", "ocp", "round"}, optional
-        How scaled tensors are named, and what their scales are.
+    scale_rule : {"amax", "up", "round", "ocp"}, optional
+        How scaled tensors are named, and what their scales are; the usual rule is "amax" of
+        fp8-*, int8-row and nvfp4, "round" of mx*.
     assume_type, allow_hard_links
         As `open`.
     max_shard_bytes : int

@@ -32,10 +32,9 @@ std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
 
 // Plans one file; `idle` loses the rules that take a tensor of it.
 void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
-              bool ignore_scales, const RunSettings& settings, PlanState& state,
-              std::vector<std::size_t>& idle) {
+              const RunSettings& settings, PlanState& state, std::vector<std::size_t>& idle) {
   file.plan = PlanFile(file.reader, file.input, file.output, *file.sink, scales, selection,
-                       ignore_scales, OptionsOf(state, file, settings));
+                       OpeningOf(state), OptionsOf(state, file, settings));
   const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
   for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
   const auto note = [&](const std::string& text) {
@@ -51,6 +50,7 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
   note(PackedText(tensors, scales));
   note(BareCodesText(tensors, scales, file.plan.decisions));
   for (const std::string& text : file.plan.unkept_rules) note(text);
+  for (const std::string& text : file.plan.fused.notes) state.notes.push_back(text);
   note(IdleConfigText(file.input, scales));
   const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
   std::erase_if(idle, [&](std::size_t rule) { return !std::ranges::count(shadowed, rule); });
@@ -112,8 +112,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   for (std::size_t i = 0; i < selection.rules.size(); ++i) state->idle_rules.push_back(i);
   for (std::size_t i = 0; i < scales.size(); ++i) {
     PlannedFile& file = state->files[i];
-    PlanInto(file, scales[i], selection, request.ignore_scales, settings, *state,
-             state->idle_rules);
+    PlanInto(file, scales[i], selection, settings, *state, state->idle_rules);
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
   }
@@ -140,6 +139,7 @@ std::vector<std::string> InputPaths(const PlanState& state) {
   std::vector<std::string> all;
   for (const PlannedFile& file : state.files) {
     for (std::string& path : InputPaths(*file.reader, file.input)) all.push_back(std::move(path));
+    for (const FusedFile& one : file.plan.fused.files) all.push_back(one.path);
   }
   return all;
 }
@@ -194,8 +194,11 @@ JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunS
   options.input = file.input;
   options.interrupted = settings.interrupted;
   options.progress = settings.progress;
+  options.globals = file.plan.globals.get();
   return options;
 }
+
+Opening OpeningOf(const PlanState& state) { return {state.inputs, state.spool, state.interrupt}; }
 
 }  // namespace tensorcast::convert
 

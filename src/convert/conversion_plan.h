@@ -99,6 +99,9 @@ void OpenFiles(PlanState& state, const RunSettings& settings);
 // The runner's options of a call.
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings);
 
+// How files beside its inputs are opened.
+Opening OpeningOf(const PlanState& state);
+
 // How all outputs are made: none may be one of the inputs.
 io::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 

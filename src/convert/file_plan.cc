@@ -62,7 +62,8 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
 
 FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
                   const std::string& output, const Sink& sink, const InputScales& scales,
-                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options) {
+                  const SelectionRequest& request, const Opening& opening,
+                  const JobOptions& options) {
   FilePlan plan;
   plan.decisions = Select({&reader->contents().tensors, &scales, sink.has_graph()}, request);
   if (!sink.gives_types_back()) {
@@ -70,6 +71,7 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
   }
   sink.Restrict(plan.decisions, options);
   plan.unkept_rules = CheckKept(reader->contents().tensors, request, plan.decisions);
+  plan.fused = FindFused(*reader, path, scales, request, opening, plan.decisions);
   std::vector<std::size_t> taken;
   plan.scaled = ApplyScales(reader, scales, WantedBy(plan.decisions), &taken);
   const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
@@ -80,11 +82,13 @@ FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& 
       if (i != taken.front()) plan.decisions[i] = {};
     }
   }
-  if (!ignore_scales && !sink.gives_types_back()) {
+  if (!opening.inputs.ignore_scales && !sink.gives_types_back()) {
     RefuseScaled(tensors, path, scales, plan.decisions);
   }
   LayOut(*reader, path, taken.empty() ? nullptr : &taken, plan);
   CheckScaled(sink, output, plan.jobs);
+  plan.globals =
+      std::make_unique<SharedGlobals>(GlobalsOf(*reader, WithGlobals(plan.jobs), plan.fused.files));
   if (sink.holds_scaled_weights()) plan.config = ConfigOf(*reader, scales, output, plan);
   return plan;
 }

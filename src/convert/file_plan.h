@@ -12,9 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "convert/fused_weights.h"
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
 #include "convert/selection.h"
+#include "convert/shared_globals.h"
 #include "convert/sink.h"
 #include "convert/written_config.h"
 #include "io/tensor_file.h"
@@ -30,17 +32,21 @@ struct FilePlan {
   WrittenConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
+  FusedWeights fused;
+  std::unique_ptr<SharedGlobals> globals;       // of jobs that make global scales
   std::vector<std::string> unkept_rules;        // a line for each, see CheckKept
   const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
 };
 
 // Plans the conversion of a file; RequireMatches has been asked. `options`: of a sink that reads
-// tensors to decide. With `ignore_scales` tensors that have scales are cast by their bare codes;
-// without, they are refused. Throws io::Error, and what Sink::Restrict throws.
+// tensors to decide. `opening`: of files beside it; where scales are ignored tensors that have some
+// are cast by their bare codes, else they are refused. Throws io::Error, and what Sink::Restrict
+// throws.
 // In the reader's place comes one that applies the scales of those that are cast.
 FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
                   const std::string& output, const Sink& sink, const InputScales& scales,
-                  const SelectionRequest& request, bool ignore_scales, const JobOptions& options);
+                  const SelectionRequest& request, const Opening& opening,
+                  const JobOptions& options);
 
 // Refuses scaled weights in an output that cannot hold them: none (unsupported), or none in the
 // layout of models (arguments). Throws io::Error.

@@ -284,6 +284,17 @@ void ReadJob(const Place& json, std::size_t index, PlannedFile& file) {
   decision.text = json.Member("because").Text();
 }
 
+// The files whose weights share global scales with this one's.
+void ReadFused(const Place& json, PlannedFile& file) {
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    FusedFile& one = file.plan.fused.files.emplace_back();
+    one.path = json[i].Member("file").Bytes();
+    one.bytes = json[i].Member("bytes").Number();
+    const Place tensors = json[i].Member("tensors");
+    for (std::size_t t = 0; t < tensors.size(); ++t) one.weights.push_back(tensors[t].Bytes());
+  }
+}
+
 // nullopt where it is no JSON, or nests deeper than any plan.
 std::optional<Json> Parse(std::string_view text) {
   // The parser takes a NUL for the end of its input; no JSON holds one.
@@ -370,6 +381,13 @@ std::string PlanToJson(const PlanState& state) {
     one["output"] = BytesJson(file.output);
     one["input_bytes"] = file.input_bytes;
     one["input_tensors"] = file.input_tensors;
+    for (const FusedFile& beside : file.plan.fused.files) {
+      Json& fused = one["fused_with"].emplace_back();
+      fused["file"] = BytesJson(beside.path);
+      fused["bytes"] = beside.bytes;
+      fused["tensors"] = Json::array();
+      for (const std::string& name : beside.weights) fused["tensors"].push_back(BytesJson(name));
+    }
     const std::string head = one.dump();
     text += (&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
             ",\"jobs\":[";
@@ -402,6 +420,7 @@ std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {
     file.output = files[f].Member("output").Bytes();
     file.input_bytes = files[f].Member("input_bytes").Number();
     file.input_tensors = files[f].Member("input_tensors").Number();
+    if (files[f].Has("fused_with")) ReadFused(files[f].Member("fused_with"), file);
     const Place jobs = files[f].Member("jobs");
     for (std::size_t i = 0; i < jobs.size(); ++i) ReadJob(jobs[i], f, file);
     file.first_job = state->jobs;

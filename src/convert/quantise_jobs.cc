@@ -2,7 +2,8 @@
 // chunk is as many bands as begin at a multiple of the grid of loss, and is one thread's; it is
 // done in pieces of whole bands, each read once. Only a band that is larger than a piece is read
 // twice, for its largest magnitudes and for its codes, as is a tensor that has a scale of its own,
-// or scales of cells that are all over it.
+// or scales of cells that are all over it. The first of the weights that share a global scale reads
+// them all.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/quantise_jobs.h"
@@ -14,6 +15,7 @@
 #include <exception>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,7 +65,10 @@ class QuantiseJob {
 
   std::unique_ptr<LossMeter> Run() {
     if (options_.measure) meter_ = std::make_unique<LossMeter>(quantiser_.Meter());
-    if (scaling_.global_use != scale::Factor::kNone) FindGlobalScale();
+    if (scaling_.global_use != scale::Factor::kNone) {
+      global_ = quantiser_.GlobalScale(AmaxOfGlobal());
+      WriteGlobalScale();
+    }
     if (cells_by_ == CellsBy::kTensor) FindScales();
     // Chunks begin on the grid, whatever the lengths of rows.
     const std::uint64_t unit = UnitOfBands();
@@ -215,8 +220,21 @@ class QuantiseJob {
     return amax;
   }
 
-  void FindGlobalScale() {
-    global_ = quantiser_.GlobalScale(FindLargest(scale::Partition::OfTensor(info_.shape)).front());
+  double Amax() { return FindLargest(scale::Partition::OfTensor(info_.shape)).front(); }
+
+  // Of all weights that have the global scale.
+  double AmaxOfGlobal() {
+    const std::optional<std::uint32_t> group = GroupOf(job_, options_);
+    if (!group) return Amax();
+    return options_.globals->AmaxOf(*group, [&](const io::TensorReader& reader, std::size_t i) {
+      if (&reader == &reader_ && i == job_.tensor) return Amax();
+      TensorJob other = job_;
+      other.tensor = i;
+      return QuantiseJob(reader, other, nullptr, options_, done_).Amax();
+    });
+  }
+
+  void WriteGlobalScale() {
     if (writer_ == nullptr) return;
     CastPlan store;
     CheckStatus(CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &store, options_.target),
@@ -301,6 +319,10 @@ class QuantiseJob {
 
 std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape) {
   return IsQuantiseJob(job) && job.scaled.NeedsAllValues(shape) ? 2 : 1;
+}
+
+std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& options) {
+  return options.globals != nullptr ? options.globals->GroupOf(job.tensor) : std::nullopt;
 }
 
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "convert/runner.h"
@@ -21,6 +22,9 @@ inline bool IsQuantiseJob(const TensorJob& job) { return static_cast<bool>(job.s
 // all over it.
 std::uint64_t ReadingsOf(const TensorJob& job, std::span<const std::uint64_t> shape);
 
+// The group of weights with which it shares its global scale, if it does.
+std::optional<std::uint32_t> GroupOf(const TensorJob& job, const JobOptions& options);
+
 // What it holds beside its buffers: of a tensor that is read twice the scales of all cells, and on
 // each thread as many largest magnitudes.
 std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> shape,
@@ -31,8 +35,9 @@ using QuantiseProgress = std::function<void(std::uint64_t read, std::uint64_t wr
 
 // Writes job.output, the codes, and the scales behind it; with `writer` null what it loses is
 // measured alone. Takes memory for its buffers, 8 bytes for each cell in a row of cells, and
-// CellBytesOf. The meter, null unless options.measure, does not depend on the executor, nor does
-// what is written. Throws what RunJobs throws.
+// CellBytesOf. Of a weight that shares its global scale the others are read too, unless that has
+// been done (options.globals). The meter, null unless options.measure, does not depend on the
+// executor, nor does what is written. Throws what RunJobs throws.
 std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
                                           io::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done);

@@ -122,6 +122,9 @@ void Complete(PlannedFile& file, const InputScales& scales, const JobOptions& op
   // What a plan says of texts is not believed: a writer relies on it.
   MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
                plan);
+  plan.fused = std::move(file.plan.fused);
+  plan.globals = std::make_unique<SharedGlobals>(
+      GlobalsOf(*file.reader, WithGlobals(plan.jobs), plan.fused.files));
   file.plan = std::move(plan);
   file.claimed = {};
   file.claimed_sources = {};
@@ -167,6 +170,7 @@ std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const
   io::TensorWriter* const writer =
       outputs != nullptr ? outputs->files[index].second.get() : nullptr;
   const JobTotals totals = RunJobs(*file.reader, jobs, writer, options);
+  for (const FusedFile& one : file.plan.fused.files) one.reader->CheckUnchanged();
   return totals.bytes_read + totals.bytes_written;
 }
 
@@ -232,12 +236,17 @@ void OpenFiles(PlanState& state, const RunSettings& settings) {
       const InputScales scales = FindScales(*file.reader, file.input, state.inputs.ignore_scales);
       ApplyPlannedScales(file, scales, static_cast<std::size_t>(&file - state.files.data()));
       HoldAgainst(file);
+      OpenFused(file.plan.fused.files, OpeningOf(state));
       file.sink = OpenSink(file.output, *file.reader);
       Complete(file, scales, OptionsOf(state, file, settings));
     } catch (...) {
       file.sink.reset();
       file.reader.reset();
       file.plan.scaled = nullptr;
+      for (FusedFile& one : file.plan.fused.files) {
+        one.reader.reset();
+        one.tensors.clear();
+      }
       throw;
     }
   }
@@ -302,7 +311,10 @@ void CommitOutputs(const OutputsState& outputs) {
     throw Error(ErrorKind::kArguments,
                 "outputs that were joined are committed by the process that created them");
   }
-  for (const PlannedFile& file : outputs.plan->files) file.reader->CheckUnchanged();
+  for (const PlannedFile& file : outputs.plan->files) {
+    file.reader->CheckUnchanged();
+    for (const FusedFile& one : file.plan.fused.files) one.reader->CheckUnchanged();
+  }
   io::CommitAll(outputs.files);
 }
 

@@ -9,6 +9,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -72,10 +74,19 @@ class Run {
         options_(options),
         workers_(WorkersOf(options)),
         chunk_bytes_(ChunkBytesOf(options)) {
+    std::set<std::uint32_t> groups;  // whose largest magnitudes are to be found
     for (const TensorJob& job : jobs) {
       if (!IsWanted(job)) continue;
       const TensorInfo& info = reader.contents().tensors.at(job.tensor);
-      total_bytes_ += ReadingsOf(job, info.shape) * BytesIn(job, info);
+      const std::uint64_t bytes = BytesIn(job, info);
+      const std::optional<std::uint32_t> group =
+          IsQuantiseJob(job) ? GroupOf(job, options) : std::nullopt;
+      if (!group) {
+        total_bytes_ += ReadingsOf(job, info.shape) * bytes;
+      } else {
+        total_bytes_ += bytes;
+        if (groups.insert(*group).second) total_bytes_ += options.globals->BytesToRead(*group);
+      }
     }
   }
 

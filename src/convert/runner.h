@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "convert/shared_globals.h"
 #include "io/tensor_file.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
@@ -51,6 +52,8 @@ struct JobOptions {
   // do not depend on it.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   std::string input;  // the path that messages about its contents begin with
+  // Of scaled weights that get global scales; none: each has its own. It keeps what is found.
+  SharedGlobals* globals = nullptr;
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
   // What each job lost that has a loss to measure, for each of its types, in the order of the jobs
   // and from the calling thread; the meter may be moved from. A checkpoint may have many tensors,

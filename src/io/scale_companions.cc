@@ -230,7 +230,8 @@ class Finder {
           (place.scale_row == nullptr || &row < place.scale_row)) {
         place.scale_row = &row;
         place.scale = i;
-        has_scaled_ = has_scaled_ || IsNarrowFloat(tensors_[*served]);
+        // Nobody but who quantises has names like quanto's.
+        has_scaled_ = has_scaled_ || IsNarrowFloat(tensors_[*served]) || !row.opaque.empty();
       }
       return;
     }
@@ -383,7 +384,9 @@ class Finder {
   std::vector<Name> names_;
   std::vector<Misfit> misfits_;
   std::optional<bool> is_sure_;  // by the configuration
-  bool has_scaled_ = false;      // a float8 or narrower weight has its scale in this file
+  // A float8 or narrower weight, or one of a writer with names of its own, has its scale in this
+  // file.
+  bool has_scaled_ = false;
 };
 
 }  // namespace

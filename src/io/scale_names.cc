@@ -39,6 +39,7 @@ constexpr CompanionName kCompanionNames[] = {
     {".weight", ".qscale_weight", kScale},  // Mistral
     {"_qdata", "_scale", kScale, kNarrow, true, "torchao"},
     {"._data", "._scale", kScale, kNarrow, true, "quanto"},
+    {"._data._data", "._scale", kScale, kNarrow, true, "quanto"},  // of fewer than 8 bits
     {".W_q", ".scale", kScale, kWords, true, "HQQ"},
     {".qweight", ".wscales", kScale, kWords, true, "SVDQuant"},
     {".codes", ".scales", kScale, kWords, true, "AQLM"},
@@ -59,12 +60,18 @@ constexpr CompanionName kCompanionNames[] = {
     {"_Q4", "_zero_points", kZeroPoint, kNarrow, true, "ONNX Runtime"},
     {"_Q8", "_zero_points", kZeroPoint, kNarrow, true, "ONNX Runtime"},
     {".W_q", ".zero", kZeroPoint, kWords, true, "HQQ"},
+    {"._data._data", "._shift", kZeroPoint, kNarrow, true, "quanto"},
+    {"._data._data", "._zeropoint", kZeroPoint, kNarrow, true, "quanto"},
 
     {".weight", ".input_scale", kActivationScale},
     {".weight_packed", ".input_scale", kActivationScale, kWords},
     {".weight_packed", ".input_global_scale", kActivationScale, kWords},
     {".weight", ".input_zero_point", kActivationScale},
     {".weight", ".output_scale", kActivationScale},
+    {".weight._data", ".input_scale", kActivationScale, kNarrow, true, "quanto"},
+    {".weight._data", ".output_scale", kActivationScale, kNarrow, true, "quanto"},
+    {".weight._data._data", ".input_scale", kActivationScale, kNarrow, true, "quanto"},
+    {".weight._data._data", ".output_scale", kActivationScale, kNarrow, true, "quanto"},
     {".weight", ".scale_input", kActivationScale},  // ComfyUI
     {"", "_input_scale", kActivationScale},
     {".weight", ".pre_quant_scale", kActivationScale},  // ModelOpt's AWQ

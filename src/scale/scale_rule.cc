@@ -95,7 +95,8 @@ double GlobalScaleOf(const Scaling& scaling, double amax) {
                               ? std::ldexp(core::DivideToOdd(top.fraction, largest), top.exponent)
                               : std::ldexp(core::DivideToOdd(largest, top.fraction), -top.exponent);
   const double stored = RoundedTo(DataType::kFloat32, quotient);
-  return stored > 0 && stored <= std::numeric_limits<double>::max() ? stored : 1;
+  const double least = LimitsOf(DataType::kFloat32).least_normal;
+  return stored >= least && stored <= std::numeric_limits<double>::max() ? stored : 1;
 }
 
 double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double global) {

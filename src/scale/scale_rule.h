@@ -24,9 +24,9 @@ double LargestCode(DataType element);
 const Scaling& CheckedWritten(const Scaling& scaling, ScaleRule rule);
 
 // The global scale as it is stored, a float32's value, from the largest finite magnitude of the
-// tensor: amax / (M * 448) where it multiplies, its inverse where it divides; 448 stands for the
-// scales' type's largest value. 1 where amax is 0, and where the scale or its inverse is not
-// finite.
+// tensor, or of all that share the scale: amax / (M * 448) where it multiplies, its inverse where
+// it divides; 448 stands for the scales' type's largest value. 1 where amax is 0, and where that is
+// 0, subnormal or not finite.
 double GlobalScaleOf(const Scaling& scaling, double amax);
 
 // A cell's scale as it is stored, a value of the scales' type, positive and finite. 1 where amax is

@@ -10,7 +10,7 @@ namespace {
 
 constexpr NamedRule kFloatRules[] = {{"amax", ScaleRule::kAmax}, {"pow2", ScaleRule::kUp}};
 constexpr NamedRule kPowerRules[] = {
-    {"ocp", ScaleRule::kOcp}, {"up", ScaleRule::kUp}, {"round", ScaleRule::kRound}};
+    {"round", ScaleRule::kRound}, {"up", ScaleRule::kUp}, {"ocp", ScaleRule::kOcp}};
 constexpr NamedRule kGlobalRules[] = {{"amax", ScaleRule::kAmax}};
 
 // What divides the values: a float32, or a power of two.

@@ -13,6 +13,7 @@
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "scale/dequantiser.h"
+#include "scale/fused_names.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -73,6 +74,7 @@ ScaledReader::ScaledReader(std::unique_ptr<io::TensorReader> base,
     }
     info.bytes = *bytes;
   }
+  FindFused();
 }
 
 ScaledReader::~ScaledReader() = default;
@@ -126,8 +128,24 @@ std::vector<double> ScaledReader::ReadCells(std::size_t tensor, DataType type,
   return values;
 }
 
-double ScaledReader::GlobalOf(const ScaledWeight& weight) const {
-  return weight.global ? ReadCells(*weight.global, DataType::kFloat32, {0, 1}).front() : 1;
+double ScaledReader::GlobalOf(const AppliedWeight& applied) const {
+  if (!applied.weight.global) return 1;
+  const auto place = [&](const AppliedWeight& one) {
+    return static_cast<std::size_t>(&one - applied_.data());
+  };
+  const auto read = [&](const AppliedWeight& one) {
+    const double global = ReadCells(*one.weight.global, DataType::kFloat32, {0, 1}).front();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    globals_[place(one)] = global;
+    return global;
+  };
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const std::optional<double>& known = globals_[place(applied)]) return *known;
+  }
+  // Whoever reads a part of a matrix learns what the others say, too.
+  for (const std::uint32_t i : FusedWith(applied)) read(applied_[i]);
+  return read(applied);
 }
 
 void ScaledReader::ReadInOrder(const AppliedWeight& applied, std::uint64_t first,
@@ -148,7 +166,7 @@ void ScaledReader::ReadInOrder(const AppliedWeight& applied, std::uint64_t first
       static_cast<std::size_t>(BytesOf(scaling.element, end) - begin_byte));
   base_->Read(weight.codes, begin_byte, codes);
   Dequantiser(scaling, partition, applied.rounding)
-      .Run(codes, first - begin, first, n, {cells.first, scales, zeros, GlobalOf(weight)}, out);
+      .Run(codes, first - begin, first, n, {cells.first, scales, zeros, GlobalOf(applied)}, out);
   Note(weight, scales);
 }
 
@@ -209,7 +227,7 @@ void ScaledReader::ReadTransposed(const AppliedWeight& applied, std::uint64_t fi
   const std::vector<std::uint64_t>& shape = weight.reading.shape;
   const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];  // of the codes
   const Dequantiser dequantiser(weight.reading.scaling, weight.reading.partition, applied.rounding);
-  const double global = GlobalOf(weight);
+  const double global = GlobalOf(applied);
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t matrix = (first + done) / (rows * columns);
     // Elements [begin, end) of the matrix as it is read: column after column of the codes.
@@ -332,7 +350,58 @@ std::vector<std::string> ScaledReader::Findings() const {
     lines.push_back(io::EscapeName(scale.name) + ": of " + io::CountText(scale.elements, "scale") +
                     " " + what + ", the first at index " + std::to_string(findings.first));
   }
+  if (std::string fused = FusedText(); !fused.empty()) lines.push_back(std::move(fused));
   return lines;
+}
+
+void ScaledReader::FindFused() {
+  const auto part_of = [&](std::uint32_t i) { return FusedPartOf(applied_[i].weight.name); };
+  for (std::uint32_t i = 0; i < applied_.size(); ++i) {
+    if (!applied_[i].weight.global) continue;
+    globals_.resize(applied_.size());
+    if (part_of(i)) order_.push_back(i);
+  }
+  std::stable_sort(order_.begin(), order_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return *part_of(a) < *part_of(b); });
+  for (std::uint32_t i = 0; i < order_.size(); ++i) {
+    const bool is_last =
+        i + 1 == order_.size() || !part_of(order_[i])->IsBeside(*part_of(order_[i + 1]));
+    if (is_last) ends_.push_back(i + 1);
+  }
+}
+
+std::span<const std::uint32_t> ScaledReader::FusedWith(const AppliedWeight& applied) const {
+  const std::optional<FusedPart> part = FusedPartOf(applied.weight.name);
+  if (!part) return {};
+  const auto first = std::partition_point(order_.begin(), order_.end(), [&](std::uint32_t i) {
+    return *FusedPartOf(applied_[i].weight.name) < *part;
+  });
+  const auto begin = static_cast<std::uint32_t>(first - order_.begin());
+  const std::uint32_t end = *std::upper_bound(ends_.begin(), ends_.end(), begin);
+  return std::span(order_).subspan(begin, end - begin);
+}
+
+std::string ScaledReader::FusedText() const {
+  std::string first;
+  std::uint64_t found = 0;
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : ends_) {
+    const auto matrix = std::span(order_).subspan(begin, end - begin);
+    begin = end;
+    const std::uint32_t one = matrix.front();
+    const bool differs = std::ranges::any_of(matrix, [&](std::uint32_t i) {
+      return globals_[i] && globals_[one] && *globals_[i] != *globals_[one] &&
+             applied_[i].weight.reading.layout == applied_[one].weight.reading.layout;
+    });
+    if (!differs || found++ > 0) continue;
+    for (const std::uint32_t i : matrix) {
+      first += (first.empty() ? "" : ", ") + io::EscapeName(applied_[i].weight.name);
+    }
+  }
+  if (found == 0) return {};
+  return first + (found > 1 ? " and " + io::CountText(found - 1, "more group") : "") +
+         " have different global scales, and runtimes load them as one matrix with one: here each "
+         "is applied by its own; --to nvfp4 writes them anew with one";
 }
 
 }  // namespace tensorcast::scale

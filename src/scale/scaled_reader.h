@@ -57,7 +57,9 @@ class ScaledReader final : public io::TensorReader {
   const std::vector<io::TensorInfo>& stored() const { return base_->contents().tensors; }
 
   // One line for each weight in which a scale was met that is <= 0, Inf or NaN, of all scales of
-  // the weight: "q.weight_scale: of 16 scales 1 zero or negative, 1 NaN, the first at index 3".
+  // the weight: "q.weight_scale: of 16 scales 1 zero or negative, 1 NaN, the first at index 3". One
+  // for weights that were met and that runtimes load as one matrix, with one global scale, where
+  // they have several.
   std::vector<std::string> Findings() const;
 
  private:
@@ -72,7 +74,11 @@ class ScaledReader final : public io::TensorReader {
   };
 
   std::vector<double> ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
-  double GlobalOf(const ScaledWeight& weight) const;
+  double GlobalOf(const AppliedWeight& applied) const;
+  // Which weights with a global scale are one matrix.
+  void FindFused();
+  std::span<const std::uint32_t> FusedWith(const AppliedWeight& applied) const;
+  std::string FusedText() const;
   void ReadValues(const AppliedWeight& applied, std::uint64_t first, std::span<double> out) const;
   void ReadInOrder(const AppliedWeight& applied, std::uint64_t first, std::span<double> out) const;
   void ReadTransposed(const AppliedWeight& applied, std::uint64_t first,
@@ -87,7 +93,10 @@ class ScaledReader final : public io::TensorReader {
   std::vector<AppliedWeight> applied_;
   std::unordered_map<std::size_t, std::size_t> by_codes_;  // indices of applied_
   io::FileContents contents_;
-  mutable std::mutex mutex_;                                         // guards the two below
+  std::vector<std::uint32_t> order_;  // of applied_, those that are fused, matrix by matrix
+  std::vector<std::uint32_t> ends_;   // of each matrix, in order_
+  mutable std::mutex mutex_;          // guards what follows
+  mutable std::vector<std::optional<double>> globals_;               // that were met, of applied_
   mutable std::unordered_map<std::size_t, ScaleFindings> findings_;  // by codes
   mutable std::vector<std::shared_ptr<const Slab>> slabs_;           // the last used, newest last
 };

@@ -130,9 +130,10 @@ CellsBy WrittenForm::cells() const {
 }
 
 bool WrittenForm::NeedsAllValues(std::span<const std::uint64_t> shape) const {
-  return cells() == CellsBy::kTensor || scaling().global_use != Factor::kNone ||
-         PartitionOf(shape).shares_cells;
+  return cells() == CellsBy::kTensor || HasGlobal() || PartitionOf(shape).shares_cells;
 }
+
+bool WrittenForm::HasGlobal() const { return *this && scaling().global_use != Factor::kNone; }
 
 Scaling WrittenForm::scaling() const {
   Scaling scaling = format->scaling;

@@ -65,6 +65,8 @@ struct WrittenForm {
   bool operator==(const WrittenForm&) const = default;
 
   Scaling scaling() const;
+  // Whether a scale of the whole tensor stands beside those of its cells.
+  bool HasGlobal() const;
   // Of a tensor that the format can hold. As ScaledFormat::PartitionOf, but that of stacked
   // matrices each row of each has a scale, and that groups, which rows are whole numbers of, stand
   // in one row: then the cells of any stretch of groups are these groups.

@@ -32,6 +32,7 @@ import torch
 import transformers
 from compressed_tensors.compressors import BaseCompressor
 from compressed_tensors.quantization import QuantizationConfig
+from compressed_tensors.quantization.utils import generate_mx_scales
 from transformers import AutoModelForCausalLM
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
@@ -72,8 +73,9 @@ def spread(scale, shape):
         columns // scale.shape[1], 1)
 
 
-def expected(weight, magnitudes, cell, format_name):
-    """The scales and codes of docs/scales.md: float64 tensors, and the global scale or None."""
+def expected(weight, magnitudes, cell, format_name, most):
+    """The scales and codes of docs/scales.md: float64 tensors, and the global scale or None; `most`
+    is the largest value of all that are one matrix with the weight."""
     rows, columns = weight.shape
     down, across = cell[0] or rows, cell[1] or columns
     amax = weight.abs().reshape(rows // down, down, columns // across, across).amax((1, 3))
@@ -81,18 +83,35 @@ def expected(weight, magnitudes, cell, format_name):
     if format_name == "nvfp4":
         # float32 of 448 · 6 / amax; the scale is the value of E4M3 nearest to amax · global / 6,
         # found without the division.
-        whole = (448 * 6 / weight.abs().max()).to(torch.float32).to(torch.float64)
+        whole = (448 * 6 / most).to(torch.float32).to(torch.float64)
         scale = nearest(amax * whole, limit * E4M3) / limit
         scale[(scale == 0) & (amax != 0)] = 2.0 ** -9
         # A bfloat16 weight times a float32: exact; the quotient of float64 is a tie only if the
         # exact one is, as both sides of it have at most 32 bits.
         return scale, nearest(weight * whole / spread(scale, weight.shape), magnitudes), whole
     if format_name.startswith("mx"):
-        floor = torch.frexp(amax).exponent - 1
-        scale = torch.exp2((floor - torch.frexp(magnitudes[-1]).exponent + 1).to(torch.float64))
+        fraction, exponent = torch.frexp(amax)  # from 0.5 on
+        bits = 3 if format_name == "mxfp6" else 1
+        rounded_up = (fraction >= 1 - 2.0 ** (-bits - 2)).to(exponent.dtype)
+        exponent = exponent + rounded_up - torch.frexp(magnitudes[-1]).exponent
+        scale = torch.exp2(exponent.to(torch.float64))
+        # The library's own rule.
+        theirs = generate_mx_scales(amax.to(torch.float32), int(format_name[-1]))
+        if not torch.equal(theirs.to(exponent.dtype), exponent + 127):
+            sys.exit(f"{format_name}: compressed-tensors has other scales")
     else:
         scale = (amax / limit).to(torch.float32).to(torch.float64)
     return scale, nearest(weight / spread(scale, weight.shape), magnitudes), None
+
+
+FUSED = [{"q_proj", "k_proj", "v_proj"}, {"gate_proj", "up_proj"}]
+
+
+def largest_of_matrix(source, layer):
+    """Of all that vLLM loads as one matrix with a layer; it keeps one global scale of them."""
+    parent, module = layer.removesuffix(".").rsplit(".", 1)
+    parts = next((parts for parts in FUSED if module in parts), {module})
+    return max(source[f"{parent}.{part}.weight"].to(torch.float64).abs().max() for part in parts)
 
 
 def written(tensors, layer):
@@ -134,7 +153,8 @@ class Weights:
             layer = name.removesuffix("weight")
             exact = weight.to(torch.float64)
             scale, codes, whole = written(tensors, layer)
-            scale_wanted, codes_wanted, whole_wanted = expected(exact, magnitudes, cell, case[0])
+            scale_wanted, codes_wanted, whole_wanted = expected(exact, magnitudes, cell, case[0],
+                                                                largest_of_matrix(source, layer))
             self.compared += weight.numel()
             self.wrong += int((scale.flatten() != scale_wanted.flatten()).sum())
             self.wrong += int((codes != codes_wanted).sum() +

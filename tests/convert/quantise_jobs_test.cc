@@ -108,6 +108,45 @@ TEST_F(QuantiseJobs, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
   EXPECT_TRUE(RunPlan(read, std::size_t{64} << 20, nullptr).bytes == bytes);
 }
 
+// Twice, whether they share their scales or not; in a part of the run the others' largest values
+// once.
+TEST_F(QuantiseJobs, WeightsThatShareAScaleAreReadAsOftenAsOthers) {
+  const auto tensors = [](const std::string& parent) {
+    return std::vector<io::TensorInfo>{
+        io::Tensor(parent + "q_proj.weight", DataType::kBfloat16, {64, 64}),
+        io::Tensor(parent + "k_proj.weight", DataType::kFloat32, {32, 64}),
+        io::Tensor(parent + "v_proj.weight", DataType::kFloat16, {16, 64}),
+        io::Tensor(parent + "o_proj.weight", DataType::kBfloat16, {64, 64})};
+  };
+  std::vector<io::TensorInfo> all = tensors("a.");
+  for (const io::TensorInfo& one : tensors("b.")) all.push_back(one);
+  std::uint64_t bytes = 0;
+  for (const io::TensorInfo& one : all) bytes += one.bytes;
+  Request request;
+  request.files = {{Make("in.safetensors", all), Path("out.safetensors")}};
+  request.to = ScaledFormat::kNvfp4;
+  const ConversionPlan plan = PlanOf(request);
+  Progress last;
+  RunSettings settings;
+  settings.progress = [&](const Progress& now) { last = now; };
+  std::string error;
+  ASSERT_TRUE(RunConversion(plan, settings, true, nullptr, &error).ok()) << error;
+  EXPECT_EQ(last.bytes_total, 2 * bytes);
+  EXPECT_EQ(last.bytes_done, 2 * bytes);
+  const ConversionPlan again = PlanOf(request);
+  bool is_first = true;
+  for (const std::size_t tensor : {2, 0, 1}) {  // v, q, k of a
+    JobRange range;                             // the file has its tensors in an order of its own
+    while (again.job(range.job).name != all[tensor].name) ++range.job;
+    ASSERT_TRUE(RunConversion(again, std::span(&range, 1), settings, nullptr, nullptr, &error).ok())
+        << error;
+    const std::uint64_t matrix = is_first ? all[0].bytes + all[1].bytes + all[2].bytes : 0;
+    EXPECT_EQ(last.bytes_total, matrix + all[tensor].bytes);
+    EXPECT_EQ(last.bytes_done, last.bytes_total);
+    is_first = false;
+  }
+}
+
 TEST_F(QuantiseJobs, WhatCannotBeIsRefused) {
   Request request;
   request.files = {{MakeWeights(), Path("out.safetensors")}};

@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "plan_files.h"
@@ -68,36 +69,86 @@ class SharedOutputs : public Plans {
     request.rules = {{"e", DataType::kFloat8E5M2}};
     return PlanOf(request);
   }
+
+  // What two processes write is what one does, and so is what they say was lost.
+  void ExpectTheSameOfTwo(const ConversionPlan& plan) {
+    std::string error;
+    std::vector<JobLoss> whole;
+    ASSERT_TRUE(RunConversion(plan, {}, false, &whole, &error).ok()) << error;
+    std::vector<std::string> written;
+    for (std::size_t i = 0; i < plan.outputs(); ++i) {
+      written.push_back(io::ReadBytes(plan.output(i)));
+      std::filesystem::remove(plan.output(i));
+    }
+
+    ConversionOutputs outputs;
+    ASSERT_TRUE(ConversionOutputs::Create(plan, false, {}, &outputs, &error).ok()) << error;
+    std::string handle;
+    ASSERT_TRUE(outputs.Share(&handle, &error).ok()) << error;
+    ASSERT_TRUE(RunWorkers(JsonOf(plan), handle));
+    for (std::size_t i = 0; i < plan.outputs(); ++i) {
+      EXPECT_FALSE(std::filesystem::exists(plan.output(i)));
+    }
+    ASSERT_TRUE(outputs.Commit(&error).ok()) << error;
+    for (std::size_t i = 0; i < plan.outputs(); ++i) {
+      EXPECT_EQ(io::ReadBytes(plan.output(i)), written[i]) << plan.output(i);
+    }
+    std::vector<JobLoss> losses = ReadLosses();
+    ASSERT_TRUE(MergeLosses(&losses).ok());
+    // A tensor without an element has no range.
+    std::erase_if(whole, [&](const JobLoss& one) { return one.loss.Report().elements == 0; });
+    ExpectSameLosses(plan, losses, whole);
+  }
 };
 
-TEST_F(SharedOutputs, OfTwoProcessesAreThoseOfOne) {
-  const ConversionPlan plan = ThreeFiles();
-  std::string error;
-  std::vector<JobLoss> whole;
-  ASSERT_TRUE(RunConversion(plan, {}, false, &whole, &error).ok()) << error;
-  std::vector<std::string> written;
-  for (std::size_t i = 0; i < plan.outputs(); ++i) {
-    written.push_back(io::ReadBytes(plan.output(i)));
-    std::filesystem::remove(plan.output(i));
-  }
+TEST_F(SharedOutputs, OfTwoProcessesAreThoseOfOne) { ExpectTheSameOfTwo(ThreeFiles()); }
 
-  ConversionOutputs outputs;
-  ASSERT_TRUE(ConversionOutputs::Create(plan, false, {}, &outputs, &error).ok()) << error;
-  std::string handle;
-  ASSERT_TRUE(outputs.Share(&handle, &error).ok()) << error;
-  ASSERT_TRUE(RunWorkers(JsonOf(plan), handle));
-  for (std::size_t i = 0; i < plan.outputs(); ++i) {
-    EXPECT_FALSE(std::filesystem::exists(plan.output(i)));
-  }
-  ASSERT_TRUE(outputs.Commit(&error).ok()) << error;
-  for (std::size_t i = 0; i < plan.outputs(); ++i) {
-    EXPECT_EQ(io::ReadBytes(plan.output(i)), written[i]) << plan.output(i);
-  }
-  std::vector<JobLoss> losses = ReadLosses();
-  ASSERT_TRUE(MergeLosses(&losses).ok());
-  // A tensor without an element has no range.
-  std::erase_if(whole, [&](const JobLoss& one) { return one.loss.Report().elements == 0; });
-  ExpectSameLosses(plan, losses, whole);
+// Weights that share a global scale, each made by another process, one in a file that is not
+// converted: the plan in JSON says so.
+TEST_F(SharedOutputs, HaveOneGlobalScaleForWeightsThatAreFused) {
+  const auto weight = [](const std::string& name, DataType type) {
+    return io::Tensor("model.layers.0." + name + ".weight", type, {64, 48});
+  };
+  Make("a-00002-of-00002.safetensors",
+       {weight("self_attn.v_proj", DataType::kFloat64), weight("mlp.up_proj", DataType::kFloat16)});
+  io::WriteBytes(Path("a.safetensors.index.json"),
+                 R"({"weight_map": {
+                   "model.layers.0.self_attn.v_proj.weight": "a-00002-of-00002.safetensors",
+                   "model.layers.0.mlp.up_proj.weight": "a-00002-of-00002.safetensors"}})");
+  Request request;
+  request.files = {
+      {Make("a-00001-of-00002.safetensors", {weight("self_attn.q_proj", DataType::kFloat16),
+                                             weight("self_attn.k_proj", DataType::kBfloat16),
+                                             weight("self_attn.o_proj", DataType::kFloat32),
+                                             weight("mlp.gate_proj", DataType::kFloat8E4M3FN)}),
+       Path("b.safetensors")}};
+  request.to = ScaledFormat::kNvfp4;
+  const ConversionPlan plan = PlanOf(request);
+  ExpectTheSameOfTwo(plan);
+  const auto written = io::OpenTensorFile(Path("b.safetensors"), {});
+  const auto global = [&](const std::string& name) {
+    const std::vector<io::TensorInfo>& tensors = written->contents().tensors;
+    const auto tensor = std::ranges::find(
+        tensors, "model.layers.0." + name + ".weight_global_scale", &io::TensorInfo::name);
+    float value = 0;
+    written->Read(static_cast<std::size_t>(tensor - tensors.begin()), 0,
+                  std::as_writable_bytes(std::span(&value, 1)));
+    return value;
+  };
+  // The random float64s have values beyond all others', and of float16s the largest is 65,504 or
+  // near it.
+  EXPECT_EQ(global("self_attn.q_proj"), 1);
+  EXPECT_EQ(global("self_attn.k_proj"), 1);
+  EXPECT_NE(global("self_attn.o_proj"), 1);
+  EXPECT_LT(global("mlp.gate_proj"), 2688.f / 60000);
+  EXPECT_GE(global("mlp.gate_proj"), 2688.f / 65504);
+  // The other file is an input, and held against the plan.
+  io::WriteBytes(Path("a-00002-of-00002.safetensors"), "other");
+  ConversionPlan read;
+  std::string error;
+  ASSERT_TRUE(ConversionPlan::FromJson(JsonOf(plan), &read, &error).ok()) << error;
+  EXPECT_FALSE(RunConversion(read, {}, true, nullptr, &error).ok());
+  EXPECT_NE(error.find("a-00002-of-00002.safetensors"), std::string::npos) << error;
 }
 
 TEST_F(SharedOutputs, LeaveNothingWhereTheyAreNotCommitted) {

@@ -2,9 +2,9 @@
 //
 //   worker PLAN.json HANDLE.json RANK COUNT LOSSES
 //
-// Every job is cut into ranges of 2,048 elements, of which this process takes those whose number is
-// RANK modulo COUNT. Of each meter it appends the job, as 8 bytes, and the saved bytes to LOSSES.
-// Ends with 1, and the error, where the library refuses.
+// Every job is cut into ranges of 2,048 elements, but for scaled weights, which are made whole;
+// this process takes those whose number is RANK modulo COUNT. Of each meter it appends the job, as
+// 8 bytes, and the saved bytes to LOSSES. Ends with 1, and the error, where the library refuses.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
@@ -42,16 +42,18 @@ int main(int argc, char** argv) {
   convert::ConversionOutputs outputs;
   CheckDone(convert::ConversionOutputs::Join(plan, Contents(argv[2]), {}, &outputs, &error), error);
 
-  constexpr std::uint64_t kPiece = 2048;
+  constexpr std::uint64_t kMostElements = 2048;
   const unsigned long rank = std::strtoul(argv[3], nullptr, 10);
   const unsigned long count = std::strtoul(argv[4], nullptr, 10);
   std::vector<convert::JobRange> ranges;
   unsigned long number = 0;
   for (std::size_t j = 0; j < plan.jobs(); ++j) {
-    const std::uint64_t all = plan.job(j).sources.front().elements;
-    for (std::uint64_t at = 0; at < all; at += kPiece) {
+    const convert::PlannedJob job = plan.job(j);
+    const std::uint64_t all = job.sources.front().elements;
+    const std::uint64_t piece = job.action == convert::Action::kQuantise ? all : kMostElements;
+    for (std::uint64_t at = 0; at < all; at += piece) {
       if (number++ % count != rank) continue;
-      ranges.push_back({j, at, all - at < kPiece ? all - at : kPiece});
+      ranges.push_back({j, at, all - at < piece ? all - at : piece});
     }
   }
   std::vector<convert::JobLoss> losses;

@@ -242,6 +242,25 @@ TEST(ScaleCompanions, KnowsEveryCompanionOfALayout) {
   EXPECT_EQ(Companions(Shaped({Tensor("q.weight._data", DataType::kInt8, {64, 32}),
                                Tensor("q.weight._scale", kF32, {64, 1})})),
             "q.weight._scale: scale of q.weight._data");
+  // quanto keeps what it knows of activations, ones where it knows nothing, beside every layer,
+  // norms too; of fewer than 8 bits codes are packed, and have a shift.
+  EXPECT_EQ(
+      Companions(Shaped(
+          {Tensor("q.weight._data", DataType::kInt8, {64, 32}),
+           Tensor("q.weight._scale", kBf16, {64, 1}), Tensor("q.input_scale", kBf16, {}),
+           Tensor("q.output_scale", kBf16, {}), Tensor("k.weight._data._data", kU8, {16, 32}),
+           Tensor("k.weight._scale", kBf16, {1, 32}), Tensor("k.weight._shift", kBf16, {1, 32}),
+           Tensor("k.input_scale", kF32, {}), Tensor("k.output_scale", kF32, {}),
+           Tensor("norm.weight", kBf16, {64}), Tensor("norm.input_scale", kBf16, {}),
+           Tensor("norm.output_scale", kBf16, {})})),
+      "q.weight._scale: scale of q.weight._data; "
+      "q.input_scale: activation scale of q.weight._data; "
+      "q.output_scale: activation scale of q.weight._data; "
+      "k.weight._scale: scale of k.weight._data._data; "
+      "k.weight._shift: zero point of k.weight._data._data; "
+      "k.input_scale: activation scale of k.weight._data._data; "
+      "k.output_scale: activation scale of k.weight._data._data; "
+      "norm.input_scale: activation scale of norm; norm.output_scale: activation scale of norm");
   EXPECT_EQ(Companions(Shaped({Tensor("q.W_q", kU8, {64, 32}), Tensor("q.scale", kBf16, {64, 1}),
                                Tensor("q.zero", kBf16, {64, 1})})),
             "q.scale: scale of q.W_q; q.zero: zero point of q.W_q");

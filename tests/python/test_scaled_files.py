@@ -170,3 +170,28 @@ def test_scales_that_no_quantiser_writes_are_noted(tmp_path):
         assert not any("NaN" in note for note in f.notes)
         assert np.isnan(f.get("a.weight", to="float32")).all()
         assert any("a.weight" in note and "NaN" in note for note in f.notes)
+
+
+def test_fused_weights_have_one_global_scale(tmp_path):
+    rng = np.random.default_rng(15)
+    weights = {f"l.0.{module}_proj.weight": (rng.standard_normal((32, 64)) * size).astype(np.float32)
+               for module, size in (("q", 1), ("k", 7), ("v", 0.1), ("o", 3))}
+    source, small = tmp_path / "a.safetensors", tmp_path / "b.safetensors"
+    safetensors.numpy.save_file(weights, source)
+    tc.convert(source, small, to="nvfp4")
+    with tc.open(small) as f:
+        made = {name: np.array(f[name]) for name in f}
+    largest = max(np.abs(weights[f"l.0.{module}_proj.weight"]).max() for module in "qkv")
+    for module in "qkv":
+        assert made[f"l.0.{module}_proj.weight_global_scale"] == np.float32(2688) / largest
+    own = np.abs(weights["l.0.o_proj.weight"]).max()
+    assert made["l.0.o_proj.weight_global_scale"] == np.float32(2688) / own
+    # Of several, each is applied by its own, and they are named.
+    made["l.0.k_proj.weight_global_scale"] *= 2
+    safetensors.numpy.save_file(made, small)
+    with tc.open(small) as f:
+        f.get("l.0.q_proj.weight", to="float32")
+        assert any("l.0.k_proj.weight" in note and "one matrix" in note for note in f.notes)
+    plan = tc.plan(small, tmp_path / "c.safetensors", to="float32")
+    plan.run()
+    assert any("l.0.k_proj.weight" in note and "one matrix" in note for note in plan.notes)

@@ -117,9 +117,9 @@ FORMATS = {
     "fp8-row": (E4M3, 1, None, "F32", ["amax", "pow2"]),
     "fp8-block": (E4M3, 128, 128, "F32", ["amax", "pow2"]),
     "int8-row": (INT8, 1, None, "F32", ["amax", "pow2"]),
-    "mxfp8": (E4M3, 1, 32, "E8M0", ["ocp", "up", "round"]),
-    "mxfp6": (E2M3, 1, 32, "E8M0", ["ocp", "up", "round"]),
-    "mxfp4": (E2M1, 1, 32, "E8M0", ["ocp", "up", "round"]),
+    "mxfp8": (E4M3, 1, 32, "E8M0", ["round", "up", "ocp"]),
+    "mxfp6": (E2M3, 1, 32, "E8M0", ["round", "up", "ocp"]),
+    "mxfp4": (E2M1, 1, 32, "E8M0", ["round", "up", "ocp"]),
     "nvfp4": (E2M1, 1, 16, "E4M3", ["amax"]),
 }
 # layout: format: endings of codes, scale, global scale; the shape of one scale
@@ -151,8 +151,13 @@ def packed(codes, bits):
     return stream.to_bytes(len(codes) * bits // 8, "little")
 
 
-def quantise(values, shape, name, layout, rule):
-    """The tensors of a weight by their endings, and its values once more."""
+def largest(values):
+    return max((abs(Fraction(v)) for v in values if is_finite(v)), default=Fraction(0))
+
+
+def quantise(values, shape, name, layout, rule, most=None):
+    """The tensors of a weight by their endings, and its values once more. `most`: the largest
+    magnitude of all that share its global scale; none: its own."""
     element, block_rows, block_columns, scale_type, _ = FORMATS[name]
     codes_end, scale_end, global_end, one = LAYOUTS[name, layout]
     columns, rows = shape[-1], shape[-2]
@@ -173,13 +178,12 @@ def quantise(values, shape, name, layout, rule):
     factor = Fraction(1)  # what the global scale makes of a scale
     stored_global = None
     if name == "nvfp4":
-        most = max(amax)
+        most = max(amax) if most is None else most
         stored = 1.0
         if most:
             exact = 448 * 6 / most if layout == "compressed-tensors" else most / (448 * 6)
             stored = files.round_to(exact, "float32")
-            inverse = files.round_to(1 / Fraction(stored), "float32") if stored else math.inf
-            if not math.isfinite(stored) or not math.isfinite(inverse):
+            if not 2.0 ** -126 <= stored < math.inf:  # 0, subnormal or not finite
                 stored = 1.0
         stored_global = struct.pack("<f", stored)
         factor = Fraction(stored) if layout == "modelopt" else 1 / Fraction(stored)

@@ -38,8 +38,10 @@ double ExpectedGlobal(const Scaling& scaling, double amax) {
   const mpq_class largest = LargestOf(scaling.element) * LargestOf(scaling.scale);
   const mpq_class exact = scaling.global_use == Factor::kMultiplies ? mpq_class(amax) / largest
                                                                     : largest / mpq_class(amax);
+  constexpr std::uint64_t kLeastNormal = std::uint64_t{1} << 23;
   const oracle::NearestCode nearest = oracle::Nearest(oracle::RowOf(1), exact);
-  return nearest.beyond || nearest.code == 0 ? 1 : ToDouble(DataType::kFloat32, nearest.code);
+  if (nearest.beyond || nearest.code < kLeastNormal) return 1;
+  return ToDouble(DataType::kFloat32, nearest.code);
 }
 
 double ExpectedScale(const Scaling& scaling, ScaleRule rule, double amax, double global) {
@@ -200,11 +202,15 @@ TEST(ScaleRule, Published) {
                    Factor::kDivides};
   EXPECT_EQ(GlobalScaleOf(nvfp4, 1), 2688);
   EXPECT_EQ(GlobalScaleOf(nvfp4, 0x1p-126), 1);  // its inverse is beyond float32
+  EXPECT_EQ(GlobalScaleOf(nvfp4, 2688 * 0x1p126), 0x1p-126);
+  EXPECT_EQ(GlobalScaleOf(nvfp4, 2689 * 0x1p126), 1);  // it is subnormal
   EXPECT_EQ(CellScaleOf(nvfp4, ScaleRule::kAmax, 1, 2688), 448);
   EXPECT_EQ(CellScaleOf(nvfp4, ScaleRule::kAmax, 1e-9, 2688), 0x1p-9);
   nvfp4.global_use = Factor::kMultiplies;
   EXPECT_EQ(GlobalScaleOf(nvfp4, 2688), 1);
   EXPECT_EQ(GlobalScaleOf(nvfp4, 1e-45), 1);  // itself below float32
+  EXPECT_EQ(GlobalScaleOf(nvfp4, 2688 * 0x1p-126), 0x1p-126);
+  EXPECT_EQ(GlobalScaleOf(nvfp4, 2687 * 0x1p-126), 1);  // it is subnormal
 }
 
 TEST(ScaleRule, RefusesPairsThatAreNone) {

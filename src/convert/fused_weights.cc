@@ -1,0 +1,360 @@
+// Parts of matrices are found by their names in the input and, where it is one file of a checkpoint
+// and has not all of a matrix, in the files that the index says.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/fused_weights.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "io/checkpoint.h"
+#include "io/error_text.h"
+#include "io/named_file.h"
+#include "io/system.h"
+#include "scale/fused_names.h"
+
+namespace tensorcast::convert {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+using scale::FusedPart;
+using scale::FusedPartOf;
+
+// A weight that runtimes load as a part of a matrix: whether it gets a global scale, has got one
+// that stays, or neither.
+struct Part {
+  enum class Is : std::uint8_t { kWritten, kAlready, kOther };
+  std::uint32_t file = 0;
+  std::uint32_t tensor = 0;
+  Is is = Is::kOther;
+  std::string_view name;
+};
+
+// A file and what is decided of its tensors.
+struct DecidedFile {
+  const io::TensorReader* reader = nullptr;
+  const InputScales* scales = nullptr;
+  std::vector<Decision>* decisions = nullptr;
+};
+
+// A file that is opened for this.
+struct OpenedFile {
+  FusedFile file;
+  InputScales scales;
+  std::vector<Decision> decisions;
+};
+
+// Goes through parts in their order, matrix by matrix.
+template <class Parts, class Use> void ForEachMatrix(Parts parts, const Use& use) {
+  for (std::size_t begin = 0; begin < parts.size();) {
+    const FusedPart first = *FusedPartOf(parts[begin].name);
+    std::size_t end = begin + 1;
+    while (end < parts.size() && FusedPartOf(parts[end].name)->IsBeside(first)) ++end;
+    use(parts.subspan(begin, end - begin));
+    begin = end;
+  }
+}
+
+bool HasAny(std::span<const Part> matrix, Part::Is is) {
+  return std::ranges::find(matrix, is, &Part::is) != matrix.end();
+}
+
+// Has a weight that is in the format already written once more.
+void WriteAnew(Decision& decision, const SelectionRequest& request) {
+  const Rule* const rule = decision.rule ? &request.rules[*decision.rule] : nullptr;
+  const Goal& goal = rule != nullptr ? rule->to : *request.to;
+  decision.to = goal.type;
+  decision.scaled = goal.scaled;
+  decision.by_name = rule != nullptr || !request.only.empty();
+  decision.applies_scales = true;
+  decision.reason = rule != nullptr ? Reason::kRule : Reason::kAsked;
+  decision.text = rule != nullptr ? rule->text : "the request's type";
+}
+
+std::string ModuleName(const FusedPart& part, std::string_view module) {
+  return std::string(part.parent) + std::string(module);
+}
+
+// `others`: files that are open already.
+std::unique_ptr<io::TensorReader> OpenBeside(const std::string& path, std::size_t others,
+                                             const Opening& opening) {
+  const std::size_t begin = io::NameBegin(path);
+  const std::string directory = begin == 0 ? "." : path.substr(0, begin);
+  io::OpenOptions options;
+  options.interrupted = opening.interrupted;
+  options.spool = opening.spool;
+  return io::OpenTensorSource(io::OpenNamedFile(path, io::EnclosureOfCheckpoint(directory), others),
+                              options);
+}
+
+class Finder {
+ public:
+  Finder(const DecidedFile& input, const std::string& path, const SelectionRequest& request,
+         const Opening& opening)
+      : path_(path), request_(request), opening_(opening), files_{input} {}
+
+  FusedWeights Find() {
+    AddParts(0);
+    if (files_.front().reader->checkpoint() == nullptr) {
+      for (const std::string& name : FilesOfMissing()) Try([&] { OpenOther(name); });
+    }
+    ForEachMatrix(std::span(parts_), [&](std::span<Part> matrix) { WriteAlike(matrix); });
+    SayOthers();
+    std::uint32_t file = 0;
+    for (OpenedFile& one : opened_) {
+      ++file;
+      Try([&] { TakeOther(file, one); });
+    }
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr std::size_t kMostFiles = 1024;
+
+  // A file that cannot be read is no reason not to convert another one.
+  template <class Use> void Try(const Use& use) {
+    try {
+      use();
+    } catch (const Error& error) {
+      found_.notes.push_back(std::string(error.what()) +
+                             "; it has weights that runtimes load as one matrix with some of " +
+                             io::PathText(path_) + ", whose global scales are made without them");
+    }
+  }
+
+  void AddParts(std::uint32_t file) {
+    const DecidedFile& from = files_[file];
+    const std::vector<io::TensorInfo>& tensors = from.reader->contents().tensors;
+    auto weight = from.scales->weights.weights.begin();
+    const auto end = from.scales->weights.weights.end();
+    for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+      while (weight != end && weight->codes < i) ++weight;
+      const bool is_scaled = weight != end && weight->codes == i;
+      const Decision& decision = (*from.decisions)[i];
+      const std::string_view name = is_scaled ? weight->name : tensors[i].name;
+      const std::size_t rank = is_scaled ? weight->shape.size() : tensors[i].shape.size();
+      if (decision.is_companion || rank < 2 || !FusedPartOf(name)) continue;
+      Part::Is is = Part::Is::kOther;
+      if (decision.scaled.HasGlobal()) {
+        is = Part::Is::kWritten;
+      } else if (is_scaled && weight->global && decision.reason == Reason::kAlready) {
+        is = Part::Is::kAlready;
+      }
+      parts_.push_back({file, i, is, name});
+    }
+    std::ranges::stable_sort(parts_, [](const Part& a, const Part& b) {
+      return *FusedPartOf(a.name) < *FusedPartOf(b.name);
+    });
+  }
+
+  // The files of the index that have what is not here of matrices of which a part is.
+  std::set<std::string, std::less<>> FilesOfMissing() const {
+    std::set<std::string, std::less<>> missing;  // modules
+    ForEachMatrix(std::span(parts_), [&](std::span<const Part> matrix) {
+      if (!HasAny(matrix, Part::Is::kWritten) && !HasAny(matrix, Part::Is::kAlready)) return;
+      const FusedPart part = *FusedPartOf(matrix.front().name);
+      for (const std::string_view module : scale::FusedModules(part.kind)) {
+        missing.insert(ModuleName(part, module));
+      }
+      for (const Part& one : matrix) {
+        missing.erase(ModuleName(part, FusedPartOf(one.name)->module));
+      }
+    });
+    std::set<std::string, std::less<>> files;
+    if (missing.empty()) return files;
+    const std::string own = path_.substr(io::NameBegin(path_));
+    io::ForEachInIndex(path_, [&](std::string_view tensor, std::string_view file) {
+      const std::size_t dot = std::min(tensor.rfind('.'), tensor.size());
+      if (file != own && files.size() < kMostFiles && tensor.substr(dot).starts_with(".weight") &&
+          missing.contains(tensor.substr(0, dot))) {
+        files.emplace(file);
+      }
+    });
+    return files;
+  }
+
+  void OpenOther(const std::string& name) {
+    // A path leads elsewhere.
+    if (!io::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
+        !io::WhyNoName(name).empty()) {
+      throw Error(ErrorKind::kContents, io::Quoted(name) + ": is not the name of a file beside " +
+                                            io::PathText(path_) + ", and its index names it");
+    }
+    const std::string path = path_.substr(0, io::NameBegin(path_)) + name;
+    OpenedFile one;
+    one.file.path = path;
+    one.file.reader = OpenBeside(path, opened_.size(), opening_);
+    one.file.bytes = one.file.reader->file_bytes();
+    one.scales = FindScales(*one.file.reader, path, opening_.inputs.ignore_scales);
+    one.decisions = Select({&one.file.reader->contents().tensors, &one.scales}, request_);
+    OpenedFile& opened = opened_.emplace_back(std::move(one));
+    files_.push_back({opened.file.reader.get(), &opened.scales, &opened.decisions});
+    AddParts(static_cast<std::uint32_t>(files_.size() - 1));
+  }
+
+  // The bits of the global scale of a weight that has one.
+  std::uint32_t GlobalOf(const Part& part) const {
+    const auto& weights = files_[part.file].scales->weights.weights;
+    const auto weight = std::ranges::lower_bound(weights, std::size_t{part.tensor}, {},
+                                                 &scale::ScaledWeight::codes);
+    std::uint32_t bits = 0;
+    files_[part.file].reader->Read(*weight->global, 0, std::as_writable_bytes(std::span(&bits, 1)));
+    return bits;
+  }
+
+  // Of a matrix none of whose parts is in the input nothing is done.
+  static bool IsOfInput(std::span<const Part> matrix) {
+    return std::ranges::find(matrix, 0u, &Part::file) != matrix.end();
+  }
+
+  // Parts that have the format already stay where all of a matrix have one global scale, and none
+  // gets another one now.
+  void WriteAlike(std::span<Part> matrix) {
+    const auto already = std::ranges::find(matrix, Part::Is::kAlready, &Part::is);
+    if (!IsOfInput(matrix) || already == matrix.end()) return;
+    const std::uint32_t global = GlobalOf(*already);
+    const bool stays = std::ranges::all_of(matrix, [&](const Part& part) {
+      return part.is == Part::Is::kOther ||
+             (part.is == Part::Is::kAlready && GlobalOf(part) == global);
+    });
+    if (stays) return;
+    for (Part& part : matrix) {
+      if (part.is != Part::Is::kAlready) continue;
+      part.is = Part::Is::kWritten;
+      WriteAnew((*files_[part.file].decisions)[part.tensor], request_);
+    }
+  }
+
+  void SayOthers() {
+    const Part* first = nullptr;
+    std::string_view written;
+    std::uint64_t count = 0;
+    ForEachMatrix(std::span(parts_), [&](std::span<const Part> matrix) {
+      if (!IsOfInput(matrix) || !HasAny(matrix, Part::Is::kWritten)) return;
+      for (const Part& part : matrix) {
+        if (part.is != Part::Is::kOther || count++ > 0) continue;
+        first = &part;
+        written = std::ranges::find(matrix, Part::Is::kWritten, &Part::is)->name;
+      }
+    });
+    if (first == nullptr) return;
+    const Decision& decision = (*files_[first->file].decisions)[first->tensor];
+    found_.notes.push_back(
+        io::PathText(path_) + ": " + io::EscapeName(first->name) +
+        (count > 1 ? " and " + io::CountText(count - 1, "other weight") + " do" : " does") +
+        " not get the format (" + decision.text + ") that " + io::EscapeName(written) +
+        " gets, and runtimes load the two as one matrix");
+  }
+
+  // Leaves of a file what shares a scale with the input's.
+  void TakeOther(std::uint32_t file, OpenedFile& one) {
+    std::set<std::size_t> taken;
+    ForEachMatrix(std::span(parts_), [&](std::span<const Part> matrix) {
+      if (!IsOfInput(matrix)) return;
+      const bool is_wanted = std::ranges::any_of(
+          matrix, [](const Part& part) { return part.file == 0 && part.is == Part::Is::kWritten; });
+      for (const Part& part : matrix) {
+        if (part.file != file || !is_wanted || part.is != Part::Is::kWritten) continue;
+        one.file.weights.emplace_back(part.name);
+        one.file.tensors.push_back(part.tensor);
+        taken.insert(part.tensor);
+      }
+    });
+    if (taken.empty()) return;
+    for (std::size_t i = 0; i < one.decisions.size(); ++i) {
+      if (!taken.contains(i)) one.decisions[i] = {};
+    }
+    RefuseScaled(one.file.reader->contents().tensors, one.file.path, one.scales, one.decisions);
+    std::vector<std::size_t> kept;
+    ApplyScales(one.file.reader, one.scales, WantedBy(one.decisions), &kept);
+    found_.files.push_back(std::move(one.file));
+  }
+
+  const std::string& path_;
+  const SelectionRequest& request_;
+  const Opening& opening_;
+  std::deque<OpenedFile> opened_;   // files_ points into it
+  std::vector<DecidedFile> files_;  // the input, then those that are opened
+  std::vector<Part> parts_;
+  FusedWeights found_;
+};
+
+}  // namespace
+
+FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
+                       const InputScales& scales, const SelectionRequest& request,
+                       const Opening& opening, std::vector<Decision>& decisions) {
+  const auto has_global = [](const Rule& rule) { return rule.to.scaled.HasGlobal(); };
+  if (!(request.to && request.to->scaled.HasGlobal()) &&
+      std::ranges::none_of(request.rules, has_global)) {
+    return {};
+  }
+  return Finder({&reader, &scales, &decisions}, path, request, opening).Find();
+}
+
+void OpenFused(std::span<FusedFile> files, const Opening& opening) {
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    FusedFile& file = files[i];
+    if (file.reader != nullptr) continue;
+    const auto fail = [&](const std::string& what) {
+      throw Error(ErrorKind::kContents,
+                  io::PathText(file.path) + ": is not what was planned: " + what + "; plan again");
+    };
+    std::unique_ptr<io::TensorReader> reader = OpenBeside(file.path, i, opening);
+    if (reader->file_bytes() != file.bytes) {
+      fail("it has " + io::CountText(reader->file_bytes(), "byte") + ", not " +
+           std::to_string(file.bytes));
+    }
+    const InputScales scales = FindScales(*reader, file.path, opening.inputs.ignore_scales);
+    const std::set<std::string, std::less<>> names(file.weights.begin(), file.weights.end());
+    std::set<std::size_t> applied;
+    for (const scale::ScaledWeight& weight : scales.weights.weights) {
+      if (names.contains(weight.name)) applied.insert(weight.codes);
+    }
+    std::vector<std::size_t> kept;
+    ApplyScales(
+        reader, scales,
+        [&](std::size_t codes) -> std::optional<scale::Rounding> {
+          return applied.contains(codes) ? std::optional(scale::Rounding::kOdd) : std::nullopt;
+        },
+        &kept);
+    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+    for (const std::string& name : file.weights) {
+      const auto tensor = std::ranges::find(tensors, name, &io::TensorInfo::name);
+      const TypeInfo* const type = tensor == tensors.end() ? nullptr : FindType(tensor->type);
+      if (type == nullptr || !type->is_float() || !type->has_zero || tensor->elements == 0) {
+        fail(io::Quoted(name) + " is not among its weights");
+      }
+      file.tensors.push_back(static_cast<std::uint32_t>(tensor - tensors.begin()));
+    }
+    file.reader = std::move(reader);
+  }
+}
+
+std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs) {
+  std::vector<std::uint32_t> tensors;
+  for (const TensorJob& job : jobs) {
+    if (job.scaled.HasGlobal()) tensors.push_back(static_cast<std::uint32_t>(job.tensor));
+  }
+  return tensors;
+}
+
+SharedGlobals GlobalsOf(const io::TensorReader& reader, std::span<const std::uint32_t> tensors,
+                        std::span<const FusedFile> files) {
+  std::vector<const io::TensorReader*> readers = {&reader};
+  std::vector<SharedGlobals::Member> members;
+  for (const std::uint32_t tensor : tensors) members.push_back({0, tensor});
+  for (const FusedFile& file : files) {
+    const auto index = static_cast<std::uint32_t>(readers.size());
+    for (const std::uint32_t tensor : file.tensors) members.push_back({index, tensor});
+    readers.push_back(file.reader.get());
+  }
+  return {std::move(readers), std::move(members)};
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,70 @@
+// Weights that get a global scale and that runtimes load as one matrix (scale/fused_names.h), as a
+// plan sees them: which are written anew for it, what of the others is in other files, and what has
+// to be said.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_FUSED_WEIGHTS_H_
+#define TENSORCAST_SRC_CONVERT_FUSED_WEIGHTS_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convert/input.h"
+#include "convert/runner.h"
+#include "convert/scaled_tensors.h"
+#include "convert/selection.h"
+#include "convert/shared_globals.h"
+#include "io/tensor_file.h"
+
+namespace tensorcast::convert {
+
+// A file of the same checkpoint, by its index, with weights that share a global scale with some of
+// the one that is converted. They are read for their largest magnitudes, and not written.
+struct FusedFile {
+  std::string path;
+  std::uint64_t bytes = 0;
+  std::vector<std::string> weights;  // by name
+  // Of weights that have scales their values; null in a plan that was read, until it is opened.
+  std::unique_ptr<io::TensorReader> reader;
+  std::vector<std::uint32_t> tensors;  // the weights' indices in it
+};
+
+// How the inputs of a plan are opened.
+struct Opening {
+  InputOptions inputs;
+  io::SpoolOptions spool;
+  std::shared_ptr<const io::CurrentInterrupt> interrupted;
+};
+
+struct FusedWeights {
+  std::vector<FusedFile> files;
+  std::vector<std::string> notes;
+};
+
+// To be asked when it is decided what becomes of the tensors, and before scales are applied:
+// weights that have the format already are written anew where others of their matrix have another
+// global scale, or get theirs now. Throws io::Error where the index, or a scale in the input,
+// cannot be read; a file that cannot be is said in a note.
+FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
+                       const InputScales& scales, const SelectionRequest& request,
+                       const Opening& opening, std::vector<Decision>& decisions);
+
+// Opens the files of a plan that was read. Throws io::Error where they are not those that were
+// planned with.
+void OpenFused(std::span<FusedFile> files, const Opening& opening);
+
+// The tensors of the jobs that make global scales.
+std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs);
+
+// Which of these tensors share their global scales, with each other and with those of `files`. Of
+// the reader that applies scales; it and the files outlive the result.
+SharedGlobals GlobalsOf(const io::TensorReader& reader, std::span<const std::uint32_t> tensors,
+                        std::span<const FusedFile> files);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_FUSED_WEIGHTS_H_
