@@ -18,6 +18,8 @@
 #include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/system.h"
+#include "io/system_directory.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "model_arguments.h"
@@ -54,6 +56,15 @@ that is stored as uint16, as up to ONNX 1.18, is compared as that. Exit codes: 0
 pass; 1 some fail; 2 no test was found; 4 the system.
 )";
 
+// Links are not followed: a loop of them would not end.
+void FindTestsIn(const fs::path& folder, std::vector<fs::path>& tests) {
+  if (io::IsFile((folder / "model.onnx").string())) tests.push_back(folder);
+  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
+    if (entry.is_link || entry.kind != io::DirectoryEntry::Kind::kDirectory) continue;
+    FindTestsIn(folder / entry.name, tests);
+  }
+}
+
 // Folders with a model and data sets, in the order of their names.
 std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
   std::vector<fs::path> tests;
@@ -64,14 +75,7 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
                   fmt::format("{}: {}", io::PathText(directory),
                               failed ? failed.message() : std::string("is not a directory")));
     }
-    const auto take = [&](const fs::path& folder) {
-      if (fs::is_regular_file(folder / "model.onnx")) tests.push_back(folder);
-    };
-    take(directory);
-    // Links are not followed: a loop of them would not end.
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
-      if (!entry.is_symlink() && entry.is_directory()) take(entry.path());
-    }
+    FindTestsIn(directory, tests);
   }
   std::sort(tests.begin(), tests.end());
   tests.erase(std::unique(tests.begin(), tests.end()), tests.end());

@@ -16,6 +16,7 @@
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/system_directory.h"
+#include "io/system_output_directory.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
 #include "onnx/xxh64.h"
@@ -142,9 +143,14 @@ class Writer final : public io::TensorWriter {
         layout_(LayOut(path, model, contents_, placement_)),
         model_(path, layout_.model_bytes, options) {
     file_bytes_ = layout_.model_bytes;
-    for (const DataFile& file : DataFilesOf(path, model, layout_, placement_)) {
-      data_.push_back(
-          std::make_unique<io::OutputFile>(file.path, file.bytes, OfData(options), path));
+    const std::vector<DataFile> files = DataFilesOf(path, model, layout_, placement_);
+    io::CreateOptions of_data = OfData(options);
+    if (files.size() > 1) {  // a model may have as many as tensors
+      staging_.emplace(path, files.size());
+      of_data.staging = staging_->ForFiles();
+    }
+    for (const DataFile& file : files) {
+      data_.push_back(std::make_unique<io::OutputFile>(file.path, file.bytes, of_data, path));
       data_paths_.push_back(file.path);
       file_bytes_ += file.bytes;
       if (file.copied_from != nullptr) Copy(*file.copied_from, 0, file.bytes, *data_.back(), 0);
@@ -177,7 +183,11 @@ class Writer final : public io::TensorWriter {
       if (!piece.source && !piece.tensor)
         model_.Write(piece.at, std::as_bytes(std::span(piece.bytes)));
     }
-    for (const auto& data : data_) data->Sync();
+    for (const auto& data : data_) {
+      StopIfInterrupted();
+      data->Sync();
+    }
+    if (staging_) staging_->Sync();
     model_.Sync();
   }
 
@@ -306,6 +316,7 @@ class Writer final : public io::TensorWriter {
   Placement placement_;
   StorageLayout layout_;
   io::OutputFile model_;
+  std::optional<io::StagingDirectory> staging_;        // of copies
   std::vector<std::unique_ptr<io::OutputFile>> data_;  // the one that is made, or copies
   std::vector<std::string> data_paths_;                // their final names
   std::uint64_t file_bytes_ = 0;
