@@ -165,6 +165,9 @@ class OutputFile {
   void SyncDirectory() const;
   [[noreturn]] void FailTaken() const;
 
+  // Whether another run is writing the same output.
+  bool IsContested() const;
+
   // What was done beside writing: a stale temporary file that was removed.
   const std::vector<std::string>& notes() const { return notes_; }
 

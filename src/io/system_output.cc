@@ -156,6 +156,17 @@ void OutputFile::CreateTemporary(const std::string& prefix, unsigned permissions
   ThrowWrite(path_, "cannot be created in " + PathText(directory_), error);
 }
 
+bool OutputFile::IsContested() const {
+  const std::string prefix = TemporaryPrefix(SplitPath(path_).second);
+  const std::string own = SplitPath(temporary_).second;
+  bool is_found = false;
+  ForEachName(directory_, [&](std::string_view name) {
+    is_found = IsTemporary(name, prefix) && name != own;
+    return !is_found;
+  });
+  return is_found;
+}
+
 // The directory is held under a lock: its files need none.
 void OutputFile::CreateStaged(unsigned permissions) {
   std::string path = Joined(directory_, SplitPath(path_).second);

@@ -64,7 +64,9 @@ struct Placement {
   bool has_digest = false;
 };
 
-Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
+// `is_contested`: another run may take names that are free now.
+Placement Place(const std::string& path, const io::OnnxTensorReader& model,
+                bool is_contested = false) {
   const std::string name = std::filesystem::path(path).filename().string();
   const auto& files = model.external_files();
   Placement placement;
@@ -72,11 +74,11 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
   placement.keeps_data =
       InOneDirectory(path, model) || std::all_of(files.begin(), files.end(), [&](const auto& file) {
         const std::string& location = file.first;
-        return location.find('/') == std::string::npos && location != name &&
+        return location.find('/') == std::string::npos && location != name && !is_contested &&
                IsFree(DirectoryOf(path) / location);
       });
   placement.location = DataName(name);
-  placement.has_digest = !IsFree(DirectoryOf(path) / placement.location);
+  placement.has_digest = is_contested || !IsFree(DirectoryOf(path) / placement.location);
   if (placement.has_digest) placement.location = DataName(name, std::string(kDigestDigits, '0'));
   return placement;
 }
@@ -142,8 +144,19 @@ class Writer final : public io::TensorWriter {
         placement_(Place(path, model)),
         layout_(LayOut(path, model, contents_, placement_)),
         model_(path, layout_.model_bytes, options) {
+    std::vector<DataFile> files = DataFilesOf(path, model, layout_, placement_);
+    // Of two runs that may replace each other's model none may stand in the other's way. This one
+    // can be seen by now.
+    if (options.overwrite &&
+        (model_.IsContested() || std::any_of(files.begin(), files.end(), [](const DataFile& file) {
+           return !IsFree(file.path);
+         }))) {
+      placement_ = Place(path, model, true);
+      layout_ = LayOut(path, model, contents_, placement_);
+      model_.Truncate(layout_.model_bytes);
+      files = DataFilesOf(path, model, layout_, placement_);
+    }
     file_bytes_ = layout_.model_bytes;
-    const std::vector<DataFile> files = DataFilesOf(path, model, layout_, placement_);
     io::CreateOptions of_data = OfData(options);
     if (files.size() > 1) {  // a model may have as many as tensors
       staging_.emplace(path, files.size());
