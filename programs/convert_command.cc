@@ -118,7 +118,7 @@ const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
 // Whether the output is a directory, of one that has a configuration.
 bool WritesConfig(const ConvertFlags& flags) {
   return io::IsDirectoryName(flags.output) &&
-         std::filesystem::exists(std::filesystem::path(flags.input) / "config.json");
+         io::IsFile((std::filesystem::path(flags.input) / "config.json").string());
 }
 
 // Cast to float8 without scales.
@@ -316,7 +316,7 @@ int Convert(const ConvertFlags& flags) {
     };
   }
   const std::uint64_t bytes = convert::RunPlan(state, settings, outputs.get(), measured);
-  convert::CommitOutputs(*outputs);
+  convert::CommitOutputs(*outputs, settings.interrupted);
   ExitOnInterrupts(Leaves::kOutput);
   progress.Clear();
   say_notes();

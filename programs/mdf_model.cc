@@ -116,9 +116,10 @@ struct Shown {
 };
 
 void PrintMdfText(const std::string& path, const Shown& shown) {
-  std::string text = fmt::format(
-      "{}   MDF, opset {}   {}   {}\n\n", io::Escape(path), shown.graph.opset(),
-      io::CountText(shown.graph.node_count(), "node"), BytesText(std::filesystem::file_size(path)));
+  std::string text =
+      fmt::format("{}   MDF, opset {}   {}   {}\n\n", io::Escape(path), shown.graph.opset(),
+                  io::CountText(shown.graph.node_count(), "node"),
+                  BytesText(io::FileBytes(path, "cannot be looked at")));
   TextTable inputs({{"input", false, 20}, {"type"}, {"shape", false, 8}});
   for (const ValueInfo& input : shown.inputs) {
     inputs.Add(
@@ -151,7 +152,7 @@ void PrintMdfJson(const std::string& path, const Shown& shown) {
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "inspect");
   json.Member("file", path);
-  json.Member("bytes", std::filesystem::file_size(path));
+  json.Member("bytes", io::FileBytes(path, "cannot be looked at"));
   json.Member("format", "mdf");
   json.Member("opset", shown.graph.opset());
   json.BeginArray("inputs");
@@ -240,7 +241,7 @@ std::uint64_t WriteGraph(const Graph& graph, const ModelPaths& paths,
                 io::PathText(paths.output) +
                     ": an MDF model becomes another model: .onnx, .json, .yaml, .yml or .bson");
   }
-  return std::filesystem::file_size(paths.output);
+  return io::FileBytes(paths.output, "was written, but its size cannot be looked at");
 }
 
 void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool as_json) {

@@ -19,6 +19,7 @@
 #include "io/error_text.h"
 #include "io/formats.h"
 #include "io/system.h"
+#include "io/system_directory.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::tool {
@@ -195,12 +196,12 @@ NodeTestResult RunDataSet(const onnx::Model& model, const fs::path& data) {
 bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
                  std::vector<NodeTestResult>& results) {
   std::vector<fs::path> sets;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
-    if (entry.is_directory() && entry.path().filename().string().starts_with("test_data_set_")) {
-      sets.push_back(entry.path());
+  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
+    if (entry.kind == io::DirectoryEntry::Kind::kDirectory &&
+        entry.name.starts_with("test_data_set_")) {
+      sets.push_back(folder / entry.name);
     }
   }
-  std::sort(sets.begin(), sets.end());
   // The release, or what else the tests lie in, tells those of the same name apart.
   const fs::path parent = folder.parent_path().filename();
   const std::string name = (parent / folder.filename()).string();

@@ -18,6 +18,8 @@
 #include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/system.h"
+#include "io/system_directory.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "model_arguments.h"
@@ -55,6 +57,15 @@ break the format, and what passes but differs in bits, with the reason; -v lists
 Exit codes: 0 all that can be used pass; 1 some fail; 2 no test was found; 4 the system.
 )";
 
+// Links are not followed: a loop of them would not end.
+void FindTestsIn(const fs::path& folder, std::vector<fs::path>& tests) {
+  if (io::IsFile((folder / "model.onnx").string())) tests.push_back(folder);
+  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
+    if (entry.is_link || entry.kind != io::DirectoryEntry::Kind::kDirectory) continue;
+    FindTestsIn(folder / entry.name, tests);
+  }
+}
+
 // Folders with a model and data sets, in the order of their names.
 std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
   std::vector<fs::path> tests;
@@ -65,14 +76,7 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
                   fmt::format("{}: {}", io::PathText(directory),
                               failed ? failed.message() : std::string("is not a directory")));
     }
-    const auto take = [&](const fs::path& folder) {
-      if (fs::is_regular_file(folder / "model.onnx")) tests.push_back(folder);
-    };
-    take(directory);
-    // Links are not followed: a loop of them would not end.
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(directory)) {
-      if (!entry.is_symlink() && entry.is_directory()) take(entry.path());
-    }
+    FindTestsIn(directory, tests);
   }
   std::sort(tests.begin(), tests.end());
   tests.erase(std::unique(tests.begin(), tests.end()), tests.end());

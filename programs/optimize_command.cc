@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -197,7 +196,7 @@ void OptimizeMdf(const OptimizeFlags& flags, const ModelPaths& paths,
   Graph graph = ReadGraph(paths, with);
   std::string error;
   CheckStatus(graph.Optimize(options, &report, &error), error);
-  report.model_bytes_before = std::filesystem::file_size(flags.input);
+  report.model_bytes_before = io::FileBytes(flags.input, "cannot be looked at");
   report.model_bytes_after = WriteGraph(graph, paths, with);
 }
 

@@ -3,6 +3,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "held_tensor.h"
 #include "io/error_text.h"
 #include "io/output_files.h"
+#include "io/system_output_directory.h"
 #include "io/tensor_file.h"
 #include "loss_json.h"
 #include "mdf_model.h"
@@ -208,7 +210,7 @@ std::string FileName(std::string_view name) {
 }
 
 void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::Outputs& outputs,
-                  const io::CreateOptions& create) {
+                  io::CreateOptions create, const std::atomic<bool>* interrupted) {
   std::error_code failed;
   std::filesystem::create_directories(flags.directory, failed);
   if (failed) {
@@ -222,19 +224,28 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
     tensors.push_back(outputs[i]);
   }
   const std::filesystem::path directory(flags.directory);
+  // A model may have as many outputs as a process may not have files open.
+  std::optional<io::StagingDirectory> staging;
   io::OutputFiles files;
   if (flags.format == "safetensors") {
     const std::string path = (directory / "outputs.safetensors").generic_string();
     files.emplace_back(path, WriteTensors(path, names, tensors, create));
   } else {
+    staging.emplace((directory / "outputs").generic_string(), tensors.size());
+    create.staging = staging->ForFiles();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
+      io::StopIfInterrupted(interrupted);
       const std::string path =
           (directory / (FileName(names[i]) + '.' + flags.format)).generic_string();
       files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
     }
   }
-  io::CommitAll(files);
+  io::CommitAll(files, interrupted, staging ? &*staging : nullptr);
+  ExitOnInterrupts(Leaves::kOutput);
   if (flags.quiet) return;
+  if (staging) {
+    for (const std::string& note : staging->notes()) SayNote(note);
+  }
   for (const auto& [path, writer] : files) {
     for (const std::string& note : writer->notes()) {
       SayNote(note);
@@ -333,8 +344,7 @@ int RunModel(const RunFlags& flags) {
   CheckStatus(model.Run(views, run, &outputs, &error), error);
   io::CreateOptions create{flags.force, inputs.paths()};
   create.inputs.push_back(flags.model);
-  WriteOutputs(flags, model, outputs, create);
-  ExitOnInterrupts(Leaves::kOutput);
+  WriteOutputs(flags, model, outputs, std::move(create), run.interrupted);
   if (flags.profile) {
     const std::string report =
         flags.json ? ProfileJson(flags, model, profile) : ProfileTable(profile);

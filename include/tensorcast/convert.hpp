@@ -327,8 +327,8 @@ class TENSORCAST_API ConversionOutputs {
   ConversionOutputs& operator=(ConversionOutputs&&) noexcept;
   ~ConversionOutputs();
 
-  // Checks as CheckOutputs does, and makes them. `plan` outlives
-  // them, and is neither moved nor assigned to.
+  // Checks as CheckOutputs does, and makes them. `plan` and what `settings.interrupted` points to
+  // outlive them; the plan is neither moved nor assigned to.
   static Status Create(const ConversionPlan& plan, bool overwrite, const RunSettings& settings,
                        ConversionOutputs* outputs, std::string* error = nullptr);
   // A text by which other processes of this machine take part, each with the same plan: they Join,

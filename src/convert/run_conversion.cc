@@ -15,6 +15,7 @@
 #include "convert/text_jobs.h"
 #include "core/failure.h"
 #include "io/error_text.h"
+#include "io/system.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -270,8 +271,12 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   CheckDistinct(state);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
-  const io::CreateOptions create = OutputOptions(state, overwrite);
+  io::CreateOptions create = OutputOptions(state, overwrite);
   for (const PlannedFile& file : state.files) {
+    if (state.files.size() > 1) {  // it is made of its own input alone
+      create.permissions =
+          io::PermissionsOfOutput(file.output, InputPaths(*file.reader, file.input));
+    }
     made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
                                                             create, settings.interrupted));
   }
@@ -305,7 +310,7 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   return made;
 }
 
-void CommitOutputs(const OutputsState& outputs) {
+void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interrupted) {
   if (outputs.plan == nullptr) return;
   if (outputs.is_joined) {
     throw Error(ErrorKind::kArguments,
@@ -315,7 +320,7 @@ void CommitOutputs(const OutputsState& outputs) {
     file.reader->CheckUnchanged();
     for (const FusedFile& one : file.plan.fused.files) one.reader->CheckUnchanged();
   }
-  io::CommitAll(outputs.files);
+  io::CommitAll(outputs.files, interrupted);
 }
 
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
@@ -424,7 +429,7 @@ Status ConversionOutputs::Join(const ConversionPlan& plan, std::string_view hand
 
 Status ConversionOutputs::Commit(std::string* error) {
   return core::Guarded(error, [&] {
-    if (state_ != nullptr) CommitOutputs(*state_);
+    if (state_ != nullptr) CommitOutputs(*state_, nullptr);
     return Status();
   });
 }
@@ -479,7 +484,7 @@ Status RunConversion(const ConversionPlan& plan, const RunSettings& settings, bo
       };
     }
     RunPlan(*state, settings, outputs.get(), measured);
-    CommitOutputs(*outputs);
+    CommitOutputs(*outputs, settings.interrupted);
     return Status();
   });
 }

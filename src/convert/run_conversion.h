@@ -5,6 +5,7 @@
 #ifndef TENSORCAST_SRC_CONVERT_RUN_CONVERSION_H_
 #define TENSORCAST_SRC_CONVERT_RUN_CONVERSION_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,8 +40,9 @@ std::string ShareOutputs(const OutputsState& outputs);
 std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view handle,
                                           const RunSettings& settings);
 
-// Gives the outputs their names, after every job has been run. Throws io::Error.
-void CommitOutputs(const OutputsState& outputs);
+// Gives the outputs their names, after every job has been run. Throws io::Error, and
+// io::Interrupted before the first has its name.
+void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interrupted);
 
 // What a cast of numbers lost, of a job or of a range, by index: called in their order within a
 // file and from the calling thread. The meter may be moved from.

@@ -111,6 +111,8 @@ struct GraphState {
   std::unordered_map<std::string, std::uint64_t> counters;  // of made-up names, by operator
   std::vector<GraphValue> inputs;
   std::vector<GraphValue> outputs;
+  // The file that it was made of: what is saved lets others do no more than that does.
+  std::string loaded_from;
 };
 
 // For the functions of other files.

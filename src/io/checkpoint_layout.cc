@@ -14,7 +14,7 @@
 namespace tensorcast::io {
 namespace {
 
-// Each is a file that is open while the checkpoint is written.
+// More than any checkpoint that is published has.
 constexpr std::size_t kMostFilesWritten = 512;
 
 void RefuseMany(const CheckpointReader& reader, std::size_t shards) {

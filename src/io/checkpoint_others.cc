@@ -38,8 +38,10 @@ std::set<std::string> ModulesOf(const CheckpointReader& reader) {
 }
 
 bool IsPassedOver(std::string_view name) {
-  constexpr std::string_view kNames[] = {".git", ".cache", ".huggingface", "__pycache__"};
-  const bool is_temporary = name.starts_with('.') && name.ends_with(".tmp") &&
+  constexpr std::string_view kNames[] = {".git", ".cache", ".huggingface", "__pycache__",
+                                         kLockName};
+  const bool is_temporary = name.starts_with('.') &&
+                            (name.ends_with(".tmp") || name.ends_with(".tmp.old")) &&
                             name.find(".tensorcast-") != std::string_view::npos;
   return is_temporary || std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -19,6 +21,7 @@
 #include "io/named_file.h"
 #include "io/reading_code.h"
 #include "io/system_directory.h"
+#include "io/system_output_directory.h"
 
 namespace tensorcast::io {
 namespace {
@@ -45,18 +48,34 @@ void ForEachShard(Contents& contents, const CheckpointLayout& layout, Take take)
   }
 }
 
-// What of a directory stands there that may be replaced: one that holds a checkpoint, or nothing.
-void CheckReplaced(const std::string& path, const CreateOptions& options) {
-  if (!options.overwrite || !IsDirectory(path)) return;
+// Whether a configuration is one of a model.
+bool NamesModel(const std::string& path) {
+  constexpr std::string_view kKeys[] = {"model_type", "architectures", "torch_dtype"};
+  try {
+    const JsonText config(path, ReadText(InputFile(path), kMostConfigBytes));
+    return std::any_of(std::begin(kKeys), std::end(kKeys),
+                       [&](std::string_view key) { return config.Find(key).has_value(); });
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kSystem) throw;
+    return false;
+  }
+}
+
+// Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one.
+std::string WhyNoCheckpoint(const std::string& path) {
+  constexpr std::string_view kModelConfig = "config.json";
+  constexpr std::string_view kRepository = ".git";
   const std::vector<DirectoryEntry> entries = ListDirectory(path);
-  const bool is_checkpoint =
-      std::any_of(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
-        return entry.name == "config.json" || entry.name.ends_with(".safetensors");
-      });
-  if (entries.empty() || is_checkpoint) return;
-  throw Error(ErrorKind::kArguments, PathText(path) + ": holds " + PathText(entries.front().name) +
-                                         " and no checkpoint, so it is not replaced; name another "
-                                         "directory, or remove it");
+  bool has_weights = false, has_config = false;
+  for (const DirectoryEntry& entry : entries) {
+    if (entry.name == kRepository) return "holds .git";
+    const bool is_file = entry.kind == DirectoryEntry::Kind::kFile;
+    has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
+    has_config = has_config || (is_file && entry.name == kModelConfig);
+  }
+  if (entries.empty() || has_weights) return {};
+  if (has_config && NamesModel(Joined(path, kModelConfig))) return {};
+  return "holds " + PathText(entries.front().name) + " and no checkpoint";
 }
 
 // The index of the output: the input's, with another total and another map.
@@ -145,15 +164,21 @@ class CheckpointWriter final : public TensorWriter {
                    CheckpointLayout layout, const CheckpointExtras& extras,
                    const CreateOptions& options, std::uint64_t bytes,
                    const std::atomic<bool>* interrupted)
-      : directory_(path, reader.directory(), bytes, options),
+      : interrupted_(interrupted),
+        input_(reader.directory()),
+        directory_(path, input_, bytes,
+                   extras.others.copied.size() + extras.texts.size() + layout.shards.size() + 1,
+                   options, WhyNoCheckpoint, [interrupted] { StopIfInterrupted(interrupted); }),
+        like_weights_(
+            PermissionsOfOutput(Joined(directory_.staging().path(), ""), InputsOf(reader))),
         notes_(extras.notes),
         reading_hint_(SafetensorsReadingHint(contents.tensors)) {
     for (const std::string& name : extras.others.directories) directory_.Add(name);
     Say(reader, extras.others);
     for (const std::string& name : extras.others.copied) {
-      copied_.push_back(
-          OpenNamedFile(Joined(reader.directory(), name), reader.enclosure(), kMostOpenFiles));
-      if (!extras.texts.contains(name)) Copy(*copied_.back(), name, interrupted);
+      StopIfInterrupted(interrupted_);
+      copied_.push_back(OpenNamedFile(Joined(input_, name), reader.enclosure(), SIZE_MAX));
+      if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
     }
     for (const auto& [name, text] : extras.texts) {
       OutputFile file(Joined(directory_.path(), name), text.size(), Within(name));
@@ -165,13 +190,17 @@ class CheckpointWriter final : public TensorWriter {
           .Write(Joined(directory_.path(), layout.index), Within(layout.index));
     }
     places_.resize(contents.tensors.size());
+    const std::size_t most_open = MostOpenFiles();
     ForEachShard(contents, layout,
                  [&](std::size_t shard, FileContents part, std::span<const std::uint32_t> tensors) {
-                   StopIfInterrupted(interrupted);
+                   StopIfInterrupted(interrupted_);
                    for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
                    const std::string& name = layout.shards[shard];
-                   shards_.push_back(CreateSafetensors(Joined(directory_.path(), name),
-                                                       std::move(part), Within(name)));
+                   CreateOptions within = Within(name);
+                   within.permissions = like_weights_;
+                   within.staging.closes_files = shards_.size() >= most_open;
+                   shards_.push_back(
+                       CreateSafetensors(Joined(directory_.path(), name), std::move(part), within));
                  });
     shard_of_ = std::move(layout.shard_of);
   }
@@ -187,26 +216,36 @@ class CheckpointWriter final : public TensorWriter {
   std::string reading_hint() const override { return reading_hint_; }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = notes_;
-    notes.insert(notes.end(), directory_.notes().begin(), directory_.notes().end());
+    for (std::string& note : directory_.notes()) notes.push_back(std::move(note));
     return notes;
   }
 
  private:
-  // A file of the directory, by its path in it, is made where the directory is.
+  static std::vector<std::string> InputsOf(const CheckpointReader& reader) {
+    std::vector<std::string> inputs = reader.external_paths();
+    inputs.push_back(reader.directory());
+    return inputs;
+  }
+
+  // A file of the directory, by its path in it, is made where the directory is, no more open to
+  // others than the input's of that name or, where it has none, than its weights.
   CreateOptions Within(const std::string& name) const {
     CreateOptions options;
     const std::size_t slash = name.rfind('/');
-    options.staging = slash == std::string::npos
-                          ? directory_.staging()
-                          : Joined(directory_.staging(), name.substr(0, slash));
+    options.staging =
+        directory_.staging().ForFiles(slash == std::string::npos ? "" : name.substr(0, slash));
+    options.staging.holds_parts = true;
+    options.staging.closes_files = false;
+    options.inputs = {Joined(input_, name)};
+    if (!IsFile(options.inputs.front())) options.permissions = like_weights_;
     return options;
   }
 
-  void Copy(const ByteSource& from, const std::string& name, const std::atomic<bool>* interrupted) {
+  void Copy(const ByteSource& from, const std::string& name) {
     OutputFile to(Joined(directory_.path(), name), from.size(), Within(name));
     std::vector<std::byte> buffer;
     for (std::uint64_t done = 0; done < from.size(); done += buffer.size()) {
-      StopIfInterrupted(interrupted);
+      StopIfInterrupted(interrupted_);
       buffer.resize(
           static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, from.size() - done)));
       from.Read(done, buffer);
@@ -230,13 +269,23 @@ class CheckpointWriter final : public TensorWriter {
   }
 
   void DoSync() override {
-    for (const auto& source : copied_) source->CheckUnchanged();
-    for (const auto& shard : shards_) shard->Commit();
+    for (const auto& source : copied_) {
+      StopIfInterrupted(interrupted_);
+      source->CheckUnchanged();
+    }
+    for (const auto& shard : shards_) {
+      StopIfInterrupted(interrupted_);
+      shard->Commit();
+    }
+    StopIfInterrupted(interrupted_);
     directory_.Sync();
   }
   void DoCommit() override { directory_.Commit(); }
 
+  const std::atomic<bool>* const interrupted_;
+  const std::string input_;
   OutputDirectory directory_;  // outlives the files in it
+  const unsigned like_weights_;
   std::vector<std::unique_ptr<ByteSource>> copied_;
   std::vector<std::unique_ptr<TensorWriter>> shards_;
   std::vector<std::uint32_t> shard_of_;  // each tensor's
@@ -273,8 +322,7 @@ std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& r
                               const FileContents& contents, const CheckpointLayout& layout,
                               std::uint64_t other_bytes, const CreateOptions& options) {
   const std::uint64_t bytes = ShardBytes(path, contents, layout) + other_bytes;
-  CheckOutputDirectory(path, reader.directory(), bytes, options);
-  CheckReplaced(path, options);
+  CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
   return bytes;
 }
 

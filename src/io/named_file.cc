@@ -46,7 +46,7 @@ class SeldomReadFile final : public ByteSource {
 
 std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosure& enclosure,
                                           std::size_t others) {
-  if (others < kMostOpenFiles) return std::make_unique<InputFile>(path, enclosure);
+  if (others < MostOpenFiles()) return std::make_unique<InputFile>(path, enclosure);
   return std::make_unique<SeldomReadFile>(path, enclosure);
 }
 

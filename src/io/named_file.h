@@ -13,11 +13,9 @@
 
 namespace tensorcast::io {
 
-// A process may have some thousand files open, and a model as many data files as tensors: so many
-// stay open, the others are opened anew for each reading.
-inline constexpr std::size_t kMostOpenFiles = 256;
-
-// The file at `path`; `others`: how many of its kind are there already. Throws Error as InputFile.
+// The file at `path`; `others`: how many of its kind are there already. A process may have some
+// hundred files open, and a model as many data files as tensors: beyond MostOpenFiles they are
+// opened anew for each reading. Throws Error as InputFile.
 std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosure& enclosure,
                                           std::size_t others);
 

@@ -9,8 +9,14 @@
 
 namespace tensorcast::io {
 
-void CommitAll(const OutputFiles& files) {
-  for (const auto& [path, writer] : files) writer->Sync();
+void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
+               StagingDirectory* staging) {
+  for (const auto& [path, writer] : files) {
+    StopIfInterrupted(interrupted);
+    writer->Sync();
+  }
+  if (staging != nullptr) staging->Sync();
+  StopIfInterrupted(interrupted);
   for (std::size_t i = 0; i < files.size(); ++i) {
     try {
       files[i].second->Commit();
@@ -22,6 +28,7 @@ void CommitAll(const OutputFiles& files) {
                                     "; the others are as they were");
     }
   }
+  if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);
 }
 
 }  // namespace tensorcast::io

@@ -4,11 +4,13 @@
 #ifndef TENSORCAST_SRC_IO_OUTPUT_FILES_H_
 #define TENSORCAST_SRC_IO_OUTPUT_FILES_H_
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "io/system_output_directory.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -16,9 +18,11 @@ namespace tensorcast::io {
 // Each with its path.
 using OutputFiles = std::vector<std::pair<std::string, std::unique_ptr<TensorWriter>>>;
 
-// Syncs all, then gives them their names, in their order. Where the system then refuses one a name,
-// those before it stand, and the error says which. Throws Error.
-void CommitAll(const OutputFiles& files);
+// Syncs all, with them the directory `staging` in which they were made (null: there is none), then
+// gives them their names, in their order. Where the system then refuses one a name, those before it
+// stand, and the error says which. Throws Error, and Interrupted before the first has its name.
+void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
+               StagingDirectory* staging = nullptr);
 
 }  // namespace tensorcast::io
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "io/byte_source.h"
@@ -28,6 +29,17 @@ std::string WhyNoName(std::string_view name);
 
 // Whether a regular file stands at `path`, or a symbolic link to one.
 bool IsFile(const std::string& path);
+
+// The size of the file at `path`. Throws Error, which says `what` about it: "cannot be looked at".
+std::uint64_t FileBytes(const std::string& path, const std::string& what);
+
+// How many files of a kind (inputs, outputs) a process may keep open at once; others of that kind
+// are opened for each use.
+std::size_t MostOpenFiles();
+
+// The most that a new output at `path` lets others do which is made of `inputs`: what all of these
+// let them do. Permissions as the system has them.
+unsigned PermissionsOfOutput(const std::string& path, std::span<const std::string> inputs);
 
 // Where a file that another one names must lie, once all symbolic links are followed.
 struct Enclosure {
@@ -107,11 +119,12 @@ class SpoolFile final : public ByteSource {
 // missing, or the disk has no room.
 void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptions& options);
 
-// A file that is written beside its final name and gets that name in Commit. Whatever ends before
-// leaves nothing under the final name; the destructor removes the temporary file, and one that a
-// killed process left is removed when the same output is written again. A file that replaces
-// another has its permissions, and its owner and group where the system allows it; any other has
-// those that the umask leaves.
+// A file that is written beside its final name, or in a directory of hidden name (Staging), and
+// gets its final name in Commit. Whatever ends before leaves nothing under that name; the
+// destructor removes the temporary file, and one that a killed process left is removed when the
+// same output is written again. A file that replaces another has its permissions, and its owner
+// and group where the system allows it; any other has those that the umask leaves of what its
+// inputs let others do.
 //
 // Outputs that belong together are all synced before the first is named, and are named in an order
 // in which each state between is whole: Sync, Name and SyncDirectory are the steps of Commit.
@@ -152,25 +165,34 @@ class OutputFile {
   void SyncDirectory() const;
   [[noreturn]] void FailTaken() const;
 
+  // Whether another run is writing the same output.
+  bool IsContested() const;
+
   // What was done beside writing: a stale temporary file that was removed.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void RemoveStale(const std::string& prefix);
-  void CreateTemporary(const std::string& prefix);
+  void CreateTemporary(const std::string& prefix, unsigned permissions);
+  void CreateStaged(unsigned permissions);
   void OpenBegun(const std::string& begun, std::uint64_t bytes);
   void Reserve(std::uint64_t bytes);
   void Discard() noexcept;
+  bool HasName() const;
+  // Calls use(descriptor) of the file, which is opened for it where it does not stay open.
+  template <class Use> void WithDescriptor(Use use) const;
 
-  std::string path_;       // for messages
-  std::string place_;      // where it gets its name: path_, or the same in the staging directory
-  std::string directory_;  // of place_: "." where it has none
+  std::string path_;
+  Staging staging_;
+  std::string directory_;  // where it is made: "." where the path has none
   bool overwrite_ = false;
   bool synced_ = false;
   std::string begun_;      // the temporary file of another process, which this one writes to
-  std::string temporary_;  // path of the temporary file; empty: there is none
-  int descriptor_ = -1;    // stays open with the final name too
+  std::string temporary_;  // where the file is until it has its name; empty: it has
+  int descriptor_ = -1;    // stays open with the final name too; -1: is opened for each use
+  std::pair<std::uint64_t, std::uint64_t> number_;  // which file of the machine it is then
   std::optional<unsigned> permissions_;  // of the file that is replaced, for the finished one
+  // Which files of the machine the inputs are, where it may replace what has its name then.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> inputs_;
   std::vector<std::string> notes_;
 };
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/system_calls.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <random>
 
@@ -23,6 +24,18 @@ std::string RandomDigits() {
   std::string digits;
   for (unsigned value = source(), i = 0; i < 8; ++i, value >>= 4) digits += kDigits[value & 15];
   return digits;
+}
+
+bool RemoveStaleDirectory(const std::string& path) {
+  Descriptor lock(OpenLockOfBuilt(path));
+  return lock.get() >= 0 && Lock(lock.get()) && IsStillLocked(path, lock.get()) &&
+         RemoveBuilt(path, lock.Release());
+}
+
+bool RemoveStaleFile(const std::string& path) {
+  const Descriptor descriptor(OpenTemporary(path));
+  return descriptor.get() >= 0 && Lock(descriptor.get()) && IsStillNamed(path, descriptor.get()) &&
+         Remove(path);
 }
 
 }  // namespace
@@ -116,6 +129,14 @@ void CheckFreeSpace(const std::string& path, const std::string& directory, const
   }
 }
 
+void SyncNames(const std::string& path, const std::string& directory) {
+  const Descriptor descriptor(OpenDirectory(directory));
+  // A directory that may be written but not read cannot be synced.
+  if (descriptor.get() >= 0 && !SyncDirectory(descriptor.get())) {
+    ThrowWrite(path, "was written, but its directory could not be synced", errno);
+  }
+}
+
 std::string TemporaryPrefix(const std::string& name) {
   return '.' + name.substr(0, kLongestNamePart) + std::string(kTemporaryMark);
 }
@@ -130,6 +151,26 @@ bool IsTemporary(std::string_view entry, std::string_view prefix) {
   if (!entry.starts_with(prefix) || !entry.ends_with(kTemporaryEnding)) return false;
   const std::string_view digits = entry.substr(prefix.size(), kDigitCount);
   return digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+void RemoveStale(const std::string& directory, const std::string& prefix,
+                 std::vector<std::string>& notes) {
+  std::vector<std::string> found;
+  // Where it is not readable nothing can be seen, and nothing is removed.
+  ForEachName(directory, [&](std::string_view name) {
+    if (IsTemporary(name, prefix)) found.emplace_back(name);
+    return true;
+  });
+  std::sort(found.begin(), found.end());
+  for (const std::string& name : found) {
+    const std::string path = directory + '/' + name;
+    FileStatus status;
+    if (!OwnStatus(path, &status)) continue;
+    if ((status.kind == FileKind::kDirectory && RemoveStaleDirectory(path)) ||
+        (status.kind == FileKind::kFile && RemoveStaleFile(path))) {
+      notes.push_back("removed " + PathText(path) + ", left by a run that was killed");
+    }
+  }
 }
 
 }  // namespace tensorcast::io

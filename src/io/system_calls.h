@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace tensorcast::io {
 
@@ -37,6 +38,8 @@ struct FileStatus {
   std::uint64_t device = 0;     // with `number`, which file of the machine it is
   std::uint64_t number = 0;
   unsigned permissions = 0;  // as the system has them; 0 where it has others
+  std::uint64_t owner = 0;
+  std::uint64_t group = 0;
 };
 bool ReadStatus(const std::string& path, FileStatus* status);  // of what links lead to
 bool OwnStatus(const std::string& path, FileStatus* status);   // of a link itself
@@ -44,9 +47,10 @@ bool ReadStatus(int descriptor, FileStatus* status);
 
 // A descriptor is never 0, 1 or 2: in a process that has closed one of those, what it prints would
 // land in the file.
-int OpenInput(const std::string& path);           // for reading; waits for no pipe's writer
-int OpenTemporary(const std::string& path);       // for reading and writing; follows no last link
-int CreateTemporary(const std::string& path);     // the same, new
+int OpenInput(const std::string& path);      // for reading; waits for no pipe's writer
+int OpenTemporary(const std::string& path);  // for reading and writing; follows no last link
+// The same, new, with at most these permissions.
+int CreateTemporary(const std::string& path, unsigned permissions);
 int CreateUnnamed(const std::string& directory);  // goes with its descriptor
 int OpenDirectory(const std::string& path);       // for SyncDirectory
 void Close(int descriptor);
@@ -62,38 +66,49 @@ std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::
 bool Reserve(int descriptor, std::uint64_t bytes);  // room, and the size; new bytes are zero
 bool Cut(int descriptor, std::uint64_t bytes);
 bool SyncFile(int descriptor);
-// Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for.
-// A hint: that it fails says nothing.
+// Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for;
+// with 0 bytes all from `offset` on. A hint: that it fails says nothing.
 void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes);
 bool SyncDirectory(int descriptor);  // also true of a file system that cannot
+// Whether SyncTogether syncs what SyncFile does, on the file system of an open directory; all of
+// that file system.
+bool CanSyncTogether(int descriptor);
+bool SyncTogether(int descriptor);
 
 // Locks last as long as the descriptor, or the process. EWOULDBLOCK: another has it, also where a
 // directory's is opened. A file system may have none.
 bool Lock(int descriptor);
-// What is locked for a directory: one that is built, under a name of our own, and that of
-// DirectoryLock.
+// What is locked for a directory that is built, under a name of our own.
 int OpenLockOfBuilt(const std::string& directory);
-int OpenLockOfNames(const std::string& directory);
+// The lock of DirectoryLock: a file that only those can open who can write to its directory, there
+// as long as it is held. Returns its descriptor.
+int LockNames(const std::string& file);
+void UnlockNames(const std::string& file, int lock);
 // Whether the name is still that of what was opened.
 bool IsStillLocked(const std::string& built, int lock);
 
 bool Rename(const std::string& from, const std::string& to);  // a file, replacing another
 bool RenameNew(const std::string& from, const std::string& to);
 bool Remove(const std::string& path);
-bool MakeDirectory(const std::string& path);
+bool MakeDirectory(const std::string& path, unsigned permissions);  // with at most these
 // `lock`: OpenLockOfBuilt's of `from`.
 bool RenameNewDirectory(const std::string& from, const std::string& to, int lock);
 // ENOSYS where the system cannot.
-bool ExchangeDirectories(const std::string& from, const std::string& to, int lock);
+bool Exchange(const std::string& one, const std::string& other);
 // Removes a directory with what is in it, or a link; what was removed by another meanwhile is as
 // good.
 bool RemoveTree(const std::string& path);
+// The same of a directory that is built; takes its lock, so that it needs no other descriptor.
+bool RemoveBuilt(const std::string& path, int lock);
 // Each name in a directory but "." and "..", until `use` returns false.
 bool ForEachName(const std::string& directory, const std::function<bool(std::string_view)>& use);
 
-// Gives a new file the owner and the group of the one that it replaces, as far as the system lets;
-// returns the permissions that it may have then. Until SetPermissions its owner can open it.
-std::optional<unsigned> TakeOwnership(int descriptor, const std::string& replaced);
+// Of what replaces another, until TakeAccess has seen which it may have.
+inline constexpr unsigned kOwnersAlone = 0700;
+// Gives a new file or directory the owner and the group of the one that it replaces, as far as the
+// system lets; returns the permissions that it may have then. Until SetPermissions its owner can
+// open it.
+std::optional<unsigned> TakeAccess(int descriptor, const FileStatus& replaced);
 void SetPermissions(int descriptor, unsigned permissions);
 
 bool MayCreateIn(const std::string& directory);
@@ -150,11 +165,18 @@ void CheckFreeSpace(const std::string& path, const std::string& directory, const
                     std::uint64_t bytes, const std::string& remedy);
 inline constexpr std::string_view kRoomRemedy = "free some room, or write to another disk";
 
+// Makes the names given in a directory last. Throws where that fails: `path` was written.
+void SyncNames(const std::string& path, const std::string& directory);
+
 // What stands under a temporary name is called ".NAME.tensorcast-[8 digits].tmp" after the output
 // that it becomes.
 std::string TemporaryPrefix(const std::string& name);
 std::string TemporaryName(const std::string& prefix);
 bool IsTemporary(std::string_view entry, std::string_view prefix);
+// Removes what of that prefix runs that were killed have left in a directory, and adds a note of
+// each: what a run that goes on makes is held under a lock.
+void RemoveStale(const std::string& directory, const std::string& prefix,
+                 std::vector<std::string>& notes);
 
 }  // namespace tensorcast::io
 

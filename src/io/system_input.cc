@@ -19,6 +19,12 @@ bool IsFile(const std::string& path) {
   return ReadStatus(path, &status) && status.kind == FileKind::kFile;
 }
 
+std::uint64_t FileBytes(const std::string& path, const std::string& what) {
+  FileStatus status;
+  if (!ReadStatus(path, &status)) ThrowSystem(path, what, errno);
+  return status.bytes;
+}
+
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
   const std::string directory = ResolvedPath(SplitPath(model_path).first);
   if (directory.empty()) ThrowSystem(model_path, "its directory cannot be found", ENOENT);

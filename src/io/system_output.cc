@@ -73,26 +73,51 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
 OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const CreateOptions& options,
                        const std::string& owner)
     : path_(path),
-      place_(options.staging.empty() ? path : Joined(options.staging, SplitPath(path).second)),
-      directory_(SplitPath(place_).first),
+      staging_(options.staging),
+      directory_(staging_.directory.empty() ? SplitPath(path).first : staging_.directory),
       overwrite_(options.overwrite) {
   if (!options.begun.empty()) {
     OpenBegun(options.begun, bytes);
     return;
   }
-  if (options.staging.empty()) {
-    CheckOutput(path, bytes, options);
-  } else {
+  if (overwrite_) {
+    for (const std::string& input : options.inputs) {
+      if (FileStatus status; ReadStatus(input, &status)) {
+        inputs_.emplace_back(status.device, status.number);
+      }
+    }
+  }
+  if (staging_.holds_parts) {
     CheckSizeLimit(path, "the output", bytes);
+  } else {
+    CheckOutput(path, bytes, options);
   }
-  const std::string prefix = TemporaryPrefix(SplitPath(owner.empty() ? path : owner).second);
-  if (owner.empty()) RemoveStale(prefix);
-  CreateTemporary(prefix);
-  if (overwrite_ || !owner.empty()) {
-    permissions_ = TakeOwnership(descriptor_, owner.empty() ? path : owner);
+  FileStatus replaced;
+  const bool is_like_another = (overwrite_ || staging_.holds_parts || !owner.empty()) &&
+                               ReadStatus(owner.empty() ? path : owner, &replaced) &&
+                               replaced.kind == FileKind::kFile;
+  unsigned permissions = kOwnersAlone;
+  if (!is_like_another) {
+    permissions =
+        options.permissions
+            ? *options.permissions
+            : PermissionsOfOutput(Joined(directory_, SplitPath(path).second), options.inputs);
   }
+  if (staging_.directory.empty()) {
+    const std::string prefix = TemporaryPrefix(SplitPath(owner.empty() ? path : owner).second);
+    if (owner.empty()) RemoveStale(directory_, prefix, notes_);
+    CreateTemporary(prefix, permissions);
+  } else {
+    CreateStaged(permissions);
+  }
+  if (is_like_another) permissions_ = TakeAccess(descriptor_, replaced);
   try {
     Reserve(bytes);
+    if (!staging_.closes_files) return;
+    FileStatus own;
+    if (!ReadStatus(descriptor_, &own)) ThrowWrite(path_, "cannot be looked at", errno);
+    number_ = {own.device, own.number};
+    Close(std::exchange(descriptor_, -1));
   } catch (...) {
     Discard();
     throw;
@@ -107,37 +132,12 @@ void OutputFile::Discard() noexcept {
   if (descriptor_ >= 0) Close(std::exchange(descriptor_, -1));
 }
 
-// A temporary file is held under a lock as long as its process lives: one whose lock is free was
-// left by a process that was killed.
-void OutputFile::RemoveStale(const std::string& prefix) {
-  std::vector<std::string> found;
-  // Where it is not readable nothing can be seen, and nothing is removed.
-  ForEachName(directory_, [&](std::string_view name) {
-    if (IsTemporary(name, prefix)) found.emplace_back(name);
-    return true;
-  });
-  std::sort(found.begin(), found.end());
-  for (const std::string& name : found) {
-    const std::string path = directory_ + '/' + name;
-    const Descriptor descriptor(OpenTemporary(path));
-    FileStatus status;
-    if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status) ||
-        status.kind != FileKind::kFile || !Lock(descriptor.get()) ||
-        !IsStillNamed(path, descriptor.get())) {
-      continue;
-    }
-    if (io::Remove(path)) {
-      notes_.push_back("removed " + PathText(path) + ", left by a run that was killed");
-    }
-  }
-}
-
-void OutputFile::CreateTemporary(const std::string& prefix) {
+void OutputFile::CreateTemporary(const std::string& prefix, unsigned permissions) {
   constexpr int kMostTries = 16;
   int error = EEXIST;
   for (int i = 0; i < kMostTries; ++i) {
     std::string path = directory_ + '/' + TemporaryName(prefix);
-    Descriptor descriptor(io::CreateTemporary(path));
+    Descriptor descriptor(io::CreateTemporary(path, permissions));
     if (descriptor.get() < 0) {
       error = errno;
       if (error == EEXIST) continue;
@@ -154,6 +154,32 @@ void OutputFile::CreateTemporary(const std::string& prefix) {
     error = EAGAIN;
   }
   ThrowWrite(path_, "cannot be created in " + PathText(directory_), error);
+}
+
+bool OutputFile::IsContested() const {
+  const std::string prefix = TemporaryPrefix(SplitPath(path_).second);
+  const std::string own = SplitPath(temporary_).second;
+  bool is_found = false;
+  ForEachName(directory_, [&](std::string_view name) {
+    is_found = IsTemporary(name, prefix) && name != own;
+    return !is_found;
+  });
+  return is_found;
+}
+
+// The directory is held under a lock: its files need none.
+void OutputFile::CreateStaged(unsigned permissions) {
+  std::string path = Joined(directory_, SplitPath(path_).second);
+  descriptor_ = io::CreateTemporary(path, permissions);
+  if (descriptor_ < 0) ThrowWrite(path_, "cannot be created", errno);
+  temporary_ = std::move(path);
+}
+
+template <class Use> void OutputFile::WithDescriptor(Use use) const {
+  if (descriptor_ >= 0) return use(descriptor_);
+  const Descriptor opened(OpenTemporary(temporary_));
+  if (opened.get() < 0) ThrowWrite(path_, "cannot be opened again", errno);
+  use(opened.get());
 }
 
 // Only what a run left unnamed beside this output: the name may come from anybody.
@@ -187,26 +213,34 @@ void OutputFile::Reserve(std::uint64_t bytes) {
 }
 
 void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
-  while (!data.empty()) {
-    const std::int64_t put = WriteAt(descriptor_, offset, data);
-    if (put < 0) ThrowWrite(path_, "cannot be written at offset " + std::to_string(offset), errno);
-    const std::uint64_t begun = offset / kSyncedAtOnce;
-    offset += static_cast<std::uint64_t>(put);
-    data = data.subspan(static_cast<std::size_t>(put));
-    // The disk works while the rest is made; what another thread is late with goes in Sync.
-    const std::uint64_t ended = offset / kSyncedAtOnce - begun;
-    if (ended != 0) StartSyncing(descriptor_, begun * kSyncedAtOnce, ended * kSyncedAtOnce);
-  }
+  if (data.empty()) return;
+  WithDescriptor([&](int descriptor) {
+    while (!data.empty()) {
+      const std::int64_t put = WriteAt(descriptor, offset, data);
+      if (put < 0) {
+        ThrowWrite(path_, "cannot be written at offset " + std::to_string(offset), errno);
+      }
+      const std::uint64_t begun = offset / kSyncedAtOnce;
+      offset += static_cast<std::uint64_t>(put);
+      data = data.subspan(static_cast<std::size_t>(put));
+      // The disk works while the rest is made; what another thread is late with goes in Sync.
+      const std::uint64_t ended = offset / kSyncedAtOnce - begun;
+      if (ended != 0) StartSyncing(descriptor, begun * kSyncedAtOnce, ended * kSyncedAtOnce);
+    }
+  });
 }
 
 void OutputFile::Truncate(std::uint64_t bytes) {
-  if (!Cut(descriptor_, bytes)) {
-    ThrowWrite(path_, "cannot be cut to " + CountText(bytes, "byte"), errno);
-  }
+  WithDescriptor([&](int descriptor) {
+    if (!Cut(descriptor, bytes)) {
+      ThrowWrite(path_, "cannot be cut to " + CountText(bytes, "byte"), errno);
+    }
+  });
 }
 
 void OutputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
-  ReadFully(descriptor_, path_, offset + out.size(), offset, out);
+  WithDescriptor(
+      [&](int descriptor) { ReadFully(descriptor, path_, offset + out.size(), offset, out); });
 }
 
 void OutputFile::Commit() {
@@ -217,21 +251,45 @@ void OutputFile::Commit() {
 
 void OutputFile::Sync() {
   if (synced_) return;
-  if (permissions_) SetPermissions(descriptor_, *permissions_);
-  if (!SyncFile(descriptor_)) ThrowWrite(path_, "could not be synced to its disk", errno);
+  WithDescriptor([&](int descriptor) {
+    if (permissions_) SetPermissions(descriptor, *permissions_);
+    if (staging_.syncs_files) {
+      StartSyncing(descriptor, 0, 0);
+    } else if (!SyncFile(descriptor)) {
+      ThrowWrite(path_, "could not be synced to its disk", errno);
+    }
+  });
   synced_ = true;
 }
 
+// Whether the name is that of this file.
+bool OutputFile::HasName() const {
+  if (descriptor_ >= 0) return IsStillNamed(path_, descriptor_);
+  FileStatus named;
+  return OwnStatus(path_, &named) && std::pair(named.device, named.number) == number_;
+}
+
 bool OutputFile::Name() {
+  if (staging_.holds_parts) {  // it has it in the directory
+    if (descriptor_ >= 0) Close(std::exchange(descriptor_, -1));
+    temporary_.clear();
+    return true;
+  }
+  FileStatus there;
+  if (!inputs_.empty() && ReadStatus(path_, &there) &&
+      std::find(inputs_.begin(), inputs_.end(), std::pair(there.device, there.number)) !=
+          inputs_.end()) {
+    throw Error(ErrorKind::kArguments,
+                PathText(path_) + ": an input has taken this name since the run began, so it is " +
+                    "not replaced; name another file");
+  }
   // Of two runs that write one output the second must fail here, not replace the first's.
-  const bool named = overwrite_ ? Rename(temporary_, place_) : RenameNew(temporary_, place_);
+  const bool named = overwrite_ ? Rename(temporary_, path_) : RenameNew(temporary_, path_);
   int error = named ? 0 : errno;
   // A server that was asked twice for what it has done already says that it failed.
-  if (error != 0 && IsStillNamed(place_, descriptor_)) {
-    // A second name that stays would be one more file of a directory's; beside a file the next run
-    // removes it.
-    const bool has_two = !io::Remove(temporary_) && errno != ENOENT;
-    if (!has_two || place_ == path_) error = 0;
+  if (error != 0 && HasName()) {
+    io::Remove(temporary_);  // a second name; where that fails the next run removes it
+    error = 0;
   }
   if (error == EEXIST && !overwrite_) return false;
   if (error != 0) ThrowWrite(path_, "the finished file could not be given its name", error);
@@ -241,20 +299,15 @@ bool OutputFile::Name() {
 
 bool OutputFile::NameAs(const std::string& path) {
   path_ = path;
-  place_ = path;
   return Name();
 }
 
 void OutputFile::Unname() noexcept {
-  if (IsStillNamed(place_, descriptor_)) io::Remove(place_);
+  if (HasName()) io::Remove(path_);
 }
 
 void OutputFile::SyncDirectory() const {
-  const Descriptor descriptor(OpenDirectory(directory_));
-  // A directory that may be written but not read cannot be synced.
-  if (descriptor.get() >= 0 && !io::SyncDirectory(descriptor.get())) {
-    ThrowWrite(path_, "was written, but its directory could not be synced", errno);
-  }
+  if (staging_.directory.empty()) SyncNames(path_, directory_);
 }
 
 void OutputFile::FailTaken() const {

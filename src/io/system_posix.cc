@@ -7,9 +7,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -57,7 +59,12 @@ bool Fill(const struct stat& from, FileStatus* status) {
   status->links = from.st_nlink;
   status->device = from.st_dev;
   status->number = from.st_ino;
-  status->permissions = from.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+  // What a directory hands on to what is made in it belongs to its permissions.
+  constexpr mode_t kAnybody = S_IRWXU | S_IRWXG | S_IRWXO;
+  status->permissions =
+      from.st_mode & (S_ISDIR(from.st_mode) ? kAnybody | S_ISGID | S_ISVTX : kAnybody);
+  status->owner = from.st_uid;
+  status->group = from.st_gid;
   return true;
 }
 
@@ -106,9 +113,9 @@ int OpenInput(const std::string& path) { return OpenToRead(path); }
 
 int OpenTemporary(const std::string& path) { return Open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK); }
 
-int CreateTemporary(const std::string& path) {
-  // 0666: the permissions are those that the umask leaves.
-  return Open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666);
+int CreateTemporary(const std::string& path, unsigned permissions) {
+  // 0666: what the umask leaves of it.
+  return Open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0666 & permissions);
 }
 
 int CreateUnnamed(const std::string& directory) {
@@ -204,6 +211,28 @@ bool SyncDirectory(int descriptor) {
   return SyncFile(descriptor) || errno == EINVAL || errno == EROFS;
 }
 
+bool CanSyncTogether(int descriptor) {
+  // The servers behind these file systems are told to sync by fsync alone.
+  constexpr std::array<std::uint32_t, 3> kAskEach = {0x65735546 /* FUSE */, 0xFF534D42 /* CIFS */,
+                                                     0xFE534D42 /* SMB2 */};
+  struct statfs disk {};
+  if (::fstatfs(descriptor, &disk) != 0) return false;
+  return std::find(kAskEach.begin(), kAskEach.end(), static_cast<std::uint32_t>(disk.f_type)) ==
+         kAskEach.end();
+}
+
+bool SyncTogether(int descriptor) {
+  int result = 0;
+  do {
+    result = ::syncfs(descriptor);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0 && (errno == ENOSYS || errno == EPERM)) {  // a filter that does not know the call
+    ::sync();
+    return true;
+  }
+  return result == 0;
+}
+
 // ------------------------------------------------------------------------------------ locks
 
 bool Lock(int descriptor) {
@@ -216,7 +245,32 @@ int OpenLockOfBuilt(const std::string& directory) {
   return Open(directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 }
 
-int OpenLockOfNames(const std::string& directory) { return OpenDirectory(directory); }
+int LockNames(const std::string& file) {
+  Descriptor lock(
+      Open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, S_IRUSR | S_IWUSR));
+  if (lock.get() < 0) return -1;
+  struct stat folder {};
+  if (::stat(SplitPath(file).first.c_str(), &folder) == 0) {
+    const mode_t writers = folder.st_mode & (S_IWGRP | S_IWOTH);
+    if ((writers & S_IWGRP) != 0) {
+      static_cast<void>(!::fchown(lock.get(), static_cast<uid_t>(-1), folder.st_gid));
+    }
+    if (writers != 0) ::fchmod(lock.get(), S_IRUSR | S_IWUSR | writers | writers << 1);
+  }
+  FileStatus status;
+  const bool is_locked = Lock(lock.get()) && ReadStatus(lock.get(), &status);
+  if (is_locked && status.links != 0) return lock.Release();
+  const int error = is_locked ? EWOULDBLOCK : errno;  // who held it has removed it
+  if (error != EWOULDBLOCK) Remove(file);             // there are no locks here
+  Close(lock.Release());
+  errno = error;
+  return -1;
+}
+
+void UnlockNames(const std::string& file, int lock) {
+  Remove(file);
+  Close(lock);
+}
 
 bool IsStillLocked(const std::string& built, int lock) { return IsStillNamed(built, lock); }
 
@@ -252,8 +306,8 @@ bool RenameNew(const std::string& from, const std::string& to) {
 
 bool Remove(const std::string& path) { return ::unlink(path.c_str()) == 0; }
 
-bool MakeDirectory(const std::string& path) {
-  return ::mkdir(path.c_str(), 0777) == 0;  // the permissions are those that the umask leaves
+bool MakeDirectory(const std::string& path, unsigned permissions) {
+  return ::mkdir(path.c_str(), 0777 & permissions) == 0;  // what the umask leaves of it
 }
 
 bool RenameNewDirectory(const std::string& from, const std::string& to, int lock) {
@@ -267,11 +321,9 @@ bool RenameNewDirectory(const std::string& from, const std::string& to, int lock
   return false;
 }
 
-bool ExchangeDirectories(const std::string& from, const std::string& to, int lock) {
-  if (RenameWith(RENAME_EXCHANGE, from, to)) return true;
-  const int error = errno;
-  if (IsStillNamed(to, lock)) return true;  // such a server
-  errno = error == EINVAL ? ENOSYS : error;
+bool Exchange(const std::string& one, const std::string& other) {
+  if (RenameWith(RENAME_EXCHANGE, one, other)) return true;
+  if (errno == EINVAL) errno = ENOSYS;
   return false;
 }
 
@@ -295,6 +347,10 @@ const char* NextName(DIR* entries) {
 
 // Removes what is in an open directory, which it takes.
 bool RemoveContents(int descriptor) {
+  struct stat own {};
+  if (::fstat(descriptor, &own) == 0 && (own.st_mode & S_IRWXU) != S_IRWXU) {
+    ::fchmod(descriptor, own.st_mode | S_IRWXU);  // nothing goes out of one that is read-only
+  }
   const Entries entries(::fdopendir(descriptor));
   if (entries == nullptr) {
     ::close(descriptor);
@@ -314,9 +370,13 @@ bool RemoveContents(int descriptor) {
 
 bool RemoveTree(const std::string& path) {
   if (Remove(path) || errno == ENOENT) return true;
+  if (::rmdir(path.c_str()) == 0) return true;  // empty: this needs no descriptor
   const int descriptor = OpenLockOfBuilt(path);
-  if (descriptor < 0 || !RemoveContents(descriptor)) return false;
-  return ::rmdir(path.c_str()) == 0 || errno == ENOENT;
+  return descriptor >= 0 && RemoveBuilt(path, descriptor);
+}
+
+bool RemoveBuilt(const std::string& path, int lock) {
+  return RemoveContents(lock) && (::rmdir(path.c_str()) == 0 || errno == ENOENT);
 }
 
 bool ForEachName(const std::string& directory, const std::function<bool(std::string_view)>& use) {
@@ -330,20 +390,45 @@ bool ForEachName(const std::string& directory, const std::function<bool(std::str
 
 // ------------------------------------------------------------------------------ permissions
 
-std::optional<unsigned> TakeOwnership(int descriptor, const std::string& replaced_path) {
-  struct stat replaced {
-  }, own{};
-  if (::stat(replaced_path.c_str(), &replaced) != 0 || ::fstat(descriptor, &own) != 0) return {};
-  mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
-  if ((replaced.st_uid != own.st_uid || replaced.st_gid != own.st_gid) &&
-      ::fchown(descriptor, replaced.st_uid, replaced.st_gid) != 0 &&
-      ::fchown(descriptor, own.st_uid, replaced.st_gid) != 0) {
-    // Another group must not be given what was the old group's: it may do what all may.
-    mode &= S_IRWXU | S_IRWXO | (mode & S_IRWXO) << 3;
+namespace {
+
+// What was one group's must not be given to another: it may do what all may.
+mode_t ForAnotherGroup(mode_t mode) {
+  return (mode & (S_IRWXU | S_IRWXO | S_ISVTX)) | (mode & S_IRWXG & (mode & S_IRWXO) << 3);
+}
+
+}  // namespace
+
+std::optional<unsigned> TakeAccess(int descriptor, const FileStatus& replaced) {
+  FileStatus own;
+  if (!ReadStatus(descriptor, &own)) return {};
+  const auto owner = static_cast<uid_t>(replaced.owner);
+  const auto group = static_cast<gid_t>(replaced.group);
+  mode_t mode = replaced.permissions;
+  if ((replaced.owner != own.owner || replaced.group != own.group) &&
+      ::fchown(descriptor, owner, group) != 0 &&
+      ::fchown(descriptor, static_cast<uid_t>(-1), group) != 0) {
+    mode = ForAnotherGroup(mode);
   }
-  // Another run must be able to open it, to see whether it is stale.
-  ::fchmod(descriptor, mode | S_IRUSR | S_IWUSR);
+  // Another run must be able to open it, to see whether it is stale; files are made in it.
+  ::fchmod(descriptor, mode | (own.kind == FileKind::kDirectory ? S_IRWXU : S_IRUSR | S_IWUSR));
   return mode;
+}
+
+unsigned PermissionsOfOutput(const std::string& path, std::span<const std::string> inputs) {
+  struct stat folder {};
+  const bool is_handed_on =
+      ::stat(SplitPath(path).first.c_str(), &folder) == 0 && (folder.st_mode & S_ISGID) != 0;
+  const gid_t group = is_handed_on ? folder.st_gid : ::getegid();
+  mode_t mode = S_IRWXU | S_IRWXG | S_IRWXO;
+  for (const std::string& input : inputs) {
+    FileStatus of_input;  // of one that is gone nothing is known: none but the owner
+    if (ReadStatus(input, &of_input) && of_input.group != group) {
+      of_input.permissions = ForAnotherGroup(of_input.permissions);
+    }
+    mode &= of_input.permissions;
+  }
+  return mode | S_IRWXU;
 }
 
 void SetPermissions(int descriptor, unsigned permissions) { ::fchmod(descriptor, permissions); }
@@ -356,6 +441,14 @@ std::optional<std::uint64_t> FileSizeLimit() {
   struct rlimit limit {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
   return limit.rlim_cur;
+}
+
+std::size_t MostOpenFiles() {
+  constexpr std::size_t kMost = 256, kLeast = 16;
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kLeast;
+  // Inputs and outputs each take as many, and half is left to the rest of the process.
+  return std::clamp(static_cast<std::size_t>(limit.rlim_cur / 4), kLeast, kMost);
 }
 
 std::optional<std::uint64_t> FreeBytes(const std::string& directory) {

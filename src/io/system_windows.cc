@@ -221,7 +221,7 @@ int OpenTemporary(const std::string& path) {
   return Open(path, kTemporaryAccess, OPEN_EXISTING, FILE_FLAG_OPEN_REPARSE_POINT);
 }
 
-int CreateTemporary(const std::string& path) {
+int CreateTemporary(const std::string& path, unsigned) {
   return Open(path, kTemporaryAccess, CREATE_NEW, FILE_ATTRIBUTE_NORMAL);
 }
 
@@ -331,6 +331,12 @@ void StartSyncing(int, std::uint64_t, std::uint64_t) {}
 // Names are written through as they are given.
 bool SyncDirectory(int) { return true; }
 
+bool CanSyncTogether(int) { return false; }
+bool SyncTogether(int) {
+  errno = ENOSYS;
+  return false;
+}
+
 // ------------------------------------------------------------------------------------ locks
 
 // A byte that no file has is locked: the bytes of a locked range cannot be read by others.
@@ -360,9 +366,8 @@ int OpenLockFile(const std::string& path) {
 
 int OpenLockOfBuilt(const std::string& directory) { return OpenLockFile(directory + ".lock"); }
 
-int OpenLockOfNames(const std::string& directory) {
-  return OpenLockFile(directory + "/.tensorcast.lock");
-}
+int LockNames(const std::string& file) { return OpenLockFile(file); }
+void UnlockNames(const std::string&, int lock) { Close(lock); }
 
 bool IsStillLocked(const std::string& built, int) {
   FileStatus status;
@@ -388,7 +393,7 @@ bool RenameNew(const std::string& from, const std::string& to) { return Move(fro
 
 bool Remove(const std::string& path) { return Done(DeleteFileW(CallPath(path).c_str())); }
 
-bool MakeDirectory(const std::string& path) {
+bool MakeDirectory(const std::string& path, unsigned) {
   return Done(CreateDirectoryW(CallPath(path).c_str(), nullptr));
 }
 
@@ -396,7 +401,7 @@ bool RenameNewDirectory(const std::string& from, const std::string& to, int) {
   return Move(from, to, 0);
 }
 
-bool ExchangeDirectories(const std::string&, const std::string&, int) {
+bool Exchange(const std::string&, const std::string&) {
   errno = ENOSYS;
   return false;
 }
@@ -413,6 +418,14 @@ bool RemoveTree(const std::string& path) {
   };
   if (!status.is_link && (!ForEachName(path, remove) || !is_empty)) return false;
   return Done(RemoveDirectoryW(CallPath(path).c_str())) || errno == ENOENT;
+}
+
+bool RemoveBuilt(const std::string& path, int lock) {
+  const bool is_removed = RemoveTree(path);
+  const int error = errno;
+  Close(lock);
+  errno = error;
+  return is_removed;
 }
 
 bool ForEachName(const std::string& directory, const std::function<bool(std::string_view)>& use) {
@@ -441,11 +454,17 @@ bool ForEachName(const std::string& directory, const std::function<bool(std::str
 // ------------------------------------------------------------------------------ permissions
 
 // A file has the permissions that its directory gives, also one that replaces another.
-std::optional<unsigned> TakeOwnership(int, const std::string&) { return {}; }
+std::optional<unsigned> TakeAccess(int, const FileStatus&) { return {}; }
 void SetPermissions(int, unsigned) {}
+unsigned PermissionsOfOutput(const std::string&, std::span<const std::string>) { return 0; }
 
 bool MayCreateIn(const std::string&) { return true; }  // creating will say
 std::optional<std::uint64_t> FileSizeLimit() { return {}; }
+
+std::size_t MostOpenFiles() {
+  constexpr std::size_t kMost = 256;  // a process may have millions
+  return kMost;
+}
 
 std::optional<std::uint64_t> FreeBytes(const std::string& directory) {
   ULARGE_INTEGER free = {};

@@ -266,6 +266,15 @@ struct OpenOptions {
   SpoolOptions spool = {};
 };
 
+// A directory of hidden name in which outputs are made that get their names together.
+struct Staging {
+  std::string directory = {};  // empty: the output is made beside its name
+  // The output is a part of it and stays: the directory gets a name as a whole.
+  bool holds_parts = false;
+  bool syncs_files = false;   // it is synced with what is in it
+  bool closes_files = false;  // the file is opened for each use: there may be many
+};
+
 struct CreateOptions {
   bool overwrite = false;  // replace an existing file
   // Files the output must not be, by any name (symbolic and hard links included).
@@ -276,9 +285,10 @@ struct CreateOptions {
   // A directory of safetensors files: so many bytes of tensors in each at most, as far as one
   // tensor does not take more; 0: the tensors of a file stay together.
   std::uint64_t max_shard_bytes = 0;
-  // Where a file is made that is part of an output directory: what that directory is called until
-  // it is complete. Empty: in the directory of its path.
-  std::string staging = {};
+  Staging staging = {};
+  // What a new output lets others do at most (PermissionsOfOutput). Nothing: what all of `inputs`
+  // let them do.
+  std::optional<unsigned> permissions = {};
 };
 
 // Whether a path has the ending of a format (".npy", in lower case), in any case.

@@ -105,6 +105,7 @@ Status Inputs(const std::string& path, std::vector<ValueInfo>* inputs, std::stri
 Status Load(const std::string& path, const LoadOptions& options, Graph* graph, std::string* error) {
   return core::Guarded(error, [&] {
     WithModel(path, [&](const Model& model) { *graph = GraphOfModel(model, options); });
+    GraphAccess::State(*graph).loaded_from = path;
     return Status();
   });
 }
@@ -122,7 +123,10 @@ Status Save(const Graph& graph, const std::string& path, const SaveOptions& opti
       throw io::Error(io::ErrorKind::kArguments,
                       io::PathText(path) + ": the graph has no output; mark one");
     }
-    const io::CreateOptions create{options.overwrite, options.inputs};
+    io::CreateOptions create{options.overwrite, options.inputs};
+    if (create.inputs.empty() && !state.loaded_from.empty()) {
+      create.permissions = io::PermissionsOfOutput(path, {&state.loaded_from, 1});
+    }
     io::CheckOutput(path, 0, create);
     std::string text;
     try {

@@ -86,7 +86,9 @@ inline namespace TENSORCAST_ABI {
 Status Graph::Load(const std::string& path, const onnx::LoadOptions& options, Graph* graph,
                    std::string* error) {
   return core::Guarded(error, [&] {
-    GraphAccess::Set(*graph, Read(std::make_shared<io::InputFile>(path), {}, options));
+    std::unique_ptr<GraphState> state = Read(std::make_shared<io::InputFile>(path), {}, options);
+    state->loaded_from = path;
+    GraphAccess::Set(*graph, std::move(state));
     return Status();
   });
 }
@@ -106,6 +108,8 @@ Status Graph::Save(const std::string& path, const SaveOptions& options, std::str
     const onnx::WireMessage model = ModelOf(GraphAccess::State(*this), options);
     io::CreateOptions create;
     create.overwrite = options.overwrite;
+    const std::string& from = GraphAccess::State(*this).loaded_from;
+    if (!from.empty()) create.permissions = io::PermissionsOfOutput(path, {&from, 1});
     io::OutputFile file(path, model.size(), create);
     std::uint64_t at = 0;
     WriteAll(model, [&](std::span<const std::byte> bytes) {
@@ -140,6 +144,7 @@ Status Graph::Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeRepor
       const std::span<const std::byte> memory = source->bytes();
       std::unique_ptr<GraphState> made = Read(std::move(source), memory, load);
       made->options.raises_opset = state.options.raises_opset;
+      made->loaded_from = state.loaded_from;
       GraphAccess::Set(*this, std::move(made));
     }
     if (report != nullptr) *report = std::move(told);

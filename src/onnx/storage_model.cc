@@ -16,6 +16,7 @@
 #include "io/error_text.h"
 #include "io/system.h"
 #include "io/system_directory.h"
+#include "io/system_output_directory.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
 #include "onnx/xxh64.h"
@@ -63,7 +64,9 @@ struct Placement {
   bool has_digest = false;
 };
 
-Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
+// `is_contested`: another run may take names that are free now.
+Placement Place(const std::string& path, const io::OnnxTensorReader& model,
+                bool is_contested = false) {
   const std::string name = std::filesystem::path(path).filename().string();
   const auto& files = model.external_files();
   Placement placement;
@@ -71,11 +74,11 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model) {
   placement.keeps_data =
       InOneDirectory(path, model) || std::all_of(files.begin(), files.end(), [&](const auto& file) {
         const std::string& location = file.first;
-        return location.find('/') == std::string::npos && location != name &&
+        return location.find('/') == std::string::npos && location != name && !is_contested &&
                IsFree(DirectoryOf(path) / location);
       });
   placement.location = DataName(name);
-  placement.has_digest = !IsFree(DirectoryOf(path) / placement.location);
+  placement.has_digest = is_contested || !IsFree(DirectoryOf(path) / placement.location);
   if (placement.has_digest) placement.location = DataName(name, std::string(kDigestDigits, '0'));
   return placement;
 }
@@ -141,10 +144,26 @@ class Writer final : public io::TensorWriter {
         placement_(Place(path, model)),
         layout_(LayOut(path, model, contents_, placement_)),
         model_(path, layout_.model_bytes, options) {
+    std::vector<DataFile> files = DataFilesOf(path, model, layout_, placement_);
+    // Of two runs that may replace each other's model none may stand in the other's way. This one
+    // can be seen by now.
+    if (options.overwrite &&
+        (model_.IsContested() || std::any_of(files.begin(), files.end(), [](const DataFile& file) {
+           return !IsFree(file.path);
+         }))) {
+      placement_ = Place(path, model, true);
+      layout_ = LayOut(path, model, contents_, placement_);
+      model_.Truncate(layout_.model_bytes);
+      files = DataFilesOf(path, model, layout_, placement_);
+    }
     file_bytes_ = layout_.model_bytes;
-    for (const DataFile& file : DataFilesOf(path, model, layout_, placement_)) {
-      data_.push_back(
-          std::make_unique<io::OutputFile>(file.path, file.bytes, OfData(options), path));
+    io::CreateOptions of_data = OfData(options);
+    if (files.size() > 1) {  // a model may have as many as tensors
+      staging_.emplace(path, files.size());
+      of_data.staging = staging_->ForFiles();
+    }
+    for (const DataFile& file : files) {
+      data_.push_back(std::make_unique<io::OutputFile>(file.path, file.bytes, of_data, path));
       data_paths_.push_back(file.path);
       file_bytes_ += file.bytes;
       if (file.copied_from != nullptr) Copy(*file.copied_from, 0, file.bytes, *data_.back(), 0);
@@ -177,7 +196,11 @@ class Writer final : public io::TensorWriter {
       if (!piece.source && !piece.tensor)
         model_.Write(piece.at, std::as_bytes(std::span(piece.bytes)));
     }
-    for (const auto& data : data_) data->Sync();
+    for (const auto& data : data_) {
+      StopIfInterrupted();
+      data->Sync();
+    }
+    if (staging_) staging_->Sync();
     model_.Sync();
   }
 
@@ -306,6 +329,7 @@ class Writer final : public io::TensorWriter {
   Placement placement_;
   StorageLayout layout_;
   io::OutputFile model_;
+  std::optional<io::StagingDirectory> staging_;        // of copies
   std::vector<std::unique_ptr<io::OutputFile>> data_;  // the one that is made, or copies
   std::vector<std::string> data_paths_;                // their final names
   std::uint64_t file_bytes_ = 0;

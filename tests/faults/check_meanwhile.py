@@ -5,17 +5,21 @@
 
 - another run writes the same output from other inputs, from its beginning to its end;
 - the inputs are rewritten in place, at the same size, by those of other values;
-- the inputs are removed.
+- the inputs are removed;
+- of an output that is a directory: another one takes its name, which holds no checkpoint, or is
+  somebody's repository; then the run is killed, too.
 
 Whatever happens, each final name holds what one of the runs makes of inputs that are not mixed, or
-what it held before; a run that ends with 0 made it; nothing else is left. At last two runs are
-started at once, again and again.
+what it held before; a run that ends with 0 made it; nothing else is left. What took a name is never
+lost. At last two runs are started at once, again and again; where both may replace the output, and
+nothing stood there before, both succeed.
 
 SPDX-License-Identifier: Apache-2.0
 """
 import os
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -25,8 +29,8 @@ from invariants import OTHER, Case
 from scenarios import SCENARIOS
 
 # Functions whose calls part the run into steps that another process can tell apart.
-_STEPS = ("open", "pread", "pwrite", "fsync", "rename", "renameat2", "unlink", "lstat", "close",
-          "flock", "readdir")
+_STEPS = ("open", "pread", "pwrite", "fsync", "syncfs", "rename", "renameat2", "unlink", "lstat",
+          "close", "flock", "readdir")
 
 
 class Meanwhile:
@@ -108,6 +112,11 @@ class Meanwhile:
         if second not in (0, 2, 4, 124):
             found.append(f"exit code {second} of the second run")
         self._add(found, fault, command, run)
+        if self.case.has_directory:
+            kill = "renameat2:{}:SIGKILL"
+            for name in ("thesis.tex", ".git"):
+                self.taken(fault, name)
+                self.taken(fault, name, kill.format(1 + self.account.runs % 4))
         if self.uses_inputs:
             return
 
@@ -125,10 +134,54 @@ class Meanwhile:
         found = self.problems(run, states, {"new"} if run.code == 0 else {before}, codes)
         self._add(found, fault, command, run)
 
-    def at_once(self):
+    def taken(self, fault, name, killed=""):
+        """Another directory takes the output's name: `name` in it says that it is no checkpoint."""
+        command = f"rm -rf mine; mv out mine 2>/dev/null; mkdir out && echo thesis >out/{name}; cp in/*.safetensors out"
+        if name != ".git":
+            command = command.partition("; cp")[0]
+        self.reset()
+        taken = os.path.join(self.injector.folder, "taken")
+        if os.path.exists(taken):
+            os.unlink(taken)
+        command += f"; touch {taken}"
+        faults = f"{fault} {killed}".strip()
+        run = self.injector.run(self.case.arguments, self.case.work, faults, command)
+        if not os.path.exists(taken):
+            return  # killed before
+        where = [os.path.relpath(path, self.case.work)
+                 for path, _, names in os.walk(self.case.work) if name in names]
+        found = [] if len(where) == 1 else [f"what took the name is in {where}"]
+        if where != ["out"] and run.code != -9:
+            found.append(f"what took the name is moved: {where}")
+        if run.code not in (0, 2, 4) + ((-9,) if killed else ()):
+            found.append(f"exit code {run.code}")
+        if run.code != -9:
+            found += [place for place in self.left(run) if not place.startswith("mine")]
+        elif not found:  # the next run goes on, or says why not, and leaves it as it is
+            line = [*self.case.arguments] + ([] if self.case.force else ["--force"])
+            run = self.injector.run(line, self.case.work)
+            if run.code not in (0, 2):
+                found.append(f"exit code {run.code} of the next run")
+            if not any(name in names for _, _, names in os.walk(self.case.work)):
+                found.append("the next run removed what took the name")
+        self._add(found, faults, command, run)
+
+    def at_absent_output(self):
+        """Two runs started together that may replace each other's output."""
+        lines = [line + ["--force"] * ("--force" not in line)
+                 for line in ([self.injector.tool, *self.case.arguments], self.second)]
+        self.at_once(lines, absent=True)
+
+    def at_once(self, lines=None, absent=False):
         """Two runs started together."""
         self.reset()
-        lines = ([self.injector.tool, *self.case.arguments], self.second)
+        lines = lines or ([self.injector.tool, *self.case.arguments], self.second)
+        for output in self.case.scenario.outputs if absent else ():
+            path = os.path.join(self.case.work, output)
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif os.path.exists(path):
+                os.unlink(path)
         runs = [subprocess.Popen(line, cwd=self.case.work, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
                 for line in lines]
@@ -140,6 +193,8 @@ class Meanwhile:
         found = self.problems(first, states, allowed)
         if codes[1] not in (0, 2, 4):
             found.append(f"exit code {codes[1]} of the second run")
+        if absent and codes != [0, 0]:
+            found.append(f"exit codes {codes} of two runs that may replace the output")
         self.account.add(found, " & ".join(map(shlex.join, lines)), first)
 
     def _add(self, found, fault, command, run):
@@ -167,6 +222,7 @@ def main():
                 meanwhile.check(fault)
             for _ in range(arguments.pairs):
                 meanwhile.at_once()
+                meanwhile.at_absent_output()
             code |= meanwhile.account.end()
     return code
 

@@ -13,9 +13,9 @@
  *
  * TENSORCAST_FAULT_FROM=start counts from the first call of the process, also before main; else
  * from main on. TENSORCAST_FAULT_RECORD names a file that gets the numbers of calls (struct
- * Record), also where the process is killed. A regular file that is given a name by a rename or a
- * link while something written to it is not synced is counted there as well: a power loss could
- * take its content.
+ * Record), also where the process is killed. A file that is given a name by a rename or a link
+ * while something written to it is not synced is counted there as well: a power loss could take its
+ * content. Of a directory so is everything in it, and the names that were given in it.
  *
  * Calls that the C library makes inside itself (stdio's writes) do not pass here.
  *
@@ -47,7 +47,8 @@
 /* Functions that differ in their spelling alone (open64, openat ...) are one. */
 /* clang-format off */
 #define FUNCTIONS(F) \
-  F(open) F(close) F(read) F(pread) F(write) F(pwrite) F(fsync) F(rename) F(renameat2) F(link) \
+  F(open) F(close) F(read) F(pread) F(write) F(pwrite) F(fsync) F(syncfs) F(rename) F(renameat2) \
+  F(link) \
   F(unlink) F(ftruncate) F(fallocate) F(stat) F(lstat) F(fstat) F(statvfs) F(access) \
   F(realpath) F(readlink) F(flock) F(opendir) F(readdir) F(mkdir) F(chmod) F(getrandom) \
   F(mmap) F(malloc) F(pthread_create)
@@ -58,7 +59,7 @@ enum Function { FUNCTIONS(ENUMERATOR) kFunctionCount };
 #define NAME(name) #name,
 static const char* const kNames[] = {FUNCTIONS(NAME)};
 
-enum { kMostFaults = 8, kMostFiles = 64, kNameSize = 24 };
+enum { kMostFaults = 8, kMostFiles = 1024, kNameSize = 24, kPathSize = 256 };
 
 enum Action { kNone, kFail, kFailLate, kShort, kEmpty, kSignal, kCommand };
 
@@ -84,13 +85,15 @@ struct Record {
   } functions[kFunctionCount];
 };
 
-/* The files that were written to since they were synced. */
+/* The files that were written to, and the directories in which names were given, since they were
+ * synced. */
 struct DirtyFiles {
   pthread_mutex_t mutex;
   int count;
   struct {
     dev_t device;
     ino_t inode;
+    char path[kPathSize]; /* without links */
   } files[kMostFiles];
 };
 
@@ -255,39 +258,80 @@ static struct Fault Meet(enum Function function) {
   return fault;
 }
 
-/* Notes that the file with this descriptor was written to, or synced. */
+/* Notes that what has this status and path was changed, or synced. */
+static void Note(const struct stat* status, const char* path, bool is_synced) {
+  pthread_mutex_lock(&dirty.mutex);
+  int i = 0;
+  while (i < dirty.count &&
+         (dirty.files[i].device != status->st_dev || dirty.files[i].inode != status->st_ino))
+    ++i;
+  if (is_synced && i < dirty.count) {
+    dirty.files[i] = dirty.files[--dirty.count];
+  } else if (!is_synced && i == dirty.count && i < kMostFiles) {
+    dirty.files[i].device = status->st_dev;
+    dirty.files[i].inode = status->st_ino;
+    snprintf(dirty.files[i].path, kPathSize, "%s", path);
+    ++dirty.count;
+  }
+  pthread_mutex_unlock(&dirty.mutex);
+}
+
+/* The same of the file with this descriptor. */
 static void NoteWrite(int descriptor, bool is_synced) {
   const int error = errno;
   is_inside = true;
   struct stat status;
-  if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) {
-    pthread_mutex_lock(&dirty.mutex);
-    int i = 0;
-    while (i < dirty.count &&
-           (dirty.files[i].device != status.st_dev || dirty.files[i].inode != status.st_ino))
-      ++i;
-    if (is_synced && i < dirty.count) {
-      dirty.files[i] = dirty.files[--dirty.count];
-    } else if (!is_synced && i == dirty.count && i < kMostFiles) {
-      dirty.files[i].device = status.st_dev;
-      dirty.files[i].inode = status.st_ino;
-      ++dirty.count;
-    }
-    pthread_mutex_unlock(&dirty.mutex);
+  if (fstat(descriptor, &status) == 0 &&
+      (S_ISREG(status.st_mode) || (is_synced && S_ISDIR(status.st_mode)))) {
+    char link[64], path[kPathSize] = "";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+    if (readlink(link, path, sizeof path - 1) < 0) path[0] = '\0';
+    Note(&status, path, is_synced);
   }
   is_inside = false;
   errno = error;
 }
 
-/* Looks whether a file that is about to get a name was synced. */
+/* Notes that a name was given in the directory of `path`. */
+static void NoteName(const char* path) {
+  const int error = errno;
+  is_inside = true;
+  char folder[kPathSize], resolved[4096];
+  snprintf(folder, sizeof folder, "%s", path);
+  char* const slash = strrchr(folder, '/');
+  if (slash != NULL) *slash = '\0';
+  struct stat status;
+  const char* const place = slash != NULL ? folder : ".";
+  if (stat(place, &status) == 0 && realpath(place, resolved) != NULL) {
+    Note(&status, resolved, false);
+  }
+  is_inside = false;
+  errno = error;
+}
+
+/* Everything is on its disk. */
+static void NoteAllSynced(void) {
+  pthread_mutex_lock(&dirty.mutex);
+  dirty.count = 0;
+  pthread_mutex_unlock(&dirty.mutex);
+}
+
+/* Looks whether what is about to get a name was synced. */
 static void NoteNaming(const char* path) {
   const int error = errno;
   is_inside = true;
   struct stat status;
+  char resolved[4096] = "";
   if (lstat(path, &status) == 0) {
+    const bool has_path = S_ISDIR(status.st_mode) && realpath(path, resolved) != NULL;
+    const size_t length = strlen(resolved);
     pthread_mutex_lock(&dirty.mutex);
     for (int i = 0; i < dirty.count; ++i) {
-      if (dirty.files[i].device == status.st_dev && dirty.files[i].inode == status.st_ino) {
+      const bool is_in =
+          has_path && strncmp(dirty.files[i].path, resolved, length) == 0 &&
+          (dirty.files[i].path[length] == '/' || dirty.files[i].path[length] == '\0');
+      if (is_in ||
+          (dirty.files[i].device == status.st_dev && dirty.files[i].inode == status.st_ino)) {
         ++record->unsynced_names;
       }
     }
@@ -347,6 +391,8 @@ WRAP_WITH(fsync, int, fsync, (int descriptor), (descriptor), -1, (void)0,
           if (value == 0) NoteWrite(descriptor, true))
 WRAP_WITH(fsync, int, fdatasync, (int descriptor), (descriptor), -1, (void)0,
           if (value == 0) NoteWrite(descriptor, true))
+WRAP_WITH(syncfs, int, syncfs, (int descriptor), (descriptor), -1, (void)0,
+          if (value == 0) NoteAllSynced())
 WRAP_WITH(ftruncate, int, ftruncate, (int descriptor, off_t size), (descriptor, size), -1, (void)0,
           NoteWrite(descriptor, false))
 WRAP_WITH(ftruncate, int, ftruncate64, (int descriptor, off64_t size), (descriptor, size), -1,
@@ -381,7 +427,8 @@ WRAP(flock, int, flock, (int descriptor, int operation), (descriptor, operation)
 WRAP(opendir, DIR*, opendir, (const char* path), (path), NULL)
 WRAP(readdir, struct dirent*, readdir, (DIR * entries), (entries), NULL)
 WRAP(readdir, struct dirent64*, readdir64, (DIR * entries), (entries), NULL)
-WRAP(mkdir, int, mkdir, (const char* path, mode_t mode), (path, mode), -1)
+WRAP_WITH(mkdir, int, mkdir, (const char* path, mode_t mode), (path, mode), -1, (void)0,
+          if (value == 0) NoteName(path))
 WRAP(chmod, int, fchmod, (int descriptor, mode_t mode), (descriptor, mode), -1)
 WRAP(chmod, int, fchown, (int descriptor, uid_t owner, gid_t group), (descriptor, owner, group), -1)
 WRAP(getrandom, ssize_t, getrandom, (void* data, size_t count, unsigned flags),
@@ -400,24 +447,34 @@ WRAP(pthread_create, int, pthread_create,
      (pthread_t * thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument),
      (thread, attributes, start, argument), fault.value)
 
+void sync(void) {
+  static void (*next)(void);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "sync");
+  next();
+  NoteAllSynced();
+}
+
 /* These take their mode only where they create. */
-#define WRAP_OPEN(name, parameters, arguments)                        \
-  int name parameters {                                               \
-    mode_t mode = 0;                                                  \
-    if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) { \
-      va_list more;                                                   \
-      va_start(more, flags);                                          \
-      mode = va_arg(more, mode_t);                                    \
-      va_end(more);                                                   \
-    }                                                                 \
-    static int(*next) parameters;                                     \
-    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name);       \
-    const struct Fault fault = Meet(k_open);                          \
-    if (fault.action == kFail) {                                      \
-      errno = fault.value;                                            \
-      return -1;                                                      \
-    }                                                                 \
-    return next arguments;                                            \
+#define WRAP_OPEN(name, parameters, arguments)                             \
+  int name parameters {                                                    \
+    mode_t mode = 0;                                                       \
+    if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) {      \
+      va_list more;                                                        \
+      va_start(more, flags);                                               \
+      mode = va_arg(more, mode_t);                                         \
+      va_end(more);                                                        \
+    }                                                                      \
+    static int(*next) parameters;                                          \
+    if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, #name);            \
+    const struct Fault fault = Meet(k_open);                               \
+    if (fault.action == kFail) {                                           \
+      errno = fault.value;                                                 \
+      return -1;                                                           \
+    }                                                                      \
+    const int descriptor = next arguments;                                 \
+    const int is_new = (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL); \
+    if (descriptor >= 0 && is_new) NoteName(path);                         \
+    return descriptor;                                                     \
   }
 WRAP_OPEN(open, (const char* path, int flags, ...), (path, flags, mode))
 WRAP_OPEN(open64, (const char* path, int flags, ...), (path, flags, mode))

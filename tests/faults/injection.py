@@ -24,6 +24,7 @@ ERRORS = {
     "write": ("ENOSPC", "EIO", "EINTR", "short"),
     "pwrite": ("ENOSPC", "EIO", "EDQUOT", "EFBIG", "EINTR", "short"),
     "fsync": ("EIO", "ENOSPC", "EDQUOT", "EINTR", "EINVAL", "EROFS"),
+    "syncfs": ("EIO", "ENOSPC", "EINTR", "ENOSYS", "EPERM"),
     "rename": ("EACCES", "EIO", "ENOSPC", "EPERM", "EBUSY", "EXDEV", "late-EIO"),
     "renameat2": ("EEXIST", "EINVAL", "ENOSYS", "EIO", "EPERM", "ENOSPC", "late-EIO"),
     "link": ("EPERM", "EEXIST", "EMLINK", "EOPNOTSUPP", "EIO"),

@@ -39,6 +39,7 @@ def enumerated():
     for name in _WRITING:
         yield "check_meanwhile", name, "--exhaustive", "--pairs", "100"
     yield ("check_streams",)
+    yield "check_interrupts", "--exhaustive"
 
 
 def by_chance():

@@ -97,6 +97,22 @@ def _checkpoint(seed):
             "in/tokenizer.json": b'"%d"' % seed, "in/more/notes.txt": b"%d" % seed}
 
 
+def _checkpoint_of_many(seed):
+    """The same with so many small files that they are synced together."""
+    return {**_checkpoint(seed),
+            **{f"in/notes/{i:02}.txt": b"%d" % (seed * i) for i in range(80)}}
+
+
+def _many_casts(seed):
+    """A model with more outputs than are synced one by one."""
+    nodes = [f"Cast x -> y{i} to=10" for i in range(80)]
+    graph = b"".join(text(1, node(words.split())) for words in nodes)
+    graph += text(11, value_info(["x", "FLOAT"]))
+    graph += b"".join(text(12, value_info([f"y{i}", "FLOAT16"])) for i in range(80))
+    content = number(1, 10) + text(8, text(1, "") + number(2, 21)) + text(7, graph)
+    return {"in.onnx": content, "x.npy": files.npy(*_one(seed)[1:])}
+
+
 def _in_two_shards(first, second, config):
     """A directory of two files and its index; tensors as `files` takes them."""
     shards = {"in/model-00001-of-00002.safetensors": first,
@@ -186,6 +202,7 @@ SCENARIOS = {
     "npz_threads": _convert(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "in.npz", "out.npz",
                             "--to float16 --threads 2"),
     "checkpoint": _convert(_checkpoint, "in", "out"),
+    "checkpoint_of_many": _convert(_checkpoint_of_many, "in", "out"),
     "checkpoint_scales_applied": _convert(_scaled, "in", "out"),
     "checkpoint_scales_written": Scenario(_rows_of_two, "convert in -o out --to int8-row --threads 2",
                                           ("out",), made=_codes_and_scales),
@@ -203,6 +220,8 @@ SCENARIOS = {
     "optimize": Scenario(_cast_weights, "optimize in.onnx -o out.onnx", ("out.onnx",), ("w", "v")),
     "run": Scenario(_casts, "run in.onnx --input x=x.npy --output-dir out",
                     ("out/y.npy", "out/z.npy", "out/same.npy")),
+    "run_of_many": Scenario(_many_casts, "run in.onnx --input x=x.npy --output-dir out",
+                            tuple(f"out/y{i}.npy" for i in range(80)), ("w",)),
     "onnx_test": Scenario(_node_tests, "onnx-test node"),
     "loss": Scenario(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
                      "loss in.safetensors --to float16 --to float8e4m3fn"),

@@ -206,6 +206,48 @@ TEST_F(OutputTest, PermissionsAreThoseOfTheUmask) {
   }
 }
 
+TEST_F(OutputTest, LetsOthersDoNoMoreThanItsInputs) {
+  struct Row {
+    mode_t first, second, output;  // inputs, and what is made of both
+  };
+  constexpr Row kRows[] = {{0600, 0666, 0600}, {0666, 0600, 0600}, {0640, 0644, 0640},
+                           {0640, 0604, 0600}, {0444, 0777, 0644}, {0000, 0666, 0600},
+                           {0755, 0755, 0644}};
+  const mode_t old = umask(022);
+  for (const std::string name : {"x.npy", "x.npz", "x.pb", "x.safetensors"}) {
+    for (const Row& row : kRows) {
+      WriteBytes(Path("first"), "");
+      WriteBytes(Path("second"), "");
+      ASSERT_EQ(chmod(Path("first").c_str(), row.first), 0);
+      ASSERT_EQ(chmod(Path("second").c_str(), row.second), 0);
+      const std::unique_ptr<TensorWriter> writer = CreateTensorFile(
+          Path(name), Bytes(4), {.overwrite = true, .inputs = {Path("first"), Path("second")}});
+      ASSERT_EQ(Temporaries().size(), 1u);
+      EXPECT_EQ(StatusOf(Path(Names()[0])).st_mode & 07777, row.output) << name;
+      WriteTensor(*writer, 0, "1234");
+      writer->Commit();
+      EXPECT_EQ(StatusOf(Path(name)).st_mode & 07777, row.output) << name;
+      std::filesystem::remove(Path(name));
+    }
+  }
+  // Nothing is known of an input that is gone, nor may another group what the input's may.
+  WriteWhole(Path("gone.npy"), "1234", {.overwrite = false, .inputs = {Path("none")}});
+  EXPECT_EQ(StatusOf(Path("gone.npy")).st_mode & 07777, 0600u);
+  ASSERT_EQ(chmod(Path("first").c_str(), 0664), 0);
+  if (chown(Path("first").c_str(), static_cast<uid_t>(-1), 54321) == 0) {
+    umask(002);
+    WriteWhole(Path("group.npy"), "1234", {.overwrite = false, .inputs = {Path("first")}});
+    EXPECT_EQ(StatusOf(Path("group.npy")).st_mode & 07777, 0644u);
+    // Where the directory hands on that group, it is the same.
+    std::filesystem::create_directory(Path("shared"));
+    ASSERT_EQ(chown(Path("shared").c_str(), static_cast<uid_t>(-1), 54321), 0);
+    ASSERT_EQ(chmod(Path("shared").c_str(), 02775), 0);
+    WriteWhole(Path("shared/x.npy"), "1234", {.overwrite = false, .inputs = {Path("first")}});
+    EXPECT_EQ(StatusOf(Path("shared/x.npy")).st_mode & 07777, 0664u);
+  }
+  umask(old);
+}
+
 TEST_F(OutputTest, KeepsThePermissionsOfWhatItReplaces) {
   const std::string path = Path("x.npy");
   const mode_t old = umask(022);
@@ -464,7 +506,7 @@ TEST_F(OutputTest, RemovesOnlyWhatIsItsOwn) {
   for (const std::string& name : others) WriteBytes(Path(name), "");
   WriteBytes(Path("target"), "");
   std::filesystem::create_symlink("target", Path(".x.npy.tensorcast-00000000.tmp"));
-  std::filesystem::create_directory(Path(".x.npy.tensorcast-00000001.tmp"));
+  std::filesystem::create_directory(Path(".x.npy.tensorcast-0000000.tmp"));
   const std::vector<std::string> before = Names();
   const std::unique_ptr<TensorWriter> writer = CreateTensorFile(Path("x.npy"), Bytes(1), {});
   EXPECT_TRUE(writer->notes().empty());
