@@ -122,8 +122,6 @@ def array_of(tensor):
     if tensor.type in BITS:
         bits, count = BITS[tensor.type], int(numpy.prod(shape, dtype=numpy.int64))
         data = unpack(data, bits, count)
-        if tensor.type in (22, 26):  # signed: ml_dtypes wants the sign in the high bits too
-            data = (data << (8 - bits)).view(numpy.int8) >> (8 - bits)
     return data.view(NUMPY_TYPES[tensor.type]).reshape(shape)
 
 
