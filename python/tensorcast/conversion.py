@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays
-from .arguments import count, flag, path_text, text
+from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .types import TypeLike
@@ -237,7 +237,7 @@ def plan(
     ignore_scales : bool
         Cast bare codes where scales would be applied.
     layout : {"deepseek", "compressed-tensors", "modelopt", "comfyui", "onnx"}, optional
-    scale_rule : {"amax", "up", "ocp", "round"}, optional
+    scale_rule : {"amax", "pow2" or "up", "ocp", "round"}, optional
         How scaled tensors are named, and what their scales are.
     assume_type, allow_hard_links
         As `open`.
@@ -267,6 +267,7 @@ def plan(
     >>> made.run()["w"].counts["to_limit"]
     1
     """
+    check_options(options, "plan", plan, CAST_OPTIONS)
     pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -314,5 +315,6 @@ def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),
     >>> {name: report.counts["to_limit"] for name, report in losses.items()}
     {'w': 1, 'norm': 0}
     """
+    check_options(more, "convert", convert, plan, CAST_OPTIONS)
     made = plan(src, dst, to=to, rules=rules, **more)
     return made.run(overwrite=overwrite, loss=loss, threads=threads, progress=progress)
