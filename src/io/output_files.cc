@@ -16,10 +16,12 @@ void CommitAll(const OutputFiles& files) {
       files[i].second->Commit();
     } catch (const Error& error) {
       if (i == 0) throw;
-      throw Error(error.kind(), std::string(error.what()) + "; written before it, and complete: " +
-                                    PathText(files.front().first) +
-                                    (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
-                                    "; the others are as they were");
+      throw Error(error.kind(),
+                  std::string(error.what()) +
+                      "; written before it, and complete: " + PathText(files.front().first) +
+                      (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
+                      "; the others are as they were",
+                  Remedy::kNone, error.refusal());
     }
   }
 }

@@ -45,9 +45,7 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
                                            "; name a directory that is not there yet");
   }
   if (!options.overwrite) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output exists; name another directory, or replace it",
-                Remedy::kAllowOverwriting);
+    ThrowTaken(path, "the output exists; name another directory");
   }
 }
 
@@ -252,10 +250,7 @@ void OutputDirectory::Name(const std::string& old) {
   const int error = errno;
   if (!old.empty()) Rename(old, path_);
   if (error == EEXIST || error == ENOTEMPTY || error == ENOTDIR) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path_) + ": the output appeared while it was written; name another " +
-                    "directory, or replace it",
-                Remedy::kAllowOverwriting);
+    ThrowTaken(path_, "the output appeared while it was written; name another directory");
   }
   ThrowWrite(path_, "the finished directory could not be given its name", error);
 }
