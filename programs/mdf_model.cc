@@ -184,22 +184,21 @@ void PrintMdfJson(const std::string& path, const Shown& shown) {
 
 }  // namespace
 
-LoadedModel LoadModel(const std::string& path, const onnx::LoadOptions& options,
+onnx::Model LoadModel(const std::string& path, const onnx::LoadOptions& options,
                       const std::vector<std::string>& inputs) {
-  LoadedModel loaded;
+  onnx::Model model;
   std::string error;
   if (!mdf::IsModelFile(path)) {
-    CheckStatus(onnx::Model::Load(path, options, &loaded.model, &error), error);
-    return loaded;
+    CheckStatus(onnx::Model::Load(path, options, &model, &error), error);
+    return model;
   }
   mdf::LoadOptions load;
   load.contradictions = options.contradictions;
   load.input_types = TypesOfInputs(path, inputs);
   Graph graph;
   CheckStatus(mdf::Load(path, load, &graph, &error), error);
-  loaded.bytes = OnnxBytes(graph);
-  CheckStatus(onnx::Model::Parse(loaded.bytes, options, &loaded.model, &error), error);
-  return loaded;
+  CheckStatus(onnx::Model::Parse(OnnxBytes(graph), options, &model, &error), error);
+  return model;
 }
 
 ModelPaths FormatsOf(const std::string& input, const std::string& output) {

@@ -14,15 +14,9 @@
 
 namespace tensorcast::tool {
 
-// A model that runs, and the bytes that it is a view of.
-struct LoadedModel {
-  onnx::Model model;
-  std::vector<std::byte> bytes;
-};
-
 // Loads a model of either format. Inputs to which an MDF model gives no type have that of the
 // tensors that `inputs` (--input) bring. Throws as CheckStatus, io::Error (arguments).
-LoadedModel LoadModel(const std::string& path, const onnx::LoadOptions& options,
+onnx::Model LoadModel(const std::string& path, const onnx::LoadOptions& options,
                       const std::vector<std::string>& inputs);
 
 // Which of two files is in which format, where one of them is MDF.

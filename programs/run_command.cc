@@ -327,8 +327,7 @@ int RunModel(const RunFlags& flags) {
   load.allow_hard_links = flags.allow_hard_links;
   load.optimize = flags.optimize;
   const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
-  const LoadedModel loaded = LoadModel(flags.model, load, flags.inputs);
-  const onnx::Model& model = loaded.model;
+  const onnx::Model model = LoadModel(flags.model, load, flags.inputs);
   std::string error;
   Inputs inputs(model);
   for (const std::string& argument : flags.inputs) inputs.Take(argument);

@@ -33,16 +33,18 @@ int main(void) {
   printf("of %" PRIu64 " values %" PRIu64 " went to the limit, SNR %.1f dB\n", report.elements,
          report.counts[TENSORCAST_LOSS_TO_LIMIT], report.snr_db);
 
-  /* Print: ask how many bytes it takes first. */
+  /* Print what they stand for: cast back, and ask how many bytes the texts take first. */
+  float values[4];
+  check(tensorcast_cast(TENSORCAST_FLOAT8E4M3FN, codes, sizeof codes, TENSORCAST_FLOAT32, values,
+                        sizeof values, 4, NULL, NULL));
   uint64_t bytes = 0;
-  check(tensorcast_printed_bytes(TENSORCAST_FLOAT8E4M3FN, codes, sizeof codes, 4, NULL, NULL,
-                                 &bytes));
+  check(tensorcast_printed_bytes(TENSORCAST_FLOAT32, values, sizeof values, 4, NULL, NULL, &bytes));
   char* texts = malloc(bytes + 1); /* malloc(0) may give a null pointer */
   uint64_t offsets[5];
   if (texts == NULL) check(TENSORCAST_OUT_OF_MEMORY);
-  check(tensorcast_print_strings(TENSORCAST_FLOAT8E4M3FN, codes, sizeof codes, 4, offsets, 5, texts,
+  check(tensorcast_print_strings(TENSORCAST_FLOAT32, values, sizeof values, 4, offsets, 5, texts,
                                  bytes, NULL, NULL));
-  printf("texts:");
+  printf("values:");
   for (int i = 0; i < 4; ++i) {
     printf(" %.*s", (int)(offsets[i + 1] - offsets[i]), texts + offsets[i]);
   }

@@ -40,15 +40,17 @@ int main() {
               static_cast<unsigned long long>(report.count(tensorcast::Loss::kToLimit)),
               report.snr_db);
 
-  // Print: ask how many bytes it takes first.
-  const auto codes = std::as_bytes(std::span(small));
+  // Print what they stand for: cast back, and ask how many bytes the texts take first.
+  std::vector<float> values(small.size());
+  Check(tensorcast::Cast(small, values));
+  const auto bits = std::as_bytes(std::span(values));
   std::uint64_t bytes = 0;
-  Check(tensorcast::PrintedStringBytes(DataType::kFloat8E4M3FN, codes, small.size(), &bytes));
-  std::vector<std::uint64_t> offsets(small.size() + 1);
+  Check(tensorcast::PrintedStringBytes(DataType::kFloat32, bits, values.size(), &bytes));
+  std::vector<std::uint64_t> offsets(values.size() + 1);
   std::vector<char> texts(bytes);
-  Check(tensorcast::PrintStrings(DataType::kFloat8E4M3FN, codes, small.size(), offsets, texts));
+  Check(tensorcast::PrintStrings(DataType::kFloat32, bits, values.size(), offsets, texts));
   const tensorcast::Strings printed = {offsets, texts};
-  std::printf("texts:");
+  std::printf("values:");
   for (std::uint64_t i = 0; i < printed.size(); ++i) {
     std::printf(" %.*s", static_cast<int>(printed[i].size()), printed[i].data());
   }

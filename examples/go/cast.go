@@ -47,15 +47,18 @@ func main() {
 	fmt.Printf("of %d values %d went to the limit, SNR %.1f dB\n", report.elements,
 		report.counts[C.TENSORCAST_LOSS_TO_LIMIT], float64(report.snr_db))
 
-	// Print: ask how many bytes it takes first.
+	// Print what they stand for: cast back, and ask how many bytes the texts take first.
+	values := make([]float32, 4)
+	check(C.tensorcast_cast(C.TENSORCAST_FLOAT8E4M3FN, unsafe.Pointer(&codes[0]), 4,
+		C.TENSORCAST_FLOAT32, unsafe.Pointer(&values[0]), 16, 4, nil, nil))
 	var size C.uint64_t
-	check(C.tensorcast_printed_bytes(C.TENSORCAST_FLOAT8E4M3FN, unsafe.Pointer(&codes[0]), 4, 4, nil,
-		nil, &size))
+	check(C.tensorcast_printed_bytes(C.TENSORCAST_FLOAT32, unsafe.Pointer(&values[0]), 16, 4, nil, nil,
+		&size))
 	offsets := make([]C.uint64_t, 5)
 	texts := make([]byte, size)
-	check(C.tensorcast_print_strings(C.TENSORCAST_FLOAT8E4M3FN, unsafe.Pointer(&codes[0]), 4, 4,
+	check(C.tensorcast_print_strings(C.TENSORCAST_FLOAT32, unsafe.Pointer(&values[0]), 16, 4,
 		&offsets[0], 5, (*C.char)(unsafe.Pointer(&texts[0])), size, nil, nil))
-	fmt.Print("texts:")
+	fmt.Print("values:")
 	for i := 0; i < 4; i++ {
 		fmt.Printf(" %s", texts[offsets[i]:offsets[i+1]])
 	}

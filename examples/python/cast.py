@@ -15,7 +15,7 @@ def main() -> None:
     print("codes:", small.tobytes().hex(" "))
     print(f"of {report.elements} values {report.counts['to_limit']} went to the limit, "
           f"SNR {report.snr_db:.1f} dB")
-    print("texts:", *tc.format(small))
+    print("values:", *tc.format(tc.cast(small, "float32")))
     try:
         tc.parse(["1.5", "1e400", "half"], "float16")
     except tc.ArgumentError as error:

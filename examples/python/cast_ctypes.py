@@ -1,6 +1,7 @@
 """Casts four floats to float8e4m3fn, says what that lost, prints the results, and reads a text.
 
-With Python alone, through ctypes; the argument is the library, libtensorcast.so.0.1 unless given.
+With Python alone, through ctypes. The argument is the library; else it is that of the installed
+package (`pip install .`), or libtensorcast.so.0.1 where the system looks.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -38,7 +39,17 @@ class ParseFailure(ctypes.Structure):
                 ("text", c_char * 65)]
 
 
-library = ctypes.CDLL(sys.argv[1] if len(sys.argv) > 1 else "libtensorcast.so.0.1")
+def library_path():
+    if len(sys.argv) > 1:
+        return sys.argv[1]
+    try:
+        import tensorcast
+    except ImportError:
+        return "libtensorcast.so.0.1"
+    return tensorcast.c_library()
+
+
+library = ctypes.CDLL(library_path())
 # ctypes passes plain integers as 32 bits unless it is told the types.
 library.tensorcast_status_text.restype = c_char_p
 library.tensorcast_loss_meter_create.argtypes = [c_int32, c_int32, c_void_p, POINTER(c_void_p)]
@@ -87,14 +98,15 @@ library.tensorcast_loss_meter_destroy(meter)
 print(f"of {report.elements} values {report.counts[TO_LIMIT]} went to the limit, "
       f"SNR {report.snr_db:.1f} dB")
 
-# Print: ask how many bytes it takes first.
+# Print what they stand for: cast back, and ask how many bytes the texts take first.
+values = (ctypes.c_float * 4)()
+check(library.tensorcast_cast(FLOAT8E4M3FN, codes, 4, FLOAT32, values, 16, 4, None, None))
 size = c_uint64()
-check(library.tensorcast_printed_bytes(FLOAT8E4M3FN, codes, 4, 4, None, None, byref(size)))
+check(library.tensorcast_printed_bytes(FLOAT32, values, 16, 4, None, None, byref(size)))
 offsets = (c_uint64 * 5)()
 texts = ctypes.create_string_buffer(size.value)
-check(library.tensorcast_print_strings(FLOAT8E4M3FN, codes, 4, 4, offsets, 5, texts, size, None,
-                                       None))
-print("texts:", *(texts.raw[offsets[i] : offsets[i + 1]].decode() for i in range(4)))
+check(library.tensorcast_print_strings(FLOAT32, values, 16, 4, offsets, 5, texts, size, None, None))
+print("values:", *(texts.raw[offsets[i] : offsets[i + 1]].decode() for i in range(4)))
 
 # Parse: string i is bytes starts[i] to starts[i + 1] - 1.
 numbers = b"1.51e400half"

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """tensorcast as a backend of ONNX's own interface, onnx.backend.base, through the C interface.
 
+    python examples/python/onnx_backend.py        (pip install . onnx)
+
     from onnx_backend import TensorcastBackend
     (y,) = TensorcastBackend.run_model(onnx.load("casts.onnx"), [x])
 
 Arrays are numpy's, with ml_dtypes' types where numpy has none. Those of less than a byte, which
-ml_dtypes keeps one to a byte, are packed on the way in and unpacked on the way out. The shared
-library is found by TENSORCAST_LIBRARY, or as libtensorcast.so.0.1 where the system looks.
+ml_dtypes keeps one to a byte, are packed on the way in and unpacked on the way out. The library
+is what TENSORCAST_LIBRARY names, that of the installed package, or libtensorcast.so.0.1 where the
+system looks.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -54,7 +57,18 @@ class ValueInfo(ctypes.Structure):
                 ("has_default", c_int32), ("rank", c_uint64)]
 
 
-LIBRARY = ctypes.CDLL(os.environ.get("TENSORCAST_LIBRARY", "libtensorcast.so.0.1"))
+def library_path():
+    """Where the C interface is."""
+    if "TENSORCAST_LIBRARY" in os.environ:
+        return os.environ["TENSORCAST_LIBRARY"]
+    try:
+        import tensorcast
+    except ImportError:
+        return "libtensorcast.so.0.1"
+    return tensorcast.c_library()
+
+
+LIBRARY = ctypes.CDLL(library_path())
 LIBRARY.tensorcast_status_text.restype = c_char_p
 LIBRARY.tensorcast_model_destroy.argtypes = [c_void_p]
 LIBRARY.tensorcast_model_outputs_destroy.argtypes = [c_void_p]
@@ -122,8 +136,6 @@ def array_of(tensor):
     if tensor.type in BITS:
         bits, count = BITS[tensor.type], int(numpy.prod(shape, dtype=numpy.int64))
         data = unpack(data, bits, count)
-        if tensor.type in (22, 26):  # signed: ml_dtypes wants the sign in the high bits too
-            data = (data << (8 - bits)).view(numpy.int8) >> (8 - bits)
     return data.view(NUMPY_TYPES[tensor.type]).reshape(shape)
 
 
@@ -212,7 +224,7 @@ def main():
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
     (y,) = TensorcastBackend.run_model(
         model, [numpy.array([0.1, 448, 512, -1e-9], dtype=numpy.float32)])
-    print(y)
+    print(*y)
 
 
 if __name__ == "__main__":

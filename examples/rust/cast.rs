@@ -126,23 +126,27 @@ fn main() {
     println!("of {} values {} went to the limit, SNR {:.1} dB",
         report.elements, report.counts[TO_LIMIT], report.snr_db);
 
-    // Print: ask how many bytes it takes first.
+    // Print what they stand for: cast back, and ask how many bytes the texts take first.
+    let mut values = [0f32; 4];
     let mut size = 0u64;
     let mut offsets = [0u64; 5];
     unsafe {
+        check(tensorcast_cast(
+            FLOAT8E4M3FN, codes.as_ptr().cast(), bytes_of(&codes), FLOAT32,
+            values.as_mut_ptr().cast(), bytes_of(&values), 4, null(), null()));
         check(tensorcast_printed_bytes(
-            FLOAT8E4M3FN, codes.as_ptr().cast(), 4, 4, null(), null(), &mut size));
+            FLOAT32, values.as_ptr().cast(), bytes_of(&values), 4, null(), null(), &mut size));
     }
     let mut texts = vec![0u8; size as usize];
     unsafe {
         check(tensorcast_print_strings(
-            FLOAT8E4M3FN, codes.as_ptr().cast(), 4, 4, offsets.as_mut_ptr(), 5, texts.as_mut_ptr(),
-            size, null(), null()));
+            FLOAT32, values.as_ptr().cast(), bytes_of(&values), 4, offsets.as_mut_ptr(), 5,
+            texts.as_mut_ptr(), size, null(), null()));
     }
     let texts: Vec<_> = offsets.windows(2)
         .map(|o| String::from_utf8_lossy(&texts[o[0] as usize..o[1] as usize]).into_owned())
         .collect();
-    println!("texts: {}", texts.join(" "));
+    println!("values: {}", texts.join(" "));
 
     // Parse: string i is bytes starts[i] to starts[i + 1] - 1.
     let numbers = b"1.51e400half";

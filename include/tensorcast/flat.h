@@ -9,7 +9,8 @@
  * - A tensor is five things: its `bytes` (elements, packed; of strings their texts, one after the
  *   other), its `shape` (as many sizes as its rank, none negative; 0 of them is a scalar), of
  *   strings their `lengths` in bytes, one for each element (of numbers not read), its rank and its
- *   type, TENSORCAST_FLOAT32 ... . Tables of 64-bit numbers are aligned to 8 bytes.
+ *   type, TENSORCAST_FLOAT32 ... . A rank is at most 64. Tables of 64-bit numbers are aligned to 8
+ *   bytes.
  * - Executor and interrupt may be null: the calling thread alone, a call that ends when it is done.
  * - Failures. Each of these functions leaves its text with the thread that called: what is wrong,
  *   where and what to do, in one line; after a success the empty text. What it gives by pointer is
@@ -29,15 +30,14 @@ extern "C" {
 /* The text of this thread's last call of flat.h, graph.h or session.h (this one, and those that ask
  * a handle for its own text, excepted), of at most 1,023 bytes and a NUL; longer ones were cut.
  * `needed`, unless null, gets the bytes this takes. A caller whose calls move between threads, as
- * LabVIEW's do, asks the graph or the session instead. Code: TENSORCAST_BUFFER_TOO_SMALL, after
- * which `needed` is set all the same. */
+ * LabVIEW's do, asks the graph or the session instead. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_last_error(char* buffer, uint64_t buffer_bytes,
                                                              uint64_t* needed);
 
 /* Casts a tensor to type `to`; `saturate` and `round_mode` (TENSORCAST_ROUND_UP ...) as in ONNX,
  * whose defaults are 1 and 0. Into `out` go the elements, packed, or the texts; into out_lengths
  * the length of each text, of strings. `needed`, unless null, gets the bytes that `out` takes; its
- * room may be 0 to ask for that, which for strings takes a part of the work. `out` and `bytes` do
+ * room is 0 to ask for that, which for strings takes a part of the work. `out` and `bytes` do
  * not overlap. Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_BAD_INPUT (bytes or lengths that do not
  * fit the shape), TENSORCAST_MISALIGNED, TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_OVERLAP,
  * TENSORCAST_NOT_A_NUMBER and TENSORCAST_NOT_AN_INTEGER (the text says which element),
@@ -48,6 +48,17 @@ tensorcast_cast_tensor(const void* bytes, uint64_t bytes_size, const int64_t* sh
                        int32_t saturate, int32_t round_mode, tensorcast_executor* executor,
                        const tensorcast_interrupt* interrupt, void* out, uint64_t out_bytes,
                        int64_t* out_lengths, uint64_t out_lengths_count, uint64_t* needed);
+
+/* The same with the other options of a cast, which tensorcast.h explains: integer_overflow
+ * (TENSORCAST_OVERFLOW_WRAP ...), fnuz_infinity (TENSORCAST_FNUZ_INFINITY_MAX ...), finite_only_nan
+ * (TENSORCAST_FINITE_ONLY_NAN_ZERO ...) and string_style (TENSORCAST_STRING_STYLE_NUMPY ...). */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_cast_tensor_with_options(
+    const void* bytes, uint64_t bytes_size, const int64_t* shape, uint64_t rank, int32_t type,
+    const int64_t* lengths, uint64_t lengths_count, int32_t to, int32_t saturate,
+    int32_t round_mode, int32_t integer_overflow, int32_t fnuz_infinity, int32_t finite_only_nan,
+    int32_t string_style, tensorcast_executor* executor, const tensorcast_interrupt* interrupt,
+    void* out, uint64_t out_bytes, int64_t* out_lengths, uint64_t out_lengths_count,
+    uint64_t* needed);
 
 /* Places in the counts of tensorcast_measure_loss: those of the kinds, TENSORCAST_LOSS_NAN ...,
  * come first. */
@@ -82,6 +93,14 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_measure_loss(
     const tensorcast_interrupt* interrupt, int64_t* counts, uint64_t counts_count, double* figures,
     uint64_t figures_count);
 
+/* The same with the other options of a cast. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_measure_loss_with_options(
+    int32_t from, int32_t to, int32_t saturate, int32_t round_mode, int32_t integer_overflow,
+    int32_t fnuz_infinity, int32_t finite_only_nan, int32_t string_style, const void* bytes,
+    uint64_t bytes_size, uint64_t n, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, int64_t* counts, uint64_t counts_count, double* figures,
+    uint64_t figures_count);
+
 /* Writes the model at `input` with its floating weights whose names match `pattern` stored as `to`,
  * and one Cast each that brings them back: tensorcast_model_convert_storage (onnx.h). A pattern is
  * a glob of whole names, "*" or the empty one all of them; one that matches nothing is refused.
@@ -89,6 +108,13 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_measure_loss(
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_model(
     const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
     int32_t round_mode, int32_t all_chosen, int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, uint64_t* stored);
+
+/* The same with the other options of a cast. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_store_model_with_options(
+    const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
+    int32_t round_mode, int32_t integer_overflow, int32_t fnuz_infinity, int32_t finite_only_nan,
+    int32_t string_style, int32_t all_chosen, int32_t overwrite, tensorcast_executor* executor,
     const tensorcast_interrupt* interrupt, uint64_t* stored);
 
 /* Writes the model at `input` without the Casts that change no bit of any output: docs/optimize.md
@@ -109,6 +135,12 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_optimize_model(
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_convert_file(
     const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
     int32_t round_mode, int32_t all_types, int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, uint64_t* cast);
+/* The same with the other options of a cast. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_convert_file_with_options(
+    const char* input, const char* output, const char* pattern, int32_t to, int32_t saturate,
+    int32_t round_mode, int32_t integer_overflow, int32_t fnuz_infinity, int32_t finite_only_nan,
+    int32_t string_style, int32_t all_types, int32_t overwrite, tensorcast_executor* executor,
     const tensorcast_interrupt* interrupt, uint64_t* cast);
 
 #ifdef __cplusplus

@@ -72,7 +72,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_save(const tensorcast_gr
                                                              int32_t with_training,
                                                              int32_t overwrite);
 /* The same into memory. `needed`, unless null, gets the bytes it takes; a room of 0 asks for that.
- * Codes: as saving, and TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same. */
+ * Codes: as saving, and TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_serialize(const tensorcast_graph* graph,
                                                                   int32_t with_training,
                                                                   void* bytes, uint64_t bytes_size,
@@ -99,8 +99,9 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_set_opset(tensorcast_gra
  * name that is taken or not legal, a wrong value, a type or an option that the opset does not
  * have), TENSORCAST_INVALID_TYPE, TENSORCAST_OUT_OF_MEMORY. */
 
-/* An input of the graph. shape: `rank` sizes, each negative where it is unknown; a rank of -1
- * leaves the rank unknown too. dim_names: the names of the dimensions, one after the other with
+/* An input of the graph. shape: `rank` sizes, at most 64, each negative where it is unknown; a rank
+ * of -1 leaves the rank unknown too. dim_names: the names of the dimensions, one after the other
+ * with
  * '\n' between them; a negative dimension that has one there is a named one, and the others are
  * passed over. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_add_input(
@@ -143,7 +144,7 @@ enum {
 enum { TENSORCAST_VALUE_INPUT = 0, TENSORCAST_VALUE_CONSTANT = 1, TENSORCAST_VALUE_RESULT = 2 };
 
 /* The values of a graph, in its order. `count` gets how many there are; a capacity of 0 asks for
- * that. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `count` is set all the same. */
+ * that. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_values(const tensorcast_graph* graph,
                                                                int32_t which, int64_t* values,
                                                                uint64_t capacity, uint64_t* count);
@@ -157,8 +158,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_value(const tensorcast_g
                                                               int64_t value, int32_t* type,
                                                               int32_t* kind, int32_t* is_output,
                                                               uint64_t* readers, int64_t* rank);
-/* In these: TENSORCAST_BAD_INPUT, and TENSORCAST_BUFFER_TOO_SMALL, after which `needed` and `rank`,
- * which may be null, are set all the same. */
+/* In these `needed` may be null. Codes: TENSORCAST_BAD_INPUT, TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_value_name(const tensorcast_graph* graph,
                                                                    int64_t value, char* buffer,
                                                                    uint64_t buffer_bytes,
@@ -194,7 +194,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_node(const tensorcast_gr
                                                              uint64_t* inputs, uint64_t* outputs);
 enum { TENSORCAST_NODE_NAME = 0, TENSORCAST_NODE_OP_TYPE = 1, TENSORCAST_NODE_DOMAIN = 2 };
 /* One of its texts, TENSORCAST_NODE_NAME .... `needed` may be null. Code:
- * TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same. */
+ * TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_node_text(const tensorcast_graph* graph,
                                                                   int64_t node, const char* name,
                                                                   int32_t which, char* buffer,

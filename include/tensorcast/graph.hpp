@@ -81,7 +81,7 @@ struct CastNode {
   double lda_coeff = 1;  // and are multiplied by this on their way back
 };
 
-// Which nodes: one by its index or its name, or all that are Cast or CastLike.
+// Which nodes: one by its index or its name, which is copied, or all that are Cast or CastLike.
 class NodeKey {
  public:
   static NodeKey Index(std::size_t index) { return NodeKey(Is::kIndex, index, {}); }
@@ -97,7 +97,7 @@ class NodeKey {
   NodeKey(Is is, std::size_t index, std::string_view name) : is_(is), index_(index), name_(name) {}
   Is is_;
   std::size_t index_;
-  std::string_view name_;
+  std::string name_;
 };
 
 // What is changed of nodes; what is not given stays.

@@ -104,14 +104,14 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_model_value_info(const tensorc
                                                                    int32_t side, uint64_t index,
                                                                    tensorcast_value_info* info);
 /* The name, as it stands in the model, and a NUL. `needed`, unless null, gets the bytes this takes.
- * Code: TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same. */
+ * Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_model_value_name(const tensorcast_model* model,
                                                                    int32_t side, uint64_t index,
                                                                    char* buffer,
                                                                    uint64_t buffer_bytes,
                                                                    uint64_t* needed);
 /* The sizes of the shape, -1 where one is symbolic. `rank` gets how many there are. Code:
- * TENSORCAST_BUFFER_TOO_SMALL, after which `rank` is set all the same. */
+ * TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_model_value_shape(const tensorcast_model* model,
                                                                     int32_t side, uint64_t index,
                                                                     int64_t* sizes,

@@ -86,8 +86,8 @@ class TENSORCAST_API Model {
   // own functions of these), kOutOfMemory, kTargetUnavailable.
   static Status Load(const std::string& path, const LoadOptions& options, Model* model,
                      std::string* error = nullptr);
-  // The same of a ModelProto in memory, which must live as long as the model. External data is
-  // refused: there is no directory to find it in.
+  // The same of a ModelProto in memory, which is copied. External data is refused: there is no
+  // directory to find it in.
   static Status Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
                       std::string* error = nullptr);
 

@@ -163,7 +163,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_copy_gradient(
 
 /* What the nodes took in the last run that kept it, in the order in which they ran: for each three
  * numbers, seconds, bytes read and bytes written. `nodes` gets how many there are; a capacity of 0
- * asks for that. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `nodes` is set all the same. */
+ * asks for that. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_profile(const tensorcast_session* session,
                                                                   double* numbers,
                                                                   uint64_t capacity,
@@ -176,8 +176,8 @@ tensorcast_session_profile_node(const tensorcast_session* session, uint64_t inde
 
 enum { TENSORCAST_SUMMARY_TEXT = 0, TENSORCAST_SUMMARY_CSV = 1 };
 /* A graph told node by node, for terminals or as CSV with a header; with the profile of a session
- * of it, unless that is null. `needed` may be null. Code: TENSORCAST_BUFFER_TOO_SMALL, after which
- * `needed` is set all the same. */
+ * that was made of it, unless that is null. `needed` may be null. Codes: TENSORCAST_BAD_INPUT (a
+ * session of another graph), TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_summary(const tensorcast_graph* graph,
                                                                 const tensorcast_session* session,
                                                                 int32_t format, char* buffer,

@@ -39,7 +39,7 @@ struct SessionOptions {
   bool gives_zeros = false;
 };
 
-// An input or an output of a graph, by its index or its name.
+// An input or an output of a graph, by its index or its name, which is copied.
 class Port {
  public:
   template <std::integral Index>
@@ -55,7 +55,7 @@ class Port {
 
  private:
   std::int64_t index_ = 0;
-  std::string_view name_;
+  std::string name_;
   bool is_name_ = true;
 };
 

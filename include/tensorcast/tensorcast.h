@@ -25,6 +25,10 @@
  *   counts of elements are called n, first or count. The library keeps no pointer to a buffer after
  *   it returns, but where session.h says so. Elements need no alignment; tables of offsets must be
  *   aligned to 8 bytes.
+ * - Sizes. A function that writes as much as there is says how much through a pointer: `needed`,
+ *   `count`, `size`, `rank`, `nodes`. With a room of 0, whose buffer may be null, it says that
+ * alone and gives TENSORCAST_OK; where the room is above 0 and too small it gives
+ *   TENSORCAST_BUFFER_TOO_SMALL, and has said it all the same.
  * - Handles. What a ..._create function gives is freed by its ..._destroy function, which takes
  *   null and does nothing then. Nothing else that the library returns is to be freed. Handles must
  *   be live: a freed or invented one is undefined behaviour.
@@ -77,7 +81,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_version_number(void);
 /* -------------------------------------------------------------------------------- status */
 
 enum {
-  TENSORCAST_OK = 0,
+  TENSORCAST_OK = 0,                 /* it went well */
   TENSORCAST_INVALID_TYPE = 1,       /* an id, a name or a row that is not an element type */
   TENSORCAST_INVALID_OPTION = 2,     /* an option's value is outside its list */
   TENSORCAST_NULL_POINTER = 3,       /* a pointer that the call needs is null */
@@ -88,15 +92,15 @@ enum {
   TENSORCAST_TARGET_UNAVAILABLE = 8, /* no such target, or it is not in this build or machine */
   TENSORCAST_LOSS_POSITION = 9,      /* a measured chunk begins where it must not */
   TENSORCAST_LOSS_MISMATCH = 10,     /* the meter was made for other types or options */
-  TENSORCAST_OUT_OF_MEMORY = 11,
+  TENSORCAST_OUT_OF_MEMORY = 11,     /* the system gives no more */
   TENSORCAST_WRONG_CALL = 12,     /* a call for numbers was given strings, or the other way round */
   TENSORCAST_NOT_A_NUMBER = 13,   /* a text is not a number */
   TENSORCAST_NOT_AN_INTEGER = 14, /* a text is nan, inf or outside [-2^63, 2^64), to an integer */
   TENSORCAST_BAD_OFFSETS = 15,    /* string offsets decrease, or end beyond the bytes */
   TENSORCAST_MISALIGNED = 16,     /* a table of offsets is not aligned to 8 bytes */
-  TENSORCAST_BAD_STRUCT = 17,     /* see "Structs" above */
-  TENSORCAST_EXECUTOR_FAILED = 18,
-  TENSORCAST_NO_THREADS = 19, /* this build has no oneTBB */
+  TENSORCAST_BAD_STRUCT = 17, /* its struct_size, or a wish that is not known: "Structs" above */
+  TENSORCAST_EXECUTOR_FAILED = 18, /* it threw, or did not run every task once */
+  TENSORCAST_NO_THREADS = 19,      /* this build has no oneTBB */
   /* Of ONNX models (onnx.h), which say more in a text of their own: */
   TENSORCAST_FILE_ERROR = 20,       /* the system refused: missing, permission, full */
   TENSORCAST_BAD_FILE = 21,         /* a file's contents are not what they should be */
@@ -197,9 +201,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_parse(const char* name, u
                                                              int32_t* type);
 /* For the message after that: the canonical names, three at most, nearest to what was written, as
  * "float16, bfloat16, float32" and a NUL; "" where none is near. `needed`, unless null, gets the
- * bytes this takes, NUL included; 128 are always enough. Code: TENSORCAST_BUFFER_TOO_SMALL, after
- * which `needed` is set all the same.
- */
+ * bytes this takes, NUL included; 128 are always enough. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_nearest(const char* name,
                                                                uint64_t name_bytes, char* buffer,
                                                                uint64_t buffer_bytes,
@@ -255,7 +257,7 @@ enum { /* instruction sets */
 };
 
 /* The targets this build has and this machine runs, best first. `count` gets how many there are,
- * at least 1. Code: TENSORCAST_BUFFER_TOO_SMALL, after which `count` is set all the same. */
+ * at least 1. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_targets(int32_t* targets, uint64_t capacity,
                                                           uint64_t* count);
 /* "best", "scalar", "sse4" ...; "unknown" for an unknown number. */
@@ -394,8 +396,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL
 tensorcast_loss_meter_report(const tensorcast_loss_meter* meter, tensorcast_loss_report* report);
 /* All that was gathered, exactly, as bytes: for another process, or to go on later. Little-endian,
  * and the same for the same gathered on every machine. `size` is set to the number of bytes; where
- * `capacity` is less (or `bytes` null) nothing is written: TENSORCAST_BUFFER_TOO_SMALL, and
- * TENSORCAST_OK where `bytes` is null, to ask for the size. */
+ * `bytes` is null or `capacity` 0 that is all. Code: TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_loss_meter_save(
     const tensorcast_loss_meter* meter, void* bytes, size_t capacity, size_t* size);
 /* Makes the meter that was saved, with its types, its options and the place where its last run
@@ -574,7 +575,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_parse_value(const char* text, 
 #define TENSORCAST_PRINTED_VALUE_BYTES 33
 /* An element's code to its text and a NUL. `needed`, unless null, gets the bytes this takes, NUL
  * included. Codes: TENSORCAST_INVALID_TYPE, TENSORCAST_WRONG_CALL (the type is string),
- * TENSORCAST_BUFFER_TOO_SMALL, after which `needed` is set all the same. */
+ * TENSORCAST_BUFFER_TOO_SMALL. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_print_value(int32_t from, uint64_t code,
                                                               const tensorcast_options* options,
                                                               char* buffer, uint64_t buffer_bytes,

@@ -34,15 +34,6 @@ constexpr std::uint64_t kOneShot = 1024;          // elements for which no plan 
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
-// ml_dtypes reads its signed narrow integers with the sign in the bits above them.
-void ExtendSigns(DataType type, std::span<std::byte> codes) {
-  if (FindType(type)->type_class != TypeClass::kSigned) return;
-  const auto sign = static_cast<std::uint8_t>(1 << (FindType(type)->bits - 1));
-  for (std::byte& code : codes) {
-    code = static_cast<std::byte>((std::to_integer<std::uint8_t>(code) ^ sign) - sign);
-  }
-}
-
 // A plan of default options, bound when it is first asked for. With the GIL.
 const CastPlan& KeptPlan(DataType from, DataType to) {
   constexpr std::size_t kNumbers = 29;
@@ -106,7 +97,6 @@ void PackElements(DataType type, std::span<const std::byte> codes, std::span<std
 void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
                     std::uint64_t n) {
   (void)Unpack(type, packed.first(*StorageBytes(type, n)), 0, codes.first(n), n).ok();
-  ExtendSigns(type, codes.first(n));
 }
 
 void CastElements(const CastRequest& request, std::span<const std::byte> source,

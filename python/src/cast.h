@@ -35,7 +35,9 @@ struct CastRequest {
 void CastElements(const CastRequest& request, std::span<const std::byte> source,
                   std::span<std::byte> result, std::uint64_t n);
 
-// Between numpy's layout and the packed one; without the GIL, for types narrower than a byte.
+// Between numpy's layout and the packed one; without the GIL, for types narrower than a byte. The
+// bits above a code are zero, as in the arrays that ml_dtypes makes (-1 of int4 is 0x0F), and are
+// not read: its arithmetic leaves others there.
 void PackElements(DataType type, std::span<const std::byte> codes, std::span<std::byte> packed,
                   std::uint64_t n);
 void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,

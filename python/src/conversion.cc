@@ -29,29 +29,29 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// The member of an enum whose name a text is, '_' for '-' and in any case.
-template <class Enum, std::size_t kSize, class Name>
-std::optional<Enum> Named(nb::handle text, const std::array<Enum, kSize>& members,
-                          const Name& name) {
+// The member of a list whose name a text is, '_' for '-' and in any case.
+template <class Member, std::size_t kSize, class Name>
+std::optional<Member> Named(nb::handle text, const std::array<Member, kSize>& members,
+                            const Name& name) {
   if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
   std::string asked = FromStr(text);
   for (char& c : asked) {
     if (c == '_') c = '-';
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  for (const Enum member : members) {
+  for (const Member& member : members) {
     if (name(member) == asked) return member;
   }
   return std::nullopt;
 }
 
-template <class Enum, std::size_t kSize, class Name>
-Enum Argument(std::string_view argument, nb::handle text, const std::array<Enum, kSize>& members,
-              const Name& name) {
+template <class Member, std::size_t kSize, class Name>
+Member Argument(std::string_view argument, nb::handle text,
+                const std::array<Member, kSize>& members, const Name& name) {
   if (const auto found = Named(text, members, name)) return *found;
   std::string line(argument);
   line += " is one of";
-  for (const Enum member : members) line.append(" \"").append(name(member)).append("\"");
+  for (const Member& member : members) line.append(" \"").append(name(member)).append("\"");
   Raise(ErrorClass::kValue, line);
 }
 
@@ -67,15 +67,18 @@ constexpr std::array kFormats = {ScaledFormat::kFp8Tensor, ScaledFormat::kFp8Row
 constexpr std::array kLayouts = {ScaledLayout::kDeepSeek, ScaledLayout::kCompressedTensors,
                                  ScaledLayout::kModelOpt, ScaledLayout::kComfyUi,
                                  ScaledLayout::kOnnx};
-constexpr std::array kRules = {ScaleRule::kAmax, ScaleRule::kUp, ScaleRule::kOcp,
-                               ScaleRule::kRound};
+// One rule has two names: that of the mx formats, and that of the others.
+struct NamedRule {
+  std::string_view name;
+  ScaleRule rule;
+};
+constexpr std::array<NamedRule, 5> kRules = {{{"amax", ScaleRule::kAmax},
+                                              {"pow2", ScaleRule::kUp},
+                                              {"up", ScaleRule::kUp},
+                                              {"ocp", ScaleRule::kOcp},
+                                              {"round", ScaleRule::kRound}}};
 constexpr std::array kKeeps = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
                                Keep::kPacked};
-
-std::string_view RuleName(ScaleRule rule) {
-  constexpr std::array<std::string_view, 4> kNames = {"amax", "up", "ocp", "round"};
-  return kNames[static_cast<std::size_t>(rule)];
-}
 
 convert::Destination DestinationOf(nb::handle to) {
   if (const auto format = Named(to, kFormats, convert::ScaledFormatName)) return *format;
@@ -109,7 +112,9 @@ convert::Request RequestOf(const nb::dict& words) {
     request.layout = Argument("layout", words["layout"], kLayouts, convert::ScaledLayoutName);
   }
   if (!words["scale_rule"].is_none()) {
-    request.scale_rule = Argument("scale_rule", words["scale_rule"], kRules, RuleName);
+    request.scale_rule = Argument("scale_rule", words["scale_rule"], kRules, [](NamedRule each) {
+                           return each.name;
+                         }).rule;
   }
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);

@@ -5,8 +5,12 @@
 
 #include <array>
 #include <cstddef>
+#include <utility>
 
 #include "bindings.h"
+#include "core/failure.h"
+#include "io/error_text.h"
+#include "text_objects.h"
 
 namespace nb = nanobind;
 
@@ -19,6 +23,23 @@ constexpr std::array<const char*, 6> kNames = {
 std::array<PyObject*, kNames.size()>& Classes() {
   static std::array<PyObject*, kNames.size()> classes = {};
   return classes;
+}
+
+PyObject* of_system = nullptr;  // of tensorcast/errors.py
+
+// What lifts a refusal, in Python's words, by how the library's own end.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kRemedies = {
+    {{io::kReplaceRemedy, " with overwrite=True"},
+     {io::kHardLinkRemedy, " with allow_hard_links=True"}}};
+
+// Raises what the system refused, by a class that is Python's own for that too.
+[[noreturn]] void RaiseRefusal(ErrorClass error, const std::string& line,
+                               const core::SystemRefusal& refusal) {
+  const nb::object made =
+      nb::borrow(of_system)(nb::borrow(Classes()[static_cast<std::size_t>(error)]), ToStr(line),
+                            refusal.error, nb::bytes(refusal.path.data(), refusal.path.size()));
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+  throw nb::python_error();
 }
 
 ErrorClass ClassOf(StatusCode code) {
@@ -57,7 +78,17 @@ void RaiseStatus(Status status, const std::string& line) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
-  Raise(ClassOf(status.code()), line.empty() ? status.message() : std::string_view(line));
+  if (line.empty()) Raise(ClassOf(status.code()), status.message());
+  std::string whole = line;
+  for (const auto& [ending, words] : kRemedies) {
+    if (line.ends_with(ending)) whole += words;
+  }
+  // One that a call got over is none of what fails now: its file is in the text.
+  const core::SystemRefusal refusal = core::LastRefusal();
+  if (refusal.error != 0 && line.find(io::PathText(refusal.path)) != std::string::npos) {
+    RaiseRefusal(ClassOf(status.code()), whole, refusal);
+  }
+  Raise(ClassOf(status.code()), whole);
 }
 
 void BindErrors(nb::module_& m) {
@@ -67,6 +98,7 @@ void BindErrors(nb::module_& m) {
         for (std::size_t i = 0; i < kNames.size(); ++i) {
           Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
         }
+        of_system = nb::object(errors.attr("of_system")).release().ptr();
       },
       nb::arg("errors"));
 }

@@ -39,7 +39,6 @@ constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // elements that 
 // What lifts a refusal, in the words of open().
 std::string_view RemedyText(io::Remedy remedy) {
   switch (remedy) {
-    case io::Remedy::kAllowHardLinks: return " with allow_hard_links=True";
     case io::Remedy::kAssumeType: return ": say which with assume_type";
     case io::Remedy::kIgnoreScales: return ": give ignore_scales=True for the bare codes";
     case io::Remedy::kTakeDirectory:
@@ -56,8 +55,10 @@ template <class Work> void Raising(const Work& work) {
   } catch (const io::Error& error) {
     failed.emplace(error.code(), error.what());
     failed->second += RemedyText(error.remedy());
+    core::KeepRefusal(error.refusal());
   } catch (const core::Failure& failure) {
     failed.emplace(failure.code(), failure.what());
+    core::KeepRefusal(failure.refusal());
   }
   if (failed) RaiseStatus(Status(failed->first), failed->second);
 }

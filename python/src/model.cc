@@ -39,7 +39,6 @@ std::vector<std::byte> CopyOf(const nb::bytes& bytes) {
   return {data, data + bytes.size()};
 }
 
-// A model, and the bytes that it was made of, which it reads.
 class HeldModel {
  public:
   // `source` is a path (str) or a ModelProto (bytes).
@@ -47,9 +46,10 @@ class HeldModel {
     std::string error;
     Status status;
     if (PyBytes_Check(source.ptr()) != 0) {
-      bytes_ = CopyOf(nb::borrow<nb::bytes>(source));
+      const nb::bytes bytes = nb::borrow<nb::bytes>(source);
+      const std::span model(static_cast<const std::byte*>(bytes.data()), bytes.size());
       const nb::gil_scoped_release without_gil;
-      status = onnx::Model::Parse(bytes_, options, &model_, &error);
+      status = onnx::Model::Parse(model, options, &model_, &error);
     } else {
       const std::string path = FromStr(source);
       const nb::gil_scoped_release without_gil;
@@ -87,7 +87,6 @@ class HeldModel {
   }
 
  private:
-  std::vector<std::byte> bytes_;
   onnx::Model model_;
 };
 

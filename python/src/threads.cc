@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/failure.h"
+
 namespace nb = nanobind;
 
 namespace tensorcast::python {
@@ -53,11 +55,13 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
   std::atomic<bool> interrupted = false;
   bool done = false;
   std::exception_ptr failure;
+  core::SystemRefusal refusal;  // which the library keeps for the thread that met it
   std::mutex mutex;
   std::condition_variable changed;
   const auto run = [&] {
     try {
       work(interrupted);
+      refusal = core::LastRefusal();
     } catch (...) {
       failure = std::current_exception();
     }
@@ -90,6 +94,7 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
     lock.unlock();
     worker.join();
   }
+  core::KeepRefusal(refusal);
   if (raised) throw nb::python_error(std::move(*raised));
   if (failure) std::rethrow_exception(failure);
 }

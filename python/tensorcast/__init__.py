@@ -18,6 +18,7 @@ from . import _core, errors
 _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
+from .c_interface import c_library  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
@@ -44,7 +45,7 @@ __version__: str = _core.version
 
 __all__ = [
     "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "Job", "KindError",
-    "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError", "cast",
-    "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError", "c_library",
+    "cast", "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
     "type_name", "type_names",
 ]

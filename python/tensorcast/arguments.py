@@ -5,13 +5,39 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import operator
 import os
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from .errors import ArgumentError, KindError
+
+
+# Those of a cast, which files, texts and conversions take too.
+CAST_OPTIONS = ("saturate", "round_mode", "integer_overflow", "fnuz_infinity", "finite_only_nan",
+                "string_style")
+
+
+def check_options(given: dict[str, Any], name: str,
+                  *known: Callable[..., Any] | Iterable[str]) -> None:
+    """Raises where a function was given an option that neither it nor what it hands them to has; says
+    which is meant."""
+    names: list[str] = []
+    for each in known if given else ():
+        if callable(each):
+            parameters = inspect.signature(each).parameters.values()
+            names += [one.name for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        else:
+            names += each
+    for option in given:
+        if option not in names:
+            near = difflib.get_close_matches(option, names, 1)
+            raise KindError(f"{name} has no option {option!r}"
+                            + (f": the nearest is {near[0]}" if near else ""))
 
 
 def path_text(path: Any, what: str = "a path") -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core, frameworks
+from . import _core, frameworks, nulls
 from .arguments import count
 from .errors import ArgumentError, KindError, RangeError, UnsupportedError
 from .types import STRING, TypeLike
@@ -143,6 +143,7 @@ def _read_numpy(x: Any, is_typed: bool) -> Source:
     """What numpy makes an array of; `is_typed`: something else says what its bits are."""
     if isinstance(x, np.ma.MaskedArray):
         raise KindError("a masked array: cast x.filled(value), or x.data without its mask")
+    nulls.refuse(x)
     is_scalar = isinstance(x, (np.generic, int, float, str, bytes))
     if isinstance(x, np.ndarray):
         array = np.asarray(x)  # a subclass as what it holds
@@ -169,6 +170,7 @@ def _made(x: Any, dtype: Any) -> Array:
 def _of_python(x: Any) -> Array:
     """Lists, numbers and texts of Python; raises where numpy's array would not be what they say."""
     array = _made(x, None)
+    nulls.refuse(x, depth=array.ndim - 1)
     kind = array.dtype.kind
     if kind in "US":  # numpy drops NULs at a text's end
         return _made(x, object) if all(type(item) is str or type(item) is bytes

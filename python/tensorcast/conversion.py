@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays
-from .arguments import count, flag, path_text, text
+from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .types import TypeLike
@@ -237,7 +237,7 @@ def plan(
     ignore_scales : bool
         Cast bare codes where scales would be applied.
     layout : {"deepseek", "compressed-tensors", "modelopt", "comfyui", "onnx"}, optional
-    scale_rule : {"amax", "up", "round", "ocp"}, optional
+    scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
         How scaled tensors are named, and what their scales are; the usual rule is "amax" of
         fp8-*, int8-row and nvfp4, "round" of mx*.
     assume_type, allow_hard_links
@@ -268,6 +268,7 @@ def plan(
     >>> made.run()["w"].counts["to_limit"]
     1
     """
+    check_options(options, "plan", plan, CAST_OPTIONS)
     pairs = list(rules.items() if isinstance(rules, Mapping) else rules)
     for pair in pairs:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -315,5 +316,6 @@ def convert(src: Path, dst: Path, *, to: TypeLike = None, rules: Rules = (),
     >>> {name: report.counts["to_limit"] for name, report in losses.items()}
     {'w': 1, 'norm': 0}
     """
+    check_options(more, "convert", convert, plan, CAST_OPTIONS)
     made = plan(src, dst, to=to, rules=rules, **more)
     return made.run(overwrite=overwrite, loss=loss, threads=threads, progress=progress)

@@ -5,6 +5,11 @@ The text is one line: what is wrong, where, and what to do. Texts from files are
 SPDX-License-Identifier: Apache-2.0
 """
 
+from __future__ import annotations
+
+import errno
+import os
+
 __all__ = ["Error", "ArgumentError", "KindError", "RangeError", "FileError", "ContentsError",
            "UnsupportedError"]
 
@@ -26,7 +31,15 @@ class RangeError(Error, OverflowError):
 
 
 class FileError(Error, OSError):
-    """The system refused: a file is missing, may not be read, or its disk is full."""
+    """The system refused: a file is missing, may not be read, or its disk is full.
+
+    `errno` and `filename` are the system's number and the file, where there is one; then the error is
+    Python's own of that number too: FileNotFoundError, PermissionError, IsADirectoryError,
+    NotADirectoryError, FileExistsError.
+    """
+
+    def __str__(self) -> str:
+        return _line(self)
 
 
 class ContentsError(Error, ValueError):
@@ -35,3 +48,63 @@ class ContentsError(Error, ValueError):
 
 class UnsupportedError(Error, ValueError):
     """Legal, but not done here: an unknown format, an operator that is not a cast."""
+
+
+def _line(error: OSError) -> str:
+    """The line alone: Python's own text has the number and the file once more."""
+    return BaseException.__str__(error) if error.errno is None else str(error.strerror)
+
+
+class FileMissingError(FileError, FileNotFoundError):
+    pass
+
+
+class FileDeniedError(FileError, PermissionError):
+    pass
+
+
+class FileIsDirectoryError(FileError, IsADirectoryError):
+    pass
+
+
+class FileNotDirectoryError(FileError, NotADirectoryError):
+    pass
+
+
+class FileThereError(FileError, FileExistsError):
+    pass
+
+
+# What is refused before the system is asked to do it: an output that exists, a directory where a
+# file is to be. Python's class stands first, which sets errno and filename.
+class OutputExistsError(FileExistsError, ArgumentError):
+    __str__ = _line
+
+
+class OutputIsDirectoryError(IsADirectoryError, ArgumentError):
+    __str__ = _line
+
+
+class DirectoryUnsupportedError(IsADirectoryError, UnsupportedError):
+    __str__ = _line
+
+
+class DirectoryContentsError(IsADirectoryError, ContentsError):
+    __str__ = _line
+
+
+_OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
+    FileError: {errno.ENOENT: FileMissingError, errno.EACCES: FileDeniedError, errno.EPERM: FileDeniedError,
+                errno.EISDIR: FileIsDirectoryError, errno.ENOTDIR: FileNotDirectoryError, errno.EEXIST: FileThereError},
+    ArgumentError: {errno.EEXIST: OutputExistsError, errno.EISDIR: OutputIsDirectoryError},
+    UnsupportedError: {errno.EISDIR: DirectoryUnsupportedError},
+    ContentsError: {errno.EISDIR: DirectoryContentsError},
+}
+
+
+def of_system(kind: type[Error], line: str, number: int, path: bytes) -> Error:
+    """The error of a class, of what the system says of a file."""
+    made = _OF_SYSTEM.get(kind, {}).get(number)
+    if made is not None or issubclass(kind, OSError):
+        return (made or kind)(number, line, os.fsdecode(path))
+    return kind(line)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays
+from .arguments import CAST_OPTIONS, check_options
 from .errors import ArgumentError, KindError
 from .types import STRING, TypeLike, type_name
 
@@ -98,6 +99,7 @@ def explain(value: Any, to: TypeLike, *, from_type: TypeLike = None, **options: 
     >>> tc.explain(0x7E, "float32", from_type="float8_e4m3fn").value
     '448'
     """
+    check_options(options, "explain", explain, CAST_OPTIONS)
     number = _core.type_number(to)
     if from_type is not None:
         source = _core.type_number(from_type)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays, casting
-from .arguments import flag, path_text
+from .arguments import CAST_OPTIONS, check_options, flag, path_text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype
@@ -202,6 +202,7 @@ class TensorFile:
         >>> w.shape, report.counts["to_limit"]
         ((2, 2), 1)
         """
+        check_options(options, "get", TensorFile.get, CAST_OPTIONS)
         threads = arrays.thread_count(threads)
         packed = casting.packs(packed)
         scaled = None

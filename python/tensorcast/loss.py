@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from . import _core
+from .arguments import check_options
 from .errors import ArgumentError, KindError
 from .types import TypeLike
 
@@ -190,5 +191,6 @@ def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
 
     if "loss" in options:
         raise ArgumentError("loss is what this function gives: it is no option of it")
+    check_options(options, "loss", cast)
     report: LossReport = cast(x, to, loss=True, **options)[1]
     return report

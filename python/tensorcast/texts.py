@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays
+from .arguments import check_options
 from .errors import KindError
 from .types import STRING, TypeLike, numpys_dtype
 
@@ -96,6 +97,7 @@ def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
     """
     from .casting import cast
 
+    check_options(options, "parse", cast)
     source = arrays.read(texts, None, False, None)
     if math.prod(source.shape) == 0 and not isinstance(texts, np.ndarray):
         return cast(np.empty(source.shape, object), to, **options)  # of no texts numpy says float64

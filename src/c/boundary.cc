@@ -21,7 +21,10 @@ std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer
                        std::uint64_t* needed) {
   Clear(needed);
   if (IsMissing(buffer, buffer_bytes)) return TENSORCAST_NULL_POINTER;
-  if (needed != nullptr) *needed = text.size() + 1;
+  if (needed != nullptr) {
+    *needed = text.size() + 1;
+    if (buffer_bytes == 0) return TENSORCAST_OK;
+  }
   if (buffer_bytes < text.size() + 1) return TENSORCAST_BUFFER_TOO_SMALL;
   text.copy(buffer, text.size());
   buffer[text.size()] = '\0';

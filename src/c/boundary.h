@@ -118,7 +118,7 @@ inline std::string_view Text(const char* text, std::uint64_t size) {
   return text == nullptr ? std::string_view() : std::string_view(text, Size(size));
 }
 
-// Copies a text and a NUL, or says how long a buffer it takes.
+// Copies a text and a NUL, and says how long a buffer it takes; with no room it says that alone.
 std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
                        std::uint64_t* needed);
 

@@ -220,7 +220,7 @@ std::int32_t tensorcast_loss_meter_save(const tensorcast_loss_meter* meter, void
   c::Clear(size);
   if (meter == nullptr || size == nullptr) return TENSORCAST_NULL_POINTER;
   *size = tensorcast::LossMeter::SavedBytes();
-  if (bytes == nullptr) return TENSORCAST_OK;
+  if (bytes == nullptr || capacity == 0) return TENSORCAST_OK;
   return c::Guarded([&] {
     return c::Code(meter->meter.Save(std::span(static_cast<std::byte*>(bytes), capacity)));
   });

@@ -13,11 +13,12 @@ namespace c = tensorcast::c;
 namespace convert = tensorcast::convert;
 using tensorcast::Status;
 
-std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
-                                     std::int32_t to, std::int32_t saturate,
-                                     std::int32_t round_mode, std::int32_t all_types,
-                                     std::int32_t overwrite, tensorcast_executor* executor,
-                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
+std::int32_t tensorcast_convert_file_with_options(
+    const char* input, const char* output, const char* pattern, std::int32_t to,
+    std::int32_t saturate, std::int32_t round_mode, std::int32_t integer_overflow,
+    std::int32_t fnuz_infinity, std::int32_t finite_only_nan, std::int32_t string_style,
+    std::int32_t all_types, std::int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
   c::Clear(cast);
   return c::FlatCall(nullptr, [&](std::string* text) {
     c::CheckGiven(input, "input");
@@ -27,7 +28,8 @@ std::int32_t tensorcast_convert_file(const char* input, const char* output, cons
     request.to = c::TypeOf(to, "to");
     if (!c::TextOf(pattern).empty()) request.only = {pattern};
     request.all_types = c::Truth(all_types, "all_types");
-    request.cast = c::CastOptionsOf(saturate, round_mode);
+    request.cast = c::CastOptionsOf(
+        {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
     convert::RunSettings settings;
     settings.executor = c::ExecutorOf(executor);
     settings.interrupted = c::FlagOf(interrupt);
@@ -43,4 +45,14 @@ std::int32_t tensorcast_convert_file(const char* input, const char* output, cons
     c::Give(count, cast);
     return status;
   });
+}
+
+std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
+                                     std::int32_t to, std::int32_t saturate,
+                                     std::int32_t round_mode, std::int32_t all_types,
+                                     std::int32_t overwrite, tensorcast_executor* executor,
+                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
+  return tensorcast_convert_file_with_options(input, output, pattern, to, saturate, round_mode, 0,
+                                              0, 0, 0, all_types, overwrite, executor, interrupt,
+                                              cast);
 }

@@ -51,19 +51,16 @@ std::uint64_t StoredBytes(DataType type, std::uint64_t elements) {
   return *bytes;
 }
 
-// The elements of a tensor, whose data or strings are as many as its shape takes.
+// The elements of a tensor, whose data is as much as its shape takes.
 std::uint64_t CheckedElements(const TensorView& tensor) {
-  const std::optional<std::uint64_t> elements = core::CheckedProduct(tensor.shape);
-  if (!elements) Refuse(StatusCode::kBadInput, "the shape takes more than 2^64 - 1 elements");
+  const std::uint64_t elements = *core::CheckedProduct(tensor.shape);  // the holder saw that it is
   const bool is_text = tensor.type == DataType::kString;
-  const std::uint64_t wanted = is_text ? *elements : StoredBytes(tensor.type, *elements);
-  const std::uint64_t given = is_text ? tensor.strings.size() : tensor.data.size();
-  if (given != wanted) {
-    Refuse(StatusCode::kBadInput, "the shape takes " + std::to_string(wanted) +
-                                      (is_text ? " lengths; " : " bytes; ") +
-                                      std::to_string(given) + " are given");
+  const std::uint64_t wanted = is_text ? 0 : StoredBytes(tensor.type, elements);
+  if (!is_text && tensor.data.size() != wanted) {
+    Refuse(StatusCode::kBadInput, "the shape takes " + std::to_string(wanted) + " bytes; " +
+                                      std::to_string(tensor.data.size()) + " are given");
   }
-  return *elements;
+  return elements;
 }
 
 // Where the results of a cast go.
@@ -71,6 +68,16 @@ struct Room {
   std::span<std::byte> bytes;
   std::span<std::int64_t> lengths;
   std::uint64_t* needed = nullptr;
+
+  // Says how many bytes are needed; whether the caller asks for no more than that, who has no room
+  // for them. Throws kBufferTooSmall where there is too little.
+  bool Asks(std::uint64_t texts, std::uint64_t wanted) const {
+    Give(wanted, needed);
+    if (bytes.empty() && needed != nullptr && (wanted != 0 || lengths.size() < texts)) return true;
+    CheckRoom(lengths.size(), texts, "out_lengths");
+    CheckRoom(bytes.size(), wanted, "out");
+    return false;
+  }
 };
 
 Status ParseTensor(const TensorView& tensor, DataType to, std::span<std::byte> out,
@@ -95,9 +102,7 @@ Status PrintTensor(const TensorView& tensor, std::uint64_t n, const Room& room,
   std::uint64_t printed = 0;
   const Status status = PrintedStringBytes(tensor.type, tensor.data, n, &printed, options, run);
   if (!status.ok()) return status;
-  Give(printed, room.needed);
-  CheckRoom(room.lengths.size(), n, "out_lengths");
-  CheckRoom(room.bytes.size(), printed, "out");
+  if (room.Asks(n, printed)) return {};
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(n) + 1);
   const std::span<char> texts(reinterpret_cast<char*>(room.bytes.data()), room.bytes.size());
   const Status done = PrintStrings(tensor.type, tensor.data, n, offsets, texts, options, run);
@@ -106,9 +111,7 @@ Status PrintTensor(const TensorView& tensor, std::uint64_t n, const Room& room,
 }
 
 Status CopyTexts(const TensorView& tensor, std::uint64_t n, const Room& room) {
-  Give<std::uint64_t>(tensor.strings.bytes.size(), room.needed);
-  CheckRoom(room.lengths.size(), n, "out_lengths");
-  CheckRoom(room.bytes.size(), tensor.strings.bytes.size(), "out");
+  if (room.Asks(n, tensor.strings.bytes.size())) return {};
   std::vector<std::uint64_t> offsets(static_cast<std::size_t>(n) + 1);
   const Status done = CopyStrings(tensor.strings, offsets,
                                   {reinterpret_cast<char*>(room.bytes.data()), room.bytes.size()});
@@ -124,8 +127,7 @@ Status CastTensor(const TensorView& tensor, DataType to, const Room& room,
     return is_text ? CopyTexts(tensor, n, room) : PrintTensor(tensor, n, room, options, run);
   }
   const std::uint64_t bytes = StoredBytes(to, n);
-  Give(bytes, room.needed);
-  CheckRoom(room.bytes.size(), bytes, "out");
+  if (room.Asks(0, bytes)) return {};
   const std::span<std::byte> out = room.bytes.first(static_cast<std::size_t>(bytes));
   return is_text ? ParseTensor(tensor, to, out, options, run)
                  : Cast(tensor.type, tensor.data, to, out, n, options, run);
@@ -166,15 +168,18 @@ void GiveLoss(const LossReport& report, std::int64_t* counts, double* figures) {
 }  // namespace
 }  // namespace tensorcast::c
 
-std::int32_t tensorcast_cast_tensor(
+std::int32_t tensorcast_cast_tensor_with_options(
     const void* bytes, std::uint64_t bytes_size, const std::int64_t* shape, std::uint64_t rank,
     std::int32_t type, const std::int64_t* lengths, std::uint64_t lengths_count, std::int32_t to,
-    std::int32_t saturate, std::int32_t round_mode, tensorcast_executor* executor,
-    const tensorcast_interrupt* interrupt, void* out, std::uint64_t out_bytes,
-    std::int64_t* out_lengths, std::uint64_t out_lengths_count, std::uint64_t* needed) {
+    std::int32_t saturate, std::int32_t round_mode, std::int32_t integer_overflow,
+    std::int32_t fnuz_infinity, std::int32_t finite_only_nan, std::int32_t string_style,
+    tensorcast_executor* executor, const tensorcast_interrupt* interrupt, void* out,
+    std::uint64_t out_bytes, std::int64_t* out_lengths, std::uint64_t out_lengths_count,
+    std::uint64_t* needed) {
   c::Clear(needed);
   const std::int32_t code = c::FlatCall(nullptr, [&](std::string*) {
-    const CastOptions options = c::CastOptionsOf(saturate, round_mode);
+    const CastOptions options = c::CastOptionsOf(
+        {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
     const DataType destination = c::TypeOf(to, "to");
     (void)c::TypeOf(type, "type");
     c::TensorHolder tensor;
@@ -188,15 +193,26 @@ std::int32_t tensorcast_cast_tensor(
   return code;
 }
 
-std::int32_t tensorcast_measure_loss(std::int32_t from, std::int32_t to, std::int32_t saturate,
-                                     std::int32_t round_mode, const void* bytes,
-                                     std::uint64_t bytes_size, std::uint64_t n,
-                                     tensorcast_executor* executor,
-                                     const tensorcast_interrupt* interrupt, std::int64_t* counts,
-                                     std::uint64_t counts_count, double* figures,
-                                     std::uint64_t figures_count) {
+std::int32_t tensorcast_cast_tensor(
+    const void* bytes, std::uint64_t bytes_size, const std::int64_t* shape, std::uint64_t rank,
+    std::int32_t type, const std::int64_t* lengths, std::uint64_t lengths_count, std::int32_t to,
+    std::int32_t saturate, std::int32_t round_mode, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, void* out, std::uint64_t out_bytes,
+    std::int64_t* out_lengths, std::uint64_t out_lengths_count, std::uint64_t* needed) {
+  return tensorcast_cast_tensor_with_options(
+      bytes, bytes_size, shape, rank, type, lengths, lengths_count, to, saturate, round_mode, 0, 0,
+      0, 0, executor, interrupt, out, out_bytes, out_lengths, out_lengths_count, needed);
+}
+
+std::int32_t tensorcast_measure_loss_with_options(
+    std::int32_t from, std::int32_t to, std::int32_t saturate, std::int32_t round_mode,
+    std::int32_t integer_overflow, std::int32_t fnuz_infinity, std::int32_t finite_only_nan,
+    std::int32_t string_style, const void* bytes, std::uint64_t bytes_size, std::uint64_t n,
+    tensorcast_executor* executor, const tensorcast_interrupt* interrupt, std::int64_t* counts,
+    std::uint64_t counts_count, double* figures, std::uint64_t figures_count) {
   return c::FlatCall(nullptr, [&](std::string*) {
-    const CastOptions options = c::CastOptionsOf(saturate, round_mode);
+    const CastOptions options = c::CastOptionsOf(
+        {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
     const DataType source = c::TypeOf(from, "from");
     const DataType result = c::TypeOf(to, "to");
     if (source == DataType::kString || result == DataType::kString) {
@@ -224,17 +240,31 @@ std::int32_t tensorcast_measure_loss(std::int32_t from, std::int32_t to, std::in
   });
 }
 
-std::int32_t tensorcast_store_model(const char* input, const char* output, const char* pattern,
-                                    std::int32_t to, std::int32_t saturate, std::int32_t round_mode,
-                                    std::int32_t all_chosen, std::int32_t overwrite,
-                                    tensorcast_executor* executor,
-                                    const tensorcast_interrupt* interrupt, std::uint64_t* stored) {
+std::int32_t tensorcast_measure_loss(std::int32_t from, std::int32_t to, std::int32_t saturate,
+                                     std::int32_t round_mode, const void* bytes,
+                                     std::uint64_t bytes_size, std::uint64_t n,
+                                     tensorcast_executor* executor,
+                                     const tensorcast_interrupt* interrupt, std::int64_t* counts,
+                                     std::uint64_t counts_count, double* figures,
+                                     std::uint64_t figures_count) {
+  return tensorcast_measure_loss_with_options(from, to, saturate, round_mode, 0, 0, 0, 0, bytes,
+                                              bytes_size, n, executor, interrupt, counts,
+                                              counts_count, figures, figures_count);
+}
+
+std::int32_t tensorcast_store_model_with_options(
+    const char* input, const char* output, const char* pattern, std::int32_t to,
+    std::int32_t saturate, std::int32_t round_mode, std::int32_t integer_overflow,
+    std::int32_t fnuz_infinity, std::int32_t finite_only_nan, std::int32_t string_style,
+    std::int32_t all_chosen, std::int32_t overwrite, tensorcast_executor* executor,
+    const tensorcast_interrupt* interrupt, std::uint64_t* stored) {
   c::Clear(stored);
   return c::FlatCall(nullptr, [&](std::string* text) {
     c::CheckGiven(input, "input");
     c::CheckGiven(output, "output");
     onnx::StorageOptions options;
-    options.cast = c::CastOptionsOf(saturate, round_mode);
+    options.cast = c::CastOptionsOf(
+        {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
     options.all_chosen = c::Truth(all_chosen, "all_chosen");
     options.overwrite = c::Truth(overwrite, "overwrite");
     options.executor = c::ExecutorOf(executor);
@@ -251,6 +281,16 @@ std::int32_t tensorcast_store_model(const char* input, const char* output, const
     }
     return status;
   });
+}
+
+std::int32_t tensorcast_store_model(const char* input, const char* output, const char* pattern,
+                                    std::int32_t to, std::int32_t saturate, std::int32_t round_mode,
+                                    std::int32_t all_chosen, std::int32_t overwrite,
+                                    tensorcast_executor* executor,
+                                    const tensorcast_interrupt* interrupt, std::uint64_t* stored) {
+  return tensorcast_store_model_with_options(input, output, pattern, to, saturate, round_mode, 0, 0,
+                                             0, 0, all_chosen, overwrite, executor, interrupt,
+                                             stored);
 }
 
 std::int32_t tensorcast_optimize_model(const char* input, const char* output, std::int32_t fold_all,

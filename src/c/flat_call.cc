@@ -5,6 +5,7 @@
 
 #include <array>
 #include <numeric>
+#include <optional>
 
 #include "core/shape.h"
 #include "tensorcast/flat.h"
@@ -57,6 +58,18 @@ void CheckTable(const void* items, std::uint64_t count, const char* what) {
   }
 }
 
+void CheckCount(std::uint64_t count, std::uint64_t most, const char* what, const char* items) {
+  if (count <= most) return;
+  Refuse(StatusCode::kBadInput, Given(what) + " has " + std::to_string(count) + ' ' + items +
+                                    "; at most " + std::to_string(most) + " are taken");
+}
+
+std::span<const std::int64_t> ShapeOf(const std::int64_t* shape, std::uint64_t rank,
+                                      const char* what) {
+  CheckCount(rank, core::kMostDimensions, what, "dimensions");
+  return Table(shape, rank, what);
+}
+
 bool Truth(std::int32_t value, const char* what) {
   if (value == 0 || value == 1) return value == 1;
   Refuse(StatusCode::kInvalidOption,
@@ -71,10 +84,16 @@ RoundingMode RoundingModeOf(std::int32_t value) {
   return static_cast<RoundingMode>(value);
 }
 
-CastOptions CastOptionsOf(std::int32_t saturate, std::int32_t round_mode) {
+CastOptions CastOptionsOf(const FlatOptions& given) {
   CastOptions options;
-  options.saturate = Truth(saturate, "saturate");
-  options.round_mode = RoundingModeOf(round_mode);
+  options.saturate = Truth(given.saturate, "saturate");
+  options.round_mode = RoundingModeOf(given.round_mode);
+  options.integer_overflow =
+      static_cast<IntegerOverflow>(Truth(given.integer_overflow, "integer_overflow"));
+  options.fnuz_infinity = static_cast<FnuzInfinity>(Truth(given.fnuz_infinity, "fnuz_infinity"));
+  options.finite_only_nan =
+      static_cast<FiniteOnlyNan>(Truth(given.finite_only_nan, "finite_only_nan"));
+  options.string_style = static_cast<StringStyle>(Truth(given.string_style, "string_style"));
   return options;
 }
 
@@ -120,6 +139,7 @@ Status GiveText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
                 std::uint64_t* needed) {
   CheckBytes(buffer, buffer_bytes, "buffer");
   Give<std::uint64_t>(text.size() + 1, needed);
+  if (buffer_bytes == 0 && needed != nullptr) return {};
   CheckRoom(buffer_bytes, text.size() + 1, "buffer");
   text.copy(buffer, text.size());
   buffer[text.size()] = '\0';
@@ -132,7 +152,7 @@ void TensorHolder::Take(const FlatTensor& given, bool copies) {
   if (view.type == DataType::kUndefined) return;
   const bool is_text = view.type == DataType::kString;
   shape.clear();
-  for (const std::int64_t size : Table(given.shape, given.rank, "shape")) {
+  for (const std::int64_t size : ShapeOf(given.shape, given.rank, "shape")) {
     if (size < 0) {
       Refuse(StatusCode::kBadInput, "the tensor's shape has the size " + std::to_string(size) +
                                         "; the sizes of data are known and not negative");
@@ -140,9 +160,15 @@ void TensorHolder::Take(const FlatTensor& given, bool copies) {
     shape.push_back(static_cast<std::uint64_t>(size));
   }
   view.shape = shape;
+  const std::optional<std::uint64_t> elements = core::CheckedProduct(shape);
+  if (!elements) Refuse(StatusCode::kBadInput, "the shape takes more than 2^64 - 1 elements");
   CheckBytes(given.bytes, given.bytes_size, "bytes");
   std::span<const std::byte> data = Bytes(given.bytes, given.bytes_size);
   if (is_text) {
+    if (given.lengths_count != *elements) {
+      Refuse(StatusCode::kBadInput, "the shape takes " + std::to_string(*elements) + " lengths; " +
+                                        std::to_string(given.lengths_count) + " are given");
+    }
     offsets.assign(1, 0);
     std::uint64_t end = 0;
     for (const std::int64_t length : Table(given.lengths, given.lengths_count, "lengths")) {
@@ -161,7 +187,8 @@ void TensorHolder::Take(const FlatTensor& given, bool copies) {
                                         std::to_string(given.bytes_size) + " are given");
     }
   }
-  if (copies) {
+  // What does not fit is refused by what it is for, which has a name.
+  if (copies && (is_text || StorageBytes(view.type, *elements) == given.bytes_size)) {
     bytes.assign(data.begin(), data.end());
     data = bytes;
   }

@@ -52,11 +52,26 @@ template <class Item> std::span<Item> Table(Item* items, std::uint64_t count, co
 }
 // The same of bytes, of no alignment.
 void CheckBytes(const void* bytes, std::uint64_t size, const char* what);
+// Throws kBadInput where a count is above a limit that is known before the array is read: a count
+// that is wired wrongly is then not taken for the size of an array.
+void CheckCount(std::uint64_t count, std::uint64_t most, const char* what, const char* items);
+// A shape, of as many sizes as a tensor may have dimensions.
+std::span<const std::int64_t> ShapeOf(const std::int64_t* shape, std::uint64_t rank,
+                                      const char* what);
 
 // Throw kInvalidOption.
 bool Truth(std::int32_t value, const char* what);
 RoundingMode RoundingModeOf(std::int32_t value);
-CastOptions CastOptionsOf(std::int32_t saturate, std::int32_t round_mode);
+// The options of a cast as the flat functions take them; those that some do not have are 0.
+struct FlatOptions {
+  std::int32_t saturate = 1;
+  std::int32_t round_mode = 0;
+  std::int32_t integer_overflow = 0;
+  std::int32_t fnuz_infinity = 0;
+  std::int32_t finite_only_nan = 0;
+  std::int32_t string_style = 0;
+};
+CastOptions CastOptionsOf(const FlatOptions& given);
 onnx::Contradictions ContradictionsOf(std::int32_t value);
 onnx::OptimizeOptions OptimizeOptionsOf(std::int32_t fold_all,
                                         std::int32_t nan_payloads_may_change);
@@ -73,16 +88,17 @@ std::vector<std::string_view> LinesOf(const char* text);
 
 // Throws kBufferTooSmall.
 void CheckRoom(std::uint64_t room, std::uint64_t needed, const char* what);
-// Copies a text and a NUL, and says how long it is.
+// Copies a text and a NUL, and says how long it is; with no room it says that alone.
 Status GiveText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,
                 std::uint64_t* needed);
-// Copies an array, and says how many there are.
+// Copies an array, and says how many there are; with no room it says that alone.
 template <class From, class To, class Convert>
 Status GiveItems(std::span<const From> from, To* to, std::uint64_t capacity, std::uint64_t* count,
                  const char* what, const Convert& convert) {
   CheckGiven(count, "count");
   CheckTable(to, capacity, what);
   *count = from.size();
+  if (capacity == 0) return {};
   CheckRoom(capacity, from.size(), what);
   std::transform(from.begin(), from.end(), to, convert);
   return {};
@@ -110,8 +126,9 @@ struct TensorHolder {
   TensorHolder(TensorHolder&&) noexcept = default;  // the view's buffers stay where they are
   TensorHolder& operator=(TensorHolder&&) noexcept = default;
 
-  // Throws kBadInput (a negative size or length, lengths that do not fit the bytes), kNullPointer,
-  // kMisaligned. With `copies` the bytes are its own.
+  // Throws kBadInput (a negative size or length, lengths that fit neither the shape nor the bytes,
+  // more dimensions than a tensor may have), kNullPointer, kMisaligned. With `copies` the bytes are
+  // its own, where they are as many as the shape takes.
   void Take(const FlatTensor& given, bool copies);
 
   TensorView view;

@@ -176,6 +176,7 @@ std::int32_t tensorcast_graph_serialize(const tensorcast_graph* graph, std::int3
         handle.graph.Serialize({c::Truth(with_training, "with_training"), false}, &model, text);
     if (!status.ok()) return status;
     c::Give<std::uint64_t>(model.size(), needed);
+    if (bytes_size == 0 && needed != nullptr) return status;
     c::CheckRoom(bytes_size, model.size(), "bytes");
     std::copy(model.begin(), model.end(), static_cast<std::byte*>(bytes));
     return status;
@@ -223,7 +224,7 @@ std::int32_t tensorcast_graph_add_input(tensorcast_graph* graph, const char* nam
       c::Refuse(StatusCode::kBadInput, "the rank " + std::to_string(rank) +
                                            " is negative and not -1, which leaves it unknown");
     }
-    const auto sizes = c::Table(shape, static_cast<std::uint64_t>(rank), "shape");
+    const auto sizes = c::ShapeOf(shape, static_cast<std::uint64_t>(rank), "shape");
     return to.AddInput(c::TextOf(name), element, c::DimensionsOf(sizes, dim_names), added, text);
   });
 }

@@ -29,6 +29,7 @@ struct tensorcast_session {
   };
 
   tensorcast::Session session;
+  std::uint32_t graph = 0;  // SerialOf that which it was made of
   std::vector<Bound> inputs;
   std::vector<Bound> gradients;   // by output
   std::vector<bool> is_selected;  // of each output
@@ -46,6 +47,13 @@ std::int32_t WithHandle(Handle* handle, const char* what, const Body& body) {
     CheckGiven(handle, what);
     return body(*handle, text);
   });
+}
+
+// What tells a graph from every other, which its values carry; 0 where it has none.
+inline std::uint32_t SerialOf(const Graph& graph) {
+  if (!graph.outputs().empty()) return graph.outputs().front().graph;
+  const std::vector<GraphValueInfo> values = graph.Values();
+  return values.empty() ? 0 : values.front().value.graph;
 }
 
 inline std::int64_t NumberOf(GraphValue value) {

@@ -161,6 +161,7 @@ std::int32_t tensorcast_graph_get_casts(const tensorcast_graph* graph, std::int3
       if (node.is_cast) found.emplace_back(node.index, c::SettingOf(node, what));
     }
     *count = found.size();
+    if (indices_count == 0 && numbers_count == 0) return Status();
     c::CheckRoom(indices_count, found.size(), "indices");
     c::CheckRoom(numbers_count, found.size(), "numbers");
     for (std::size_t i = 0; i < found.size(); ++i) {

@@ -9,17 +9,26 @@
 
 namespace c = tensorcast::c;
 
-std::int32_t tensorcast_convert_file(const char* /*input*/, const char* /*output*/,
-                                     const char* /*pattern*/, std::int32_t /*to*/,
-                                     std::int32_t /*saturate*/, std::int32_t /*round_mode*/,
-                                     std::int32_t /*all_types*/, std::int32_t /*overwrite*/,
-                                     tensorcast_executor* /*executor*/,
-                                     const tensorcast_interrupt* /*interrupt*/,
-                                     std::uint64_t* cast) {
+std::int32_t tensorcast_convert_file_with_options(
+    const char* /*input*/, const char* /*output*/, const char* /*pattern*/, std::int32_t /*to*/,
+    std::int32_t /*saturate*/, std::int32_t /*round_mode*/, std::int32_t /*integer_overflow*/,
+    std::int32_t /*fnuz_infinity*/, std::int32_t /*finite_only_nan*/, std::int32_t /*string_style*/,
+    std::int32_t /*all_types*/, std::int32_t /*overwrite*/, tensorcast_executor* /*executor*/,
+    const tensorcast_interrupt* /*interrupt*/, std::uint64_t* cast) {
   c::Clear(cast);
   return c::FlatCall(nullptr, [](std::string*) -> tensorcast::Status {
     c::Refuse(tensorcast::StatusCode::kUnsupported,
               "this build of the library converts no files; take one that was built with "
               "TENSORCAST_CONVERT");
   });
+}
+
+std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
+                                     std::int32_t to, std::int32_t saturate,
+                                     std::int32_t round_mode, std::int32_t all_types,
+                                     std::int32_t overwrite, tensorcast_executor* executor,
+                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
+  return tensorcast_convert_file_with_options(input, output, pattern, to, saturate, round_mode, 0,
+                                              0, 0, 0, all_types, overwrite, executor, interrupt,
+                                              cast);
 }

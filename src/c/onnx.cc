@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "c/boundary.h"
+#include "core/shape.h"
 #include "tensorcast/onnx.hpp"
+#include "text/error_text.h"
 
 using tensorcast::DataType;
 using tensorcast::Status;
@@ -26,7 +28,6 @@ namespace c = tensorcast::c;
 namespace onnx = tensorcast::onnx;
 
 struct tensorcast_model {
-  std::vector<std::byte> bytes;  // of a model in memory, which views them
   onnx::Model model;
 };
 struct tensorcast_model_outputs {
@@ -126,7 +127,7 @@ bool IsMisaligned(const std::uint64_t* table) {
   return reinterpret_cast<std::uintptr_t>(table) % alignof(std::uint64_t) != 0;
 }
 
-StatusCode ReadTensor(const tensorcast_tensor* given, TensorView* view) {
+StatusCode ReadTensor(const tensorcast_tensor* given, TensorView* view, std::string* text) {
   tensorcast_tensor current = {};
   const StatusCode code =
       ReadStruct(given,
@@ -138,6 +139,11 @@ StatusCode ReadTensor(const tensorcast_tensor* given, TensorView* view) {
   if (code != StatusCode::kOk) return code;
   view->type = static_cast<DataType>(current.type);
   if (view->type == DataType::kUndefined) return StatusCode::kOk;
+  if (current.rank > core::kMostDimensions) {
+    *text = "a tensor has " + std::to_string(current.rank) + " dimensions; at most " +
+            std::to_string(core::kMostDimensions) + " are taken";
+    return StatusCode::kBadInput;
+  }
   if (IsMissing(current.shape, current.rank) || IsMissing(current.data, current.data_bytes) ||
       IsMissing(current.offsets, current.offsets_count)) {
     return StatusCode::kNullPointer;
@@ -157,14 +163,14 @@ StatusCode ReadTensor(const tensorcast_tensor* given, TensorView* view) {
 
 // Tensors of another version lie as far apart as the caller's structs are large.
 StatusCode ReadTensors(const tensorcast_tensor* tensors, std::uint64_t count,
-                       std::vector<TensorView>* views) {
+                       std::vector<TensorView>* views, std::string* text) {
   if (IsMissing(tensors, count)) return StatusCode::kNullPointer;
   const std::uint32_t size = count == 0 ? 0 : StructSize(tensors);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto* const place = reinterpret_cast<const unsigned char*>(tensors) + Size(i) * size;
     const auto* const tensor = reinterpret_cast<const tensorcast_tensor*>(place);
     if (size == 0 || StructSize(tensor) != size) return StatusCode::kBadStruct;
-    const StatusCode code = ReadTensor(tensor, &views->emplace_back());
+    const StatusCode code = ReadTensor(tensor, &views->emplace_back(), text);
     if (code != StatusCode::kOk) return code;
   }
   return StatusCode::kOk;
@@ -285,9 +291,7 @@ std::int32_t tensorcast_model_create_from_bytes(const void* bytes, std::uint64_t
   return c::Create(options, model, error, error_bytes,
                    [&](const onnx::LoadOptions& load, tensorcast_model& made, std::string* text) {
                      if (c::IsMissing(bytes, size)) return Status(StatusCode::kNullPointer);
-                     const auto given = c::Bytes(bytes, size);
-                     made.bytes.assign(given.begin(), given.end());
-                     return onnx::Model::Parse(made.bytes, load, &made.model, text);
+                     return onnx::Model::Parse(c::Bytes(bytes, size), load, &made.model, text);
                    });
 }
 
@@ -341,6 +345,7 @@ std::int32_t tensorcast_model_value_shape(const tensorcast_model* model, std::in
   return c::WithValue(model, side, index, [&](const ValueInfo& value) -> std::int32_t {
     if (rank == nullptr || c::IsMissing(sizes, capacity)) return TENSORCAST_NULL_POINTER;
     *rank = value.shape.size();
+    if (capacity == 0) return TENSORCAST_OK;
     if (capacity < value.shape.size()) return TENSORCAST_BUFFER_TOO_SMALL;
     for (std::size_t i = 0; i < value.shape.size(); ++i) {
       sizes[i] = value.shape[i] ? static_cast<std::int64_t>(*value.shape[i]) : -1;
@@ -422,8 +427,17 @@ std::int32_t tensorcast_model_run(const tensorcast_model* model, const tensorcas
     std::vector<TensorView> views;
     c::NodeReport report;
     StatusCode code = c::ReadModelRun(run, &model_run, &report);
-    if (code == StatusCode::kOk) code = c::ReadTensors(inputs, input_count, &views);
-    if (code != StatusCode::kOk) return c::Code(code);
+    const std::size_t wanted = model->model.inputs().size();
+    if (code == StatusCode::kOk && input_count != wanted) {  // before any is read
+      *text = tensorcast::text::CountText(input_count, "input") + " given; the model has " +
+              std::to_string(wanted);
+      code = StatusCode::kBadInput;
+    }
+    if (code == StatusCode::kOk) code = c::ReadTensors(inputs, input_count, &views, text);
+    if (code != StatusCode::kOk) {
+      outputs->outputs = onnx::Outputs();  // let go after every failure
+      return c::Code(code);
+    }
     const Status status = model->model.Run(views, model_run, &outputs->outputs, text);
     if (status.ok()) c::Report(report);
     return c::Code(status);

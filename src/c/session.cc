@@ -68,7 +68,11 @@ class Concatenated {
 
   FlatTensor Next(std::int64_t rank, std::int32_t type) {
     what_ = "tensor " + std::to_string(next_++);
-    if (rank < 0) Refuse(StatusCode::kBadInput, what_ + " has the rank " + std::to_string(rank));
+    if (rank < 0 || static_cast<std::uint64_t>(rank) > core::kMostDimensions) {
+      Refuse(StatusCode::kBadInput, what_ + " has the rank " + std::to_string(rank) +
+                                        "; ranks are 0 to " +
+                                        std::to_string(core::kMostDimensions));
+    }
     FlatTensor next;
     next.type = type;
     if (type == static_cast<std::int32_t>(DataType::kUndefined)) return next;
@@ -142,7 +146,10 @@ class Concatenated {
 
 // The places that indices or names say.
 std::vector<std::size_t> PlacesOf(const tensorcast_session& handle, std::int32_t side,
-                                  std::span<const std::int64_t> indices, const char* names) {
+                                  const std::int64_t* first_index, std::uint64_t indices_count,
+                                  const char* names) {
+  CheckCount(indices_count, ValuesOf(handle, side).size(), "indices", "items");
+  const auto indices = Table(first_index, indices_count, "indices");
   const std::vector<std::string_view> lines = LinesOf(names);
   if (!lines.empty() && !indices.empty()) {
     Refuse(StatusCode::kBadInput, "both indices and names are given; give one of them");
@@ -182,6 +189,7 @@ std::int32_t tensorcast_session_create(const tensorcast_graph* graph, std::int32
     auto made = std::make_unique<tensorcast_session>();
     const Status status = tensorcast::Session::Create(graph->graph, options, &made->session, text);
     if (!status.ok()) return status;
+    made->graph = c::SerialOf(graph->graph);
     made->inputs.resize(made->session.inputs().size());
     made->gradients.resize(made->session.outputs().size());
     made->is_selected.assign(made->session.outputs().size(), true);
@@ -278,8 +286,8 @@ std::int32_t tensorcast_session_bind_inputs(
     c::CheckTable(ranks, ranks_count, "ranks");
     c::CheckBytes(types, types_count, "types");
     const bool copies = c::Truth(copy, "copy");
-    const std::vector<std::size_t> places = c::PlacesOf(
-        handle, TENSORCAST_GRAPH_INPUTS, c::Table(indices, indices_count, "indices"), names);
+    const std::vector<std::size_t> places =
+        c::PlacesOf(handle, TENSORCAST_GRAPH_INPUTS, indices, indices_count, names);
     if (places.size() != tensors || ranks_count != tensors || types_count != tensors) {
       c::Refuse(StatusCode::kBadInput,
                 std::to_string(tensors) + " tensors come with " + std::to_string(places.size()) +
@@ -312,8 +320,8 @@ std::int32_t tensorcast_session_select_outputs(tensorcast_session* session,
                                                const std::int64_t* indices,
                                                std::uint64_t indices_count, const char* names) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    const std::vector<std::size_t> places = c::PlacesOf(
-        handle, TENSORCAST_GRAPH_OUTPUTS, c::Table(indices, indices_count, "indices"), names);
+    const std::vector<std::size_t> places =
+        c::PlacesOf(handle, TENSORCAST_GRAPH_OUTPUTS, indices, indices_count, names);
     std::vector<bool> selected(handle.is_selected.size(), places.empty());
     for (const std::size_t place : places) selected[place] = true;
     const std::vector<Port> ports(places.begin(), places.end());

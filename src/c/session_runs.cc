@@ -260,6 +260,7 @@ std::int32_t tensorcast_session_profile(const tensorcast_session* session, doubl
     c::CheckGiven(nodes, "nodes");
     c::CheckTable(numbers, capacity, "numbers");
     *nodes = handle.profile.size();
+    if (capacity == 0) return Status();
     c::CheckRoom(capacity, 3 * handle.profile.size(), "numbers");
     std::size_t at = 0;
     for (const tensorcast::NodeProfile& node : handle.profile) {
@@ -293,7 +294,14 @@ std::int32_t tensorcast_graph_summary(const tensorcast_graph* graph,
     const auto kind = c::Truth(format, "format") ? tensorcast::SummaryFormat::kCsv
                                                  : tensorcast::SummaryFormat::kText;
     std::span<const tensorcast::NodeProfile> last_run;
-    if (session != nullptr) last_run = session->profile;
+    if (session != nullptr) {
+      if (session->graph != c::SerialOf(handle.graph)) {
+        c::Refuse(StatusCode::kBadInput,
+                  "the session is of another graph than the summary; give one that was made of "
+                  "this graph, or null");
+      }
+      last_run = session->profile;
+    }
     return c::GiveText(handle.graph.Summary(kind, last_run), buffer, buffer_bytes, needed);
   });
 }

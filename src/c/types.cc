@@ -188,6 +188,7 @@ std::int32_t tensorcast_targets(std::int32_t* targets, std::uint64_t capacity,
   if (count == nullptr || c::IsMissing(targets, capacity)) return TENSORCAST_NULL_POINTER;
   const auto all = tensorcast::Targets();
   *count = all.size();
+  if (capacity == 0) return TENSORCAST_OK;
   if (capacity < all.size()) return TENSORCAST_BUFFER_TOO_SMALL;
   for (std::size_t i = 0; i < all.size(); ++i) targets[i] = static_cast<std::int32_t>(all[i]);
   return TENSORCAST_OK;

@@ -9,20 +9,35 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::core {
 
+// A file that the system refused, and its number for why (errno); 0: there is none.
+struct SystemRefusal {
+  int error = 0;
+  std::string path;
+};
+
 // A failure on its way to the caller: its code, and what is wrong, where and what to do.
 class Failure : public std::runtime_error {
  public:
-  Failure(StatusCode code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  Failure(StatusCode code, const std::string& text, SystemRefusal refusal = {})
+      : std::runtime_error(text), code_(code), refusal_(std::move(refusal)) {}
   StatusCode code() const { return code_; }
+  const SystemRefusal& refusal() const { return refusal_; }
 
  private:
   StatusCode code_;
+  SystemRefusal refusal_;
 };
+
+// That of the failure which Guarded turned into a status last on this thread, for languages whose
+// errors have a place for it, as a status has not. None after a call that went well.
+void KeepRefusal(const SystemRefusal& refusal) noexcept;
+SystemRefusal LastRefusal();
 
 // Sets `error`, where it is given; for want of memory it stays empty.
 inline Status Refused(StatusCode code, std::string_view text, std::string* error) noexcept {
@@ -39,11 +54,15 @@ inline Status Refused(StatusCode code, std::string_view text, std::string* error
 // Calls `body`, which gives a Status, and turns what it throws into one. `error`, where given, says
 // what is wrong, and is empty after a success.
 template <class Body> Status Guarded(std::string* error, const Body& body) noexcept {
-  if (error != nullptr) error->clear();
+  if (error != nullptr) {
+    error->clear();
+    KeepRefusal({});
+  }
   Status status;
   try {
     status = body();
   } catch (const Failure& failure) {
+    if (error != nullptr) KeepRefusal(failure.refusal());
     return Refused(failure.code(), failure.what(), error);
   } catch (const std::bad_alloc&) {
     status = Status(StatusCode::kOutOfMemory);

@@ -18,6 +18,8 @@ using text::ShapeText;
 
 // How the refusal of external data with hard links ends: a program that can allow them says how.
 inline constexpr std::string_view kHardLinkRemedy = "copy it, or allow hard links";
+// How the refusal of an output that exists ends.
+inline constexpr std::string_view kReplaceRemedy = ", or replace it";
 
 }  // namespace tensorcast::io
 

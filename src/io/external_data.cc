@@ -103,7 +103,7 @@ const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::stri
   try {
     file = OpenNamedFile(path, EnclosureOfModel(model_path_, allow_hard_links_), files_.size());
   } catch (const Error& error) {
-    throw Error(error.kind(), where + error.what());
+    throw Error(error.kind(), where + error.what(), error.remedy(), error.refusal());
   }
   return *files_.emplace(location, std::move(file)).first->second;
 }

@@ -22,10 +22,12 @@ void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
       files[i].second->Commit();
     } catch (const Error& error) {
       if (i == 0) throw;
-      throw Error(error.kind(), std::string(error.what()) + "; written before it, and complete: " +
-                                    PathText(files.front().first) +
-                                    (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
-                                    "; the others are as they were");
+      throw Error(error.kind(),
+                  std::string(error.what()) +
+                      "; written before it, and complete: " + PathText(files.front().first) +
+                      (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
+                      "; the others are as they were",
+                  Remedy::kNone, error.refusal());
     }
   }
   if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);

@@ -8,7 +8,6 @@
 #include <random>
 
 #include "io/error_text.h"
-#include "io/tensor_file.h"
 
 namespace tensorcast::io {
 namespace {
@@ -41,12 +40,24 @@ bool RemoveStaleFile(const std::string& path) {
 }  // namespace
 
 void ThrowSystem(const std::string& path, const std::string& what, int error) {
-  throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + ": " + ReasonText(error));
+  throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + ": " + ReasonText(error),
+              Remedy::kNone, {error, path});
 }
 
 void ThrowWrite(const std::string& path, const std::string& what, int error) {
-  throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + ": " + ReasonText(error) +
-                                      std::string(WriteAdvice(error)));
+  throw Error(
+      ErrorKind::kSystem,
+      PathText(path) + ": " + what + ": " + ReasonText(error) + std::string(WriteAdvice(error)),
+      Remedy::kNone, {error, path});
+}
+
+void ThrowTaken(const std::string& path, const std::string& what) {
+  throw Error(ErrorKind::kArguments, PathText(path) + ": " + what + std::string(kReplaceRemedy),
+              Remedy::kAllowOverwriting, {EEXIST, path});
+}
+
+void ThrowDirectory(ErrorKind kind, const std::string& path, const std::string& what) {
+  throw Error(kind, PathText(path) + ": " + what, Remedy::kNone, {EISDIR, path});
 }
 
 std::string_view KindText(FileKind kind) {

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/tensor_file.h"
+
 namespace tensorcast::io {
 
 // ------------------------------------------------------------------------ the system's own
@@ -127,6 +129,10 @@ inline constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;  // of one
 [[noreturn]] void ThrowSystem(const std::string& path, const std::string& what, int error);
 // The same of a file that is being written, with what can be done.
 [[noreturn]] void ThrowWrite(const std::string& path, const std::string& what, int error);
+// Of an output whose name is taken; `what` ends with what to name instead.
+[[noreturn]] void ThrowTaken(const std::string& path, const std::string& what);
+// Of a directory where a file is to be.
+[[noreturn]] void ThrowDirectory(ErrorKind kind, const std::string& path, const std::string& what);
 
 class Descriptor {
  public:

@@ -48,11 +48,13 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
   if (!ReadStatus(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (status.kind == FileKind::kDirectory) {
+    ThrowDirectory(ErrorKind::kUnsupported, path, "is a directory; name one of its files");
+  }
   if (status.kind != FileKind::kFile) {
-    throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": is " + std::string(KindText(status.kind)) +
-                    (status.kind == FileKind::kDirectory ? "; name one of its files"
-                                                         : "; copy its data into a file first"));
+    throw Error(ErrorKind::kUnsupported, PathText(path) + ": is " +
+                                             std::string(KindText(status.kind)) +
+                                             "; copy its data into a file first");
   }
   size_ = status.bytes;
   written_at_ = status.written_at;
@@ -67,6 +69,9 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   if (named.get() < 0) ThrowSystem(path, "cannot be opened", errno);
   FileStatus status;
   if (!ReadStatus(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
+  if (status.kind == FileKind::kDirectory) {
+    ThrowDirectory(ErrorKind::kContents, path, "is a directory");
+  }
   if (status.kind != FileKind::kFile) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": is " + std::string(KindText(status.kind)));

@@ -22,7 +22,7 @@ constexpr std::uint64_t kSyncedAtOnce = std::uint64_t{4} << 20;
 void CheckName(const std::string& path, const CreateOptions& options) {
   const auto [directory, name] = SplitPath(path);
   if (name.empty() || name == "." || name == "..") {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": the output is a directory; name a file");
+    ThrowDirectory(ErrorKind::kArguments, path, "the output is a directory; name a file");
   }
   FileStatus link;
   if (!OwnStatus(path, &link)) {
@@ -39,6 +39,9 @@ void CheckName(const std::string& path, const CreateOptions& options) {
                                                PathText(input) + "; name another file");
       }
     }
+    if (target.kind == FileKind::kDirectory) {
+      ThrowDirectory(ErrorKind::kArguments, path, "the output is a directory; name a file");
+    }
     if (target.kind != FileKind::kFile) {
       throw Error(ErrorKind::kArguments, PathText(path) + ": the output is " +
                                              std::string(KindText(target.kind)) + "; name a file");
@@ -47,11 +50,9 @@ void CheckName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   if (!options.overwrite) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output exists" +
-                    (has_target ? "" : " (a symbolic link to nothing)") +
-                    "; name another file, or replace it",
-                Remedy::kAllowOverwriting);
+    ThrowTaken(path, std::string("the output exists") +
+                         (has_target ? "" : " (a symbolic link to nothing)") +
+                         "; name another file");
   }
 }
 
@@ -311,10 +312,7 @@ void OutputFile::SyncDirectory() const {
 }
 
 void OutputFile::FailTaken() const {
-  throw Error(ErrorKind::kArguments,
-              PathText(path_) + ": the output appeared while it was written; name another " +
-                  "file, or replace it",
-              Remedy::kAllowOverwriting);
+  ThrowTaken(path_, "the output appeared while it was written; name another file");
 }
 
 }  // namespace tensorcast::io

@@ -46,17 +46,12 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
                                            "; name a directory that is not there yet");
   }
   if (!options.overwrite) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output exists; name another directory, or replace it",
-                Remedy::kAllowOverwriting);
+    ThrowTaken(path, "the output exists; name another directory");
   }
 }
 
 [[noreturn]] void FailAppeared(const std::string& path) {
-  throw Error(ErrorKind::kArguments,
-              PathText(path) + ": the output appeared while it was written; name another " +
-                  "directory, or replace it",
-              Remedy::kAllowOverwriting);
+  ThrowTaken(path, "the output appeared while it was written; name another directory");
 }
 
 using Number = std::optional<std::pair<std::uint64_t, std::uint64_t>>;

@@ -65,8 +65,9 @@ constexpr StatusCode CodeOf(ErrorKind kind) {
 // a file is escaped (see Escape).
 class Error : public core::Failure {
  public:
-  Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone)
-      : Failure(CodeOf(kind), message), kind_(kind), remedy_(remedy) {}
+  Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
+        core::SystemRefusal refusal = {})
+      : Failure(CodeOf(kind), message, std::move(refusal)), kind_(kind), remedy_(remedy) {}
   ErrorKind kind() const { return kind_; }
   Remedy remedy() const { return remedy_; }
 

@@ -38,7 +38,7 @@ struct OutputsState {
 };
 
 struct Model::State {
-  // `kept`: the bytes of a model that was optimised in memory, to which the program refers.
+  // `kept`: the bytes of a model in memory, in which constants of the program stand.
   State(graph::Program made, std::vector<std::byte> kept)
       : program(std::move(made)), bytes(std::move(kept)) {}
 
@@ -82,17 +82,17 @@ Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options
                     std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
-    const MemoryBytes source(bytes);
-    std::span<const std::byte> memory = source.bytes();
-    std::vector<std::byte> optimised;
+    std::vector<std::byte> kept;
     if (options.optimize) {
-      const auto edited = Optimised(std::make_unique<MemoryBytes>(memory));
-      optimised.resize(static_cast<std::size_t>(edited->size()));
-      edited->Read(0, optimised);
-      memory = optimised;
+      const auto edited = Optimised(std::make_unique<MemoryBytes>(bytes));
+      kept.resize(static_cast<std::size_t>(edited->size()));
+      edited->Read(0, kept);
+    } else {
+      kept.assign(bytes.begin(), bytes.end());
     }
-    graph::Program program = MakeProgram(MemoryBytes(memory), memory, options);
-    model->state_ = std::make_unique<State>(std::move(program), std::move(optimised));
+    const MemoryBytes source(kept);
+    graph::Program program = MakeProgram(source, source.bytes(), options);
+    model->state_ = std::make_unique<State>(std::move(program), std::move(kept));
     return Status();
   });
 }

@@ -1,9 +1,10 @@
-"""The tables of docs/labview.md: how a Call Library Function Node is set up for each flat function.
+"""The tables of docs/labview.md: how a Call Library Function Node is set up for each flat function,
+and the numbers that are wired to it.
 
     check_labview.py ROOT [--update]
 
-The rows are made from the headers: an array is a pointer that is followed by its count. With
---update they are written anew.
+The rows are made from the headers: an array is a pointer that is followed by its count, a number
+stands in an enum. With --update they are written anew.
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -20,6 +21,20 @@ ALSO = ("tensorcast_executor_create", "tensorcast_executor_destroy", "tensorcast
         "tensorcast_interrupt_set", "tensorcast_interrupt_destroy", "tensorcast_status_text",
         "tensorcast_type_name", "tensorcast_version")
 HEADERS = ("flat.h", "graph.h", "session.h", "tensorcast.h")
+# Where the numbers of an enum are wired, by the beginning of its names; in the order of the table.
+ENUMS = {
+    "ROUND_": "`round_mode`", "OVERFLOW_": "`integer_overflow`", "FNUZ_INFINITY_": "`fnuz_infinity`",
+    "FINITE_ONLY_NAN_": "`finite_only_nan`", "STRING_STYLE_": "`string_style`",
+    "CONTRADICTIONS_": "`contradictions`", "TARGET_": "`target`",
+    "GRAPH_": "`side`, and `which` of `tensorcast_graph_values`",
+    "": "`node` and `index`, where the name says which one, or all", "VALUE_": "`kind`, which comes back",
+    "NODE_": "`which` of `tensorcast_graph_node_text`", "CAST_": "`what`",
+    "SUMMARY_": "`format`", "LOSS_": "places in `counts`", "COUNT_": "places in `counts`, behind those",
+    "FIGURE_": "places in `figures`"}
+# Of structs alone, and sizes.
+NOT_WIRED = {"CLASS_", "TYPE_", "MODEL_"}
+SIZES = {"LOSS_KINDS", "LOSS_PARTITION", "LOSS_SLOTS"}
+FIRST_TYPE, FIRST_STATUS, FIRST_KEY = "FLOAT32", "OK", "BY_NAME"
 
 
 def parameters(text):
@@ -70,6 +85,53 @@ def rows(header, text):
         yield f"| `{name}` | {gives} | {', '.join(told)} |"
 
 
+def enums(root):
+    """[[(name without TENSORCAST_, number, what is said of it)]] of all headers."""
+    found = []
+    for header in ("tensorcast.h", "onnx.h", "flat.h", "graph.h", "session.h"):
+        text = (root / "include" / "tensorcast" / header).read_text(encoding="utf-8")
+        for body in re.findall(r"\benum \{(.*?)\};", text, re.S):
+            found.append([(name, int(number), re.sub(r"\s+", " ", said or "").strip())
+                          for name, number, said in re.findall(
+                              r"TENSORCAST_(\w+) = (-?\d+),?[ ]*(?:/\*(.*?)\*/)?", body)])
+    return found
+
+
+def number_tables(root):
+    """{what: rows} of the types, the statuses and everything else that is a number."""
+    types, statuses, others, left = [], [], {}, set(ENUMS)
+    for members in enums(root):
+        first = members[0][0]
+        if first == FIRST_TYPE:
+            types = [f"| {number} | `{name}` |" for name, number, _ in members]
+        elif first == FIRST_STATUS:
+            statuses = [f"| {number} | `{name}` | {said} |" for name, number, said in members]
+            if not all(said for _, _, said in members):
+                sys.exit("check_labview.py: tensorcast.h does not say what every status means")
+        else:
+            prefix = "" if first == FIRST_KEY else next(
+                (each for each in [*ENUMS, *NOT_WIRED] if each and first.startswith(each)), None)
+            if prefix is None:
+                sys.exit(f"check_labview.py: ENUMS does not say where TENSORCAST_{first} is wired")
+            if prefix not in NOT_WIRED:
+                left.discard(prefix)
+                told = [f"{number} `{name.removeprefix(prefix)}`" for name, number, _ in members
+                        if name not in SIZES and name.startswith(prefix)]
+                others[prefix] = f"| {ENUMS[prefix]} | {', '.join(told)} |"
+    if left or len(types) != 26:
+        sys.exit(f"check_labview.py: no enum of {sorted(left)}, {len(types)} types")
+    return {"types": types, "statuses": statuses, "numbers": [others[each] for each in ENUMS]}
+
+
+def written(page, mark, table):
+    """The page with a table's rows anew, below its mark and its two lines of titles."""
+    if len(re.findall(rf"<!-- {mark} -->", page)) != 1 or len(table) < 4:
+        sys.exit(f"docs/labview.md: no place for the {mark}")
+    lines = "".join(f"{row}\n" for row in table)
+    return re.sub(rf"(<!-- {mark} -->\n\|[^\n]*\n\|[-| ]*\n)(?:\|[^\n]*\n)*",
+                  lambda found: found[1] + lines, page)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("root", type=pathlib.Path)
@@ -79,12 +141,10 @@ def main():
     old = new = page.read_text(encoding="utf-8")
     for header in HEADERS:
         source = arguments.root / "include" / "tensorcast" / header
-        table = "\n".join(rows(header, source.read_text(encoding="utf-8")))
-        marks = re.findall(rf"<!-- functions of {re.escape(header)} -->", new)
-        if len(marks) != 1 or table.count("\n") < 3:
-            sys.exit(f"docs/labview.md: no place for the functions of {header}")
-        new = re.sub(rf"(<!-- functions of {re.escape(header)} -->\n\| [^\n]*\n\|[-| ]*\n)(?:\|[^\n]*\n)*",
-                     lambda found: found[1] + table + "\n", new)
+        new = written(new, f"functions of {re.escape(header)}",
+                      list(rows(header, source.read_text(encoding="utf-8"))))
+    for what, table in number_tables(arguments.root).items():
+        new = written(new, f"the {what}", table)
     if arguments.update:
         page.write_text(new, encoding="utf-8")
         return 0

@@ -284,8 +284,7 @@ static void test_models(void) {
   CHECK_INT(tensorcast_graph_opset(g.graph, &opset), TENSORCAST_OK);
   CHECK_INT(opset, 26);
   for (int32_t with_training = 0; with_training < 2; ++with_training) {
-    CHECK_INT(tensorcast_graph_serialize(g.graph, with_training, NULL, 0, &size),
-              TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_graph_serialize(g.graph, with_training, NULL, 0, &size), TENSORCAST_OK);
     CHECK(size > 50 && size <= sizeof bytes);
     memset(bytes, 7, sizeof bytes);
     CHECK_INT(tensorcast_graph_serialize(g.graph, with_training, bytes, size - 1, &same),
@@ -320,7 +319,7 @@ static void test_models(void) {
   CHECK_INT(remove("graph_test.onnx"), 0);
 
   CHECK_INT(tensorcast_graph_summary(loaded, NULL, TENSORCAST_SUMMARY_CSV, NULL, 0, &size),
-            TENSORCAST_BUFFER_TOO_SMALL);
+            TENSORCAST_OK);
   CHECK_INT(tensorcast_graph_summary(loaded, NULL, TENSORCAST_SUMMARY_CSV, text, size, NULL),
             TENSORCAST_OK);
   CHECK_TEXT(text,

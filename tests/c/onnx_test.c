@@ -63,8 +63,7 @@ static void test_values(void) {
     CHECK_INT(info.has_shape, is_input);
     CHECK_INT(info.has_default, 0);
     CHECK_INT(info.rank, is_input ? 2 : 0);
-    CHECK_INT(tensorcast_model_value_name(model, side, 0, NULL, 0, &n),
-              TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_model_value_name(model, side, 0, NULL, 0, &n), TENSORCAST_OK);
     CHECK_INT(n, 2);
     CHECK_INT(tensorcast_model_value_name(model, side, 0, name, sizeof name, NULL), TENSORCAST_OK);
     CHECK_TEXT(name, is_input ? "x" : "y");

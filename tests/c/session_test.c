@@ -155,13 +155,12 @@ static void test_runs(void) {
     CHECK_INT(tensorcast_session_output_size(session, 3, NULL, NULL, NULL, NULL, NULL),
               TENSORCAST_NO_SUCH_INDEX);
   }
-  CHECK_INT(tensorcast_session_profile(session, NULL, 0, &nodes), TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_session_profile(session, NULL, 0, &nodes), TENSORCAST_OK);
   CHECK_INT(nodes, 3);
   CHECK_INT(tensorcast_session_profile(session, numbers, 8, &nodes), TENSORCAST_BUFFER_TOO_SMALL);
   CHECK_INT(tensorcast_session_profile(session, numbers, 9, &nodes), TENSORCAST_OK);
   CHECK(numbers[0] >= 0 && numbers[1] == 8 && numbers[2] == 4);
-  CHECK_INT(tensorcast_session_profile_node(session, 0, NULL, 0, &needed),
-            TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_session_profile_node(session, 0, NULL, 0, &needed), TENSORCAST_OK);
   CHECK_INT(needed, sizeof "Cast_0");
   CHECK_INT(tensorcast_session_profile_node(session, 3, NULL, 0, NULL), TENSORCAST_NO_SUCH_INDEX);
 

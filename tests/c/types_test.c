@@ -167,7 +167,7 @@ static void test_nearest(void) {
   CHECK_INT(tensorcast_type_nearest("flot16", 6, buffer, sizeof expected, NULL), TENSORCAST_OK);
   CHECK_TEXT(buffer, expected);
   needed = 0;
-  CHECK_INT(tensorcast_type_nearest("flot16", 6, NULL, 0, &needed), TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_type_nearest("flot16", 6, NULL, 0, &needed), TENSORCAST_OK);
   CHECK_INT(needed, sizeof expected);
   CHECK_INT(tensorcast_type_nearest("flot16", 6, NULL, 1, &needed), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_type_nearest(NULL, 6, buffer, sizeof buffer, &needed),
@@ -210,9 +210,11 @@ static void test_storage_bytes(void) {
 static void test_targets(void) {
   uint64_t count = 0;
   int32_t targets[16];
-  CHECK_INT(tensorcast_targets(NULL, 0, &count), TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_targets(NULL, 0, &count), TENSORCAST_OK);
   CHECK(count >= 1 && count <= 16);
-  CHECK_INT(tensorcast_targets(targets, count - 1, &count), TENSORCAST_BUFFER_TOO_SMALL);
+  if (count > 1) {
+    CHECK_INT(tensorcast_targets(targets, count - 1, &count), TENSORCAST_BUFFER_TOO_SMALL);
+  }
   CHECK_INT(tensorcast_targets(targets, 16, &count), TENSORCAST_OK);
   CHECK_INT(targets[count - 1], TENSORCAST_TARGET_SCALAR);
   CHECK_INT(tensorcast_targets(targets, 16, NULL), TENSORCAST_NULL_POINTER);

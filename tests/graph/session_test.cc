@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -562,6 +564,33 @@ TEST(Backward, ChainsAreNotFusedAndIdentitiesPass) {
     EXPECT_EQ(session.Backward({}, &error).code(), StatusCode::kBadInput);
     EXPECT_EQ(error, "the gradient of output \"y\" has the shape [1]; the output has []");
   }
+}
+
+// A port and a key own their name, so that they may outlive the text that they were made of.
+TEST(Session, PortsAndKeysKeepTheirNames) {
+  OneCast one(DataType::kFloat32, {.to = DataType::kFloat16, .name = "a node with a longer name"});
+  std::string error;
+  Session session;
+  ASSERT_TRUE(Session::Create(one.graph, {}, &session, &error).ok()) << error;
+  auto name = std::make_unique<std::string>("a name of more letters than a string has room for");
+  ASSERT_TRUE(one.graph.RenameValue(one.y, *name, &error).ok()) << error;
+  ASSERT_TRUE(Session::Create(one.graph, {}, &session, &error).ok()) << error;
+  const Port of_string = *name;
+  const Port of_view = std::string_view(*name);
+  const Port of_pointer = name->c_str();
+  name->assign(name->size(), '#');
+  auto node = std::make_unique<std::string>("a node with a longer name");
+  const NodeKey key = NodeKey::Name(*node);
+  node->assign(node->size(), '#');
+  name.reset();
+  node.reset();
+  for (const Port& port : {of_string, of_view, of_pointer}) {
+    std::size_t index = 9;
+    EXPECT_TRUE(session.FindOutput(port, &index, &error).ok()) << error;
+    EXPECT_EQ(index, 0U);
+  }
+  GraphNode found;
+  EXPECT_TRUE(one.graph.Node(key, &found, &error).ok()) << error;
 }
 
 }  // namespace

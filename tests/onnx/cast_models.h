@@ -200,7 +200,7 @@ inline ModelBytes ChainModel(int length) {
   return model;
 }
 
-// A model that was parsed, with the bytes it lives on.
+// A model that was parsed, and the bytes it was parsed from.
 struct Parsed {
   explicit Parsed(std::string model_bytes, const tensorcast::onnx::LoadOptions& options = {})
       : bytes(std::move(model_bytes)) {

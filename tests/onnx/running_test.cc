@@ -135,6 +135,25 @@ TEST(Running, IdentityIsAView) {
   }
 }
 
+// As Graph::Parse has it: the caller's bytes may change, and go.
+TEST(Running, AModelInMemoryIsCopied) {
+  ModelBytes model;
+  model.outputs = {{"y", kF32}, {"s", kStrings}};
+  model.nodes = {{"Identity", {"k"}, {"y"}}, {"Cast", {"k"}, {"s"}, To(kStrings)}};
+  model.initializers = {onnx_test::TensorMessage("k", kF32, {3}, Floats({5, -6, 7}).data)};
+  for (const bool optimize : {false, true}) {
+    tensorcast::onnx::LoadOptions options;
+    options.optimize = optimize;
+    Parsed parsed(model, options);
+    ASSERT_TRUE(parsed.status.ok()) << parsed.error;
+    parsed.bytes.assign(parsed.bytes.size(), '\xFF');
+    parsed.bytes = std::string();
+    const Outputs outputs = MustRun(parsed, {});
+    EXPECT_EQ(Data(outputs[0]), Floats({5, -6, 7}).data);
+    EXPECT_EQ(TextsOf(outputs[1]), (std::vector<std::string>{"5.0", "-6.0", "7.0"}));
+  }
+}
+
 TEST(Running, Profile) {
   ModelBytes model = CastModel(25, kF32, kStrings, To(kF16));
   model.nodes = {{"Cast", {"x"}, {"h"}, To(kF16), "first"}, {"CastLike", {"h", "like"}, {"y"}}};

@@ -12,7 +12,6 @@ import numpy as np
 _INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include" / "tensorcast"
 _SCALARS = {"int32_t": ctypes.c_int32, "int64_t": ctypes.c_int64, "uint32_t": ctypes.c_uint32,
             "uint64_t": ctypes.c_uint64, "double": ctypes.c_double}
-BUFFER_TOO_SMALL = 5
 BY_NAME = -1
 
 
@@ -64,7 +63,7 @@ class Library:
         """A text that a call gives: asked for its size first."""
         needed = ctypes.c_uint64()
         status = self.raw(name, *arguments, None, 0, ctypes.byref(needed))
-        if status != BUFFER_TOO_SMALL:
+        if status:
             raise FlatError(name, status, "the size was not asked for")
         buffer = ctypes.create_string_buffer(needed.value)
         if self.raw(name, *arguments, buffer, needed.value, None):

@@ -41,9 +41,6 @@ def every_code(name):
         return np.array([False, True])
     bits = BITS.get(name, 8 * dtype.itemsize)
     codes = np.arange(1 << bits, dtype=f"u{dtype.itemsize}")
-    if name in ("int4", "int2"):
-        codes = np.array([i if i < 1 << (bits - 1) else i - (1 << bits) for i in range(1 << bits)],
-                         np.int8)
     return codes.view(dtype)
 
 

@@ -2,9 +2,14 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import errno
+import os
+import pickle
+
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors.numpy
 import tensorcast as tc
 
 X = np.zeros(3, np.float32)
@@ -128,7 +133,16 @@ def small():
     (lambda: tc.plan("a.npy", "b.npy", keep="norms"), ValueError, "a list of texts"),
     (lambda: tc.plan("a.npy", "b.npy", to="fp8-rows"), ValueError, "not an element type"),
     (lambda: tc.plan("a.npy", "b.npy", layout="mine"), ValueError, "layout is one of"),
-    (lambda: tc.plan("a.npy", "b.npy", nonsense=1), TypeError, "nonsense"),
+    (lambda: tc.plan("a.npy", "b.npy", satruate=1), TypeError, "plan has no option 'satruate': the nearest is saturate"),
+    (lambda: tc.convert("a.npy", "b.npy", ovrwrite=True), TypeError,
+     "convert has no option 'ovrwrite': the nearest is overwrite"),
+    (lambda: tc.convert("a.npy", "b.npy", round_moed="up"), TypeError, "convert has no option 'round_moed': the nearest is round_mode"),
+    (lambda: tc.convert("a.npy", "b.npy", expert=[]), TypeError, "convert has no option 'expert'"),
+    (lambda: tc.loss(X, "int8", thread=1), TypeError, "loss has no option 'thread': the nearest is threads"),
+    (lambda: tc.parse(["1"], "int8", integer_overfow="wrap"), TypeError, "parse has no option 'integer_overfow'"),
+    (lambda: tc.explain(1, "int8", saturated=True), TypeError, "explain has no option 'saturated'"),
+    (lambda: tc.plan("a.npy", "b.npy", scale_rule="pow3"), ValueError, 'scale_rule is one of "amax" "pow2" "up" "ocp" "round"'),
+    (lambda: tc.plan("a.npy", "b.npy", to="fp8-row", rules={}, out="c"), TypeError, "plan has no option 'out'"),
     (lambda: tc.Plan.from_json("{"), ValueError, ""),
     (lambda: tc.onnx.Model(b"nonsense"), ValueError, ""),
     (lambda: tc.onnx.Model(17), TypeError, "neither bytes nor an onnx.ModelProto"),
@@ -192,6 +206,123 @@ def test_errors_are_both():
                        (tc.RangeError, OverflowError), (tc.FileError, OSError),
                        (tc.ContentsError, ValueError), (tc.UnsupportedError, ValueError)):
         assert issubclass(error, tc.Error) and issubclass(error, own)
+
+
+def dropped(call):
+    """A call as a user who may not do everything, as root may."""
+    if os.geteuid() != 0:
+        return call()
+    os.seteuid(65534)
+    try:
+        return call()
+    finally:
+        os.seteuid(0)
+
+
+def graph_of_one():
+    graph = small()
+    graph.mark_output(graph.cast(graph.inputs[0], "int8"), "y")
+    return graph
+
+
+@pytest.fixture
+def files(tmp_path):
+    """A folder in which each way to be refused has a name."""
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "secret.npy").write_bytes((tmp_path / "x.npy").read_bytes())
+    (tmp_path / "secret.npy").chmod(0)
+    graph_of_one().save(tmp_path / "m.onnx")
+    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
+        folder.chmod(0o755)
+    return tmp_path
+
+
+MISSING = [
+    lambda f: tc.open(f / "no.npy"), lambda f: tc.inspect(f / "no.safetensors"), lambda f: tc.onnx.Model(f / "no.onnx"),
+    lambda f: tc.graph.Graph.load(f / "no.onnx"), lambda f: tc.mdf.load(f / "no.json"),
+    lambda f: tc.onnx.optimize(f / "no.onnx", f / "y.onnx"), lambda f: tc.convert(f / "no.npy", f / "y.npy", to="int8"),
+    lambda f: tc.plan(f / "no.onnx", f / "y.onnx", to="float16"), lambda f: tc.convert(f / "no", f / "y", to="int8"),
+]
+EXISTS = [
+    lambda f: tc.convert(f / "x.npy", f / "y.npy", to="int8"), lambda f: tc.plan(f / "x.npy", f / "y.npy", to="int8").run(),
+    lambda f: graph_of_one().save(f / "y.npy"), lambda f: tc.mdf.save(graph_of_one(), f / "y.json"),
+    lambda f: tc.onnx.optimize(f / "m.onnx", f / "y.onnx"), lambda f: tc.convert(f / "m.onnx", f / "y.onnx", to="bfloat16"),
+]
+
+
+@pytest.mark.parametrize("call", MISSING)
+def test_a_missing_file_is_pythons_own_error(call, files):
+    with pytest.raises(FileNotFoundError) as caught:
+        call(files)
+    error = caught.value
+    assert isinstance(error, tc.FileError) and error.errno == errno.ENOENT
+    assert error.filename.startswith(str(files / "no")) and str(error).count(str(files)) == 1 and "\n" not in str(error)
+
+
+@pytest.mark.parametrize("call", EXISTS)
+def test_an_output_that_exists_is_pythons_own_error(call, files):
+    for name in ("y.npy", "y.json", "y.onnx"):
+        (files / name).write_bytes(b"kept")
+    with pytest.raises(FileExistsError, match="or replace it with overwrite=True$") as caught:
+        call(files)
+    error = caught.value
+    assert isinstance(error, tc.ArgumentError) and isinstance(error, ValueError) and error.errno == errno.EEXIST
+    assert error.filename.startswith(str(files / "y.")) and (files / "y.npy").read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("call, error, ours, number, name", [
+    (lambda f: dropped(lambda: tc.open(f / "secret.npy")), PermissionError, tc.FileError, errno.EACCES, "secret.npy"),
+    (lambda f: dropped(lambda: tc.convert(f / "x.npy", f / "y.npy", to="int8")), PermissionError, tc.FileError,
+     errno.EACCES, "y.npy"),
+    (lambda f: tc.open(f / "x.npy" / "z.npy"), NotADirectoryError, tc.FileError, errno.ENOTDIR, "x.npy/z.npy"),
+    (lambda f: tc.convert(f / "x.npy", f / "x.npy" / "y.npy", to="int8"), NotADirectoryError, tc.FileError,
+     errno.ENOTDIR, "x.npy/y.npy"),
+    (lambda f: tc.convert(f / "x.npy", f / "none" / "y.npy", to="int8"), FileNotFoundError, tc.FileError, errno.ENOENT,
+     "none/y.npy"),
+    (lambda f: tc.onnx.Model(f / "folder"), IsADirectoryError, tc.UnsupportedError, errno.EISDIR, "folder"),
+    (lambda f: graph_of_one().save(f / "folder"), IsADirectoryError, tc.ArgumentError, errno.EISDIR, "folder"),
+    (lambda f: tc.convert(f / "x.npy", f / "folder" / "", to="int8"), ValueError, tc.ArgumentError, None, None),
+])
+def test_what_the_system_refuses_is_pythons_own_error(call, error, ours, number, name, files):
+    with pytest.raises(error) as caught:
+        call(files)
+    assert isinstance(caught.value, ours)
+    if number is not None:
+        assert caught.value.errno == number and caught.value.filename == str(files / name)
+
+
+def test_errors_of_files_go_through_pickle(files):
+    for call in (MISSING[0], lambda f: graph_of_one().save(f / "m.onnx")):
+        with pytest.raises(tc.Error) as caught:
+            call(files)
+        back = pickle.loads(pickle.dumps(caught.value))
+        assert type(back) is type(caught.value) and str(back) == str(caught.value)
+        assert (back.errno, back.filename) == (caught.value.errno, caught.value.filename)
+
+
+def test_what_failed_before_is_not_told_again(files):
+    with pytest.raises(FileNotFoundError):
+        tc.open(files / "no.npy")
+    with pytest.raises(tc.ContentsError) as caught:
+        (files / "bad.npy").write_bytes(b"nonsense")
+        tc.open(files / "bad.npy")
+    assert not isinstance(caught.value, OSError)
+    with pytest.raises(tc.ArgumentError) as caught:
+        tc.cast(X, "int8", out=np.zeros(4, np.int8))
+    assert not isinstance(caught.value, OSError)
+
+
+def test_both_names_of_a_scale_rule(files):
+    x = np.random.default_rng(1).standard_normal((64, 64)).astype(np.float32)
+    safetensors.numpy.save_file({"a.weight": x}, files / "a.safetensors")
+    for format, names in (("fp8-row", ("pow2", "up", "POW2")), ("mxfp8", ("up", "pow2"))):
+        made = []
+        for index, name in enumerate(names):
+            out = files / f"{format}{index}.safetensors"
+            tc.convert(files / "a.safetensors", out, to=format, scale_rule=name)
+            made.append(out.read_bytes())
+        assert all(one == made[0] for one in made)
 
 
 def test_memory_that_is_not_there(monkeypatch):

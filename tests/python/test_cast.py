@@ -128,10 +128,57 @@ def test_packed_streams(name):
                          bitorder="little")
     assert np.array_equal(tc.cast(x, name, packed=True), stream)
     unpacked = tc.cast(stream, name, from_type=name, packed="in", shape=77)
-    assert np.array_equal(unpacked.view(np.uint8), x.view(np.uint8))  # the sign in the high bits too
+    assert unpacked.tobytes() == x.tobytes()
     wide = tc.cast(stream, "float32", from_type=name, packed=True, shape=(7, 11))
     assert np.array_equal(wide, x.astype(np.float32).reshape(7, 11))
     assert np.array_equal(tc.cast(wide, name, packed=True), stream)
+
+
+def values_of(name):
+    """Every value of a type of less than a byte, as float64."""
+    return np.unique(oracle.every_code(name).astype(np.float64))
+
+
+@pytest.mark.parametrize("name", oracle.BITS)
+def test_narrow_elements_have_the_bytes_that_ml_dtypes_writes(name, tmp_path):
+    """Of every value, by every way out: the bytes of ml_dtypes' own array of these values."""
+    values = values_of(name)
+    own = values.astype(oracle.DTYPES[name])
+    bytes_of_own = np.array([int(v) for v in values], own.dtype) if name in oracle.INTEGERS else own
+    assert own.tobytes() == bytes_of_own.tobytes()  # ml_dtypes agrees with itself
+    want, many = own.tobytes(), np.tile(values, (1 << 21) // values.size)
+    out = np.full(values.shape, 0xFF, np.uint8).view(own.dtype)
+    tc.cast(values, out=out)
+    np.save(tmp_path / "x.npy", values)
+    graph = tc.graph.Graph(28)
+    graph.mark_output(graph.cast(graph.add_input("x", "float64"), name), "y")
+    graph.mark_output(graph.add_constant("c", own), "c")
+    made = tc.graph.Session(graph).run([values])
+    ways = {
+        "cast": tc.cast(values, name), "out": out, "copy": tc.cast(own, name), "strides": tc.cast(values[::-1], name)[::-1],
+        "list": tc.cast(values.tolist(), name), "loss": tc.cast(values, name, loss=True)[0],
+        "texts": tc.parse(tc.format(values), name), "like": tc.cast(values, like=own),
+        "file": tc.open(tmp_path / "x.npy").get("x", to=name), "session": made["y"], "constant": made["c"],
+        "model": tc.onnx.Model(graph.serialize()).run([values])["y"],
+        "unpacked": tc.cast(tc.cast(values, name, packed=True), name, from_type=name, packed="in", shape=values.size),
+        "0-d": np.array([tc.cast(value, name) for value in values], own.dtype),
+    }
+    for way, got in ways.items():
+        assert got.dtype == own.dtype and got.tobytes() == want, way
+    assert tc.cast(many, name).tobytes() == many.astype(own.dtype).tobytes()
+
+
+@pytest.mark.parametrize("name", oracle.BITS)
+def test_what_stands_above_a_narrow_element_is_not_read(name):
+    """ml_dtypes' arithmetic leaves bits there: -x of int4 is 0xFF for 1."""
+    codes = np.arange(256, dtype=np.uint8)
+    x, clean = codes.view(oracle.DTYPES[name]), (codes & (1 << oracle.BITS[name]) - 1).view(oracle.DTYPES[name])
+    assert tc.cast(x, name).tobytes() == clean.tobytes()
+    assert tc.cast(x, "float32").tobytes() == tc.cast(clean, "float32").tobytes()
+    assert tc.cast(x, name, packed=True).tobytes() == tc.cast(clean, name, packed=True).tobytes()
+    if name in ("int4", "int2"):
+        negative = -np.array([1, 0], x.dtype)
+        assert tc.cast(negative, x.dtype).tobytes() == np.array([-1, 0], x.dtype).tobytes()
 
 
 def test_more_than_one_piece_of_narrow_elements():

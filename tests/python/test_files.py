@@ -45,6 +45,8 @@ def test_reading(checkpoint):
             f["x"]
         with pytest.raises(KeyError, match="^'model.safetensors' has no tensor 'x'$"):
             f.get("x", to="int8")
+        with pytest.raises(tc.KindError, match="get has no option 'saturat': the nearest is saturate"):
+            f.get("w", saturat=True)
         for arguments, error in (({"packed": "x"}, tc.ArgumentError), ({"threads": "x"}, tc.KindError),
                                  ({"nonsense": 1}, tc.KindError)):
             with pytest.raises(error) as caught:

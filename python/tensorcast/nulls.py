@@ -1,0 +1,77 @@
+"""Elements that are missing: pyarrow's and polars' nulls, pandas' NA. They are refused.
+
+On the way to numpy these libraries make NaN of them, and floats of the integers beside them. A cast
+would go on with that, and give 0, without a word.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .errors import KindError
+
+_FILL = ("fill_null", "fillna")
+_DROP = ("drop_null", "drop_nulls", "dropna")
+
+
+def _columns(x: Any) -> list[tuple[Any, Any]] | None:
+    """The names and columns of a table of polars, pyarrow or pandas."""
+    if hasattr(x, "get_columns"):
+        return [(column.name, column) for column in x.get_columns()]
+    if hasattr(x, "column_names") and hasattr(x, "columns"):
+        return list(zip(x.column_names, x.columns, strict=True))
+    if hasattr(x, "isna") and getattr(x, "ndim", 1) == 2 and hasattr(x, "items"):
+        return list(x.items())
+    return None
+
+
+def _missing(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    """Which elements are missing, as numpy's bools; None where none can be, or x does not say."""
+    dtype = getattr(x, "dtype", None)
+    # What pandas holds in numpy's memory has NaN where numpy has it; so has what is sparse.
+    if isinstance(dtype, np.dtype) or isinstance(getattr(dtype, "subtype", None), np.dtype):
+        return None
+    count = getattr(x, "null_count", None)
+    if count is not None and (count() if callable(count) else count) == 0:
+        return None
+    ask = getattr(x, "is_null", None) or getattr(x, "isna", None)
+    if callable(ask):
+        return np.asarray(ask(), np.bool_)
+    return None if count is None else np.ones(1, np.bool_)  # it counts them, and no more
+
+
+def _refuse(x: Any, what: str, index: tuple[int, ...]) -> None:
+    ways = [next((name for name in names if hasattr(x, name)), names[0]) for names in (_FILL, _DROP)]
+    raise KindError(f"{what}[{','.join(map(str, index))}] is null, which no element type of ONNX is: "
+                    f"fill it, .{ways[0]}(value), or leave it out, .{ways[1]}()")
+
+
+def refuse(x: Any, what: str = "x", depth: int = 0) -> None:
+    """Raises where an element of an array or a table is missing, and says which; of lists the arrays
+    down to `depth` are looked at."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return
+    if isinstance(x, (list, tuple)):
+        for index, item in enumerate(x if depth > 0 else ()):
+            refuse(item, f"{what}[{index}]", depth - 1)
+        return
+    columns = _columns(x)
+    if columns is not None:
+        for name, column in columns:
+            refuse(column, f"{what}[{name!r}]")
+        return
+    missing = _missing(x)
+    if missing is not None and missing.any():
+        _refuse(x, what, tuple(np.argwhere(missing)[0].tolist()))
+    if type(getattr(x, "dtype", None)).__name__ == "Array":  # polars': arrays in an array
+        inner = x.explode()
+        while type(inner.dtype).__name__ == "Array":
+            inner = inner.explode()
+        missing = _missing(inner)
+        if missing is not None and missing.any():
+            shape = np.asarray(x).shape
+            _refuse(x, what, tuple(map(int, np.unravel_index(int(missing.argmax()), shape))))
