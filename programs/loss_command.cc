@@ -16,8 +16,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "cast_flags.h"
 #include "command_line.h"
 #include "commands.h"
@@ -29,6 +27,7 @@
 #include "exit_codes.h"
 #include "fail_limits.h"
 #include "figure_table.h"
+#include "io/ordered_json.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"

@@ -7,20 +7,19 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "convert/compressed_tensors_config.h"
 #include "convert/file_plan.h"
 #include "convert/kept_config.h"
 #include "convert/quantised_modules.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "scale/written_form.h"
 #include "tensorcast/version.h"
 
 namespace tensorcast::convert {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 Json DeepSeekConfig(const QuantisedModules& modules) {
   Json json;
