@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/file_status.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -46,8 +47,8 @@ Enclosure EnclosureOfCheckpoint(const std::string& directory);
 
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
-// CheckUnchanged looks at the size and at the time of the last write; a file that has lost its name
-// meanwhile is as good as before.
+// CheckUnchanged looks at the size and at the times of the last write and the last change; a file
+// that has lost its name meanwhile is as good as before.
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
@@ -59,18 +60,17 @@ class InputFile final : public ByteSource {
   ~InputFile() override;
 
   const std::string& path() const override { return path_; }
-  std::uint64_t size() const override { return size_; }
+  std::uint64_t size() const override { return status_.bytes; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override;
   void CheckUnchanged() const override;
 
-  // When the file was written last, in nanoseconds of the system's clock.
-  std::int64_t written_at() const { return written_at_; }
+  // The file as it was when it was opened.
+  const FileStatus& status() const { return status_; }
 
  private:
   std::string path_;
   int descriptor_ = -1;
-  std::uint64_t size_ = 0;
-  std::int64_t written_at_ = 0;
+  FileStatus status_;
 };
 
 // Bytes that are made once, from front to end, and then read at random: in memory, or where a

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "io/file_status.h"
+
 namespace tensorcast::io {
 
 // ------------------------------------------------------------------------ the system's own
@@ -26,18 +28,6 @@ namespace tensorcast::io {
 std::string ReasonText(int error);
 std::string_view WriteAdvice(int error);
 
-enum class FileKind { kFile, kDirectory, kPipe, kSocket, kDevice, kOther };
-
-struct FileStatus {
-  FileKind kind = FileKind::kOther;
-  bool is_link = false;  // a symbolic one, which OwnStatus sees
-  std::uint64_t bytes = 0;
-  std::int64_t written_at = 0;  // in nanoseconds of the system's clock
-  std::uint64_t links = 0;      // its names
-  std::uint64_t device = 0;     // with `number`, which file of the machine it is
-  std::uint64_t number = 0;
-  unsigned permissions = 0;  // as the system has them; 0 where it has others
-};
 bool ReadStatus(const std::string& path, FileStatus* status);  // of what links lead to
 bool OwnStatus(const std::string& path, FileStatus* status);   // of a link itself
 bool ReadStatus(int descriptor, FileStatus* status);

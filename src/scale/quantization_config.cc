@@ -35,6 +35,7 @@ Json ReadJson(const std::string& path) {
   if (file.size() > kMostBytes) return nullptr;
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.Read(0, std::as_writable_bytes(std::span(text)));
+  file.CheckUnchanged();
   return io::ParseJson(text, kDeepest).value_or(nullptr);
 }
 
