@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -102,6 +103,10 @@ class SpoolFile final : public ByteSource {
   std::uint64_t size_ = 0;
 };
 
+// Calls `use` with each temporary file of an output at `path` that a killed process left. None is
+// anybody else's meanwhile.
+void ForEachStale(const std::string& path, const std::function<void(const std::string&)>& use);
+
 // Throws where a file of `bytes` cannot be created at `path`: it exists (and is not to be
 // replaced), is a directory or a device, is one of the inputs by any name, its directory is
 // missing, or the disk has no room.
@@ -147,7 +152,10 @@ class OutputFile {
   bool NameAs(const std::string& path);
   // Takes the name away again, if the file has it: also where giving it failed, which some file
   // systems say of what they did. For a name that was free.
-  void Unname() noexcept;
+  // Whether it is gone.
+  bool Unname() noexcept;
+  // Leaves the temporary file to the next run of its output.
+  void Leave() noexcept;
   // Makes the names given in the directory of path() last.
   void SyncDirectory() const;
   [[noreturn]] void FailTaken() const;
@@ -156,7 +164,7 @@ class OutputFile {
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
-  void RemoveStale(const std::string& prefix);
+  void RemoveStale();
   void CreateTemporary(const std::string& prefix);
   void OpenBegun(const std::string& begun, std::uint64_t bytes);
   void Reserve(std::uint64_t bytes);

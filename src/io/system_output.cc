@@ -57,6 +57,30 @@ void CheckName(const std::string& path, const CreateOptions& options) {
 
 }  // namespace
 
+// A temporary file is held under a lock as long as its process lives: one whose lock is free was
+// left by a process that was killed.
+void ForEachStale(const std::string& path, const std::function<void(const std::string&)>& use) {
+  const auto [directory, file] = SplitPath(path);
+  const std::string prefix = TemporaryPrefix(file);
+  std::vector<std::string> found;
+  // Where it is not readable nothing can be seen, and nothing is removed.
+  ForEachName(directory, [&](std::string_view name) {
+    if (IsTemporary(name, prefix)) found.emplace_back(name);
+    return true;
+  });
+  std::sort(found.begin(), found.end());
+  for (const std::string& name : found) {
+    const std::string temporary = Joined(directory, name);
+    const Descriptor descriptor(OpenTemporary(temporary));
+    FileStatus status;
+    if (descriptor.get() >= 0 && ReadStatus(descriptor.get(), &status) &&
+        status.kind == FileKind::kFile && Lock(descriptor.get()) &&
+        IsStillNamed(temporary, descriptor.get())) {
+      use(temporary);
+    }
+  }
+}
+
 void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptions& options) {
   RefuseNul(path);
   CheckName(path, options);
@@ -86,7 +110,7 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
     CheckSizeLimit(path, "the output", bytes);
   }
   const std::string prefix = TemporaryPrefix(SplitPath(owner.empty() ? path : owner).second);
-  if (owner.empty()) RemoveStale(prefix);
+  if (owner.empty()) RemoveStale();
   CreateTemporary(prefix);
   if (overwrite_ || !owner.empty()) {
     permissions_ = TakeOwnership(descriptor_, owner.empty() ? path : owner);
@@ -101,35 +125,20 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
 
 OutputFile::~OutputFile() { Discard(); }
 
+void OutputFile::Leave() noexcept { temporary_.clear(); }
+
 void OutputFile::Discard() noexcept {
   if (!temporary_.empty()) io::Remove(temporary_);
   temporary_.clear();
   if (descriptor_ >= 0) Close(std::exchange(descriptor_, -1));
 }
 
-// A temporary file is held under a lock as long as its process lives: one whose lock is free was
-// left by a process that was killed.
-void OutputFile::RemoveStale(const std::string& prefix) {
-  std::vector<std::string> found;
-  // Where it is not readable nothing can be seen, and nothing is removed.
-  ForEachName(directory_, [&](std::string_view name) {
-    if (IsTemporary(name, prefix)) found.emplace_back(name);
-    return true;
-  });
-  std::sort(found.begin(), found.end());
-  for (const std::string& name : found) {
-    const std::string path = directory_ + '/' + name;
-    const Descriptor descriptor(OpenTemporary(path));
-    FileStatus status;
-    if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status) ||
-        status.kind != FileKind::kFile || !Lock(descriptor.get()) ||
-        !IsStillNamed(path, descriptor.get())) {
-      continue;
-    }
+void OutputFile::RemoveStale() {
+  ForEachStale(place_, [&](const std::string& path) {
     if (io::Remove(path)) {
       notes_.push_back("removed " + PathText(path) + ", left by a run that was killed");
     }
-  }
+  });
 }
 
 void OutputFile::CreateTemporary(const std::string& prefix) {
@@ -245,8 +254,8 @@ bool OutputFile::NameAs(const std::string& path) {
   return Name();
 }
 
-void OutputFile::Unname() noexcept {
-  if (IsStillNamed(place_, descriptor_)) io::Remove(place_);
+bool OutputFile::Unname() noexcept {
+  return !IsStillNamed(place_, descriptor_) || io::Remove(place_);
 }
 
 void OutputFile::SyncDirectory() const {
