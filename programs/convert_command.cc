@@ -88,8 +88,9 @@ graph's types stay; with int8-row, fp8-row or fp8-tensor the weights of Conv, Co
 MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor names
 them, tensors of 1,024 bytes or fewer are left alone, and those in which a finite value would become
 Inf (what may is read once more to find out).
-Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest; with
---force the data of the model that is replaced is removed.
+Data outside the model goes to OUT.data or, where that name is taken, to a name with a digest. With
+--force the data of the model that is replaced is removed, and what a run of OUT that was killed has
+left, unless a model of the folder may use it; what stays is named.
 Of a directory, as Hugging Face's libraries lay a checkpoint out, every .safetensors file is
 converted, config.json and the index are made true of the result, and all other files are copied.
 A model of MDF (.json, .yaml, .yml, .bson) becomes .onnx, and a model of casts in ONNX becomes MDF,
