@@ -209,10 +209,15 @@ class Writer final : public io::TensorWriter {
     // The model stands: for want of memory a note may be missing, or old data stay.
     try {
       NoteFiles();
-      if (replaced && !RemoveReplaced(*replaced) && journal != nullptr) journal->Leave();
     } catch (const std::bad_alloc&) {
-      if (journal != nullptr) journal->Leave();
     }
+    bool is_clear = true;
+    try {
+      is_clear = !replaced || RemoveReplaced(*replaced);
+    } catch (const std::bad_alloc&) {
+      is_clear = replaced->names().empty();
+    }
+    if (!is_clear && journal != nullptr) journal->Leave();
   }
 
   // Of the files that get their names now, and of those that lose their model.

@@ -23,7 +23,8 @@ NEW, OLD, OTHER = 1, 2, 3  # seeds of the inputs that make the new state, the ol
 _SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGINT": 2, "SIGHUP": 1, "SIGPIPE": 13}
 _NOTES = ("tensorcast: note:", "tensorcast: warning:")
 _TEMPORARY = re.compile(r"\.[^/]*\.tensorcast-[0-9a-f]{8}\.tmp(\.old)?(/|$)")
-_DATA = re.compile(r"\.onnx(\.[0-9a-f]+)?\.data$|\.[0-9a-f]+\.onnx\.data$")
+# Data beside a model, and what is written down of it.
+_DATA = re.compile(r"\.onnx(\.[0-9a-f]+)?\.data$|\.[0-9a-f]+\.onnx\.data$|\.onnx\.journal\.tensorcast-")
 
 
 def _leaves(value):
