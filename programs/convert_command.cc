@@ -95,8 +95,9 @@ the graph's types stay. With int8-row, fp8-row or fp8-tensor the weights of Conv
 and MatMul become codes and scales with a DequantizeLinear behind them. Unless --rule or --tensor
 names them, tensors of at most 1,024 bytes are left alone, and so are those in which a finite value
 would become Inf; what may is read once more to find out. Data outside the model goes to OUT.data or,
-where that name is taken, to a name with a digest. --force removes the data of the model that it
-replaces.
+where that name is taken, to a name with a digest. With --force
+the data of the model that is replaced is removed, and what a killed run of OUT has left, unless a
+model of the folder may use it; what stays is named.
 
 An MDF model (.json, .yaml, .yml, .bson) becomes .onnx, and an ONNX model of casts becomes MDF,
 without --to: nothing is cast.

@@ -8,10 +8,9 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "conversion_summary.h"
 #include "convert/conversion_plan.h"
+#include "io/ordered_json.h"
 #include "json_printer.h"
 #include "loss_json.h"
 #include "quantities.h"

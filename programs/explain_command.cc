@@ -11,14 +11,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "cast_flags.h"
 #include "command_line.h"
 #include "commands.h"
 #include "element_text.h"
 #include "exit_codes.h"
 #include "explain_text.h"
+#include "io/ordered_json.h"
 #include "json_printer.h"
 #include "loss_json.h"
 #include "streams.h"

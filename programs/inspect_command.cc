@@ -8,8 +8,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "cast_flags.h"
 #include "command_line.h"
 #include "commands.h"
@@ -17,6 +15,7 @@
 #include "exit_codes.h"
 #include "io/checkpoint_reader.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"
 #include "loss_json.h"

@@ -6,8 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include <nlohmann/json.hpp>
-
+#include "io/ordered_json.h"
 #include "streams.h"
 
 namespace tensorcast::tool {

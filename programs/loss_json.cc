@@ -7,11 +7,10 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "conversion_summary.h"
 #include "element_text.h"
 #include "io/element_index.h"
+#include "io/ordered_json.h"
 #include "json_printer.h"
 #include "tensorcast/explain.hpp"
 #include "terminal.h"

@@ -8,8 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "io/ordered_json_fwd.h"
 #include "io/tensor_file.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
@@ -18,7 +17,7 @@ namespace tensorcast::tool {
 
 // Begin an object with Json::object(): where memory is refused, [] of a null leaves an object that
 // has no value, and its destructor crashes.
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 // Of every JSON the tool writes; raised when a member changes its meaning or goes away.
 inline constexpr int kJsonSchemaVersion = 1;

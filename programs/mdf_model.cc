@@ -13,10 +13,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 #include "json_printer.h"

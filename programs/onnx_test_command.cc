@@ -11,13 +11,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "command_line.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "io/system.h"
 #include "io/system_directory.h"
 #include "io/tensor_file.h"

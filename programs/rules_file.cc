@@ -118,6 +118,7 @@ std::string ReadText(const std::string& path) {
   }
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.Read(0, std::as_writable_bytes(std::span(text)));
+  file.CheckUnchanged();
   return text;
 }
 

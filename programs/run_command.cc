@@ -14,14 +14,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "cast_flags.h"
 #include "command_line.h"
 #include "commands.h"
 #include "exit_codes.h"
 #include "held_tensor.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "io/output_files.h"
 #include "io/system_output_directory.h"
 #include "io/tensor_file.h"

@@ -8,11 +8,10 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
-
 #include "command_line.h"
 #include "commands.h"
 #include "exit_codes.h"
+#include "io/ordered_json.h"
 #include "loss_json.h"
 #include "scale/written_form.h"
 #include "streams.h"

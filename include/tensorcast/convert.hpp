@@ -97,7 +97,8 @@ struct Destination {
 // A pattern is one of
 //   a glob of whole names: * any run of characters, dots too; ? one; [a-z] one of a set; \x the
 //   character x;
-//   "re:" and an ECMAScript regular expression of whole names;
+//   "re:" and a regular expression of whole names (PCRE2's syntax and limits: an expression that
+//   takes too long on a name is refused);
 //   "dtype:T", tensors of a type, by any name that ParseType takes;
 //   "rank<2", "values>=1024": tensors of so many dimensions or elements; < <= = >= >.
 // A name that begins like one of the last three has \ in front.

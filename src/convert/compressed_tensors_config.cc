@@ -4,21 +4,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/compressed_tensors_config.h"
 
-#include <algorithm>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "convert/ignored_modules.h"
+#include "io/ordered_json.h"
 #include "scale/layouts.h"
 
 namespace tensorcast::convert {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 // One of compressed-tensors' QuantizationArgs.
 Json Arguments(const scale::ScaledFormat& format, std::string_view strategy) {
@@ -132,10 +131,10 @@ Json CompressedTensorsConfig(const QuantisedModules& modules,
   }
   Json json = Json::parse(config.text, nullptr, false);
   Json groups = Json::object();
+  std::set<std::string_view> schemes;
+  for (const scale::WeightScheme& scheme : config.schemes) schemes.insert(scheme.name);
   for (const auto& [name, group] : json["config_groups"].items()) {
-    // Clang does not let a lambda take a structured binding by reference.
-    const bool has_weights = std::ranges::any_of(
-        config.schemes, [&of = name](const auto& scheme) { return scheme.name == of; });
+    const bool has_weights = schemes.contains(name);
     const auto named = targets.find(name);
     if (has_weights && named == targets.end()) continue;  // none of its layers is left
     Json& kept = groups[name] = group;

@@ -6,22 +6,21 @@
 
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include "convert/quantised_modules.h"
+#include "io/ordered_json_fwd.h"
 #include "scale/quantization_config.h"
 
 namespace tensorcast::convert {
 
 // Of weights that are all made here.
-nlohmann::ordered_json CompressedTensorsConfig(const QuantisedModules& modules);
+io::OrderedJson CompressedTensorsConfig(const QuantisedModules& modules);
 
 // Of weights made here beside some that stay as `config`, the input's, describes them: each group
 // names its layers. Empty where a weight that stays belongs to none of its groups, or to several;
 // `unclear` is then its layer.
-nlohmann::ordered_json CompressedTensorsConfig(const QuantisedModules& modules,
-                                               const scale::QuantizationConfig& config,
-                                               std::string* unclear);
+io::OrderedJson CompressedTensorsConfig(const QuantisedModules& modules,
+                                        const scale::QuantizationConfig& config,
+                                        std::string* unclear);
 
 }  // namespace tensorcast::convert
 

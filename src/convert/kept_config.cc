@@ -7,21 +7,22 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <span>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "convert/compressed_tensors_config.h"
 #include "convert/ignored_modules.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 
 namespace tensorcast::convert {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 using Modules = std::vector<std::string>;
 
 constexpr const char* kNotConverted = "modules_to_not_convert";
@@ -53,11 +54,18 @@ void AddNotConverted(Json& json, const QuantisedModules& modules) {
            has_list ? modules.freed : IgnoredModules(ScaledLayout::kDeepSeek, modules));
 }
 
+// Takes away what is said of layers.
+void Forget(Json& layers, const Modules& modules) {
+  const std::unordered_set<std::string_view> gone(modules.begin(), modules.end());
+  layers.get_ref<Json::object_t&>().EraseIf(
+      [&](const std::string& layer) { return gone.contains(layer); });
+}
+
 // What ModelOpt's two files have in common: layers by name where they differ, else exceptions.
 void ExcludeFromModelOpt(Json& json, const char* list, const QuantisedModules& modules) {
   if (!json.is_object()) return;
   if (json.contains(kLayers) && json[kLayers].is_object()) {
-    for (const std::string& module : modules.freed) json[kLayers].erase(module);
+    Forget(json[kLayers], modules.freed);
     return;
   }
   AddNames(json[list], modules.freed);
@@ -96,6 +104,24 @@ bool IsOfForm(const KeptWeight& kept, const scale::WrittenForm& form) {
            reading.partition.block_columns == form.format->block_columns));
 }
 
+// Those of `names` that stand somewhere in one of the modules. They are looked up by their lengths,
+// which are few: there may be as many names as modules.
+std::unordered_set<std::string_view> NamesIn(const Modules& modules,
+                                             std::span<const std::string> names) {
+  std::map<std::size_t, std::unordered_set<std::string_view>> by_length;
+  for (const std::string& name : names) by_length[name.size()].insert(name);
+  std::unordered_set<std::string_view> found;
+  for (const std::string_view module : modules) {
+    for (const auto& [length, some] : by_length) {
+      for (std::size_t begin = 0; begin + length <= module.size(); ++begin) {
+        const auto name = some.find(module.substr(begin, length));
+        if (name != some.end()) found.insert(*name);
+      }
+    }
+  }
+  return found;
+}
+
 // DeepSeek's says the size of all blocks; a layer is scaled unless its name is in the list. What of
 // the old list may match a layer that is scaled now goes: all plain layers are named.
 WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::QuantizationConfig& config) {
@@ -107,19 +133,20 @@ WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::Quantizat
       json.value("activation_scheme", Json("dynamic")) != "dynamic") {
     return {};
   }
-  const auto may_match = [&](const Json& entry) {
-    if (!entry.is_string()) return true;
-    const auto name = entry.get<std::string>();
-    return name.find_first_of("*+?[](){}|\\^$") != std::string::npos ||
-           std::ranges::any_of(modules.written.front().modules, [&](const std::string& module) {
-             return module.find(name) != std::string::npos;
-           });
-  };
-  Json list = Json::array();
+  Modules entries;
   if (json.contains(kNotConverted) && json[kNotConverted].is_array()) {
     for (const Json& entry : json[kNotConverted]) {
-      if (!may_match(entry)) list.push_back(entry);
+      if (!entry.is_string()) continue;
+      auto name = entry.get<std::string>();
+      if (name.find_first_of("*+?[](){}|\\^$") == std::string::npos) {
+        entries.push_back(std::move(name));
+      }
     }
+  }
+  const auto matching = NamesIn(modules.written.front().modules, entries);
+  Json list = Json::array();
+  for (const std::string& name : entries) {
+    if (!matching.contains(name)) list.push_back(name);
   }
   AddNames(list, IgnoredModules(ScaledLayout::kDeepSeek, modules));
   json[kNotConverted] = std::move(list);
@@ -132,11 +159,9 @@ WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::Quantizat
 
 WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& modules,
                          const scale::QuantizationConfig& config, WrittenConfig written) {
+  const std::unordered_set<std::string_view> freed(modules.freed.begin(), modules.freed.end());
   for (const KeptWeight& kept : modules.kept) {
-    if (config.file.empty() ||
-        std::ranges::find(modules.freed, kept.module) == modules.freed.end()) {
-      continue;
-    }
+    if (config.file.empty() || !freed.contains(kept.module)) continue;
     RefuseConfig(path,
                  "one weight of " + io::EscapeName(kept.module) +
                      " keeps its scales and another does not; a configuration names the whole "
@@ -184,7 +209,7 @@ std::string KeptDescriptions(const io::FileContents& contents, const QuantisedMo
   Json json = Parsed(old->second);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return {};
   const std::size_t before = json["layers"].size();
-  for (const std::string& module : modules.freed) json["layers"].erase(module);
+  Forget(json["layers"], modules.freed);
   bool is_changed = json["layers"].size() != before;
   if (const auto made = written.metadata.find(key); made != written.metadata.end()) {
     json["layers"].update(Parsed(made->second)["layers"]);

@@ -1,11 +1,10 @@
-// Glob matching in time proportional to pattern × name, and std::regex behind a length limit.
+// Glob matching in time proportional to pattern × name; regular expressions are io's.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/name_pattern.h"
 
 #include <algorithm>
 #include <cstddef>
-#include <regex>
 #include <utility>
 
 #include "io/tensor_file.h"
@@ -13,8 +12,7 @@
 namespace tensorcast::convert {
 namespace {
 
-// libstdc++'s matcher recurses once per character; a hostile name must not exhaust the stack.
-constexpr std::size_t kLongestRegexName = 4096;
+constexpr std::string_view kExpression = "re:";
 
 // Matches the set that begins at pattern[at] == '['; on return `at` stands behind it. A set that
 // is not closed has been refused before.
@@ -106,20 +104,10 @@ std::string GlobFault(std::string_view pattern) {
 
 }  // namespace
 
-struct NamePattern::Regex {
-  std::regex compiled;
-};
-
 NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
-  if (text_.starts_with("re:")) {
-    try {
-      regex_ = std::make_shared<const Regex>(
-          Regex{std::regex(text_.substr(3), std::regex::ECMAScript | std::regex::optimize)});
-    } catch (const std::regex_error& error) {
-      throw io::Error(
-          io::ErrorKind::kArguments,
-          "'" + io::EscapeName(text_) + "' is not a regular expression (" + error.what() + ")");
-    }
+  if (text_.starts_with(kExpression)) {
+    expression_.emplace(std::string_view(text_).substr(kExpression.size()),
+                        "'" + io::EscapeName(text_) + "'");
   } else if (const std::string fault = GlobFault(text_); !fault.empty()) {
     throw io::Error(io::ErrorKind::kArguments,
                     "'" + io::EscapeName(text_) + "' is not a pattern: " + fault);
@@ -127,13 +115,7 @@ NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
 }
 
 bool NamePattern::Matches(std::string_view name) const {
-  if (regex_ == nullptr) return GlobMatches(text_, name);
-  if (name.size() > kLongestRegexName) {
-    throw io::Error(io::ErrorKind::kUnsupported,
-                    "a tensor's name of " + std::to_string(name.size()) +
-                        " bytes is too long for a regular expression; use a glob");
-  }
-  return std::regex_match(name.begin(), name.end(), regex_->compiled);
+  return expression_ ? expression_->MatchesWhole(name) : GlobMatches(text_, name);
 }
 
 }  // namespace tensorcast::convert

@@ -4,28 +4,29 @@
 #ifndef TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
 #define TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
 
-#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+
+#include "io/regular_expression.h"
 
 namespace tensorcast::convert {
 
 // A pattern matches a whole dotted name or not at all: "wo" must not hit "word_embedding".
 // Globs: * any run of characters (dots too), ? one character, [a-z] [!a-z] one of a set, \x the
-// character x itself. "re:" in front makes it an ECMAScript regular expression.
+// character x itself. "re:" in front makes it a regular expression.
 class NamePattern {
  public:
   // Throws io::Error (arguments) where the pattern is not legal.
   explicit NamePattern(std::string text);
 
+  // Throws as io::RegularExpression does.
   bool Matches(std::string_view name) const;
   const std::string& text() const { return text_; }
 
  private:
-  struct Regex;  // so that <regex>, which is long, is read where it is used
-
   std::string text_;
-  std::shared_ptr<const Regex> regex_;  // null: a glob; copies share it
+  std::optional<io::RegularExpression> expression_;  // none: a glob
 };
 
 }  // namespace tensorcast::convert

@@ -10,11 +10,10 @@
 #include <span>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "convert/conversion_plan.h"
 #include "core/shape.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "onnx/xxh64.h"
 #include "tensorcast/explain.hpp"
 #include "text/utf8.h"
@@ -24,7 +23,7 @@ namespace {
 
 using io::Error;
 using io::ErrorKind;
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 constexpr int kSchemaVersion = 1;
 constexpr auto kReplace = Json::error_handler_t::replace;  // notes and reasons are escaped texts
@@ -295,25 +294,9 @@ void ReadFused(const Place& json, PlannedFile& file) {
   }
 }
 
-// nullopt where it is no JSON, or nests deeper than any plan.
-std::optional<Json> Parse(std::string_view text) {
-  // The parser takes a NUL for the end of its input; no JSON holds one.
-  if (text.find('\0') != std::string_view::npos) return std::nullopt;
-  bool is_deep = false;
-  Json json = Json::parse(
-      text,
-      [&](int depth, Json::parse_event_t, Json&) {
-        is_deep = is_deep || depth > static_cast<int>(kDeepest);
-        return !is_deep;
-      },
-      false);
-  if (is_deep || json.is_discarded()) return std::nullopt;
-  return json;
-}
-
 // `what` it is said to be, with its kind and the version that is read here.
 Json ParseKind(std::string_view text, const char* what, const char* kind) {
-  std::optional<Json> parsed = Parse(text);
+  std::optional<Json> parsed = io::ParseJson(text, kDeepest);
   if (!parsed) Fail(what, "it", "is not JSON");
   const Place json(*parsed, what, "it");
   if (json.Member("kind").Text() != kind) {

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "convert/compressed_tensors_config.h"
 #include "convert/file_plan.h"
 #include "convert/ignored_modules.h"
@@ -18,13 +16,14 @@
 #include "convert/scaled_tensors.h"
 #include "io/error_text.h"
 #include "io/model_config.h"
+#include "io/ordered_json.h"
 #include "scale/written_form.h"
 #include "tensorcast/version.h"
 
 namespace tensorcast::convert {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 Json DeepSeekConfig(const QuantisedModules& modules) {
   Json json;

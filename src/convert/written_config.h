@@ -8,8 +8,7 @@
 #include <map>
 #include <string>
 
-#include <nlohmann/json_fwd.hpp>
-
+#include "io/ordered_json_fwd.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::convert {
@@ -32,7 +31,7 @@ WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales
                        const std::string& path, const FilePlan& plan);
 
 // A configuration's text, whatever bytes its names have.
-std::string ConfigText(const nlohmann::ordered_json& json, int indent = 2);
+std::string ConfigText(const io::OrderedJson& json, int indent = 2);
 
 }  // namespace tensorcast::convert
 

@@ -174,6 +174,7 @@ std::string ReadText(const ByteSource& source, std::uint64_t most) {
   }
   std::string text(static_cast<std::size_t>(source.size()), '\0');
   source.Read(0, std::as_writable_bytes(std::span(text)));
+  source.CheckUnchanged();
   return text;
 }
 

@@ -20,15 +20,17 @@
 namespace tensorcast::io {
 namespace {
 
-constexpr const char* kConfig = "config.json";
+// What is read when a conversion is planned, and again when its output is made.
+constexpr const char* kConfigurations[] = {"config.json", "hf_quant_config.json"};
 
 }  // namespace
 
 CheckpointReader::CheckpointReader(const std::string& directory)
     : directory_(directory),
       enclosure_(EnclosureOfCheckpoint(directory)),
-      has_config_(IsFile(Joined(directory, kConfig))),
+      configurations_(StatusOfConfigurations()),
       files_(FindCheckpointFiles(directory, enclosure_)) {
+  if (!files_.index.empty()) index_ = StatusOf(Joined(directory, files_.index));
   for (const std::string& name : files_.shards) AddShard(name);
   HoldAgainstIndex();
 }
@@ -109,7 +111,6 @@ void CheckpointReader::HoldAgainstIndex() {
               if (named[*place]) fail(tensor, "is named twice; a name stands once in an index");
               named[*place] = true;
             });
-  index.CheckUnchanged();
   const auto unnamed = std::find(named.begin(), named.end(), false);
   if (unnamed == named.end()) return;
   const auto count = std::count(named.begin(), named.end(), false);
@@ -133,10 +134,27 @@ std::uint64_t CheckpointReader::file_bytes() const {
 
 void CheckpointReader::CheckUnchanged() const {
   for (const auto& source : sources_) source->CheckUnchanged();
-  const std::string config = Joined(directory_, kConfig);
-  if (!has_config_ || IsFile(config)) return;
-  throw Error(ErrorKind::kSystem,
-              PathText(config) + ": is gone since the checkpoint was opened; convert it again");
+  const auto check = [](const std::string& path, const std::optional<FileStatus>& before,
+                        const std::optional<FileStatus>& now) {
+    if (before && now && MayBeRewritten(*before, *now)) FailRewritten(path);
+    if (before.has_value() == now.has_value()) return;
+    throw Error(ErrorKind::kSystem, PathText(path) + (before ? ": is gone" : ": is there only") +
+                                        " since the checkpoint was opened; convert it again");
+  };
+  const std::vector<std::optional<FileStatus>> now = StatusOfConfigurations();
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    check(Joined(directory_, kConfigurations[i]), configurations_[i], now[i]);
+  }
+  if (index_) {
+    const std::string path = Joined(directory_, files_.index);
+    check(path, index_, StatusOf(path));
+  }
+}
+
+std::vector<std::optional<FileStatus>> CheckpointReader::StatusOfConfigurations() const {
+  std::vector<std::optional<FileStatus>> all;
+  for (const char* const name : kConfigurations) all.push_back(StatusOf(Joined(directory_, name)));
+  return all;
 }
 
 std::vector<std::string> CheckpointReader::external_paths() const {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -57,8 +58,12 @@ class CheckpointReader final : public TensorReader {
 
   std::string directory_;
   Enclosure enclosure_;
-  bool has_config_;  // when the checkpoint was opened: asked before anything is read
+  std::vector<std::optional<FileStatus>> StatusOfConfigurations() const;
+
+  // As they were when the checkpoint was opened, before anything was read.
+  std::vector<std::optional<FileStatus>> configurations_;
   CheckpointFiles files_;
+  std::optional<FileStatus> index_;
   FileContents contents_;
   std::vector<CheckpointShard> shards_;
   std::vector<std::unique_ptr<ByteSource>> sources_;  // of each shard

@@ -113,19 +113,23 @@ bool JsonText::Remove(const std::function<bool(const Member&)>& is_one) {
     while (!ranges.empty() && ranges.back().first > member.begin) ranges.pop_back();  // within it
     ranges.emplace_back(member.begin, member.value_end);
   });
-  std::reverse(ranges.begin(), ranges.end());  // so that those before keep their places
-  for (auto [begin, end] : ranges) {
+  std::string edited;
+  std::size_t done = 0;
+  for (const auto& [begin, end] : ranges) {
+    edited.append(text_, done, begin - done);
     std::size_t after = end;
     while (IsJsonSpace(text_[after])) ++after;
     if (text_[after] == ',') {  // up to the next member's key
-      end = after + 1;
-      while (IsJsonSpace(text_[end])) ++end;
-    } else {  // the last: from the comma before it, or the brace
-      while (IsJsonSpace(text_[begin - 1])) --begin;
-      if (text_[begin - 1] == ',') --begin;
+      done = after + 1;
+      while (IsJsonSpace(text_[done])) ++done;
+    } else {  // the last: with the comma before it, or from the brace on
+      while (IsJsonSpace(edited.back())) edited.pop_back();
+      if (edited.back() == ',') edited.pop_back();
+      done = end;
     }
-    text_.erase(begin, end - begin);
   }
+  edited.append(text_, done, std::string::npos);
+  text_ = std::move(edited);
   return !ranges.empty();
 }
 

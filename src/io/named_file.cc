@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "io/error_text.h"
+#include "io/file_status.h"
 
 namespace tensorcast::io {
 namespace {
@@ -14,13 +14,11 @@ namespace {
 class SeldomReadFile final : public ByteSource {
  public:
   SeldomReadFile(const std::string& path, Enclosure enclosure)
-      : path_(path), enclosure_(std::move(enclosure)) {
-    const InputFile file(path_, enclosure_);
-    size_ = file.size();
-    written_at_ = file.written_at();
-  }
+      : path_(path),
+        enclosure_(std::move(enclosure)),
+        status_(InputFile(path_, enclosure_).status()) {}
   const std::string& path() const override { return path_; }
-  std::uint64_t size() const override { return size_; }
+  std::uint64_t size() const override { return status_.bytes; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
     const InputFile file(path_, enclosure_);
     HoldAgainst(file);
@@ -31,15 +29,12 @@ class SeldomReadFile final : public ByteSource {
 
  private:
   void HoldAgainst(const InputFile& file) const {
-    if (file.size() == size_ && file.written_at() == written_at_) return;
-    throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do not " +
-                                        "change a file that is being read");
+    if (MayBeRewritten(status_, file.status())) FailRewritten(path_);
   }
 
   std::string path_;
   Enclosure enclosure_;
-  std::uint64_t size_ = 0;
-  std::int64_t written_at_ = 0;
+  FileStatus status_;
 };
 
 }  // namespace

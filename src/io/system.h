@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/file_status.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -58,8 +60,8 @@ Enclosure EnclosureOfCheckpoint(const std::string& directory);
 
 // A regular file, open for reading. Its size is that at opening: what is appended later is not
 // seen, and a file that becomes shorter is an error where the missing bytes are read.
-// CheckUnchanged looks at the size and at the time of the last write; a file that has lost its name
-// meanwhile is as good as before.
+// CheckUnchanged looks at the size and at the times of the last write and the last change; a file
+// that has lost its name meanwhile is as good as before.
 class InputFile final : public ByteSource {
  public:
   explicit InputFile(const std::string& path);
@@ -71,18 +73,17 @@ class InputFile final : public ByteSource {
   ~InputFile() override;
 
   const std::string& path() const override { return path_; }
-  std::uint64_t size() const override { return size_; }
+  std::uint64_t size() const override { return status_.bytes; }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override;
   void CheckUnchanged() const override;
 
-  // When the file was written last, in nanoseconds of the system's clock.
-  std::int64_t written_at() const { return written_at_; }
+  // The file as it was when it was opened.
+  const FileStatus& status() const { return status_; }
 
  private:
   std::string path_;
   int descriptor_ = -1;
-  std::uint64_t size_ = 0;
-  std::int64_t written_at_ = 0;
+  FileStatus status_;
 };
 
 // Bytes that are made once, from front to end, and then read at random: in memory, or where a
@@ -113,6 +114,10 @@ class SpoolFile final : public ByteSource {
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };
+
+// Calls `use` with each temporary file of an output at `path` that a killed process left. None is
+// anybody else's meanwhile.
+void ForEachStale(const std::string& path, const std::function<void(const std::string&)>& use);
 
 // Throws where a file of `bytes` cannot be created at `path`: it exists (and is not to be
 // replaced), is a directory or a device, is one of the inputs by any name, its directory is
@@ -159,8 +164,10 @@ class OutputFile {
   // The same under another name in the directory of path(), which becomes path().
   bool NameAs(const std::string& path);
   // Takes the name away again, if the file has it: also where giving it failed, which some file
-  // systems say of what they did. For a name that was free.
-  void Unname() noexcept;
+  // systems say of what they did. For a name that was free. Returns whether it is gone.
+  bool Unname() noexcept;
+  // Leaves the temporary file to the next run of its output.
+  void Leave() noexcept;
   // Makes the names given in the directory of path() last.
   void SyncDirectory() const;
   [[noreturn]] void FailTaken() const;

@@ -164,8 +164,7 @@ bool IsTemporary(std::string_view entry, std::string_view prefix) {
   return digits.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-void RemoveStale(const std::string& directory, const std::string& prefix,
-                 std::vector<std::string>& notes) {
+std::vector<std::string> TemporaryNames(const std::string& directory, const std::string& prefix) {
   std::vector<std::string> found;
   // Where it is not readable nothing can be seen, and nothing is removed.
   ForEachName(directory, [&](std::string_view name) {
@@ -173,7 +172,12 @@ void RemoveStale(const std::string& directory, const std::string& prefix,
     return true;
   });
   std::sort(found.begin(), found.end());
-  for (const std::string& name : found) {
+  return found;
+}
+
+void RemoveStale(const std::string& directory, const std::string& prefix,
+                 std::vector<std::string>& notes) {
+  for (const std::string& name : TemporaryNames(directory, prefix)) {
     const std::string path = directory + '/' + name;
     FileStatus status;
     if (!OwnStatus(path, &status)) continue;

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/file_status.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
@@ -29,20 +30,6 @@ namespace tensorcast::io {
 std::string ReasonText(int error);
 std::string_view WriteAdvice(int error);
 
-enum class FileKind { kFile, kDirectory, kPipe, kSocket, kDevice, kOther };
-
-struct FileStatus {
-  FileKind kind = FileKind::kOther;
-  bool is_link = false;  // a symbolic one, which OwnStatus sees
-  std::uint64_t bytes = 0;
-  std::int64_t written_at = 0;  // in nanoseconds of the system's clock
-  std::uint64_t links = 0;      // its names
-  std::uint64_t device = 0;     // with `number`, which file of the machine it is
-  std::uint64_t number = 0;
-  unsigned permissions = 0;  // as the system has them; 0 where it has others
-  std::uint64_t owner = 0;
-  std::uint64_t group = 0;
-};
 bool ReadStatus(const std::string& path, FileStatus* status);  // of what links lead to
 bool OwnStatus(const std::string& path, FileStatus* status);   // of a link itself
 bool ReadStatus(int descriptor, FileStatus* status);

@@ -25,6 +25,22 @@ std::uint64_t FileBytes(const std::string& path, const std::string& what) {
   return status.bytes;
 }
 
+std::optional<FileStatus> StatusOf(const std::string& path) {
+  FileStatus status;
+  return ReadStatus(path, &status) ? std::optional(status) : std::nullopt;
+}
+
+bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {
+  return !IsSameFile(before, now) || before.bytes != now.bytes ||
+         before.written_at != now.written_at ||
+         (before.changed_at != now.changed_at && before.links == now.links);
+}
+
+void FailRewritten(const std::string& path) {
+  throw Error(ErrorKind::kSystem, PathText(path) + ": was rewritten while it was read; do not " +
+                                      "change a file that is being read");
+}
+
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
   const std::string directory = ResolvedPath(SplitPath(model_path).first);
   if (directory.empty()) ThrowSystem(model_path, "its directory cannot be found", ENOENT);
@@ -56,8 +72,7 @@ InputFile::InputFile(const std::string& path) : path_(path) {
                                              std::string(KindText(status.kind)) +
                                              "; copy its data into a file first");
   }
-  size_ = status.bytes;
-  written_at_ = status.written_at;
+  status_ = status;
   descriptor_ = descriptor.Release();
 }
 
@@ -90,8 +105,7 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   }
   Descriptor descriptor(OpenNamed(named.get(), place));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
-  size_ = status.bytes;
-  written_at_ = status.written_at;
+  status_ = status;
   descriptor_ = descriptor.Release();
 }
 
@@ -100,16 +114,13 @@ InputFile::~InputFile() {
 }
 
 void InputFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
-  ReadFully(descriptor_, path_, size_, offset, out);
+  ReadFully(descriptor_, path_, size(), offset, out);
 }
 
 void InputFile::CheckUnchanged() const {
   FileStatus status;
   if (!ReadStatus(descriptor_, &status)) ThrowSystem(path_, "cannot be looked at", errno);
-  if (status.bytes != size_ || status.written_at != written_at_) {
-    throw Error(ErrorKind::kSystem, PathText(path_) + ": was rewritten while it was read; do not " +
-                                        "change a file that is being read");
-  }
+  if (MayBeRewritten(status_, status)) FailRewritten(path_);
 }
 
 // -------------------------------------------------------------------------------- SpoolFile

@@ -58,6 +58,22 @@ void CheckName(const std::string& path, const CreateOptions& options) {
 
 }  // namespace
 
+// A temporary file is held under a lock as long as its process lives: one whose lock is free was
+// left by a process that was killed.
+void ForEachStale(const std::string& path, const std::function<void(const std::string&)>& use) {
+  const auto [directory, file] = SplitPath(path);
+  for (const std::string& name : TemporaryNames(directory, TemporaryPrefix(file))) {
+    const std::string temporary = Joined(directory, name);
+    const Descriptor descriptor(OpenTemporary(temporary));
+    FileStatus status;
+    if (descriptor.get() >= 0 && ReadStatus(descriptor.get(), &status) &&
+        status.kind == FileKind::kFile && Lock(descriptor.get()) &&
+        IsStillNamed(temporary, descriptor.get())) {
+      use(temporary);
+    }
+  }
+}
+
 void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptions& options) {
   RefuseNul(path);
   CheckName(path, options);
@@ -126,6 +142,8 @@ OutputFile::OutputFile(const std::string& path, std::uint64_t bytes, const Creat
 }
 
 OutputFile::~OutputFile() { Discard(); }
+
+void OutputFile::Leave() noexcept { temporary_.clear(); }
 
 void OutputFile::Discard() noexcept {
   if (!temporary_.empty()) io::Remove(temporary_);
@@ -303,9 +321,7 @@ bool OutputFile::NameAs(const std::string& path) {
   return Name();
 }
 
-void OutputFile::Unname() noexcept {
-  if (HasName()) io::Remove(path_);
-}
+bool OutputFile::Unname() noexcept { return !HasName() || io::Remove(path_); }
 
 void OutputFile::SyncDirectory() const {
   if (staging_.directory.empty()) SyncNames(path_, directory_);

@@ -51,11 +51,16 @@ FileKind KindOf(mode_t mode) {
   return FileKind::kOther;
 }
 
+std::int64_t Nanoseconds(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
 bool Fill(const struct stat& from, FileStatus* status) {
   status->kind = KindOf(from.st_mode);
   status->is_link = S_ISLNK(from.st_mode);
   status->bytes = static_cast<std::uint64_t>(from.st_size);
-  status->written_at = std::int64_t{from.st_mtim.tv_sec} * 1'000'000'000 + from.st_mtim.tv_nsec;
+  status->written_at = Nanoseconds(from.st_mtim);
+  status->changed_at = Nanoseconds(from.st_ctim);
   status->links = from.st_nlink;
   status->device = from.st_dev;
   status->number = from.st_ino;

@@ -197,11 +197,14 @@ bool ReadStatus(int descriptor, FileStatus* status) {
                  : (found.dwFileAttributes & FILE_ATTRIBUTE_DIRECTORY) != 0 ? FileKind::kDirectory
                                                                             : FileKind::kFile;
   status->bytes = FromHalves(found.nFileSizeHigh, found.nFileSizeLow);
+  FILE_BASIC_INFO times = {};
+  if (!Done(GetFileInformationByHandleEx(handle, FileBasicInfo, &times, sizeof times))) {
+    return false;
+  }
   // From hundreds of nanoseconds since 1601.
   constexpr std::int64_t kFrom1601To1970 = 116'444'736'000'000'000;
-  const std::uint64_t written =
-      FromHalves(found.ftLastWriteTime.dwHighDateTime, found.ftLastWriteTime.dwLowDateTime);
-  status->written_at = (static_cast<std::int64_t>(written) - kFrom1601To1970) * 100;
+  status->written_at = (times.LastWriteTime.QuadPart - kFrom1601To1970) * 100;
+  status->changed_at = (times.ChangeTime.QuadPart - kFrom1601To1970) * 100;
   status->links = found.nNumberOfLinks;
   status->device = found.dwVolumeSerialNumber;
   status->number = FromHalves(found.nFileIndexHigh, found.nFileIndexLow);

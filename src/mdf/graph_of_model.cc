@@ -19,6 +19,7 @@
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
 #include "graph/graph_state.h"
+#include "mdf/distinct_ids.h"
 #include "mdf/literal.h"
 #include "text/error_text.h"
 
@@ -480,15 +481,7 @@ class Builder {
 
   std::string NodeName(const Term& term) {
     const std::string wanted = functions_ == 1 ? node_->id : node_->id + '/' + term.id;
-    return Free(wanted, node_names_);
-  }
-
-  static std::string Free(const std::string& wanted, std::set<std::string>& taken) {
-    std::string name = wanted;
-    for (std::size_t i = 2; !taken.insert(name).second; ++i) {
-      name = wanted + '_' + std::to_string(i);
-    }
-    return name;
+    return node_names_.Free(wanted);
   }
 
   // ------------------------------------------------------------------------------ outputs
@@ -502,14 +495,15 @@ class Builder {
       }
     }
     if (ports.empty()) Wrong("has no output: no output port is without an edge");
-    std::set<std::string> taken = names_;
+    DistinctIds taken;
+    for (const std::string& name : names_) taken.Take(name);
     for (std::size_t i = 0; i < model_.nodes.size(); ++i) {
       const Node& node = model_.nodes[i];
       for (std::size_t k = 0; k < node.outputs.size(); ++k) {
         const OutputPort& port = node.outputs[k];
         if (port.is_taken) continue;
         const bool is_alone = ports.at(port.name) == 1 && !names_.contains(port.name);
-        MarkOutput(outputs_[i][k], Free(is_alone ? port.name : node.id + '_' + port.name, taken),
+        MarkOutput(outputs_[i][k], taken.Free(is_alone ? port.name : node.id + '_' + port.name),
                    "output port " + Quoted(port.id) + " of node " + Quoted(node.id));
       }
     }
@@ -539,7 +533,7 @@ class Builder {
   std::map<std::pair<const Value*, bool>, GraphValue> constants_;
   std::deque<Value> made_;  // literals of texts
   std::vector<std::vector<Held>> outputs_;
-  std::set<std::string> node_names_;
+  DistinctIds node_names_;
   const Node* node_ = nullptr;
   Scope scope_;
   std::size_t functions_ = 0;  // of the node

@@ -16,6 +16,7 @@
 
 #include "graph/cast_operator.h"
 #include "graph/constant_operator.h"
+#include "mdf/distinct_ids.h"
 #include "mdf/literal.h"
 #include "mdf/model.h"
 #include "tensorcast/version.h"
@@ -78,7 +79,7 @@ class ModelWriter {
     for (const auto& handle : state_.outputs) outputs_.insert(handle.index);
     FindUses();
     for (const graph::Node& node : graph_.body.nodes) {
-      if (!node.name.empty()) node_ids_.insert(node.name);
+      if (!node.name.empty()) node_ids_.Take(node.name);
     }
     AddInputs();
     AddConstants();
@@ -111,7 +112,7 @@ class ModelWriter {
       declarations_[input.value] = &input;
       if (read_.contains(input.value) || outputs_.contains(input.value)) continue;
       // One that nothing reads stays an input, by a node that has its port alone.
-      MadeNode made(FreeNode("input_" + name));
+      MadeNode made(node_ids_.Free("input_" + name));
       (void)AddPort(made, input.value, {});
       Finish(made);
     }
@@ -119,10 +120,7 @@ class ModelWriter {
 
   // A port's id, of which those of inputs must differ.
   std::string FreePort(const std::string& name) {
-    std::string id = IsName(name) ? name : Made(name);
-    const std::string stem = id;
-    for (std::size_t i = 2; !port_ids_.insert(id).second; ++i) id = stem + '_' + std::to_string(i);
-    return id;
+    return ports_.Free(IsName(name) ? name : Made(name));
   }
 
   static std::string Made(const std::string& name) {
@@ -135,14 +133,6 @@ class ModelWriter {
     return id;
   }
 
-  std::string FreeNode(const std::string& wanted) {
-    std::string id = wanted;
-    for (std::size_t i = 2; !node_ids_.insert(id).second; ++i) {
-      id = wanted + '_' + std::to_string(i);
-    }
-    return id;
-  }
-
   void AddConstants() {
     for (const graph::Initializer& each : graph_.initializers) {
       const std::string& name = graph_.body.name(each.value);
@@ -150,7 +140,8 @@ class ModelWriter {
         Refuse("input " + Quoted(name) + " has a default value, whose type MDF does not keep");
       }
       if (!read_.contains(each.value) && !outputs_.contains(each.value)) continue;
-      AddConstant(each.value, FreeNode(name), each.tensor.data->Read(), "constant " + Quoted(name));
+      AddConstant(each.value, node_ids_.Free(name), each.tensor.data->Read(),
+                  "constant " + Quoted(name));
     }
   }
 
@@ -221,7 +212,10 @@ class ModelWriter {
       if (!has(id)) made.inputs.push_back({id, InputObject(value)});
       return id;
     }
-    while (has(id) || port_ids_.contains(id)) id += '_';
+    std::string& free = edge_ports_.try_emplace(wanted, wanted).first->second;
+    while (ports_.Has(free)) free += '_';  // ids are only ever taken: the next port begins here
+    id = free;
+    while (has(id) || ports_.Has(id)) id += '_';
     made.inputs.push_back({id, Object()});
     edges_.push_back({source.node + '.' + source.port + " to " + made.id + '.' + id,
                       Object{{"sender", TextValue(source.node)},
@@ -262,7 +256,7 @@ class ModelWriter {
     }
     const ValueId output = node.outputs.at(0);
     if (output == kNoValue) return;
-    const std::string id = node.name.empty() ? FreeNode(node.op_type) : node.name;
+    const std::string id = node.name.empty() ? node_ids_.Free(node.op_type) : node.name;
     if (!written_.insert(id).second) Refuse("two nodes have the name " + Quoted(id));
     if (node.op_type == "Constant") return AddConstantNode(node, output, id);
     MadeNode made(id);
@@ -307,7 +301,7 @@ class ModelWriter {
       const ValueId value = handle.index;
       if (finished_.contains(value)) continue;
       const std::string& name = graph_.body.name(value);
-      MadeNode made(FreeNode("output_" + name));
+      MadeNode made(node_ids_.Free("output_" + name));
       const std::string port = AddPort(made, value, "input");
       made.functions.push_back({"result", Object{{"function", TextValue("onnx::Identity")},
                                                  {"args", Object{{"input", TextValue(port)}}}}});
@@ -338,7 +332,9 @@ class ModelWriter {
   std::set<ValueId> finished_;  // outputs that are ports
   std::unordered_map<ValueId, Source> sources_;
   std::unordered_map<ValueId, const graph::Declaration*> declarations_;
-  std::set<std::string> node_ids_, port_ids_, written_;
+  DistinctIds node_ids_, ports_;
+  std::unordered_map<std::string, std::string> edge_ports_;  // what a wanted id becomes
+  std::set<std::string> written_;
   std::uint64_t elements_ = 0;  // of constants
   Object nodes_, edges_;
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <optional>
 #include <span>
@@ -142,6 +143,7 @@ class Writer final : public io::TensorWriter {
         contents_(std::move(contents)),
         options_(options),
         interrupted_(interrupted),
+        left_(RemoveJournaledData(path, options.inputs)),
         placement_(Place(path, model)),
         layout_(LayOut(path, model, contents_, placement_)),
         model_(path, layout_.model_bytes, options) {
@@ -186,6 +188,7 @@ class Writer final : public io::TensorWriter {
   std::uint64_t file_bytes() const override { return file_bytes_; }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = model_.notes();
+    notes.insert(notes.end(), left_.notes.begin(), left_.notes.end());
     notes.insert(notes.end(), late_notes_.begin(), late_notes_.end());
     return notes;
   }
@@ -212,6 +215,7 @@ class Writer final : public io::TensorWriter {
     const io::DirectoryLock lock(model_.path(), [this] { StopIfInterrupted(); });
     const std::optional<ReplacedData> replaced =
         options_.overwrite ? std::optional<ReplacedData>(model_.path()) : std::nullopt;
+    const std::unique_ptr<DataJournal> journal = Journal(replaced);
     std::size_t named = 0;
     try {
       for (; named < data_.size(); ++named) NameData(named);
@@ -220,7 +224,8 @@ class Writer final : public io::TensorWriter {
     } catch (...) {
       // That which failed, too: its name may have been given.
       for (std::size_t i = 0; i < data_.size() && i <= named; ++i) {
-        if (data_[i] != nullptr) data_[i]->Unname();
+        const bool is_gone = data_[i] == nullptr || data_[i]->Unname();
+        if (!is_gone && journal != nullptr) journal->Leave();
       }
       throw;
     }
@@ -228,9 +233,34 @@ class Writer final : public io::TensorWriter {
     // The model stands: for want of memory a note may be missing, or old data stay.
     try {
       NoteFiles();
-      if (replaced) RemoveReplaced(*replaced);
     } catch (const std::bad_alloc&) {
     }
+    bool is_clear = true;
+    try {
+      is_clear = !replaced || RemoveReplaced(*replaced);
+    } catch (const std::bad_alloc&) {
+      is_clear = replaced->names().empty();
+    }
+    if (!is_clear && journal != nullptr) journal->Leave();
+  }
+
+  // Of the files that get their names now, and of those that lose their model.
+  std::unique_ptr<DataJournal> Journal(const std::optional<ReplacedData>& replaced) const {
+    std::vector<JournaledFile> files = left_.failed;
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      if (const auto status = io::StatusOf(data_[i]->temporary())) {
+        files.emplace_back(std::filesystem::path(data_paths_[i]).filename().string(), *status);
+      }
+    }
+    for (const std::string& name : replaced ? replaced->names() : std::vector<std::string>()) {
+      if (const auto status = io::StatusOf((DirectoryOf(model_.path()) / name).string())) {
+        files.emplace_back(name, *status);
+      }
+    }
+    if (files.empty()) return nullptr;
+    auto journal = std::make_unique<DataJournal>(model_.path(), files);
+    model_.SyncDirectory();
+    return journal;
   }
 
   void NoteFiles() {
@@ -242,13 +272,16 @@ class Writer final : public io::TensorWriter {
     }
   }
 
-  void RemoveReplaced(const ReplacedData& replaced) {
+  // Whether all went that no model needs.
+  bool RemoveReplaced(const ReplacedData& replaced) {
     // Data of the same content has the same name: it may be the new model's own.
     std::vector<std::string> kept = options_.inputs;
     kept.insert(kept.end(), data_paths_.begin(), data_paths_.end());
-    for (std::string& note : replaced.Remove(kept)) {
-      late_notes_.push_back(std::move(note));
-    }
+    DataRemoval removal = replaced.Remove(kept, [this] {
+      return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
+    });
+    for (std::string& note : removal.notes) late_notes_.push_back(std::move(note));
+    return removal.failed.empty() && left_.failed.empty();
   }
 
   void StopIfInterrupted() const {
@@ -327,6 +360,7 @@ class Writer final : public io::TensorWriter {
   const io::FileContents contents_;
   const io::CreateOptions options_;
   const std::atomic<bool>* const interrupted_;
+  const DataRemoval left_;  // of runs before this one: their names are free when ours are chosen
   Placement placement_;
   StorageLayout layout_;
   io::OutputFile model_;

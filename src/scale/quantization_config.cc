@@ -10,19 +10,18 @@
 #include <string_view>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "io/checkpoint.h"
+#include "io/ordered_json.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::scale {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = io::OrderedJson;
 
 constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
-constexpr int kDeepest = 32;  // of arrays and objects
+constexpr std::size_t kDeepest = 32;  // of arrays and objects
 
 // Methods whose weights are of no layout that is read here. Others that are not known may have
 // scales like those of the methods that are (Quark's do).
@@ -38,15 +37,8 @@ Json ReadJson(const std::string& path) {
   if (file.size() > kMostBytes) return nullptr;
   std::string text(static_cast<std::size_t>(file.size()), '\0');
   file.Read(0, std::as_writable_bytes(std::span(text)));
-  bool is_deep = false;
-  Json json = Json::parse(
-      text,
-      [&](int depth, Json::parse_event_t, Json&) {
-        is_deep = is_deep || depth > kDeepest;
-        return !is_deep;
-      },
-      false);
-  return is_deep || json.is_discarded() ? Json() : json;
+  file.CheckUnchanged();
+  return io::ParseJson(text, kDeepest).value_or(nullptr);
 }
 
 const Json& Member(const Json& json, const char* key) {

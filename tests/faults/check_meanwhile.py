@@ -4,7 +4,8 @@
     check_meanwhile.py --tool TOOL --library inject_faults.so SCENARIO
 
 - another run writes the same output from other inputs, from its beginning to its end;
-- the inputs are rewritten in place, at the same size, by those of other values;
+- the inputs are rewritten in place, at the same size, by those of other values, and the time of
+  writing is put back;
 - the inputs are removed;
 - of an output that is a directory: another one takes its name, which holds no checkpoint, or is
   somebody's repository; then the run is killed, too.
@@ -101,6 +102,7 @@ class Meanwhile:
         """All that another process can do at this call."""
         before = "old" if self.case.force else "absent"
         end = os.path.join(self.injector.folder, "end")
+        stamp = os.path.join(self.injector.folder, "stamp")
         # The first run may hold the folder, and stands still while the second one waits for it.
         # In the foreground: otherwise the signal comes twice, and the second one ends it at once.
         command = f"timeout --foreground 1 {shlex.join(self.second)} >/dev/null 2>&1; echo $? >{end}"
@@ -120,7 +122,10 @@ class Meanwhile:
         if self.uses_inputs:
             return
 
-        command = "; ".join(f"cat other/{name} >{name}" for name in self.other)
+        # The clock of a file's times goes on some milliseconds at once.
+        command = "sleep 0.02; " + "; ".join(
+            f"touch -r {name} {stamp}; cat other/{name} >{name}; touch -r {stamp} {name}"
+            for name in self.other)
         run, states = self.run(fault, command)
         allowed = {"new", "other"} if run.code == 0 else {before}
         # 3, 5: half of one archive and half of another look damaged, or like another kind.

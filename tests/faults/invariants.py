@@ -26,7 +26,8 @@ NEW, OLD, OTHER = 1, 2, 3  # seeds of the inputs that make the new state, the ol
 _SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGINT": 2, "SIGHUP": 1, "SIGPIPE": 13}
 _NOTES = ("tensorcast: note:", "tensorcast: warning:")
 _TEMPORARY = re.compile(r"(\.[^/]*\.tensorcast-[0-9a-f]{8}\.tmp(\.old)?|\.tensorcast\.lock)(/|$)")
-_DATA = re.compile(r"\.onnx(\.[0-9a-f]+)?\.data$|\.[0-9a-f]+\.onnx\.data$")
+# Data beside a model, and what is written down of it.
+_DATA = re.compile(r"\.onnx(\.[0-9a-f]+)?\.data$|\.[0-9a-f]+\.onnx\.data$|\.onnx\.journal\.tensorcast-")
 
 
 def _leaves(value):
@@ -73,7 +74,6 @@ class Case:
         self.has_hidden_directory = self.has_directory or scenario.command.startswith("run ")
         self.states = {}
         self._hides_mode = False  # a fault keeps the tool from seeing what it replaces
-        self._was_killed = False  # the run before this one
         self._make()
 
     def _make(self):
@@ -121,7 +121,7 @@ class Case:
     def run(self, faults, **how):
         """A run with faults from the beginning, and what was wrong with it."""
         self.reset()
-        self._hides_mode, self._was_killed = _hides_mode(faults), False
+        self._hides_mode = _hides_mode(faults)
         run = self.injector.run(self.arguments, self.work, faults, **how)
         problems = self.problems(run, faults)
         if run.code < 0 and not problems:
@@ -132,7 +132,7 @@ class Case:
         """A killed run must not stand in the way of the next one, which tidies up behind it."""
         arguments = self.arguments + ([] if self.force or not self.scenario.outputs else ["--force"])
         run = self.injector.run(arguments, self.work)
-        self._hides_mode, self._was_killed = _hides_mode(faults), True
+        self._hides_mode = _hides_mode(faults)
         return [f"the next run: {problem}" for problem in self.problems(run, "")]
 
     def data_files(self, output):
@@ -264,8 +264,7 @@ class Case:
                     continue
                 # Data that no model names yet or any more: of a killed run, or of the replaced
                 # model where a fault left it unsure whether something needs it.
-                is_unnamed = may_be_left or self._was_killed or (
-                    faults and self.state_of(0) == "new")
+                is_unnamed = may_be_left or (faults and self.state_of(0) == "new")
                 if not (is_unnamed and _DATA.search(place)):
                     yield f"{place} is left"
         for name in os.listdir(self.injector.temporary):

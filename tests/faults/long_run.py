@@ -31,6 +31,7 @@ _WRITING = [name for name, scenario in SCENARIOS.items() if scenario.outputs]
 
 def enumerated():
     """The checks, each as a script and its arguments; the longest first."""
+    yield "check_growth", "--exhaustive"
     yield "check_many_tensors", "--tensors", "1000000", "--exhaustive"
     yield "check_many_tensors", "--tensors", "100000", "--exhaustive"
     yield "check_archives", "--count", "5000"

@@ -1,5 +1,5 @@
 // What happens to a file while it is read: rewritten at the same size it is refused, in every
-// format; without its name it is as good as before.
+// format, also where the time of writing is put back; without its name it is as good as before.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
@@ -49,6 +49,26 @@ class InputTest : public FileTest {
     ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
   }
 
+  // As cp -p, rsync -t and tar write: the same size, and the same time of writing.
+  static void RewriteQuietly(const std::string& path) {
+    struct stat before {};
+    struct stat now {};
+    ASSERT_EQ(stat(path.c_str(), &before), 0);
+    const std::string bytes = ReadBytes(path);
+    const auto is_as_before = [&] {
+      return now.st_ctim.tv_sec == before.st_ctim.tv_sec &&
+             now.st_ctim.tv_nsec == before.st_ctim.tv_nsec;
+    };
+    do {  // until the system's clock has gone on
+      WriteBytes(path, bytes);
+      const timespec times[2] = {before.st_atim, before.st_mtim};
+      ASSERT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+      ASSERT_EQ(stat(path.c_str(), &now), 0);
+    } while (is_as_before());
+    ASSERT_EQ(now.st_ino, before.st_ino);
+    ASSERT_EQ(now.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  }
+
   static std::string Rewritten(const std::string& path) {
     return "4 " + path +
            ": was rewritten while it was read; do not change a file that is being read";
@@ -65,6 +85,47 @@ TEST_F(InputTest, RewrittenWhileItIsRead) {
   const auto model = Open(Path("x.onnx"));
   Rewrite(Path("x.data"));
   EXPECT_EQ(Measure(*model), Rewritten(Path("x.data")));
+}
+
+TEST_F(InputTest, RewrittenWithItsTimePutBack) {
+  for (const std::string& path : WriteAll()) {
+    const auto reader = Open(path);
+    RewriteQuietly(path);
+    EXPECT_EQ(Measure(*reader), Rewritten(path));
+  }
+  const auto model = Open(Path("x.onnx"));
+  RewriteQuietly(Path("x.data"));
+  EXPECT_EQ(Measure(*model), Rewritten(Path("x.data")));
+}
+
+// The files of a directory beside its weights: read when it is opened, and again when it is
+// written.
+TEST_F(InputTest, ACheckpointsOtherFilesRewritten) {
+  const std::string shard = "model-00001-of-00001.safetensors";
+  const std::string index = "model.safetensors.index.json";
+  FileContents contents;
+  contents.tensors = {Tensor("a", DataType::kUint8, {4})};
+  const auto writer = CreateTensorFile(Path(shard), contents, {});
+  WriteTensor(*writer, 0, "1234");
+  writer->Commit();
+  WriteBytes(Path(index), R"({"weight_map": {"a": ")" + shard + R"("}})");
+  for (const char* const name : {"config.json", "hf_quant_config.json"}) {
+    WriteBytes(Path(name), "{}");
+  }
+  for (const std::string& name :
+       {shard, index, std::string("config.json"), std::string("hf_quant_config.json")}) {
+    const auto reader = Open(directory());
+    const std::string bytes = ReadBytes(Path(name));
+    EXPECT_EQ(ErrorOf([&] { reader->CheckUnchanged(); }), "no error");
+    RewriteQuietly(Path(name));
+    EXPECT_EQ(ErrorOf([&] { reader->CheckUnchanged(); }), Rewritten(Path(name)));
+    WriteBytes(Path(name), bytes);
+  }
+  // Another file under the name.
+  const auto reader = Open(directory());
+  WriteBytes(Path("new"), "{}");
+  std::filesystem::rename(Path("new"), Path("config.json"));
+  EXPECT_EQ(ErrorOf([&] { reader->CheckUnchanged(); }), Rewritten(Path("config.json")));
 }
 
 TEST_F(InputTest, LongerThanItWas) {
@@ -101,6 +162,10 @@ TEST_F(InputTest, OneOfManyDataFiles) {
   EXPECT_EQ(ReadTensor(*reader, last), "1234");
   Rewrite(Path(last));
   EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, last); }), Rewritten(Path(last)));
+  const auto again = Open(Path("x.onnx"));
+  RewriteQuietly(Path(last));
+  EXPECT_EQ(ErrorOf([&] { ReadTensor(*again, last); }), Rewritten(Path(last)));
+  EXPECT_EQ(ErrorOf([&] { again->CheckUnchanged(); }), Rewritten(Path(last)));
 }
 
 TEST_F(InputTest, DataWithHardLinks) {

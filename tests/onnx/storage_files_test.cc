@@ -14,6 +14,7 @@
 #include "io/onnx_tensors.h"
 #include "io/system.h"
 #include "model_bytes.h"
+#include "onnx/data_journal.h"
 #include "onnx/storage_model.h"
 #include "tensorcast/onnx.hpp"
 
@@ -475,6 +476,71 @@ TEST_F(StoredFiles, AKilledRunLeavesNothingUnderTheFinalNames) {
   EXPECT_FALSE(std::filesystem::exists(Path("out.onnx.data")));
   EXPECT_EQ(Convert("in.onnx", "out.onnx"), "done");
   EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
+}
+
+// Of a run that was killed between the names of data and model: what its journal says goes, if it
+// is the same file still and no model names it.
+TEST_F(StoredFiles, DataOfAKilledRunGoes) {
+  WriteModel();
+  const auto kill_with = [&](const std::string& name) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto status = io::StatusOf(Path(name));
+      const DataJournal journal(Path("out.onnx"), {{name, *status}});
+      raise(SIGKILL);
+    }
+    int state = 0;
+    waitpid(child, &state, 0);
+    EXPECT_TRUE(WIFSIGNALED(state));
+  };
+  WriteBytes(Path("out.onnx.data"), "of the run that was killed");
+  kill_with("out.onnx.data");
+  EXPECT_EQ(Names().size(), 4u);  // with the journal
+  EXPECT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  EXPECT_EQ(LocationsOf("out.onnx"), Listing{"out.onnx.data"});
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
+
+  // The model was named, the data before it was not removed: it is another model's now.
+  kill_with("out.onnx.data");
+  std::filesystem::rename(Path("out.onnx"), Path("other.onnx"));
+  EXPECT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  EXPECT_EQ(LocationsOf("other.onnx"), Listing{"out.onnx.data"});
+  const std::string digest = "out.ec926a4fcaf96487.onnx.data";
+  EXPECT_EQ(Names(),
+            (Listing{"in.data", "in.onnx", "other.onnx", digest, "out.onnx", "out.onnx.data"}));
+
+  // Another file of the name, and one whose name is not made here.
+  std::filesystem::remove(Path("other.onnx"));
+  WriteBytes(Path("weights.bin"), "mine");
+  kill_with("weights.bin");
+  kill_with("out.onnx.data");
+  WriteBytes(Path("new"), "mine too");
+  std::filesystem::rename(Path("new"), Path("out.onnx.data"));
+  EXPECT_EQ(Convert("in.onnx", "out.onnx", true), "done");
+  EXPECT_EQ(Names(),
+            (Listing{"in.data", "in.onnx", digest, "out.onnx", "out.onnx.data", "weights.bin"}));
+}
+
+// Without a journal: what has its digest in its name.
+TEST_F(StoredFiles, LeftDataOfTheRightDigestGoes) {
+  WriteModel();
+  WriteBytes(Path("out.onnx.data"), "another program's");
+  ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
+  const std::string left = "out.ec926a4fcaf96487.onnx.data";
+  const std::string not_its = "out.0123456789abcdef.onnx.data";
+  WriteBytes(Path(not_its), "another's");
+  const std::string used = ReadBytes(Path("out.onnx"));
+  std::filesystem::remove(Path("out.onnx"));
+  WriteBytes(Path("other.onnx"), used);
+  ASSERT_EQ(Convert("in.onnx", "out.onnx", true, "a"), "done");
+  EXPECT_TRUE(std::filesystem::exists(Path(left)));  // other.onnx has it
+  std::filesystem::remove(Path("other.onnx"));
+  ASSERT_EQ(Convert("in.onnx", "out.onnx", true, "b"), "done");
+  const Listing locations = LocationsOf("out.onnx");
+  ASSERT_EQ(locations.size(), 1u);
+  Listing expected{"in.data", "in.onnx", not_its, locations[0], "out.onnx", "out.onnx.data"};
+  std::sort(expected.begin(), expected.end());
+  EXPECT_EQ(Names(), expected);
 }
 
 TEST_F(StoredFiles, ErrorsOfTheInput) {

@@ -335,7 +335,8 @@ DEBIAN = {
     "hwy": "libhwy-dev", "hwy/highway.h": "libhwy-dev", "TBB": "libtbb-dev",
     "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev", "CLI/CLI.hpp": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
-    "yaml.h": "libyaml-dev", "yaml": "libyaml-dev", "Git": None,
+    "yaml.h": "libyaml-dev", "yaml": "libyaml-dev", "pcre2.h": "libpcre2-dev",
+    "pcre2-8": "libpcre2-dev", "Git": None,
 }
 OPTIONAL_HEADERS = {
     "ONNX": {"flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
@@ -358,11 +359,12 @@ def documented_needs(setting):
 def parts(setting):
     """Each part that can be left out: what is looked for, and which headers are installed."""
     needs = documented_needs(setting)
-    options = ("TBB", "ONNX", "CONVERT", "YAML", "TOOL")
+    options = ("TBB", "ONNX", "CONVERT", "YAML", "REGEX", "TOOL")
     require(set(needs) == {"always", *options}, f"the table of options has {sorted(needs)}")
     every = {path.name for path in (setting.source / "include/tensorcast").rglob("*.h*")}
     for name, on in {"least": (), "tbb": ("TBB",), "onnx": ("ONNX",),
                      "convert": ("ONNX", "CONVERT"), "yaml": ("ONNX", "CONVERT", "YAML"),
+                     "regex": ("ONNX", "REGEX"),
                      "tool": options}.items():
         directory = setting.temporary / name
         record = setting.temporary / f"{name}.found"

@@ -249,6 +249,7 @@ def check_names(_, tools):
             (2, "convert", "in.safetensors", "-o", "in.safetensors", "--to", "float16", "--force"),
             (2, "convert", "in.safetensors", "-o", ".\\in.safetensors", "--to", "float16", "--force"),
             (4, "convert", "in.safetensors", "-o", "nowhere\\x.safetensors", "--to", "float16"),
+            (5, "convert", "in.safetensors", "-o", "x.safetensors", "--to", "float16", "--tensor", "re:w.*"),
             (5, "inspect", "NUL"), (2, "convert", "in.safetensors"), (3, "inspect", "broken.npy")):
         (here / "broken.npy").write_bytes(b"\x93NUMPY\x01\x00\xff\xff")
         done = tools.on_windows(*bad)
