@@ -166,6 +166,9 @@ void SyncNames(const std::string& path, const std::string& directory);
 std::string TemporaryPrefix(const std::string& name);
 std::string TemporaryName(const std::string& prefix);
 bool IsTemporary(std::string_view entry, std::string_view prefix);
+// What stands in a directory under names of that prefix, in their order; nothing where it cannot be
+// read.
+std::vector<std::string> TemporaryNames(const std::string& directory, const std::string& prefix);
 // Removes what of that prefix runs that were killed have left in a directory, and adds a note of
 // each: what a run that goes on makes is held under a lock.
 void RemoveStale(const std::string& directory, const std::string& prefix,

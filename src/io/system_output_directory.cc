@@ -54,8 +54,8 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
   ThrowTaken(path, "the output appeared while it was written; name another directory");
 }
 
-using Number = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
-Number NumberOf(const std::string& path, bool (*look)(const std::string&, FileStatus*)) {
+using FileNumber = std::optional<std::pair<std::uint64_t, std::uint64_t>>;
+FileNumber NumberOf(const std::string& path, bool (*look)(const std::string&, FileStatus*)) {
   FileStatus status;
   if (!look(path, &status)) return {};
   return std::pair(status.device, status.number);
