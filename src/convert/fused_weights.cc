@@ -101,31 +101,17 @@ class Finder {
   FusedWeights Find() {
     AddParts(0);
     if (files_.front().reader->checkpoint() == nullptr) {
-      for (const std::string& name : FilesOfMissing()) Try([&] { OpenOther(name); });
+      for (const std::string& name : FilesOfMissing()) OpenOther(name);
     }
     ForEachMatrix(std::span(parts_), [&](std::span<Part> matrix) { WriteAlike(matrix); });
     SayOthers();
     std::uint32_t file = 0;
-    for (OpenedFile& one : opened_) {
-      ++file;
-      Try([&] { TakeOther(file, one); });
-    }
+    for (OpenedFile& one : opened_) TakeOther(++file, one);
     return std::move(found_);
   }
 
  private:
   static constexpr std::size_t kMostFiles = 1024;
-
-  // A file that cannot be read is no reason not to convert another one.
-  template <class Use> void Try(const Use& use) {
-    try {
-      use();
-    } catch (const Error& error) {
-      found_.notes.push_back(std::string(error.what()) +
-                             "; it has weights that runtimes load as one matrix with some of " +
-                             io::PathText(path_) + ", whose global scales are made without them");
-    }
-  }
 
   void AddParts(std::uint32_t file) {
     const DecidedFile& from = files_[file];
@@ -179,13 +165,25 @@ class Finder {
   }
 
   void OpenOther(const std::string& name) {
-    // A path leads elsewhere.
     if (!io::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
         !io::WhyNoName(name).empty()) {
-      throw Error(ErrorKind::kContents, io::Quoted(name) + ": is not the name of a file beside " +
-                                            io::PathText(path_) + ", and its index names it");
+      throw Error(
+          ErrorKind::kContents,
+          io::PathText(path_) +
+              ": the index beside it says that weights which share global "
+              "scales with some here are in " +
+              io::Quoted(name) +
+              ", and a shard is a file in the index's own directory: mend it, or move it away");
     }
     const std::string path = path_.substr(0, io::NameBegin(path_)) + name;
+    if (!io::IsFile(path)) {
+      found_.notes.push_back(
+          io::PathText(path) +
+          ": is not there, and has weights that runtimes load as one matrix with "
+          "some of " +
+          io::PathText(path_) + ": the global scales of these are made without them");
+      return;
+    }
     OpenedFile one;
     one.file.path = path;
     one.file.reader = OpenBeside(path, opened_.size(), opening_);
@@ -269,7 +267,9 @@ class Finder {
     for (std::size_t i = 0; i < one.decisions.size(); ++i) {
       if (!taken.contains(i)) one.decisions[i] = {};
     }
-    RefuseScaled(one.file.reader->contents().tensors, one.file.path, one.scales, one.decisions);
+    if (!opening_.inputs.ignore_scales) {
+      RefuseScaled(one.file.reader->contents().tensors, one.file.path, one.scales, one.decisions);
+    }
     std::vector<std::size_t> kept;
     ApplyScales(one.file.reader, one.scales, WantedBy(one.decisions), &kept);
     found_.files.push_back(std::move(one.file));

@@ -47,8 +47,8 @@ struct FusedWeights {
 
 // To be asked when it is decided what becomes of the tensors, and before scales are applied:
 // weights that have the format already are written anew where others of their matrix have another
-// global scale, or get theirs now. Throws io::Error where the index, or a scale in the input,
-// cannot be read; a file that cannot be is said in a note.
+// global scale, or get theirs now. A file that is not there is said in a note. Throws io::Error
+// where another one, or the index, cannot be read.
 FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
                        const InputScales& scales, const SelectionRequest& request,
                        const Opening& opening, std::vector<Decision>& decisions);

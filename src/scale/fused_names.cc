@@ -30,9 +30,9 @@ std::optional<FusedPart> FusedPartOf(std::string_view weight) {
   const std::size_t dot = weight.rfind('.');
   const std::size_t begin = dot == std::string_view::npos ? 0 : dot + 1;
   const std::string_view module = weight.substr(begin);
-  for (std::uint8_t kind = 0; kind < std::size(kKinds); ++kind) {
+  for (std::size_t kind = 0; kind < std::size(kKinds); ++kind) {
     if (std::ranges::find(kKinds[kind], module) == kKinds[kind].end()) continue;
-    return FusedPart{weight.substr(0, begin), kind, module};
+    return FusedPart{weight.substr(0, begin), static_cast<std::uint8_t>(kind), module};
   }
   return std::nullopt;
 }

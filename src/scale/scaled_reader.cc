@@ -400,8 +400,8 @@ std::string ScaledReader::FusedText() const {
   }
   if (found == 0) return {};
   return first + (found > 1 ? " and " + io::CountText(found - 1, "more group") : "") +
-         " have different global scales, and runtimes load them as one matrix with one: here each "
-         "is applied by its own; --to nvfp4 writes them anew with one";
+         " have different global scales: each is applied by its own, and a runtime that loads them "
+         "as one matrix uses one for all";
 }
 
 }  // namespace tensorcast::scale

@@ -155,19 +155,28 @@ def check_output_is_no_neighbour(tool, folder, weights, layout):
 
 
 def check_bad_index(tool, folder, weights, layout):
-    """An index that leads elsewhere opens nothing there."""
+    """An index that leads elsewhere opens nothing there; a neighbour that cannot be read is refused."""
     names, of = shards(folder / "in", weights.tensors)
     files.write_safetensors(folder / "outside.safetensors", weights.tensors)
-    elsewhere = dict(of)
-    for name in of:
-        if of[name] == names[1]:
-            elsewhere[name] = "../outside.safetensors"
-    (folder / "in/model.safetensors.index.json").write_text(json.dumps({"weight_map": elsewhere}))
-    said = convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout)
-    expect_in(said, "../outside.safetensors", "one matrix")
-    there = weights.wanted(layout, lambda n: of[n] == names[1])
-    found = all_of(folder / "out.safetensors")
-    expect(found, {n: there[n] for n in found})
+    index = folder / "in/model.safetensors.index.json"
+    for bad in ("../outside.safetensors", "..", "x\0.safetensors", "outside.bin"):
+        elsewhere = {name: bad if file == names[1] else file for name, file in of.items()}
+        index.write_text(json.dumps({"weight_map": elsewhere}))
+        said = convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout,
+                       code=3)
+        expect_in(said, "a shard is a file in the index's own directory")
+    index.write_text(json.dumps({"weight_map": of}))
+    neighbour = folder / "in" / names[1]
+    whole = neighbour.read_bytes()
+    neighbour.write_bytes(whole[:-1])
+    expect_in(convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout,
+                      code=3), names[1])
+    neighbour.unlink()
+    neighbour.symlink_to(folder / "outside.safetensors")
+    expect_in(convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout,
+                      code=3), names[1], "out of the directory")
+    if (folder / "out.safetensors").exists():
+        raise AssertionError("something was written")
 
 
 def check_rules(tool, folder, weights, layout):
