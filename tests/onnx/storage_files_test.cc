@@ -371,20 +371,37 @@ TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
   const io::FileContents halved = Halved(model);
   io::FileContents one = model.contents();
   one.tensors[1] = halved.tensors[1];
-  for (const bool overwrite : {false, true}) {
-    const io::CreateOptions options{.overwrite = overwrite, .inputs = {}};
+  {
+    const io::CreateOptions options{.overwrite = false, .inputs = {}};
+    const auto first = Prepare(model, halved, options);
+    const auto second = Prepare(model, one, options);
+    first->Commit();
+    EXPECT_EQ(ErrorOf([&] { second->Commit(); }),
+              "2 " + Path("out.onnx.data") +
+                  ": appeared while the model was written; convert again when no other run "
+                  "writes it");
+  }
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
+  // Where they may replace each other's the last is there, whole, and nothing else.
+  for (const bool is_first_last : {false, true}) {
+    std::filesystem::remove(Path("out.onnx"));
+    for (const std::string& name : Names()) {
+      if (name.starts_with("out.")) std::filesystem::remove(Path(name));
+    }
     {
+      const io::CreateOptions options{.overwrite = true, .inputs = {}};
       const auto first = Prepare(model, halved, options);
       const auto second = Prepare(model, one, options);
-      first->Commit();
-      EXPECT_EQ(ErrorOf([&] { second->Commit(); }),
-                "2 " + Path("out.onnx.data") +
-                    ": appeared while the model was written; convert again when no other run "
-                    "writes it");
+      (is_first_last ? second : first)->Commit();
+      (is_first_last ? first : second)->Commit();
     }
-    EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx", "out.onnx", "out.onnx.data"}));
-    std::filesystem::remove(Path("out.onnx"));
-    std::filesystem::remove(Path("out.onnx.data"));
+    const Listing locations = LocationsOf("out.onnx");
+    ASSERT_EQ(locations.size(), 1u);
+    EXPECT_EQ(Names(), (is_first_last ? Listing{"in.data", "in.onnx", "out.onnx", locations[0]}
+                                      : Listing{"in.data", "in.onnx", locations[0], "out.onnx"}));
+  }
+  for (const std::string& name : Names()) {
+    if (name.starts_with("out.")) std::filesystem::remove(Path(name));
   }
   // Over a pair: the last is there, whole, and nothing else.
   ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
