@@ -83,8 +83,9 @@ std::string RemovedTable(const onnx::OptimizeReport& report) {
   constexpr std::size_t kShown = 40;
   std::vector<const onnx::RemovedNode*> removed;
   for (const onnx::RemovedNode& node : report.removed) removed.push_back(&node);
-  std::ranges::stable_partition(
-      removed, [](const onnx::RemovedNode* node) { return node->to != DataType::kUndefined; });
+  std::stable_partition(removed.begin(), removed.end(), [](const onnx::RemovedNode* node) {
+    return node->to != DataType::kUndefined;
+  });
   TextTable table(
       {{"removed", false, 20}, {"operator"}, {"from"}, {"to"}, {"rule"}, {"in", false, 20, 1}});
   for (std::size_t i = 0; i < removed.size() && i < kShown; ++i) {
