@@ -203,10 +203,23 @@ int RunDry(const ConvertFlags& flags, const convert::ConversionPlan& plan,
   return crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
-// `json`: the plan.
-void WritePlan(const ConvertFlags& flags, const PlanState& state, const std::string& json) {
-  io::OutputFile file(flags.plan, json.size(), {flags.force, convert::InputPaths(state)});
-  file.Write(0, std::as_bytes(std::span(json)));
+void WritePlan(const ConvertFlags& flags, const PlanState& state) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+  std::uint64_t bytes = 0;
+  convert::WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
+  io::OutputFile file(flags.plan, bytes, {flags.force, convert::InputPaths(state)});
+  std::string text;
+  std::uint64_t written = 0;
+  const auto write = [&] {
+    file.Write(written, std::as_bytes(std::span(text)));
+    written += text.size();
+    text.clear();
+  };
+  convert::WritePlanJson(state, [&](std::string_view piece) {
+    text += piece;
+    if (text.size() >= kAtOnce) write();
+  });
+  write();
   file.Commit();
 }
 
@@ -283,15 +296,13 @@ int Convert(const ConvertFlags& flags) {
   convert::ConversionPlan plan;
   convert::PlanAccess::Set(plan, convert::MakePlan(request, settings, ToolOpenOptions().spool));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
-  // Before the reasons are put into the tool's words.
-  const std::string json = flags.plan.empty() ? std::string() : convert::PlanToJson(state);
-  NameFlags(request, state.files.front().plan.decisions);
   progress.Clear();
   SayBefore(flags, request, state);
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
-  if (!flags.plan.empty()) WritePlan(flags, state, json);
+  if (!flags.plan.empty()) WritePlan(flags, state);
+  NameFlags(request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return RunDry(flags, plan, settings, limits, progress);
 
   const std::unique_ptr<convert::OutputsState> outputs =

@@ -72,7 +72,7 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
   using convert::Reason;
   for (convert::Decision& decision : decisions) {
     switch (decision.reason) {
-      case Reason::kAsked: decision.text = "--to"; break;
+      case Reason::kAsked: decision.text = std::string("--to"); break;  // gives memory back
       case Reason::kRule:
         if (decision.rule) decision.text = RuleFlag(request.rules[*decision.rule]);
         break;

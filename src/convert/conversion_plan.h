@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -109,6 +110,8 @@ io::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 std::vector<std::string> InputPaths(const PlanState& state);
 
 std::string PlanToJson(const PlanState& state);
+// The same in pieces, for a plan of many jobs.
+void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take);
 // Throws io::Error (contents).
 std::unique_ptr<PlanState> PlanFromJson(std::string_view json);
 

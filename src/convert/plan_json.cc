@@ -4,6 +4,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <optional>
@@ -312,8 +313,8 @@ Json ParseKind(std::string_view text, const char* what, const char* kind) {
 // Tells plans apart.
 std::string DigestOf(const PlanState& state) {
   onnx::Xxh64 digest;
-  const std::string json = PlanToJson(state);
-  digest.Add(std::as_bytes(std::span(json)));
+  WritePlanJson(state,
+                [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
   return digest.Hex();
 }
 
@@ -344,7 +345,7 @@ std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view
   return temporaries;
 }
 
-std::string PlanToJson(const PlanState& state) {
+void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take) {
   Json json;
   json["schema_version"] = kSchemaVersion;
   json["kind"] = kPlanKind;
@@ -357,7 +358,7 @@ std::string PlanToJson(const PlanState& state) {
   // A line for each job, made one by one: there may be many.
   std::string text = json.dump(1, ' ', false, kReplace);
   text.resize(text.size() - std::string_view("\n}").size());
-  text += ",\n \"files\": [";
+  take(text + ",\n \"files\": [");
   for (const PlannedFile& file : state.files) {
     Json one;
     one["input"] = BytesJson(file.input);
@@ -372,14 +373,20 @@ std::string PlanToJson(const PlanState& state) {
       for (const std::string& name : beside.weights) fused["tensors"].push_back(BytesJson(name));
     }
     const std::string head = one.dump();
-    text += (&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
-            ",\"jobs\":[";
+    take((&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
+         ",\"jobs\":[");
     for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) {
-      text += (i == 0 ? "\n   " : ",\n   ") + JobJson(file, i).dump(-1, ' ', false, kReplace);
+      take((i == 0 ? "\n   " : ",\n   ") + JobJson(file, i).dump(-1, ' ', false, kReplace));
     }
-    text += "]}";
+    take("]}");
   }
-  return text + "]\n}\n";
+  take("]\n}\n");
+}
+
+std::string PlanToJson(const PlanState& state) {
+  std::string text;
+  WritePlanJson(state, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 std::unique_ptr<PlanState> PlanFromJson(std::string_view text) {

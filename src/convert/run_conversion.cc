@@ -203,7 +203,8 @@ void CheckDistinct(const PlanState& state) {
 std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
   constexpr std::uint64_t kProgram = std::uint64_t{32} << 20;
   constexpr std::uint64_t kTexts = std::uint64_t{32} << 20;
-  constexpr std::uint64_t kTensor = 1280;
+  // The largest, of a weight with a scale that is applied or made, and of a model's.
+  constexpr std::uint64_t kTensor = 2048, kModelTensor = 4096;
   std::uint64_t bytes = kProgram;
   bool has_texts = false;
   for (const PlannedFile& file : state.files) {
@@ -217,7 +218,7 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
   }
   for (const PlannedFile& file : state.files) {
     for (const io::TensorInfo& tensor : file.reader->contents().tensors) {
-      bytes += kTensor + 4 * tensor.name.size();
+      bytes += (file.sink->has_graph() ? kModelTensor : kTensor) + 4 * tensor.name.size();
     }
     for (const TensorJob& job : file.plan.jobs) {
       has_texts = has_texts || IsTextJob(*file.reader, job);

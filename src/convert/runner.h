@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convert/shared_globals.h"
+#include "convert/type_list.h"
 #include "io/tensor_file.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
@@ -25,7 +26,7 @@ struct TensorJob {
   std::size_t output = 0;  // its index in the writer's contents; unused without a writer
   // The types it is cast to; empty: its bytes are copied as they are. With a writer at most one;
   // without, each is measured on the same read. Strings need a writer; their loss is not measured.
-  std::vector<DataType> to;
+  TypeList to;
   // A scaled form that it is given; then it makes several tensors, from `output` on, `to` is the
   // type of the codes, and it is done whole.
   scale::WrittenForm scaled = {};

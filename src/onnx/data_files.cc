@@ -18,6 +18,7 @@
 #include "io/external_data.h"
 #include "io/onnx_model.h"
 #include "io/system.h"
+#include "io/system_directory.h"
 #include "io/tensor_file.h"
 #include "onnx/xxh64.h"
 
@@ -74,19 +75,27 @@ std::optional<std::set<std::string>> Locations(const std::string& path) {
 using FileKey = std::pair<std::uint64_t, std::uint64_t>;
 FileKey KeyOf(const io::FileStatus& status) { return {status.device, status.number}; }
 
+// The names of the files in a directory, or what of them could be read.
+std::vector<std::string> FilesIn(const fs::path& directory, bool* is_unreadable) {
+  std::vector<std::string> names;
+  try {
+    for (io::DirectoryEntry& entry :
+         io::ListDirectory(directory.empty() ? "." : directory.string())) {
+      if (entry.kind == io::DirectoryEntry::Kind::kFile) names.push_back(std::move(entry.name));
+    }
+  } catch (const io::Error&) {
+    *is_unreadable = true;
+  }
+  return names;
+}
+
 // What the models of a directory need.
 class NeededData {
  public:
   explicit NeededData(const fs::path& directory) {
-    fs::directory_iterator entry(directory.empty() ? "." : directory, error_), end;
-    for (; !error_ && entry != end; entry.increment(error_)) {
-      const fs::path& model = entry->path();
-      std::error_code none;
-      if (!io::HasEnding(model.string(), kModelEnding) || !fs::is_regular_file(model, none)) {
-        continue;
-      }
-      const std::string name = model.filename().string();
-      const std::optional<std::set<std::string>> locations = Locations(model.string());
+    for (const std::string& name : FilesIn(directory, &is_unreadable_)) {
+      if (!io::HasEnding(name, kModelEnding)) continue;
+      const std::optional<std::set<std::string>> locations = Locations((directory / name).string());
       if (!locations && unclear_.empty()) unclear_ = name;
       for (const std::string& location : locations.value_or(std::set<std::string>())) {
         if (const auto status = io::StatusOf((directory / location).string())) {
@@ -103,14 +112,14 @@ class NeededData {
   }
   // Why a file stays; empty where nothing here needs it.
   std::string WhyStays(const io::FileStatus& status) const {
-    if (error_) return "its directory cannot be read";
+    if (is_unreadable_) return "its directory cannot be read";
     const std::string user = UserOf(status);
     const std::string& name = user.empty() ? unclear_ : user;
     return name.empty() ? std::string() : io::PathText(name) + " may use it";
   }
 
  private:
-  std::error_code error_;
+  bool is_unreadable_ = false;
   std::map<FileKey, std::string> users_;
   std::string unclear_;  // a model that may name anything
 };
@@ -216,14 +225,12 @@ ReplacedData::ReplacedData(const std::string& path) {
       if (IsDataName(location, name)) names_.push_back(location);
     }
   }
-  for (fs::directory_iterator entry(directory_.empty() ? "." : directory_, error), end;
-       !error && entry != end; entry.increment(error)) {
-    std::string other = entry->path().filename().string();
+  bool ignored = false;
+  for (std::string& other : FilesIn(directory_, &ignored)) {
     if (std::ranges::find(names_, other) != names_.end()) continue;
     has_plain_ = has_plain_ || other == DataName(name);
     if (!DigestIn(other, name).empty()) left_.push_back(std::move(other));
   }
-  std::ranges::sort(left_);
 }
 
 DataRemoval ReplacedData::Remove(const std::vector<std::string>& kept,

@@ -177,6 +177,7 @@ class GraphMaker {
         node.attributes.push_back(Attribute(attribute, body));
       }
       node.outputs = Values(from.outputs, body);
+      from = io::OnnxNode();  // of a million nodes two copies would be there at once
     }
   }
 
