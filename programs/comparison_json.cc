@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "io/ordered_json.h"
 
 #include "comparison.h"
 #include "convert/keep.h"

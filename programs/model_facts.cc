@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include "io/ordered_json.h"
 
 #include "io/checkpoint.h"
 #include "io/json_text.h"
