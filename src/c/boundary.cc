@@ -5,6 +5,8 @@
 
 #include <cstddef>
 
+#include "text/error_text.h"
+
 namespace tensorcast::c {
 namespace {
 
@@ -29,6 +31,13 @@ std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer
   text.copy(buffer, text.size());
   buffer[text.size()] = '\0';
   return TENSORCAST_OK;
+}
+
+void NameOverwrite(std::string* text) noexcept {
+  (void)core::Guarded(nullptr, [&] {
+    if (text->ends_with(text::kReplaceRemedy)) *text += " with overwrite 1";
+    return Status();
+  });
 }
 
 StatusCode ReadOptions(const tensorcast_options* given, CastOptions* options) {

@@ -59,6 +59,7 @@ std::int32_t WithError(char* error, std::uint64_t error_bytes, const Body& body)
   if (IsMissing(error, error_bytes)) return TENSORCAST_NULL_POINTER;
   std::string text;
   const std::int32_t code = Guarded([&] { return body(&text); });
+  NameOverwrite(&text);
   if (code == TENSORCAST_OK) {
     WriteError({}, error, error_bytes);
   } else if (text.empty()) {

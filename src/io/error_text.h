@@ -11,6 +11,7 @@
 namespace tensorcast::io {
 
 using text::CountText;
+using text::kReplaceRemedy;
 using text::PathText;
 using text::PythonString;
 using text::Quoted;
@@ -18,8 +19,6 @@ using text::ShapeText;
 
 // How the refusal of external data with hard links ends: a program that can allow them says how.
 inline constexpr std::string_view kHardLinkRemedy = "copy it, or allow hard links";
-// How the refusal of an output that exists ends.
-inline constexpr std::string_view kReplaceRemedy = ", or replace it";
 
 }  // namespace tensorcast::io
 

@@ -239,6 +239,7 @@ static void test_files(void) {
   CHECK_INT(tensorcast_store_model("flat_test.onnx", "flat_out.onnx", "*", 16, 1, 0, 0, 0, NULL,
                                    NULL, &count),
             TENSORCAST_BAD_INPUT); /* it exists */
+  CHECK(strstr(last_error(), "or replace it with overwrite 1") != NULL);
   CHECK_INT(tensorcast_store_model(NULL, "flat_out.onnx", "*", 16, 1, 0, 0, 0, NULL, NULL, &count),
             TENSORCAST_NULL_POINTER);
 #ifdef HAS_CONVERT
