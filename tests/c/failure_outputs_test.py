@@ -69,7 +69,8 @@ def main():
     outputs = handle("tensorcast_model_outputs_create")
     handles = {"tensorcast_plan": plan, "tensorcast_loss_meter": meter,
                "tensorcast_model_outputs": outputs}
-    text = ctypes.create_string_buffer(b"no such thing", 64)
+    # Five bytes of it are near to the names of types, for which five bytes are too few.
+    text = ctypes.create_string_buffer(b"int23, no such thing", 64)
 
     def argument(way, kind, i):
         base = kind.replace("const ", "").rstrip("*")

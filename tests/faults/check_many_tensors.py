@@ -75,13 +75,13 @@ def _header_of(path):
         return struct.unpack("<Q", file.read(8))[0]
 
 
-# Commands, how what they read is made, and what is promised for each of so many.
+# Commands, how what they read is made, how many a file can hold, and what is promised for each.
 OTHERS = (
-    (scaled_header, _TENSOR, "convert in -o out --to bf16 --force", "convert in -o out --to bf16 --exclude *0.mlp.* --force",
+    (scaled_header, 800_000, _TENSOR, "convert in -o out --to bf16 --force", "convert in -o out --to bf16 --exclude *0.mlp.* --force",
      "loss in --to bf16,fp8"),
-    (plain_header, _TENSOR, "convert plain.safetensors -o out.safetensors --rule *.weight=nvfp4 --force"),
-    (model_of_casts, _NODE, "run chain.onnx --input x=x.npy --output-dir ran", "optimize chain.onnx -o out.onnx --force"),
-    (model_of_weights, _MODEL_TENSOR + _NODE, "convert in.onnx -o out.onnx --tensor * --to f16 --force"),
+    (plain_header, 300_000, _TENSOR, "convert plain.safetensors -o out.safetensors --rule *.weight=nvfp4 --force"),
+    (model_of_casts, 1_000_000, _NODE, "run chain.onnx --input x=x.npy --output-dir ran", "optimize chain.onnx -o out.onnx --force"),
+    (model_of_weights, 500_000, _MODEL_TENSOR + _NODE, "convert in.onnx -o out.onnx --tensor * --to f16 --force"),
 )
 
 
@@ -163,15 +163,16 @@ def apart(function, *arguments):
 
 def check_others(tool, arguments, account):
     """Inputs of other kinds, each made in a process of its own."""
-    for make, each, *commands in OTHERS:
+    for make, most, each, *commands in OTHERS:
+        count = min(most, arguments.tensors)
         with findings.scratch_folder() as folder:
-            allowed = _FIXED + 4 * apart(make, folder, arguments.tensors) + each * arguments.tensors
+            allowed = _FIXED + 4 * apart(make, folder, count) + each * count
             for command in commands:
                 run, peak = measured([tool, *command.split()], folder)
                 problems = [] if run.code == 0 else [f"exit code {run.code}"]
                 if peak > allowed:
                     problems.append("more memory than is promised")
-                shown = f"{command}: {peak // _MEBIBYTE} MiB, promised are {allowed // _MEBIBYTE}"
+                shown = f"{count}: {command}: {peak // _MEBIBYTE} MiB, promised are {allowed // _MEBIBYTE}"
                 if arguments.exhaustive:
                     print(shown, flush=True)
                 account.add(problems, shown, run)
