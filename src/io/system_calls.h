@@ -55,8 +55,8 @@ std::int64_t WriteAt(int descriptor, std::uint64_t offset, std::span<const std::
 bool Reserve(int descriptor, std::uint64_t bytes);  // room, and the size; new bytes are zero
 bool Cut(int descriptor, std::uint64_t bytes);
 bool SyncFile(int descriptor);
-// Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for;
-// with 0 bytes all from `offset` on. A hint: that it fails says nothing.
+// Has what stands in the range go to its disk from now on, so that SyncFile finds less to wait for.
+// A hint: that it fails says nothing.
 void StartSyncing(int descriptor, std::uint64_t offset, std::uint64_t bytes);
 bool SyncDirectory(int descriptor);  // also true of a file system that cannot
 // Whether SyncTogether syncs what SyncFile does, on the file system of an open directory; all of

@@ -14,6 +14,8 @@
 namespace tensorcast::io {
 namespace {
 
+constexpr std::uint64_t kLargestSmall = std::uint64_t{1} << 20;
+
 // Bytes of a file that begin to go to its disk together.
 constexpr std::uint64_t kSyncedAtOnce = std::uint64_t{4} << 20;
 
@@ -225,6 +227,8 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
 }
 
 void OutputFile::Reserve(std::uint64_t bytes) {
+  // Of many small files the blocks are found together, when they are synced.
+  if (staging_.syncs_files && bytes <= kLargestSmall) return Truncate(bytes);
   if (bytes != 0 && !io::Reserve(descriptor_, bytes)) {
     ThrowWrite(path_, "the room for its " + CountText(bytes, "byte") + " could not be reserved",
                errno);
@@ -272,9 +276,7 @@ void OutputFile::Sync() {
   if (synced_) return;
   WithDescriptor([&](int descriptor) {
     if (permissions_) SetPermissions(descriptor, *permissions_);
-    if (staging_.syncs_files) {
-      StartSyncing(descriptor, 0, 0);
-    } else if (!SyncFile(descriptor)) {
+    if (!staging_.syncs_files && !SyncFile(descriptor)) {
       ThrowWrite(path_, "could not be synced to its disk", errno);
     }
   });

@@ -395,6 +395,7 @@ bool OutputDirectory::TryExchange() {
 
 // The same where the file system has no exchange: what stands there is moved first.
 bool OutputDirectory::TryMoveAside() {
+  if (held_ >= 0) Close(std::exchange(held_, -1));  // which may stand in the way
   FileStatus there;
   if (!Rename(path_, aside_)) {
     const int error = errno;

@@ -103,6 +103,18 @@ def _checkpoint_of_many(seed):
             **{f"in/notes/{i:02}.txt": b"%d" % (seed * i) for i in range(80)}}
 
 
+def _mdf(seed):
+    """An MDF model of two casts."""
+    nodes = {f"n{i}": {"input_ports": {"x": {"shape": [2], "type": "float32"}},
+                       "functions": {"f": {"function": "onnx::Cast",
+                                           "args": {"input": "x", "to": 10 + i % 2}}},
+                       "output_ports": {"y": {"value": "f"}}}
+             for i in range(1 + seed)}
+    model = {"format": "ModECI MDF v0.4", "generating_application": "test",
+             "graphs": {"g": {"nodes": nodes, "edges": {}}}}
+    return {"in.json": json.dumps({"m": model}).encode()}
+
+
 def _many_casts(seed):
     """A model with more outputs than are synced one by one."""
     nodes = [f"Cast x -> y{i} to=10" for i in range(80)]
@@ -218,6 +230,7 @@ SCENARIOS = {
                            cast=("w",)),
     "onnx_kept": _convert(_external, "in.onnx", "out.onnx", "--to float16 --exclude *", kind="f4"),
     "optimize": Scenario(_cast_weights, "optimize in.onnx -o out.onnx", ("out.onnx",), ("w", "v")),
+    "optimize_mdf": Scenario(_mdf, "optimize in.json -o out.onnx", ("out.onnx",)),
     "run": Scenario(_casts, "run in.onnx --input x=x.npy --output-dir out",
                     ("out/y.npy", "out/z.npy", "out/same.npy")),
     "run_of_many": Scenario(_many_casts, "run in.onnx --input x=x.npy --output-dir out",
