@@ -170,7 +170,7 @@ void StagingDirectory::Sync() {
     if (!syncs_files_ && !SyncDirectory(descriptor.get())) fail(relative);
   };
   // Those below first: they may be closed to us then.
-  for (auto one = added_.rbegin(); one != added_.rend(); ++one) sync(one->first, one->second);
+  for (std::size_t i = added_.size(); i-- > 0;) sync(added_[i].first, added_[i].second);
   sync("", permissions_);
   if (syncs_files_ && !SyncTogether(lock_)) fail("");
 }
