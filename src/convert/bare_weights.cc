@@ -144,6 +144,7 @@ class BareFinder {
 
   // Float8 weights whose scale is not there and should be.
   void FindMissing() {
+    if (scales_.companions.unscaled.empty()) return;
     const scale::QuantizationConfig& config = scales_.weights.config;
     std::unordered_map<std::string, std::size_t> scaled;  // by the name, its numbers left out
     for (const io::ScaledTensor& one : scales_.companions.scaled) {
