@@ -85,15 +85,15 @@ class Meanwhile:
                 if place not in known and not is_replaced and not is_output:
                     yield f"{place} is left"
 
-    def problems(self, run, states, allowed, codes=(0, 2, 4)):
-        """What must hold of every run that another process stepped into."""
+    def problems(self, run, states, allowed, codes=(0, 2, 4), may_replace=False):
+        """What must hold of every run that another process stepped into; may_replace: that one too."""
         found = []
         if run.code not in codes:
             found.append(f"exit code {run.code}")
         if "internal error" in run.stderr:
             found.append("internal error")
         # Of several files that are no model with its data, each is whole by itself.
-        is_mixed = len(set(states)) > 1 and not (self.case.force and len(states) > 1)
+        is_mixed = len(set(states)) > 1 and not (self.case.force or may_replace)
         if is_mixed or not set(states) <= allowed:
             found.append(f"outputs {' '.join(states)} after {run.code}")
         return found + list(self.left(run))
@@ -195,7 +195,7 @@ class Meanwhile:
         states = [self.case.state_of(i) for i in range(len(self.case.scenario.outputs))]
         allowed = {name for name, code in zip(("new", "other"), codes) if code == 0}
         first = type(self.case.clean)(codes[0], None, said[0])
-        found = self.problems(first, states, allowed)
+        found = self.problems(first, states, allowed, may_replace=absent)
         if codes[1] not in (0, 2, 4):
             found.append(f"exit code {codes[1]} of the second run")
         if absent and codes != [0, 0]:

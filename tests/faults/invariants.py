@@ -99,6 +99,8 @@ class Case:
             os.makedirs(self._kept, exist_ok=True)
         self._write(self._inputs, self._kept)
         self.reset()
+        # A model whose data are an input's reads as the new one before it is written.
+        self._begins_as = [self.state_of(i) for i in range(len(self.scenario.outputs))]
         self.clean = self.injector.run(self.arguments, self.work)
 
     def _write(self, inputs, folder=None):
@@ -226,8 +228,11 @@ class Case:
             yield f"outputs {' '.join(states)} after {run.code}"
             if state != "new" and f" wrote {output}," in (run.stderr or ""):
                 yield f"{output} is said to be written, but is {state}"
-        says_so = run.stderr is None or "written" in run.stderr or " wrote " in run.stderr
-        if run.code == 4 and "new" in states and not says_so and "malloc" not in faults:
+        # A report that cannot be printed is another matter: it comes after the output.
+        says_so = run.stderr is None or not run.stderr or any(
+            words in run.stderr for words in ("written", " wrote ", "to standard output"))
+        is_told = any(state == "new" != began for state, began in zip(states, self._begins_as))
+        if run.code == 4 and is_told and not says_so and "malloc" not in faults:
             yield f"an error does not say that {self.scenario.outputs[0]} stands"
         # So say file systems that do not sync directories.
         if run.unsynced_names and not re.search(r"fsync:\S+:(EINVAL|EROFS)", faults):
