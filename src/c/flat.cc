@@ -310,3 +310,14 @@ std::int32_t tensorcast_optimize_model(const char* input, const char* output, st
     return status;
   });
 }
+
+// Its twin with options is in convert_file.cc, or in no_convert_file.cc.
+std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
+                                     std::int32_t to, std::int32_t saturate,
+                                     std::int32_t round_mode, std::int32_t all_types,
+                                     std::int32_t overwrite, tensorcast_executor* executor,
+                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
+  return tensorcast_convert_file_with_options(input, output, pattern, to, saturate, round_mode, 0,
+                                              0, 0, 0, all_types, overwrite, executor, interrupt,
+                                              cast);
+}

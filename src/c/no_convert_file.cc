@@ -22,13 +22,3 @@ std::int32_t tensorcast_convert_file_with_options(
               "TENSORCAST_CONVERT");
   });
 }
-
-std::int32_t tensorcast_convert_file(const char* input, const char* output, const char* pattern,
-                                     std::int32_t to, std::int32_t saturate,
-                                     std::int32_t round_mode, std::int32_t all_types,
-                                     std::int32_t overwrite, tensorcast_executor* executor,
-                                     const tensorcast_interrupt* interrupt, std::uint64_t* cast) {
-  return tensorcast_convert_file_with_options(input, output, pattern, to, saturate, round_mode, 0,
-                                              0, 0, 0, all_types, overwrite, executor, interrupt,
-                                              cast);
-}

@@ -86,6 +86,11 @@ class BareFinder {
       : tensors_(tensors), is_directory_(is_directory), scales_(scales) {}
 
   void Find() {
+    const auto may_be_bare = [](const TensorInfo& info) {
+      return IsNarrowInteger(info) && info.name.ends_with(".weight");
+    };
+    // Plain checkpoints are told apart before anything is kept of their tensors.
+    if (scales_.companions.unscaled.empty() && std::ranges::none_of(tensors_, may_be_bare)) return;
     std::unordered_set<std::size_t> known;  // scaled, or serving what is
     for (const io::ScaledTensor& one : scales_.companions.scaled) known.insert(one.tensor);
     for (const io::Companion& one : scales_.companions.companions) known.insert(one.tensor);

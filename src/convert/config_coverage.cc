@@ -24,22 +24,18 @@ bool IsTransformersMethod(const std::string& method) {
 
 void ConfigCoverage::ModuleNames::Add(const scale::QuantizationConfig& config,
                                       const std::string& entry) {
-  const auto pattern = [&](std::string text) {
-    try {
-      patterns_.emplace_back(std::move(text));
-    } catch (const io::Error& error) {
-      throw io::Error(io::ErrorKind::kContents, config.file + ": " + error.what());
+  try {
+    if (IsTransformersMethod(config.method)) {
+      parts_.push_back(entry);
+    } else if (entry.starts_with(kRegex)) {
+      expressions_.emplace_back(std::string_view(entry).substr(kRegex.size()), io::Quoted(entry));
+    } else if (config.method == "modelopt") {
+      globs_.emplace_back(entry);
+    } else {
+      whole_.insert(entry);
     }
-  };
-  if (IsTransformersMethod(config.method)) {
-    parts_.push_back(entry);
-  } else if (entry.starts_with(kRegex)) {
-    // As Python's re.match: from the beginning on, and as far as it goes.
-    pattern(std::string(kRegex) + "(?:" + entry.substr(kRegex.size()) + ").*");
-  } else if (config.method == "modelopt") {
-    pattern(entry);
-  } else {
-    whole_.insert(entry);
+  } catch (const io::Error& error) {
+    throw io::Error(io::ErrorKind::kContents, config.file + ": " + error.what());
   }
 }
 
@@ -49,7 +45,9 @@ bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
                              [&](const std::string& part) {
                                return module.find(part) != std::string_view::npos;
                              }) ||
-         std::ranges::any_of(patterns_, [&](const auto& one) { return one.Matches(module); });
+         std::ranges::any_of(globs_, [&](const auto& one) { return one.Matches(module); }) ||
+         std::ranges::any_of(expressions_,
+                             [&](const auto& one) { return one.MatchesBeginning(module); });
 }
 
 ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convert/name_pattern.h"
+#include "io/regular_expression.h"
 #include "io/tensor_file.h"
 #include "scale/quantization_config.h"
 
@@ -35,7 +36,8 @@ class ConfigCoverage {
    private:
     std::unordered_set<std::string> whole_;
     std::vector<std::string> parts_;  // of transformers' list: a name's beginning, end or middle
-    std::vector<NamePattern> patterns_;
+    std::vector<NamePattern> globs_;
+    std::vector<io::RegularExpression> expressions_;
   };
 
   ModuleNames targets_, ignored_;

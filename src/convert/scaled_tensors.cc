@@ -138,9 +138,10 @@ struct PackedWeights {
 template <class IsMeant>
 PackedWeights FindPacked(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
                          const IsMeant& is_meant) {
+  PackedWeights found;
+  if (scales.weights.opaque.empty()) return found;
   std::unordered_set<std::size_t> serving;
   for (const io::Companion& one : scales.companions.companions) serving.insert(one.tensor);
-  PackedWeights found;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) {
     if (!is_meant(one.tensor, serving.contains(one.tensor))) continue;
     if (found.count++ == 0) found.first = &tensors[one.tensor];
