@@ -305,6 +305,7 @@ int Convert(const ConvertFlags& flags) {
   NameFlags(request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return RunDry(flags, plan, settings, limits, progress);
 
+  const bool writes_config = WritesConfig(flags);
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
   const io::TensorWriter& writer = *outputs->files.front().second;
@@ -344,7 +345,7 @@ int Convert(const ConvertFlags& flags) {
     summary.reading_code = summary.reading_hint.substr(end + 1);
     summary.reading_hint.resize(end);
   }
-  if (!WritesConfig(flags)) {
+  if (!writes_config) {
     summary.quantization_config = state.files.front().plan.config.quantization_config;
   }
   summary.crossed = CrossedLimits(limits, summary.cast.sum());
@@ -369,7 +370,7 @@ int Convert(const ConvertFlags& flags) {
     Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
                     BytesText(summary.output_bytes), SecondsText(seconds),
                     SpeedText(static_cast<double>(bytes) / seconds), BytesText(PeakMemory())));
-    if (WritesConfig(flags)) SayWhatTransformersReads(state.files.front().plan);
+    if (writes_config) SayWhatTransformersReads(state.files.front().plan);
   }
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }

@@ -25,7 +25,8 @@ struct FileStatus {
   std::uint64_t owner = 0;
   std::uint64_t group = 0;
 };
-// Of what stands at `path`, or what a link there leads to; nothing where there is nothing.
+// Of what stands at `path`, or what a link there leads to; nothing where there is nothing. Throws
+// Error{kSystem} where the system does not say.
 std::optional<FileStatus> StatusOf(const std::string& path);
 
 // Of a file as it was and as it is: whether its bytes may be others. Programs set the time of

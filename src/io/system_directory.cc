@@ -21,8 +21,8 @@ constexpr std::size_t kMostEntries = 100'000;
 }  // namespace
 
 bool IsDirectory(const std::string& path) {
-  FileStatus status;
-  return ReadStatus(path, &status) && status.kind == FileKind::kDirectory;
+  const std::optional<FileStatus> status = StatusOf(path);
+  return status && status->kind == FileKind::kDirectory;
 }
 
 std::string Joined(std::string_view directory, std::string_view name) {

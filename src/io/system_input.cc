@@ -15,8 +15,8 @@ namespace tensorcast::io {
 // -------------------------------------------------------------------------------- InputFile
 
 bool IsFile(const std::string& path) {
-  FileStatus status;
-  return ReadStatus(path, &status) && status.kind == FileKind::kFile;
+  const std::optional<FileStatus> status = StatusOf(path);
+  return status && status->kind == FileKind::kFile;
 }
 
 std::uint64_t FileBytes(const std::string& path, const std::string& what) {
@@ -27,7 +27,10 @@ std::uint64_t FileBytes(const std::string& path, const std::string& what) {
 
 std::optional<FileStatus> StatusOf(const std::string& path) {
   FileStatus status;
-  return ReadStatus(path, &status) ? std::optional(status) : std::nullopt;
+  if (ReadStatus(path, &status)) return status;
+  // A configuration that may not be looked at is not one that is missing.
+  if (errno != ENOENT && errno != ENOTDIR) ThrowSystem(path, "cannot be looked at", errno);
+  return std::nullopt;
 }
 
 bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {

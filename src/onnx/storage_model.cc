@@ -277,9 +277,16 @@ class Writer final : public io::TensorWriter {
     // Data of the same content has the same name: it may be the new model's own.
     std::vector<std::string> kept = options_.inputs;
     kept.insert(kept.end(), data_paths_.begin(), data_paths_.end());
-    DataRemoval removal = replaced.Remove(kept, [this] {
-      return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
-    });
+    DataRemoval removal;
+    try {
+      removal = replaced.Remove(kept, [this] {
+        return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
+      });
+    } catch (const io::Error& error) {
+      late_notes_.push_back(std::string("data of the model that was replaced may stay: ") +
+                            error.what());
+      return replaced.names().empty();
+    }
     for (std::string& note : removal.notes) late_notes_.push_back(std::move(note));
     return removal.failed.empty() && left_.failed.empty();
   }

@@ -175,18 +175,17 @@ class Case:
                    else f"ended by signal {-run.code}")
         # What fails here is the system: 4, or 2 where something appeared under the output's name.
         documented = {0, 4} | ({130} if sent else set())
-        if self.has_directory and "stat:" in faults:
-            documented |= {3, 5}  # a directory, or a shard, that seems not to be there
         if "in.json" in self._inputs and not faults.startswith("malloc"):
             documented |= {3}  # what cannot be read is no MDF model, and then no ONNX model either
         if self.scenario.command.startswith("onnx-test"):
             documented |= {1}  # a test that cannot be read is one that does not pass
-        if "EEXIST" in faults or "ENOENT" in faults or "stat:" in faults:
+        if "EEXIST" in faults or "ENOENT" in faults:
             documented.add(2)
         if run.code >= 0 and run.code not in documented:
             yield f"exit code {run.code}"
         if run.code == 0 and run.stdout is not None:
-            if self._report(run.stdout) != self._report(self.clean.stdout):
+            if (self._report(run.stdout) != self._report(self.clean.stdout)
+                    and not self._shows_problem(run)):
                 yield "another standard output"
         if run.stderr is not None:
             yield from self._problems_of_words(run)
@@ -195,6 +194,10 @@ class Case:
         """Of a model without its first line: the data file's name, of either length, counts there."""
         is_model = any(output.endswith(".onnx") for output in self.scenario.outputs)
         return stdout.partition(b"\n")[2] if is_model else stdout
+
+    def _shows_problem(self, run):
+        """inspect shows what it can, and what kept it from the rest."""
+        return self.scenario.command.startswith("inspect") and b"cannot be looked at" in run.stdout
 
     def _problems_of_words(self, run):
         """One line for an error, none without, and nothing of the language's own."""
