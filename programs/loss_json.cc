@@ -153,12 +153,12 @@ Json TypeJson(DataType type) {
 
 std::string JsonText(const Json& json) {
   // Names may be any bytes (an npy's name is its file's): what is not UTF-8 becomes U+FFFD.
-  std::string text = json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = io::Dumped(json, 2) + "\n";
   EscapeDeceptive(text);
   return text;
 }
 
-std::string IndentedJson(std::string_view json) { return JsonText(Json::parse(json)); }
+std::string IndentedJson(std::string_view json) { return JsonText(io::JsonOrNull(json)); }
 
 void PrintLossJson(const ConversionSummary& summary) {
   JsonPrinter json;
@@ -218,7 +218,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.Member("reading_hint", summary.reading_hint.empty() ? Json() : Json(summary.reading_hint));
   json.Member("reading_code", summary.reading_code.empty() ? Json() : Json(summary.reading_code));
   if (!summary.quantization_config.empty()) {
-    json.Member("quantization_config", Json::parse(summary.quantization_config));
+    json.Member("quantization_config", io::JsonOrNull(summary.quantization_config));
   }
   Json crossed = Json::array();
   for (const CrossedLimit& limit : summary.crossed) {

@@ -21,7 +21,7 @@ namespace {
 
 // The first text of a list, as JSON; empty where there is none.
 std::string FirstText(std::string_view list) {
-  const nlohmann::json json = nlohmann::json::parse(list, nullptr, false);
+  const io::OrderedJson json = io::JsonOrNull(list);
   return json.is_array() && !json.empty() && json[0].is_string() ? json[0].get<std::string>()
                                                                  : std::string();
 }

@@ -129,7 +129,7 @@ Json CompressedTensorsConfig(const QuantisedModules& modules,
     }
     targets[*group].push_back(kept.module);
   }
-  Json json = Json::parse(config.text, nullptr, false);
+  Json json = io::JsonOrNull(config.text);
   Json groups = Json::object();
   std::set<std::string_view> schemes;
   for (const scale::WeightScheme& scheme : config.schemes) schemes.insert(scheme.name);

@@ -29,8 +29,6 @@ constexpr const char* kNotConverted = "modules_to_not_convert";
 constexpr const char* kExcluded = "exclude_modules";
 constexpr const char* kLayers = "quantized_layers";
 
-Json Parsed(const std::string& text) { return Json::parse(text, nullptr, false); }
-
 [[noreturn]] void RefuseConfig(const std::string& path, const std::string& why) {
   throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why);
 }
@@ -74,14 +72,14 @@ void ExcludeFromModelOpt(Json& json, const char* list, const QuantisedModules& m
 // Names the layers that became plain; weights of no layer are made.
 WrittenConfig Excluding(const QuantisedModules& modules, const scale::QuantizationConfig& config) {
   WrittenConfig edited;
-  Json json = Parsed(config.text);
+  Json json = io::JsonOrNull(config.text);
   if (config.method == "compressed-tensors") {
     AddNames(json["ignore"], modules.freed);
   } else if (config.method == "fp8" || config.method == "fbgemm_fp8" || config.method == "mxfp4") {
     AddNotConverted(json, modules);
   } else if (config.method == "modelopt") {
     ExcludeFromModelOpt(json, json.contains(kExcluded) ? kExcluded : "ignore", modules);
-    Json beside = Parsed(config.beside);
+    Json beside = io::JsonOrNull(config.beside);
     if (beside.is_object() && beside.contains("quantization")) {
       ExcludeFromModelOpt(beside["quantization"], kExcluded, modules);
       edited.hf_quant_config = ConfigText(beside) + "\n";
@@ -127,7 +125,7 @@ std::unordered_set<std::string_view> NamesIn(const Modules& modules,
 WrittenConfig WithBlocks(const QuantisedModules& modules, const scale::QuantizationConfig& config) {
   const scale::ScaledFormat& format = *modules.written.front().form.format;
   const auto& schemes = config.schemes;
-  Json json = Parsed(config.text);
+  Json json = io::JsonOrNull(config.text);
   if (schemes.size() != 1 || schemes.front().block_rows != format.block_rows ||
       schemes.front().block_columns != format.block_columns ||
       json.value("activation_scheme", Json("dynamic")) != "dynamic") {
@@ -206,13 +204,13 @@ std::string KeptDescriptions(const io::FileContents& contents, const QuantisedMo
   const std::string key = "_quantization_metadata";
   const auto old = contents.metadata.find(key);
   if (old == contents.metadata.end()) return {};
-  Json json = Parsed(old->second);
+  Json json = io::JsonOrNull(old->second);
   if (!json.is_object() || !json.contains("layers") || !json["layers"].is_object()) return {};
   const std::size_t before = json["layers"].size();
   Forget(json["layers"], modules.freed);
   bool is_changed = json["layers"].size() != before;
   if (const auto made = written.metadata.find(key); made != written.metadata.end()) {
-    json["layers"].update(Parsed(made->second)["layers"]);
+    json["layers"].update(io::JsonOrNull(made->second)["layers"]);
     is_changed = true;
   }
   return !is_changed ? std::string() : ConfigText(json, -1);

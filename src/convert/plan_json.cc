@@ -27,7 +27,6 @@ using io::ErrorKind;
 using Json = io::OrderedJson;
 
 constexpr int kSchemaVersion = 1;
-constexpr auto kReplace = Json::error_handler_t::replace;  // notes and reasons are escaped texts
 constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 5
 
 constexpr const char* kPlanKind = "tensorcast conversion plan";
@@ -327,7 +326,7 @@ std::string HandleToJson(const PlanState& state, const std::vector<std::string>&
   json["plan"] = DigestOf(state);
   json["temporaries"] = Json::array();
   for (const std::string& path : temporaries) json["temporaries"].push_back(BytesJson(path));
-  return json.dump() + "\n";
+  return io::Dumped(json) + "\n";
 }
 
 std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view text) {
@@ -356,7 +355,7 @@ void WritePlanJson(const PlanState& state, const std::function<void(std::string_
   json["max_shard_bytes"] = state.max_shard_bytes;
   json["notes"] = state.notes;
   // A line for each job, made one by one: there may be many.
-  std::string text = json.dump(1, ' ', false, kReplace);
+  std::string text = io::Dumped(json, 1);
   text.resize(text.size() - std::string_view("\n}").size());
   take(text + ",\n \"files\": [");
   for (const PlannedFile& file : state.files) {
@@ -372,11 +371,11 @@ void WritePlanJson(const PlanState& state, const std::function<void(std::string_
       fused["tensors"] = Json::array();
       for (const std::string& name : beside.weights) fused["tensors"].push_back(BytesJson(name));
     }
-    const std::string head = one.dump();
+    const std::string head = io::Dumped(one);
     take((&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
          ",\"jobs\":[");
     for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) {
-      take((i == 0 ? "\n   " : ",\n   ") + JobJson(file, i).dump(-1, ' ', false, kReplace));
+      take((i == 0 ? "\n   " : ",\n   ") + io::Dumped(JobJson(file, i)));
     }
     take("]}");
   }

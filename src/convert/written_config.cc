@@ -126,9 +126,7 @@ DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
 
 }  // namespace
 
-std::string ConfigText(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
+std::string ConfigText(const Json& json, int indent) { return io::Dumped(json, indent); }
 
 WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
                        const std::string& path, const FilePlan& plan) {

@@ -8,11 +8,10 @@
 #include <set>
 #include <string_view>
 
-#include <nlohmann/json.hpp>
-
 #include "io/checkpoint.h"
 #include "io/checkpoint_files.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 #include "io/system_directory.h"
 
 namespace tensorcast::io {
@@ -26,10 +25,9 @@ constexpr std::string_view kModules = "modules.json";
 std::set<std::string> ModulesOf(const CheckpointReader& reader) {
   std::set<std::string> modules;
   const InputFile file(Joined(reader.directory(), kModules), reader.enclosure());
-  const nlohmann::json list =
-      nlohmann::json::parse(ReadText(file, kMostConfigBytes), nullptr, false);
+  const OrderedJson list = JsonOrNull(ReadText(file, kMostConfigBytes));
   if (!list.is_array()) return modules;
-  for (const nlohmann::json& module : list) {
+  for (const OrderedJson& module : list) {
     if (!module.is_object()) continue;
     const auto named = module.find("path");
     if (named != module.end() && named->is_string()) modules.insert(named->get<std::string>());

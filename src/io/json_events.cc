@@ -8,16 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "io/error_text.h"
 #include "io/json_text.h"
+#include "io/ordered_json.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::io {
 namespace {
-
-using Json = nlohmann::json;
 
 constexpr std::size_t kMostJsonDepth = 200;
 
@@ -139,7 +136,7 @@ class JsonWalker {
       return events_.Literal(word);
     }
     const bool is_number = !word.empty() && (word[0] == '-' || (word[0] >= '0' && word[0] <= '9'));
-    if (!is_number || !Json::accept(word)) {
+    if (!is_number || !ParseJson(word)) {
       at_ = begin;
       Fail("a value");
     }

@@ -7,14 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "io/json_events.h"
+#include "io/ordered_json.h"
 
 namespace tensorcast::io {
 namespace {
-
-using Json = nlohmann::json;
 
 // Says where members stand, those in a member's value before it.
 class MemberVisitor final : public JsonEvents {
@@ -133,12 +130,10 @@ bool JsonText::Remove(const std::function<bool(const Member&)>& is_one) {
   return !ranges.empty();
 }
 
-std::string JsonString(std::string_view text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string JsonString(std::string_view text) { return Dumped(text); }
 
 std::optional<std::string> TextOfJsonString(std::string_view json) {
-  const Json value = Json::parse(json, nullptr, false);
+  const OrderedJson value = JsonOrNull(json);
   if (!value.is_string()) return std::nullopt;
   return value.get<std::string>();
 }

@@ -35,4 +35,10 @@ std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest)
   return json;
 }
 
+OrderedJson JsonOrNull(std::string_view text) { return ParseJson(text).value_or(nullptr); }
+
+std::string Dumped(const OrderedJson& json, int indent) {
+  return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
 }  // namespace tensorcast::io

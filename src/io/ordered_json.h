@@ -139,9 +139,19 @@ class IndexedMembers : public std::vector<std::pair<Key, T>> {
   std::vector<std::uint32_t> slots_;  // places from 1 on, 0: none; at most half full; of few none
 };
 
+// Both here alone: nlohmann's templates take seconds to compile wherever they are called.
+inline constexpr std::size_t kDeepestJson = 64;  // of arrays and objects; configurations have 6
+inline constexpr int kOneLine = -1;
+
 // Nothing where the text is no JSON, or nests deeper than so many arrays and objects. (nlohmann's
 // parser with a callback, which could count them, looks at all of an array for each object in it.)
-std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest);
+std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest = kDeepestJson);
+// As ParseJson; null where there is nothing.
+OrderedJson JsonOrNull(std::string_view text);
+
+// As text, with that many spaces for a level, or all in one line. Bytes that are not UTF-8 become
+// U+FFFD.
+std::string Dumped(const OrderedJson& json, int indent = kOneLine);
 
 }  // namespace tensorcast::io
 

@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "core/shape.h"
 #include "io/error_text.h"
+#include "io/json_text.h"
 #include "io/reading_code.h"
 #include "io/safetensors_dtype.h"
 #include "io/safetensors_header.h"
 #include "io/system.h"
+#include "text/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -195,12 +195,9 @@ class SafetensorsLayoutMaker {
 
   // `text` as a JSON string, quotes included.
   std::string JsonString(const std::string& text) const {
-    try {
-      return nlohmann::json(text).dump();
-    } catch (const nlohmann::json::type_error&) {
-      throw Error(ErrorKind::kUnsupported,
-                  PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
-    }
+    if (text::IsUtf8(text)) return io::JsonString(text);
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
   }
 
   static std::string JsonShape(std::span<const std::uint64_t> shape) {

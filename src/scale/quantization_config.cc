@@ -77,7 +77,7 @@ void ReadBlock(const Json& json, const char* key, WeightScheme& scheme) {
     scheme.block_columns = Number(size[1]);
   }
   if (scheme.block_rows != 0 && scheme.block_columns != 0) return;
-  const std::string text = size.dump(-1, ' ', true, Json::error_handler_t::replace);
+  const std::string text = io::Dumped(size);
   scheme.misread = std::string(key) + " " + text.substr(0, kShown) +
                    (text.size() > kShown ? "..." : "") + ", which is not two sizes";
 }
@@ -176,9 +176,7 @@ std::string WeightScheme::Text() const {
 QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const std::string directory = io::IsFile(path) ? path.substr(0, io::NameBegin(path)) : path + "/";
   QuantizationConfig config;
-  const auto text = [](const Json& one) {
-    return one.is_null() ? std::string() : one.dump(-1, ' ', false, Json::error_handler_t::replace);
-  };
+  const auto text = [](const Json& one) { return one.is_null() ? std::string() : io::Dumped(one); };
   std::string name = "config.json";
   if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
   const Json json = ReadJson(directory + name);

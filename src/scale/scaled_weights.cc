@@ -10,10 +10,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "io/checkpoint.h"
 #include "io/error_text.h"
+#include "io/ordered_json.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -152,12 +151,12 @@ class Finder {
   }
 
   // The "layers" of the metadata; null where there is none of it.
-  static nlohmann::json DescriptionsOf(const io::FileContents& contents) {
+  static io::OrderedJson DescriptionsOf(const io::FileContents& contents) {
     const auto found = contents.metadata.find(std::string(kComfyMetadata));
     if (found == contents.metadata.end()) return nullptr;
-    const nlohmann::json json = nlohmann::json::parse(found->second, nullptr, false);
+    const io::OrderedJson json = io::JsonOrNull(found->second);
     return json.is_object() && json.contains("layers") ? json["layers"]
-                                                       : nlohmann::json("unreadable");
+                                                       : io::OrderedJson("unreadable");
   }
 
   // Why a companion keeps its weight from being read; empty: it does not.
@@ -178,12 +177,12 @@ class Finder {
     if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
     std::string text(static_cast<std::size_t>(info.bytes), '\0');
     reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return WhyNotOfComfy(nlohmann::json::parse(text, nullptr, false));
+    return WhyNotOfComfy(io::JsonOrNull(text));
   }
 
   // ComfyUI describes a layer in JSON. Its block formats have their scales in the order of a
   // matrix unit, and some weights are rotated: only what is plainly one factor is read.
-  static std::string WhyNotOfComfy(const nlohmann::json& json) {
+  static std::string WhyNotOfComfy(const io::OrderedJson& json) {
     if (!json.is_object()) return "which is not a description in JSON";
     for (const auto& [key, value] : json.items()) {
       if (key == "full_precision_matrix_mult") continue;
@@ -321,7 +320,7 @@ class Finder {
   const io::ScaleCompanions& found_;
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
-  const nlohmann::json described_;
+  const io::OrderedJson described_;
   std::optional<std::unordered_map<std::string, std::string>> globals_;  // and their files
   ScaledWeights result_;
 };
