@@ -18,14 +18,17 @@
 
 #include "convert/config_coverage.h"
 #include "convert/scaled_tensors.h"
-#include "convert/tensor_pattern.h"
 #include "convert/weight_roles.h"
+#include "io/checkpoint.h"
 #include "io/error_text.h"
+#include "io/scale_names.h"
 
 namespace tensorcast::convert {
 namespace {
 
 using io::TensorInfo;
+
+constexpr std::string_view kWeight = ".weight";
 
 bool IsNarrowInteger(const TensorInfo& info) {
   constexpr int kByteBits = 8;
@@ -39,7 +42,8 @@ bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> 
 }
 
 // Whether `rest`, what a tensor is called behind its module's name, sounds like the scale of the
-// module's weight: not that of its input or output, of a cache or of a norm.
+// module's weight: not that of its input or output, of a cache or of a norm. What names the weight
+// is the weight's.
 bool SoundsLikeScale(std::string rest) {
   static const std::unordered_set<std::string_view> kOthers = {
       "input", "in",   "act",  "activation", "activations", "output", "out",    "k",
@@ -49,12 +53,43 @@ bool SoundsLikeScale(std::string rest) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   });
   if (!ContainsAny(rest, {"scale", "absmax", "amax"}) && !rest.ends_with("_inv")) return false;
+  bool is_of_weight = false, is_of_other = false;
   for (std::size_t begin = 0; begin <= rest.size();) {
     const std::size_t end = std::min(rest.find_first_of("._", begin), rest.size());
-    if (kOthers.contains(std::string_view(rest).substr(begin, end - begin))) return false;
+    const std::string_view part = std::string_view(rest).substr(begin, end - begin);
+    is_of_weight = is_of_weight || part == "weight" || part == "w";
+    is_of_other = is_of_other || kOthers.contains(part);
     begin = end + 1;
   }
-  return true;
+  return is_of_weight || !is_of_other;
+}
+
+// A name without the numbers that stand alone between dots and underscores: "layer_0" and "layer_1"
+// are alike, "attn1" and "attn2" are not.
+std::string WithoutNumbers(std::string_view name) {
+  std::string like;
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find_first_of("._", begin), name.size());
+    const std::string_view part = name.substr(begin, end - begin);
+    if (part.find_first_not_of("0123456789") != std::string_view::npos) like += part;
+    if (end < name.size()) like += name[end];
+    begin = end + 1;
+  }
+  return like;
+}
+
+// The weight whose scale a known name is; empty: it is none.
+std::string WeightOfScale(std::string_view name) {
+  for (const io::CompanionName& row : io::CompanionNames()) {
+    if (row.role != io::CompanionRole::kScale || row.codes != io::Codes::kNarrow ||
+        !row.is_telling || !name.ends_with(row.companion)) {
+      continue;
+    }
+    std::string weight(name.substr(0, name.size() - row.companion.size()));
+    weight += row.tensor;
+    if (weight.ends_with(kWeight)) return weight;
+  }
+  return {};
 }
 
 // Whether as many values can be a grid over the last two dimensions of a weight: one for all, for
@@ -64,6 +99,7 @@ bool CanBeGridOver(const TensorInfo& weight, std::uint64_t values) {
   const std::vector<std::uint64_t>& shape = weight.shape;
   if (values <= 1) return true;
   if (shape.empty() || weight.elements == 0) return false;
+  if (values == shape.front()) return true;  // of each output of a convolution
   const std::uint64_t columns = shape.back();
   const std::uint64_t rows = shape.size() > 1 ? shape[shape.size() - 2] : 1;
   const std::uint64_t matrices = weight.elements / (rows * columns);
@@ -82,23 +118,27 @@ bool CanBeGridOver(const TensorInfo& weight, std::uint64_t values) {
 
 class BareFinder {
  public:
-  BareFinder(const std::vector<TensorInfo>& tensors, bool is_directory, InputScales& scales)
-      : tensors_(tensors), is_directory_(is_directory), scales_(scales) {}
+  BareFinder(const std::vector<TensorInfo>& tensors, const std::string& path, bool is_directory,
+             InputScales& scales)
+      : tensors_(tensors), path_(path), is_directory_(is_directory), scales_(scales) {}
 
   void Find() {
     const auto may_be_bare = [](const TensorInfo& info) {
-      return IsNarrowInteger(info) && info.name.ends_with(".weight");
+      return IsNarrowInteger(info) && info.name.ends_with(kWeight);
     };
     // Plain checkpoints are told apart before anything is kept of their tensors.
     if (scales_.companions.unscaled.empty() && std::ranges::none_of(tensors_, may_be_bare)) return;
     std::unordered_set<std::size_t> known;  // scaled, or serving what is
     for (const io::ScaledTensor& one : scales_.companions.scaled) known.insert(one.tensor);
     for (const io::Companion& one : scales_.companions.companions) known.insert(one.tensor);
-    for (const io::Misfit& one : scales_.companions.misfits) known.insert(one.tensor);
+    for (const io::Misfit& one : scales_.companions.misfits) {
+      known.insert({one.tensor, one.scale});
+    }
     for (const scale::UnreadWeight& one : scales_.weights.unread) known.insert(one.tensor);
+    for (const scale::OpaqueTensor& one : scales_.weights.opaque) known.insert(one.tensor);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInfo& info = tensors_[i];
-      const bool is_weight = info.name.ends_with(".weight");
+      const bool is_weight = info.name.ends_with(kWeight);
       if (io::IsNarrowFloat(info) ? is_weight || info.shape.size() > 1
                                   : is_weight && IsNarrowInteger(info)) {
         const bool is_bare = info.elements > 0 && !known.contains(i);
@@ -109,7 +149,8 @@ class BareFinder {
     }
     if (std::ranges::none_of(modules_, [](const auto& one) { return one.second.is_bare; })) return;
     FindScales(known);
-    FindMissing();
+    FindScalesInOtherFiles();
+    if (!scales_.is_ignored) FindMissing();
     Add();
   }
 
@@ -118,32 +159,94 @@ class BareFinder {
     std::size_t weight = 0;
     bool is_bare = false;
   };
+  // A tensor that sounds like the scale of a bare weight.
+  struct LikelyScale {
+    std::size_t weight = 0;
+    std::size_t module_size = 0;  // of its name, what is the module's
+  };
 
   std::string Named(std::size_t tensor) const {
     return io::EscapeName(tensors_[tensor].name) + " (" +
            std::string(TypeName(tensors_[tensor].type)) + ")";
   }
 
-  // Beside each bare weight what sounds like its scale.
+  // Of the longest module of this file that the name begins with.
+  std::optional<LikelyScale> WeightFor(std::string_view name) const {
+    for (std::size_t end = name.find_last_of("._"); end != std::string_view::npos && end > 0;
+         end = name.find_last_of("._", end - 1)) {
+      const auto found = modules_.find(name.substr(0, end));
+      if (found == modules_.end()) continue;
+      if (!found->second.is_bare || !SoundsLikeScale(std::string(name.substr(end + 1)))) break;
+      return LikelyScale{found->second.weight, end};
+    }
+    return std::nullopt;
+  }
+
+  void AddWhy(std::size_t weight, const std::string& beside) {
+    why_.try_emplace(weight, Named(weight) + " stands beside " + beside +
+                                 ", which looks like its scale under a name not known here");
+  }
+
+  // Beside each bare weight what sounds like its scale: floats, or the bytes of float8e8m0.
   void FindScales(const std::unordered_set<std::size_t>& known) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInfo& info = tensors_[i];
       const TypeInfo* const type = FindType(info.type);
-      if (type == nullptr || !type->is_float() || known.contains(i)) continue;
-      const std::string_view name = info.name;
-      for (std::size_t end = name.find_last_of("._"); end != std::string_view::npos && end > 0;
-           end = name.find_last_of("._", end - 1)) {
-        const auto found = modules_.find(name.substr(0, end));
-        if (found == modules_.end()) continue;
-        const auto& [weight, is_bare] = found->second;
-        if (is_bare && weight != i && SoundsLikeScale(std::string(name.substr(end + 1))) &&
-            CanBeGridOver(tensors_[weight], info.elements)) {
-          const std::string shape = info.shape.empty() ? "" : " " + io::ShapeText(info.shape);
-          why_.try_emplace(weight, Named(weight) + " stands beside " + Named(i) + shape +
-                                       ", which looks like its scale under a name not known here");
-        }
-        break;
+      if (type == nullptr || !(type->is_float() || info.type == DataType::kUint8) ||
+          known.contains(i)) {
+        continue;
       }
+      const std::optional<LikelyScale> likely = WeightFor(info.name);
+      if (!likely || likely->weight == i ||
+          !CanBeGridOver(tensors_[likely->weight], info.elements)) {
+        continue;
+      }
+      AddWhy(likely->weight,
+             Named(i) + (info.shape.empty() ? "" : " " + io::ShapeText(info.shape)));
+      found_.push_back({i, likely->weight});
+    }
+  }
+
+  // The same where they stand in other files of the checkpoint, of which the index tells no more
+  // than the names. A module there may have a longer name that a scale begins with.
+  void FindScalesInOtherFiles() {
+    if (is_directory_) return;
+    struct Other {
+      std::string name, file;
+      LikelyScale likely;
+    };
+    std::vector<Other> others;
+    std::unordered_set<std::string_view> here;
+    for (const TensorInfo& info : tensors_) here.insert(info.name);
+    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+      if (here.contains(name)) return;
+      if (const std::optional<LikelyScale> likely = WeightFor(name);
+          likely && !why_.contains(likely->weight)) {
+        others.push_back({std::string(name), std::string(file), *likely});
+      }
+    });
+    if (others.empty()) return;
+    std::unordered_map<std::string, bool> is_module;
+    const auto any_longer = [&](const Other& one, const auto& use) {
+      for (std::size_t end = one.name.find_last_of("._"); end > one.likely.module_size;
+           end = one.name.find_last_of("._", end - 1)) {
+        if (use(one.name.substr(0, end))) return true;
+      }
+      return false;
+    };
+    for (const Other& one : others) {
+      any_longer(one,
+                 [&](std::string name) { return is_module.try_emplace(std::move(name)), false; });
+    }
+    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
+      if (!name.ends_with(kWeight)) return;
+      const auto found = is_module.find(std::string(ModuleOf(name)));
+      if (found != is_module.end()) found->second = true;
+    });
+    for (const Other& one : others) {
+      if (any_longer(one, [&](const std::string& name) { return is_module.at(name); })) continue;
+      AddWhy(one.likely.weight, io::EscapeName(one.name) + " of " + io::EscapeName(one.file));
+      in_other_files_.push_back({one.likely.weight, one.name, one.file});
     }
   }
 
@@ -151,24 +254,37 @@ class BareFinder {
   void FindMissing() {
     if (scales_.companions.unscaled.empty()) return;
     const scale::QuantizationConfig& config = scales_.weights.config;
-    std::unordered_map<std::string, std::size_t> scaled;  // by the name, its numbers left out
+    std::unordered_map<std::string, std::string> scaled;  // by the name without numbers, the first
+    for (const std::size_t i : scales_.companions.unscaled) {
+      scaled.try_emplace(WithoutNumbers(tensors_[i].name));
+    }
+    const auto keep = [&](const std::string& name) {
+      const auto like = scaled.find(WithoutNumbers(name));
+      if (like != scaled.end() && like->second.empty()) like->second = name;
+    };
+    bool is_all_bare = is_directory_ && config.method == "fp8";
     for (const io::ScaledTensor& one : scales_.companions.scaled) {
       const TensorInfo& info = tensors_[one.tensor];
-      if (io::IsNarrowFloat(info)) scaled.try_emplace(LayerGlob(info.name), one.tensor);
+      if (!io::IsNarrowFloat(info)) continue;
+      is_all_bare = false;
+      keep(info.name);
     }
-    const bool is_all_bare = is_directory_ && config.method == "fp8" && scaled.empty();
+    if (!is_directory_) {
+      io::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
+        if (const std::string weight = WeightOfScale(name); !weight.empty()) keep(weight);
+      });
+    }
     const ConfigCoverage coverage(config);
     for (const std::size_t i : scales_.companions.unscaled) {
       const TensorInfo& info = tensors_[i];
       const auto module = modules_.find(ModuleOf(info.name));
       if (module == modules_.end() || module->second.weight != i || why_.contains(i)) continue;
-      const auto like = scaled.empty() ? scaled.end() : scaled.find(LayerGlob(info.name));
+      const std::string& like = scaled.at(WithoutNumbers(info.name));
       if (coverage.Covers(info)) {
         why_[i] = Named(i) + " has no scale, and " + config.file + " says that it is quantised, " +
                   io::Quoted(config.method);
-      } else if (like != scaled.end()) {
-        why_[i] = Named(i) + " has no scale, and " + io::EscapeName(tensors_[like->second].name) +
-                  " has one";
+      } else if (!like.empty()) {
+        why_[i] = Named(i) + " has no scale, and " + io::EscapeName(like) + " has one";
       } else if (is_all_bare) {
         why_[i] = Named(i) + " has no scale, nor has any other weight, and " + config.file +
                   " says " + io::Quoted(config.method);
@@ -177,28 +293,48 @@ class BareFinder {
   }
 
   void Add() {
+    const auto sort = [](auto& list) {
+      std::ranges::stable_sort(list, {}, [](const auto& one) { return one.tensor; });
+    };
+    io::ScaleCompanions& companions = scales_.companions;
+    std::erase_if(companions.unscaled, [&](std::size_t tensor) { return why_.contains(tensor); });
+    // What looks like a scale is left alone as one, whatever becomes of its weight.
+    std::unordered_set<std::size_t> scaled;
+    for (const auto& [scale, weight] : found_) {
+      const std::string& name = tensors_[scale].name;
+      companions.companions.push_back(
+          {scale, io::RoleText(io::CompanionRole::kScale), tensors_[weight].name, nullptr, weight});
+      if (scaled.insert(weight).second) companions.scaled.push_back({weight, name, {}});
+    }
+    for (io::ScaledTensor& one : in_other_files_) {
+      if (scaled.insert(one.tensor).second) companions.scaled.push_back(std::move(one));
+    }
+    sort(companions.companions);
+    sort(companions.scaled);
+    if (scales_.is_ignored) return;
     std::vector<scale::UnreadWeight>& unread = scales_.weights.unread;
     for (auto& [tensor, why] : why_) {
       unread.push_back({tensor, io::ErrorKind::kContents, std::move(why)});
       unread.back().is_known = false;
     }
-    std::ranges::stable_sort(unread, {}, &scale::UnreadWeight::tensor);
-    std::erase_if(scales_.companions.unscaled,
-                  [&](std::size_t tensor) { return why_.contains(tensor); });
+    sort(unread);
   }
 
   const std::vector<TensorInfo>& tensors_;
+  const std::string& path_;
   const bool is_directory_;
   InputScales& scales_;
   std::unordered_map<std::string_view, Module> modules_;
-  std::map<std::size_t, std::string> why_;  // by the weight
+  std::map<std::size_t, std::string> why_;                  // by the weight
+  std::vector<std::pair<std::size_t, std::size_t>> found_;  // scales of this file, their weights
+  std::vector<io::ScaledTensor> in_other_files_;
 };
 
 }  // namespace
 
-void FindBareWeights(const std::vector<TensorInfo>& tensors, bool is_directory,
-                     InputScales& scales) {
-  BareFinder(tensors, is_directory, scales).Find();
+void FindBareWeights(const std::vector<TensorInfo>& tensors, const std::string& path,
+                     bool is_directory, InputScales& scales) {
+  BareFinder(tensors, path, is_directory, scales).Find();
 }
 
 }  // namespace tensorcast::convert

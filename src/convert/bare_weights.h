@@ -4,6 +4,7 @@
 #ifndef TENSORCAST_SRC_CONVERT_BARE_WEIGHTS_H_
 #define TENSORCAST_SRC_CONVERT_BARE_WEIGHTS_H_
 
+#include <string>
 #include <vector>
 
 #include "io/tensor_file.h"
@@ -12,16 +13,18 @@ namespace tensorcast::convert {
 
 struct InputScales;  // convert/scaled_tensors.h
 
-// Adds them to `scales.weights.unread`, and takes them out of `scales.companions.unscaled`. What
-// says so, in this order:
+// Adds them to `scales.weights.unread`, but where scales are ignored, and takes them out of
+// `scales.companions.unscaled`. What says so, in this order:
 // - a tensor beside the weight that sounds like its scale and has as many values as one would;
+//   both are among the companions from then on;
 // - the configuration, which covers the weight;
 // - a weight that has a scale, and whose name differs in numbers alone;
 // - where `is_directory`, the method "fp8" of a checkpoint in which no float8 tensor has a scale.
-// Float8 without any of these is legal: a cast makes it. Throws io::Error (contents) where a
-// pattern of the configuration cannot be followed.
-void FindBareWeights(const std::vector<io::TensorInfo>& tensors, bool is_directory,
-                     InputScales& scales);
+// What is beside a file is asked of the index of its checkpoint too, by names alone. Float8 without
+// any of these is legal: a cast makes it. Throws io::Error (contents) where a pattern of the
+// configuration cannot be followed, or the index is none.
+void FindBareWeights(const std::vector<io::TensorInfo>& tensors, const std::string& path,
+                     bool is_directory, InputScales& scales);
 
 }  // namespace tensorcast::convert
 

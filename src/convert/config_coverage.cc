@@ -71,7 +71,12 @@ ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {
 
 bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
   const std::string_view module = ModuleOf(weight.name);
-  const bool is_linear = takes_linear_ && RoleOf(weight.name, weight.shape) == WeightRole::kLinear;
+  // To a configuration heads and routers are linear layers too, unless it names them.
+  const WeightRole role = RoleOf(weight.name, weight.shape);
+  const bool is_linear =
+      takes_linear_ &&
+      (role == WeightRole::kLinear ||
+       (weight.shape.size() == 2 && (role == WeightRole::kHead || role == WeightRole::kRouter)));
   return (is_linear || targets_.Contain(module)) && !ignored_.Contain(module);
 }
 

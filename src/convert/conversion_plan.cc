@@ -46,6 +46,7 @@ void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionReque
   }
   note(ReadTwiceText(tensors, file.plan.jobs));
   for (const std::string& text : MisreadNotes(tensors, file.plan.jobs, scales)) note(text);
+  for (const std::string& text : LeftNotes(tensors, file.plan.decisions)) note(text);
   note(UnscaledText(tensors, scales, &file.plan.decisions));
   note(PackedText(tensors, scales));
   note(BareCodesText(tensors, scales, file.plan.decisions));

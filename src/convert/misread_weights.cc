@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <unordered_set>
 
 #include "convert/runner.h"
 #include "convert/scaled_tensors.h"
+#include "convert/selection.h"
 #include "convert/weight_roles.h"
 #include "io/error_text.h"
 
@@ -102,8 +104,9 @@ std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const s
 
 std::vector<std::string> MisreadNotes(const std::vector<TensorInfo>& tensors,
                                       std::span<const TensorJob> jobs, const InputScales& scales) {
-  std::unordered_set<std::size_t> transposed;  // by codes
+  std::unordered_set<std::size_t> transposed, had_scales;  // by codes
   for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    had_scales.insert(weight.codes);
     if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
   }
   const MisreadWeights model(tensors, scales.weights.config.model_types);
@@ -149,14 +152,34 @@ std::vector<std::string> MisreadNotes(const std::vector<TensorInfo>& tensors,
   for (const MisreadKind& kind : kinds) {
     std::uint64_t count = 0;
     const TensorInfo* first = nullptr;
+    bool any_had_scales = false;
     for (const TensorJob& job : jobs) {
       if (!job.scaled || !kind.has(tensors[job.tensor], job)) continue;
       if (count++ == 0) first = &tensors[job.tensor];
+      any_had_scales = any_had_scales || had_scales.contains(job.tensor);
     }
     if (count == 0) continue;
     notes.push_back(io::CountText(count, kind.noun) + " (" + io::EscapeName(first->name) +
                     (count == 1 ? "" : ", ...") + "): " + std::string(kind.fate) +
-                    "; leave them out where it is to load them");
+                    // Left out, they would keep scales of another layout beside these.
+                    (any_had_scales ? "; where it is to load them, make all weights plain first"
+                                    : "; leave them out where it is to load them"));
+  }
+  return notes;
+}
+
+std::vector<std::string> LeftNotes(const std::vector<TensorInfo>& tensors,
+                                   std::span<const Decision> decisions) {
+  std::map<std::string_view, std::vector<const TensorInfo*>> kinds;
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i].reason == Reason::kMisread) kinds[decisions[i].text].push_back(&tensors[i]);
+  }
+  std::vector<std::string> notes;
+  for (const auto& [kind, left] : kinds) {
+    notes.push_back(io::CountText(left.size(), "weight") +
+                    (left.size() == 1 ? " stays as it is (" : " stay as they are (") +
+                    io::EscapeName(left.front()->name) + (left.size() == 1 ? "" : ", ...") + "), " +
+                    std::string(kind) + "; a rule takes them all the same");
   }
   return notes;
 }

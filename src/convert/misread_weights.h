@@ -17,6 +17,7 @@
 
 namespace tensorcast::convert {
 
+struct Decision;     // convert/selection.h
 struct InputScales;  // convert/scaled_tensors.h
 struct TensorJob;    // convert/runner.h
 
@@ -38,6 +39,9 @@ class MisreadWeights {
 // A line for each kind among the weights that are made, with the first of them and what is misread.
 std::vector<std::string> MisreadNotes(const std::vector<io::TensorInfo>& tensors,
                                       std::span<const TensorJob> jobs, const InputScales& scales);
+// A line for each kind among the weights that are left alone for it.
+std::vector<std::string> LeftNotes(const std::vector<io::TensorInfo>& tensors,
+                                   std::span<const Decision> decisions);
 
 }  // namespace tensorcast::convert
 

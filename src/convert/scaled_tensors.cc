@@ -4,6 +4,7 @@
 #include "convert/scaled_tensors.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -36,10 +37,14 @@ InputScales FindScales(const io::TensorReader& reader, const std::string& path,
   InputScales scales;
   scales.companions = io::FindScaleCompanions(reader, path);
   scales.is_ignored = ignore_scales;
-  if (!ignore_scales && reader.onnx_model() == nullptr) {
+  if (reader.onnx_model() != nullptr) return scales;
+  if (!ignore_scales) {
     scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
-    FindBareWeights(reader.contents().tensors, reader.checkpoint() != nullptr, scales);
+    std::vector<io::Companion>& companions = scales.companions.companions;
+    std::ranges::move(scales.weights.companions, std::back_inserter(companions));
+    std::ranges::sort(companions, {}, &io::Companion::tensor);
   }
+  FindBareWeights(reader.contents().tensors, path, reader.checkpoint() != nullptr, scales);
   return scales;
 }
 
@@ -124,11 +129,11 @@ namespace {
 struct PackedWeights {
   std::size_t count = 0;
   const io::TensorInfo* first = nullptr;
-  std::set<std::string_view> writers;
+  std::set<std::string> writers;
 
   std::string Writers() const {
     std::string text;
-    for (const std::string_view writer : writers) {
+    for (const std::string& writer : writers) {
       text.append(text.empty() ? "" : ", ").append(writer);
     }
     return text;
@@ -174,10 +179,10 @@ std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputSc
 }
 
 void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor) {
-  throw io::Error(io::ErrorKind::kUnsupported,
-                  EscapeName(tensor.name) + " is quantised by " + std::string(opaque.writer) +
-                      ", which is not read here",
-                  io::Remedy::kIgnoreScales);
+  throw io::Error(
+      io::ErrorKind::kUnsupported,
+      EscapeName(tensor.name) + " is quantised by " + opaque.writer + ", which is not read here",
+      io::Remedy::kIgnoreScales);
 }
 
 std::vector<std::string> AppliedText(const InputScales& scales,

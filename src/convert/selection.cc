@@ -74,8 +74,8 @@ struct Candidate {
   // Whether it is a weight, whatever its codes are: to the request it is floating. That whose
   // scales are in another file is one that cannot be read.
   bool IsScaled() const {
-    return weight != nullptr || (unread != nullptr && unread->is_known) ||
-           (scaled != nullptr && !scaled->file.empty() && !are_scales_ignored);
+    if (unread != nullptr) return unread->is_known;
+    return weight != nullptr || (scaled != nullptr && !scaled->file.empty() && !are_scales_ignored);
   }
 };
 
@@ -193,7 +193,7 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request,
     if (std::ranges::count(request.keep, Keep::kPacked) != 0) {
       return leave(Reason::kKept, "kept: " + std::string(KeepName(Keep::kPacked)));
     }
-    return leave(Reason::kOpaque, "quantised by " + std::string(candidate.opaque->writer));
+    return leave(Reason::kOpaque, "quantised by " + candidate.opaque->writer);
   }
   if (tensor.type == DataType::kString) {
     if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -32,10 +33,12 @@ constexpr CompanionName kOfLayers[] = {
     {"", ".weight_scale", CompanionRole::kScale},
     {"", ".weight_scale_2", CompanionRole::kSecondScale},
     {"", ".weight_global_scale", CompanionRole::kSecondScale},
+    {"", ".kv_scale", CompanionRole::kActivationScale},
     {"", ".k_scale", CompanionRole::kActivationScale},
     {"", ".v_scale", CompanionRole::kActivationScale},
     {"", ".q_scale", CompanionRole::kActivationScale},
     {"", ".input_scale", CompanionRole::kActivationScale},
+    {"", ".act_scale", CompanionRole::kActivationScale},  // AutoFP8
     {"", ".output_scale", CompanionRole::kActivationScale},
 };
 
@@ -206,7 +209,14 @@ class Finder {
            (TensorFits(row, tensor, true) && IsSure());
   }
 
-  static bool IsMisfit(const CompanionName& row, const TensorInfo& tensor) {
+  static bool IsMisfit(const CompanionName& row, const TensorInfo& companion,
+                       const TensorInfo& tensor) {
+    if (companion.elements == 0) {
+      // Nothing where something must be: a weight read without it would be another.
+      return TensorFits(row, tensor, false) &&
+             (row.role == CompanionRole::kScale || row.role == CompanionRole::kSecondScale ||
+              (row.role == CompanionRole::kZeroPoint && row.opaque.empty()));
+    }
     return row.role == CompanionRole::kScale && row.is_telling && IsNarrowFloat(tensor) &&
            tensor.elements > 0;
   }
@@ -219,7 +229,11 @@ class Finder {
       const std::optional<std::uint32_t> served = IndexOf(name);
       if (!served || *served == i) continue;
       if (!Fit(row, tensors_[i], tensors_[*served])) {
-        if (IsMisfit(row, tensors_[*served])) misfits_.push_back({*served, i});
+        // Several rows may be of the same two.
+        if (IsMisfit(row, tensors_[i], tensors_[*served]) &&
+            (misfits_.empty() || misfits_.back().scale != i)) {
+          misfits_.push_back({*served, i});
+        }
         continue;
       }
       places_[i].serves = &row;
@@ -333,10 +347,15 @@ class Finder {
   ScaleCompanions Result() {
     // A scale that was found to be another tensor's is none of these.
     std::erase_if(misfits_, [&](const Misfit& one) {
-      return places_[one.scale].serves != nullptr || places_[one.tensor].scale_row != nullptr;
+      return places_[one.scale].serves != nullptr ||
+             (places_[one.tensor].scale_row != nullptr && tensors_[one.scale].elements != 0);
     });
     std::set<std::size_t> misfits;
-    for (const Misfit& one : misfits_) misfits.insert(one.tensor);
+    std::map<std::size_t, std::size_t> served_by_misfits;
+    for (const Misfit& one : misfits_) {
+      misfits.insert(one.tensor);
+      served_by_misfits.emplace(one.scale, one.tensor);
+    }
     std::stable_sort(names_.begin(), names_.end(),
                      [](const Name& a, const Name& b) { return a.tensor < b.tensor; });
     auto name = names_.begin();
@@ -354,6 +373,9 @@ class Finder {
         } else {
           companion.of = name->text;
         }
+      } else if (const auto misfit = served_by_misfits.find(i); misfit != served_by_misfits.end()) {
+        result.companions.push_back({i, RoleText(CompanionRole::kScale),
+                                     tensors_[misfit->second].name, nullptr, misfit->second});
       } else if (place.scale_row != nullptr) {
         if (place.scale != kNone) {
           result.scaled.push_back({i, tensors_[place.scale].name, {}});

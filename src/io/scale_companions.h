@@ -54,7 +54,8 @@ struct ScaleCompanions {
   std::vector<Companion> companions;
   // Tensors of float8 and narrower types that are neither: nothing says that they have a scale.
   std::vector<std::size_t> unscaled;
-  // In the order of their scales. To the lists above these are tensors like any other.
+  // In the order of their scales, which are among the companions; their tensors are in no list
+  // above.
   std::vector<Misfit> misfits;
 };
 

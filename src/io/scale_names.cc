@@ -68,6 +68,7 @@ constexpr CompanionName kCompanionNames[] = {
     {".weight_packed", ".input_global_scale", kActivationScale, kWords},
     {".weight", ".input_zero_point", kActivationScale},
     {".weight", ".output_scale", kActivationScale},
+    {".weight", ".act_scale", kActivationScale},  // AutoFP8
     {".weight._data", ".input_scale", kActivationScale, kNarrow, true, "quanto"},
     {".weight._data", ".output_scale", kActivationScale, kNarrow, true, "quanto"},
     {".weight._data._data", ".input_scale", kActivationScale, kNarrow, true, "quanto"},

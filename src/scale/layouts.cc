@@ -193,6 +193,8 @@ Cells CellsOf(const Partition& partition, const Shape& shape) {
   const Cut cut = CutOf(partition);
   const std::size_t rank = shape.size();
   if (cut.run == shape.back()) return Cells::kRow;
+  // Of each output of a convolution.
+  if (rank > 3 && cut.run * shape.front() == partition.elements()) return Cells::kRow;
   if (rank > 2 && cut.run == shape[rank - 1] * shape[rank - 2]) return Cells::kMatrix;
   if (cut.run != 0 ? cut.run < shape.back() : cut.block_rows == 1) return Cells::kGroup;
   return Cells::kBlock;

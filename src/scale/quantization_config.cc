@@ -26,8 +26,9 @@ constexpr std::size_t kDeepest = 32;  // of arrays and objects
 // Methods whose weights are of no layout that is read here. Others that are not known may have
 // scales like those of the methods that are (Quark's do).
 constexpr std::string_view kOtherMethods[] = {
-    "aqlm", "awq",   "bitnet", "bitsandbytes", "eetq", "exl2",    "gptq",
-    "hqq",  "higgs", "marlin", "quanto",       "spqr", "torchao", "vptq",
+    "aqlm",   "auto-round", "awq",  "bitnet",  "bitsandbytes", "eetq",
+    "exl2",   "fp_quant",   "gptq", "higgs",   "hqq",          "marlin",
+    "quanto", "sinq",       "spqr", "torchao", "vptq",
 };
 
 // null where there is no such file, or it is no JSON.
@@ -157,6 +158,7 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
     if (config.schemes.empty()) ReadAlgorithm(json, config);
   } else {
     config.is_complete = std::ranges::count(kOtherMethods, config.method) != 0;
+    config.is_foreign = !config.method.empty();
   }
 }
 

@@ -42,6 +42,8 @@ struct QuantizationConfig {
   // Whether weights have no other form than the schemes', which are none where the method is one
   // that is not read here: where not, the schemes bind only weights whose codes have their bits.
   bool is_complete = false;
+  // Whether the method's weights are of no form that is read here, or of one that nobody knows.
+  bool is_foreign = false;
 };
 
 // Of the checkpoint at `path`, a file or a directory. A configuration that cannot be read says

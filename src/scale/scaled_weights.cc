@@ -48,11 +48,13 @@ class Finder {
     for (const Companion& one : found_.companions) {
       if (one.served && one.row != nullptr) served[*one.served].push_back(&one);
     }
-    for (const auto& [codes, companions] : served) Read(codes, companions);
     for (const io::Misfit& misfit : found_.misfits) {
+      served.erase(misfit.tensor);
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
+    for (const auto& [codes, companions] : served) Read(codes, companions);
     RefuseTakenNames();
+    if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
     std::stable_sort(result_.unread.begin(), result_.unread.end(), by_tensor);
     std::sort(result_.opaque.begin(), result_.opaque.end(), by_tensor);
@@ -69,7 +71,8 @@ class Finder {
     const TensorInfo& codes = tensors_[misfit.tensor];
     const TensorInfo& scale = tensors_[misfit.scale];
     const TypeInfo* const type = FindType(scale.type);
-    if (type != nullptr && !type->is_float() && type->type != DataType::kUint8) {
+    if (scale.elements > 0 && type != nullptr && !type->is_float() &&
+        type->type != DataType::kUint8) {
       return io::EscapeName(scale.name) + ", the scales of " + io::EscapeName(codes.name) +
              ", has the type " + std::string(type->name) + ", and scales are floats";
     }
@@ -85,8 +88,10 @@ class Finder {
       if (writer.empty()) writer = one->row->opaque;
     }
     if (!writer.empty()) {
-      result_.opaque.push_back({codes, writer});
-      for (const Companion* one : companions) result_.opaque.push_back({one->tensor, writer});
+      result_.opaque.push_back({codes, std::string(writer)});
+      for (const Companion* one : companions) {
+        result_.opaque.push_back({one->tensor, std::string(writer)});
+      }
       return;
     }
     ScaledWeight weight;
@@ -314,6 +319,61 @@ class Finder {
     });
   }
 
+  // Of a method that is not read here, integers that nothing else explains are its weights, and
+  // floats of the same layers serve them.
+  void LeaveToMethod() {
+    const std::string method = io::Quoted(config_.method);
+    // Names of tensors are those of several methods: of others than these, theirs.
+    constexpr std::string_view kToldByNames[] = {"aqlm",   "auto-round", "awq", "bitsandbytes",
+                                                 "exl2",   "gptq",       "hqq", "marlin",
+                                                 "quanto", "torchao"};
+    if (std::ranges::find(kToldByNames, config_.method) == std::end(kToldByNames)) {
+      for (OpaqueTensor& one : result_.opaque) one.writer = method;
+    }
+    const auto is_its = [&](std::size_t tensor) {
+      const TypeInfo* const type = FindType(tensors_[tensor].type);
+      return type != nullptr && type->is_integer();
+    };
+    for (const UnreadWeight& one : result_.unread) {
+      if (is_its(one.tensor)) result_.opaque.push_back({one.tensor, method});
+    }
+    std::erase_if(result_.unread, [&](const UnreadWeight& one) { return is_its(one.tensor); });
+    std::unordered_set<std::size_t> explained;
+    for (const ScaledWeight& one : result_.weights) explained.insert(one.codes);
+    for (const OpaqueTensor& one : result_.opaque) explained.insert(one.tensor);
+    for (const Companion& one : found_.companions) explained.insert(one.tensor);
+    for (const io::ScaledTensor& one : found_.scaled) explained.insert(one.tensor);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      if (is_its(i) && tensors_[i].elements > 1 && !IsBuffer(tensors_[i].name) &&
+          !explained.contains(i)) {
+        result_.opaque.push_back({i, method});
+        explained.insert(i);
+      }
+    }
+    std::unordered_map<std::string, std::size_t> layers;
+    for (const OpaqueTensor& one : result_.opaque) {
+      layers.try_emplace(LayerOf(tensors_[one.tensor].name), one.tensor);
+    }
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const std::string& name = tensors_[i].name;
+      if (explained.contains(i) || name.ends_with(".bias")) continue;
+      for (std::size_t dot = name.rfind('.'); dot != std::string::npos && dot > 0;
+           dot = name.rfind('.', dot - 1)) {
+        const auto layer = layers.find(name.substr(0, dot));
+        if (layer == layers.end()) continue;
+        result_.companions.push_back({i, io::RoleText(CompanionRole::kState),
+                                      tensors_[layer->second].name, nullptr, layer->second});
+        break;
+      }
+    }
+  }
+
+  // Integers of plain models.
+  static bool IsBuffer(std::string_view name) {
+    constexpr std::string_view kBuffers[] = {"_ids", "_index", "_mask", "_tracked"};
+    return std::ranges::any_of(kBuffers, [&](auto ending) { return name.ends_with(ending); });
+  }
+
   const io::TensorReader& reader_;
   const std::string& path_;
   const std::vector<TensorInfo>& tensors_;
@@ -333,11 +393,6 @@ std::string ScaledWeight::LayoutText() const {
 
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
                                 const io::ScaleCompanions& companions) {
-  if (companions.companions.empty() && companions.misfits.empty()) {
-    ScaledWeights none;
-    none.config = ReadQuantizationConfig(path);
-    return none;
-  }
   return Finder(reader, path, companions).Find();
 }
 

@@ -44,11 +44,11 @@ struct UnreadWeight {
   bool is_known = true;
 };
 
-// A tensor of a layout that is known by its names and not read here: the codes, or what serves
-// them.
+// A tensor of a layout that is known, by its names or by the configuration's method, and not read
+// here: the codes, or what serves them.
 struct OpaqueTensor {
   std::size_t tensor = 0;
-  std::string_view writer;  // "GPTQ or AWQ"; static storage
+  std::string writer;  // "GPTQ or AWQ"; a method of the configuration in quotes: "\"vptq\""
 };
 
 // Each list in the order of the contents. Tensors that have scales and are in none of them have
@@ -57,6 +57,8 @@ struct ScaledWeights {
   std::vector<ScaledWeight> weights;
   std::vector<UnreadWeight> unread;
   std::vector<OpaqueTensor> opaque;
+  // What names alone do not tell to serve opaque tensors.
+  std::vector<io::Companion> companions;
   QuantizationConfig config;  // what the configuration beside the tensors says
 };
 

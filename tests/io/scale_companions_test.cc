@@ -286,10 +286,13 @@ TEST(ScaleCompanions, BelievesNoNameAlone) {
                                Tensor("ids.weight", DataType::kInt8, {64}),
                                Tensor("ids.scale", kF32, {64})})),
             "");
-  // A grid that could not lie over the weight.
-  EXPECT_EQ(Companions(Shaped(
-                {Tensor("q.weight", kFp8, {128, 4}), Tensor("q.weight_scale", kF32, {4, 100})})),
-            "");
+  // A grid that could not lie over the weight: whose it is, is plain, and that it cannot be
+  // applied.
+  const FileContents misfit =
+      Shaped({Tensor("q.weight", kFp8, {128, 4}), Tensor("q.weight_scale", kF32, {4, 100})});
+  EXPECT_EQ(Companions(misfit), "q.weight_scale: scale of q.weight");
+  EXPECT_EQ(FindScaleCompanions(misfit, "").misfits.size(), 1u);
+  EXPECT_TRUE(FindScaleCompanions(misfit, "").scaled.empty());
   EXPECT_EQ(Companions(Shaped(
                 {Tensor("q.weight", kFp8, {128, 4}), Tensor("q.weight_scale", kF32, {100, 1, 4})})),
             "q.weight_scale: scale of q.weight");
