@@ -13,6 +13,7 @@ in bfloat16.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import fnmatch
 import json
 import pathlib
 import sys
@@ -96,10 +97,14 @@ def check_written(tool, plain, theirs, format_name):
                                                                "quantization")):
         mine = without(json.loads((out / file).read_text())[part])
         wanted = without(json.loads((theirs / file).read_text())[part])
+        # ModelOpt names the embedding, which is no layer that the targets take, and we all the heads
+        # that there are: what counts is which of the model's layers these are.
+        modules = {key.removesuffix(".weight") for key in made.tensors_of(plain)}
+        modules = (modules | {"lm_head"}) - {"model.embed_tokens"}
         for config in (mine, wanted):
             for name in ("ignore", "exclude_modules"):
-                # It names the embedding, which is no layer that the targets take.
-                config[name] = [one for one in config.get(name, []) if one != "model.embed_tokens"]
+                config[name] = sorted(module for module in modules if any(
+                    fnmatch.fnmatchcase(module, one) for one in config.get(name, [])))
         agree(file, mine, wanted)
     # ModelOpt gives layers that run together (q, k and v; gate and up) one global scale, as is done
     # here.
