@@ -190,6 +190,12 @@ Option Option::Excludes(const std::string& name) { return Option(option_->exclud
 
 Option Option::Needs(const std::string& name) { return Option(option_->needs(name)); }
 
+Option Option::InPlaceOf(const std::vector<Option>& required) {
+  return Option(option_->each([required](const std::string&) {
+    for (const Option& one : required) one.option_->required(false);
+  }));
+}
+
 Option Command::AddOption(const std::string& names, std::string& value, const std::string& help) {
   return Option(app_->add_option(names, value, help));
 }

@@ -38,6 +38,8 @@ class Option {
   // Other options of the command, added before: what cannot stand beside it, and what has to.
   Option Excludes(const std::string& name);
   Option Needs(const std::string& name);
+  // Where this option is given, those need not be.
+  Option InPlaceOf(const std::vector<Option>& required);
 
  private:
   CLI::Option* option_;

@@ -24,6 +24,8 @@
 #include "dry_run.h"
 #include "exit_codes.h"
 #include "fail_limits.h"
+#include "io/checkpoint.h"
+#include "io/error_text.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
 #include "mdf_model.h"
@@ -54,7 +56,8 @@ struct ConvertFlags {
   std::string scale;
   std::vector<std::string> rules;
   std::vector<std::string> fail_on;
-  std::string plan;  // where to write it
+  std::string plan;     // to do
+  std::string plan_to;  // where to write it
   std::optional<std::string> max_shard_size;
   bool dry_run = false;
   bool no_report = false;
@@ -76,6 +79,7 @@ Examples:
   tensorcast convert Qwen3-8B -o Qwen3-8B-f16 --to float16 --max-shard-size 5GB
   tensorcast convert Qwen3-8B -o Qwen3-8B-nvfp4 --to nvfp4 --layout modelopt
   tensorcast convert texts.npy -o numbers.npy --to float32
+  tensorcast convert --plan plan.json
   tensorcast convert model.onnx -o small.onnx --to float16
   tensorcast convert model.yaml -o model.onnx
 
@@ -154,7 +158,7 @@ ConversionSummary Summarise(const PlanState& state) {
   summary.input = file.input;
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
-  summary.options = state.cast;
+  summary.options = state.request.cast;
   summary.names = report::EscapedNames(Tensors(state));
   summary.can_hold = [&sink = *file.sink, first = Tensors(state).data()](const io::TensorInfo& info,
                                                                          DataType to) {
@@ -207,7 +211,7 @@ void WritePlan(const ConvertFlags& flags, const PlanState& state) {
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
   std::uint64_t bytes = 0;
   convert::WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
-  io::OutputFile file(flags.plan, bytes, {flags.force, convert::InputPaths(state)});
+  io::OutputFile file(flags.plan_to, bytes, {flags.force, convert::InputPaths(state)});
   std::string text;
   std::uint64_t written = 0;
   const auto write = [&] {
@@ -224,12 +228,12 @@ void WritePlan(const ConvertFlags& flags, const PlanState& state) {
 }
 
 // What the user should know before the work begins.
-void SayBefore(const ConvertFlags& flags, const convert::Request& request, const PlanState& state) {
+void SayBefore(const ConvertFlags& flags, const PlanState& state) {
   if (flags.cast.quiet) return;
   const std::size_t others = state.notes.size() - state.idle_rules.size();
   for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
   for (const std::size_t rule : state.idle_rules) {
-    SayWarning(RuleFlag(request.rules[rule]) + " takes no tensor: rules before it do");
+    SayWarning(RuleFlag(state.request.rules[rule]) + " takes no tensor: rules before it do");
   }
   WarnOfIntegerCasts(Tensors(state), state.files.front().plan.decisions);
 }
@@ -250,25 +254,28 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (flags.max_shard_size) {
     request.max_shard_bytes = ParseSizeArgument("--max-shard-size", *flags.max_shard_size);
   }
-  if (std::filesystem::path(flags.plan).lexically_normal() ==
+  if (std::filesystem::path(flags.plan_to).lexically_normal() ==
       std::filesystem::path(flags.output).lexically_normal()) {
     throw Error(ErrorKind::kArguments, "--write-plan names the output; give the plan its own file");
   }
   return request;
 }
 
+// Refuses flags that are not among those that are taken.
+void RequireTaken(const ConvertFlags& flags, std::initializer_list<std::string_view> taken,
+                  std::string_view why) {
+  for (const std::string& flag : flags.given) {
+    if (std::ranges::find(taken, flag) != taken.end()) continue;
+    throw Error(ErrorKind::kArguments, fmt::format("{}: {}", flag, why));
+  }
+}
+
 // A model from one format into another, in which nothing is cast.
 int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
-  constexpr std::string_view kTaken[] = {"IN",      "--output",      "--force",
-                                         "--quiet", "--assume-type", "--allow-hard-links"};
-  for (const std::string& flag : flags.given) {
-    if (std::find(std::begin(kTaken), std::end(kTaken), flag) != std::end(kTaken)) continue;
-    throw Error(
-        ErrorKind::kArguments,
-        fmt::format("{}: a model that is MDF, or becomes it, is converted as it is; make it "
-                    ".onnx first, then convert that",
-                    flag));
-  }
+  RequireTaken(flags,
+               {"IN", "--output", "--force", "--quiet", "--assume-type", "--allow-hard-links"},
+               "a model that is MDF, or becomes it, is converted as it is; make it .onnx first, "
+               "then convert that");
   const ModelConversion with{ParseAssumedType(flags.cast), flags.cast.allow_hard_links,
                              flags.force};
   const std::uint64_t bytes = WriteGraph(ReadGraph(paths, with), paths, with);
@@ -278,11 +285,34 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
   return kExitDone;
 }
 
-int Convert(const ConvertFlags& flags) {
+// Of what the flags ask for, or of the plan that they name, whose input and output become the
+// flags'.
+std::unique_ptr<PlanState> Decide(ConvertFlags& flags, const convert::RunSettings& settings) {
+  constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+  const io::SpoolOptions spool = ToolOpenOptions().spool;
+  if (flags.plan.empty()) return convert::MakePlan(RequestOf(flags), settings, spool);
+  RequireTaken(flags,
+               {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
+                "--target", "--quiet", "--verbose", "--progress"},
+               "what is done, the plan says; make another plan with --write-plan");
+  std::unique_ptr<PlanState> state =
+      convert::PlanFromJson(io::ReadText(io::InputFile(flags.plan), kMostBytes),
+                            io::PathText(flags.plan), settings, spool);
+  if (state->files.size() != 1) {
+    throw Error(
+        ErrorKind::kUnsupported,
+        fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
+                    io::PathText(flags.plan), state->files.size()));
+  }
+  flags.input = state->files.front().input;
+  flags.output = state->files.front().output;
+  return state;
+}
+
+int Convert(ConvertFlags& flags) {
   if (const ModelPaths paths = FormatsOf(flags.input, flags.output); paths.has_mdf()) {
     return ConvertModel(flags, paths);
   }
-  const convert::Request request = RequestOf(flags);
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(flags.cast.target);
@@ -294,15 +324,15 @@ int Convert(const ConvertFlags& flags) {
 
   const auto begin = std::chrono::steady_clock::now();
   convert::ConversionPlan plan;
-  convert::PlanAccess::Set(plan, convert::MakePlan(request, settings, ToolOpenOptions().spool));
+  convert::PlanAccess::Set(plan, Decide(flags, settings));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   progress.Clear();
-  SayBefore(flags, request, state);
+  SayBefore(flags, state);
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
-  if (!flags.plan.empty()) WritePlan(flags, state);
-  NameFlags(request, state.files.front().plan.decisions);  // the plan has the library's words
+  if (!flags.plan_to.empty()) WritePlan(flags, state);
+  NameFlags(state.request, state.files.front().plan.decisions);  // the plan has the library's words
   if (flags.dry_run) return RunDry(flags, plan, settings, limits, progress);
 
   const bool writes_config = WritesConfig(flags);
@@ -380,15 +410,17 @@ int Convert(const ConvertFlags& flags) {
 void AddConvertCommand(CommandLine& line) {
   auto flags = std::make_shared<ConvertFlags>();
   Command command = line.AddCommand("convert", kConvertDescription);
-  command
-      .AddOption("IN", flags->input,
-                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      .Required();
-  command
-      .AddOption("-o,--output", flags->output,
-                 "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
-      .Value("OUT")
-      .Required();
+  const Option input =
+      command
+          .AddOption("IN", flags->input,
+                     "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+          .Required();
+  const Option output =
+      command
+          .AddOption("-o,--output", flags->output,
+                     "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
+          .Value("OUT")
+          .Required();
   command
       .AddOption("--to", flags->to,
                  "The type or scaled format tensors become, unless a rule takes them")
@@ -411,9 +443,14 @@ void AddConvertCommand(CommandLine& line) {
       .Excludes("--json");
   command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
   command
-      .AddOption("--write-plan", flags->plan,
+      .AddOption("--write-plan", flags->plan_to,
                  "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
       .Value("FILE");
+  command
+      .AddOption("--plan", flags->plan,
+                 "Do what was written with --write-plan, in the place of IN and all that it says")
+      .Value("FILE")
+      .InPlaceOf({input, output});
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags, command] {
     flags->given = command.Given();

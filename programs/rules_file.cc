@@ -176,9 +176,9 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
 }
 
 convert::Keep ParseKeep(std::string_view where, std::string_view word) {
+  if (const auto keep = convert::ParseKeep(word)) return *keep;
   std::string words;
-  for (const convert::Keep keep : convert::kKeeps) {
-    if (KeepName(keep) == word) return keep;
+  for (const convert::Keep keep : convert::Keeps()) {
     words.append(words.empty() ? "" : ", ").append(KeepName(keep));
   }
   throw Error(ErrorKind::kArguments,

@@ -128,12 +128,9 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
 }
 
 convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_view name) {
+  if (const auto layout = convert::ParseScaledLayout(name)) return *layout;
   std::string known;
-  for (const auto layout :
-       {convert::ScaledLayout::kDeepSeek, convert::ScaledLayout::kCompressedTensors,
-        convert::ScaledLayout::kModelOpt, convert::ScaledLayout::kComfyUi,
-        convert::ScaledLayout::kOnnx}) {
-    if (convert::ScaledLayoutName(layout) == name) return layout;
+  for (const convert::ScaledLayout layout : convert::ScaledLayouts()) {
     known.append(known.empty() ? "" : ", ").append(convert::ScaledLayoutName(layout));
   }
   throw io::Error(io::ErrorKind::kArguments,
@@ -141,12 +138,13 @@ convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_vi
 }
 
 convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name) {
-  if (name == "amax") return convert::ScaleRule::kAmax;
-  if (name == "pow2" || name == "up") return convert::ScaleRule::kUp;
-  if (name == "round") return convert::ScaleRule::kRound;
-  if (name == "ocp") return convert::ScaleRule::kOcp;
+  if (const auto rule = convert::ParseScaleRule(name)) return *rule;
+  std::string known;
+  for (const convert::ScaleRule rule : convert::ScaleRules()) {
+    known.append(convert::ScaleRuleName(rule)).append(", ");
+  }
   throw io::Error(io::ErrorKind::kArguments, std::string(where) + ": '" + io::Escape(name) +
-                                                 "' is not one of round, up, ocp, amax, pow2");
+                                                 "' is not one of " + known + "pow2");
 }
 
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,

@@ -1,5 +1,5 @@
 // Conversions of tensor files: what is to become of which tensor is decided first, as a plan that
-// can be looked at, written as JSON and read back, and then run, whole or in parts. C++20.
+// can be looked at, written as JSON for other processes, and then run, whole or in parts. C++20.
 //
 //   tensorcast::convert::Request request;
 //   request.files = {{"model.safetensors", "small.safetensors"}};
@@ -63,6 +63,7 @@ enum class ScaledFormat : std::uint8_t {
   kMxfp6E3M2,  // float6e3m2; measured, not written
 };
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
+TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
 
 // Whose names the tensors of a scaled weight have, and whose configuration says so.
 enum class ScaledLayout : std::uint8_t {
@@ -73,6 +74,8 @@ enum class ScaledLayout : std::uint8_t {
   kOnnx,  // a model's: codes, scales and a DequantizeLinear behind them
 };
 TENSORCAST_API std::string_view ScaledLayoutName(ScaledLayout layout);  // "deepseek"
+TENSORCAST_API std::span<const ScaledLayout> ScaledLayouts();
+TENSORCAST_API std::optional<ScaledLayout> ParseScaledLayout(std::string_view name);
 
 // What a cell's scale is, amax being the largest finite magnitude in the cell, M the largest value
 // of the codes' type (127 of int8, which has no use for -128).
@@ -83,6 +86,10 @@ enum class ScaleRule : std::uint8_t {
   kRound,  // as kOcp, amax first rounded, ties up, to 1 mantissa bit (float6: 3):
            // compressed-tensors, and the usual one of powers of two
 };
+TENSORCAST_API std::string_view ScaleRuleName(ScaleRule rule);  // "amax"
+TENSORCAST_API std::span<const ScaleRule> ScaleRules();
+// "pow2", too, is kUp.
+TENSORCAST_API std::optional<ScaleRule> ParseScaleRule(std::string_view name);
 
 // What tensors become: of a type, or of a scaled format.
 struct Destination {
@@ -123,6 +130,8 @@ enum class Keep : std::uint8_t {
   kPacked,
 };
 TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"
+TENSORCAST_API std::span<const Keep> Keeps();
+TENSORCAST_API std::optional<Keep> ParseKeep(std::string_view name);
 
 // The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
 // model. An input may be a directory of safetensors files, as Hugging Face's libraries lay a
@@ -249,8 +258,8 @@ struct PlannedJob {
   std::string_view text;            // the reason in words: "rule '*.norm.*=float32'"
 };
 
-// A plan knows its inputs by path, size and tensors; whether they are still those is looked at when
-// it runs. It may be run many times; by one thread at a time.
+// A plan holds its inputs open; that they are not rewritten is looked at when it runs. It may be
+// run many times; by one thread at a time.
 class TENSORCAST_API ConversionPlan {
  public:
   ConversionPlan();  // of nothing
@@ -280,10 +289,13 @@ class TENSORCAST_API ConversionPlan {
   // weights with different global scales that runtimes load as one matrix.
   std::vector<std::string> findings() const;
 
-  // The plan as JSON, schema version 1 (docs/conversion_plan.md); the same bytes for the same plan.
+  // The request and what was decided, as JSON, schema version 1 (docs/conversion_plan.md); the same
+  // bytes for the same plan.
   Status ToJson(std::string* json) const;
-  // Refuses what is not such a plan with kBadFile. Opens no file: RunConversion does.
-  static Status FromJson(std::string_view json, ConversionPlan* plan, std::string* error = nullptr);
+  // Makes the plan again of the request in `json`. Refuses with kBadFile what is no such plan, and
+  // inputs of which another is decided than `json` says.
+  static Status FromJson(std::string_view json, const RunSettings& settings, ConversionPlan* plan,
+                         std::string* error = nullptr);
 
  private:
   friend class ConversionOutputs;

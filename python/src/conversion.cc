@@ -5,11 +5,11 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,59 +29,30 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// The member of a list whose name a text is, '_' for '-' and in any case.
-template <class Member, std::size_t kSize, class Name>
-std::optional<Member> Named(nb::handle text, const std::array<Member, kSize>& members,
-                            const Name& name) {
+// What `parse` makes of a text, '_' for '-' and in any case; nothing where it is no text.
+template <class Parse> auto Named(nb::handle text, const Parse& parse) -> decltype(parse("")) {
   if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
   std::string asked = FromStr(text);
   for (char& c : asked) {
     if (c == '_') c = '-';
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
-  for (const Member& member : members) {
-    if (name(member) == asked) return member;
-  }
-  return std::nullopt;
+  return parse(asked);
 }
 
-template <class Member, std::size_t kSize, class Name>
-Member Argument(std::string_view argument, nb::handle text,
-                const std::array<Member, kSize>& members, const Name& name) {
-  if (const auto found = Named(text, members, name)) return *found;
+// The same of an argument, which has to be one of the members.
+template <class Member, class Parse, class Name>
+Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
+                std::span<const Member> members, const Name& name) {
+  if (const auto found = Named(text, parse)) return *found;
   std::string line(argument);
   line += " is one of";
-  for (const Member& member : members) line.append(" \"").append(name(member)).append("\"");
+  for (const Member member : members) line.append(" \"").append(name(member)).append("\"");
   Raise(ErrorClass::kValue, line);
 }
 
-using convert::Keep;
-using convert::ScaledFormat;
-using convert::ScaledLayout;
-using convert::ScaleRule;
-
-constexpr std::array kFormats = {ScaledFormat::kFp8Tensor, ScaledFormat::kFp8Row,
-                                 ScaledFormat::kFp8Block,  ScaledFormat::kInt8Row,
-                                 ScaledFormat::kMxfp8,     ScaledFormat::kMxfp6,
-                                 ScaledFormat::kMxfp4,     ScaledFormat::kNvfp4};
-constexpr std::array kLayouts = {ScaledLayout::kDeepSeek, ScaledLayout::kCompressedTensors,
-                                 ScaledLayout::kModelOpt, ScaledLayout::kComfyUi,
-                                 ScaledLayout::kOnnx};
-// One rule has two names: that of the mx formats, and that of the others.
-struct NamedRule {
-  std::string_view name;
-  ScaleRule rule;
-};
-constexpr std::array<NamedRule, 5> kRules = {{{"amax", ScaleRule::kAmax},
-                                              {"pow2", ScaleRule::kUp},
-                                              {"up", ScaleRule::kUp},
-                                              {"ocp", ScaleRule::kOcp},
-                                              {"round", ScaleRule::kRound}}};
-constexpr std::array kKeeps = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
-                               Keep::kPacked};
-
 convert::Destination DestinationOf(nb::handle to) {
-  if (const auto format = Named(to, kFormats, convert::ScaledFormatName)) return *format;
+  if (const auto format = Named(to, convert::ParseScaledFormat)) return *format;
   return TypeArgument(to);
 }
 
@@ -104,17 +75,18 @@ convert::Request RequestOf(const nb::dict& words) {
   request.only = TextsOf(words["only"]);
   request.excluded = TextsOf(words["exclude"]);
   for (const nb::handle keep : words["keep"]) {
-    request.keep.push_back(Argument("keep", keep, kKeeps, convert::KeepName));
+    request.keep.push_back(
+        Argument("keep", keep, convert::ParseKeep, convert::Keeps(), convert::KeepName));
   }
   request.all_types = nb::cast<bool>(words["all_types"]);
   request.ignore_scales = nb::cast<bool>(words["ignore_scales"]);
   if (!words["layout"].is_none()) {
-    request.layout = Argument("layout", words["layout"], kLayouts, convert::ScaledLayoutName);
+    request.layout = Argument("layout", words["layout"], convert::ParseScaledLayout,
+                              convert::ScaledLayouts(), convert::ScaledLayoutName);
   }
   if (!words["scale_rule"].is_none()) {
-    request.scale_rule = Argument("scale_rule", words["scale_rule"], kRules, [](NamedRule each) {
-                           return each.name;
-                         }).rule;
+    request.scale_rule = Argument("scale_rule", words["scale_rule"], convert::ParseScaleRule,
+                                  convert::ScaleRules(), convert::ScaleRuleName);
   }
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
@@ -132,8 +104,9 @@ nb::dict JobDict(const convert::PlannedJob& job) {
   fields["shape"] = nb::tuple(shape);
   fields["from_type"] = job.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.from));
   fields["to_type"] = job.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.to));
-  fields["format"] =
-      job.format == ScaledFormat::kNone ? nb::none() : ToStr(convert::ScaledFormatName(job.format));
+  fields["format"] = job.format == convert::ScaledFormat::kNone
+                         ? nb::none()
+                         : ToStr(convert::ScaledFormatName(job.format));
   fields["bytes_before"] = job.bytes_before;
   fields["bytes_after"] = job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none();
   fields["reason"] = ToStr(convert::ReasonName(job.reason));
@@ -204,7 +177,13 @@ void BindConversion(nb::module_& m) {
           [](const std::string& json) {
             convert::ConversionPlan plan;
             std::string error;
-            Check(convert::ConversionPlan::FromJson(json, &plan, &error), error);
+            Status status;
+            RunInterruptibly([&](std::atomic<bool>& interrupted) {
+              convert::RunSettings settings;
+              settings.interrupted = &interrupted;
+              status = convert::ConversionPlan::FromJson(json, settings, &plan, &error);
+            });
+            Check(status, error);
             return plan;
           },
           nb::arg("json"))

@@ -76,12 +76,12 @@ class Plan:
 
     @staticmethod
     def from_json(json: str) -> Plan:
-        """A plan that `to_json`, or the tool's --plan, wrote; files are opened when it runs.
+        """The plan that `to_json`, or the tool's --write-plan, wrote, made again of its request.
 
         Raises
         ------
         ContentsError
-            The text is no plan.
+            The text is no plan, or something else is decided now: of another file, say.
         """
         return Plan(_core.ConversionPlan.from_json(text(json, "a plan")))
 

@@ -74,9 +74,7 @@ void AddMade(const scale::WrittenForm& form, const io::TensorInfo& tensor, Plann
 std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings,
                                     const io::SpoolOptions& spool) {
   auto state = std::make_unique<PlanState>();
-  state->cast = request.cast;
-  state->inputs = {request.assume_type, request.allow_hard_links, request.ignore_scales};
-  state->max_shard_bytes = request.max_shard_bytes;
+  state->request = request;
   state->spool = spool;
   state->interrupt->Set(settings.interrupted);
   const SelectionRequest selection = SelectionOf(request);
@@ -86,7 +84,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     PlannedFile& file = state->files.emplace_back();
     file.input = names.input;
     file.output = names.output;
-    file.reader = OpenInput(names.input, state->inputs, spool, state->interrupt);
+    file.reader = OpenInput(names.input, InputOptionsOf(request), spool, state->interrupt);
     file.sink = OpenSink(names.output, *file.reader);
     if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
       throw Error(ErrorKind::kArguments,
@@ -133,7 +131,7 @@ void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings)
 
 io::CreateOptions OutputOptions(const PlanState& state, bool overwrite) {
   io::CreateOptions options{overwrite, InputPaths(state)};
-  options.max_shard_bytes = state.max_shard_bytes;
+  options.max_shard_bytes = state.request.max_shard_bytes;
   return options;
 }
 
@@ -159,10 +157,6 @@ std::vector<std::string> FindingsOf(const PlanState& state) {
 
 std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, std::size_t job) {
   const std::size_t tensor = file.plan.jobs[job].tensor;
-  if (file.reader == nullptr) {
-    const auto claimed = file.claimed_sources.find(job);
-    if (claimed != file.claimed_sources.end()) return claimed->second;
-  }
   const scale::AppliedWeight* const applied =
       file.plan.scaled != nullptr ? file.plan.scaled->applied(tensor) : nullptr;
   if (applied == nullptr) return {{index, tensor, 0, UnitsOf(file.TensorOf(job))}};
@@ -189,7 +183,7 @@ std::size_t PlanState::FileOf(std::size_t job) const {
 
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings) {
   JobOptions options;
-  options.cast = state.cast;
+  options.cast = state.request.cast;
   options.target = settings.target;
   options.executor = settings.executor;
   options.buffer_bytes = settings.buffer_bytes;
@@ -200,7 +194,9 @@ JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunS
   return options;
 }
 
-Opening OpeningOf(const PlanState& state) { return {state.inputs, state.spool, state.interrupt}; }
+Opening OpeningOf(const PlanState& state) {
+  return {InputOptionsOf(state.request), state.spool, state.interrupt};
+}
 
 }  // namespace tensorcast::convert
 
@@ -210,12 +206,6 @@ inline namespace TENSORCAST_ABI {
 std::string_view ActionName(Action action) {
   constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print", "quantise"};
   const auto index = static_cast<std::size_t>(action);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
-}
-
-std::string_view KeepName(Keep keep) {
-  constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head", "packed"};
-  const auto index = static_cast<std::size_t>(keep);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }
 
@@ -288,7 +278,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
 
 const CastOptions& ConversionPlan::options() const {
   static constexpr CastOptions kNone;
-  return state_ != nullptr ? state_->cast : kNone;
+  return state_ != nullptr ? state_->request.cast : kNone;
 }
 
 std::span<const std::string> ConversionPlan::notes() const {
@@ -308,9 +298,12 @@ Status ConversionPlan::ToJson(std::string* json) const {
   });
 }
 
-Status ConversionPlan::FromJson(std::string_view json, ConversionPlan* plan, std::string* error) {
+Status ConversionPlan::FromJson(std::string_view json, const RunSettings& settings,
+                                ConversionPlan* plan, std::string* error) {
   return core::Guarded(error, [&] {
-    plan->state_ = PlanFromJson(json);
+    std::unique_ptr<PlanState> made = PlanFromJson(json, "the conversion plan", settings);
+    MeasureTexts(*made, true, settings);
+    plan->state_ = std::move(made);
     return Status();
   });
 }

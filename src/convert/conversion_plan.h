@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,22 +28,17 @@ struct PlannedFile {
   std::string output;
   std::uint64_t input_bytes = 0;
   std::uint64_t input_tensors = 0;
-  // Both null in a plan that was read, until its files are opened.
   std::unique_ptr<io::TensorReader> reader;
   std::unique_ptr<Sink> sink;
-  FilePlan plan;  // until then its decisions are those of the jobs
-  // Until then: of each job the tensor that the plan was made for.
-  std::vector<io::TensorInfo> claimed;
+  FilePlan plan;
   std::size_t first_job = 0;  // of the plan's
-  // Until then: of each job of a weight whose scales are applied what it is made of.
-  std::map<std::size_t, std::vector<SourceRange>> claimed_sources;
 
   // Of a job of this file.
   const Decision& DecisionOf(std::size_t job) const {
-    return plan.decisions[reader != nullptr ? plan.jobs[job].tensor : job];
+    return plan.decisions[plan.jobs[job].tensor];
   }
   const io::TensorInfo& TensorOf(std::size_t job) const {
-    return reader != nullptr ? reader->contents().tensors[plan.jobs[job].tensor] : claimed[job];
+    return reader->contents().tensors[plan.jobs[job].tensor];
   }
   DataType TypeMade(std::size_t job) const {
     const TensorJob& one = plan.jobs[job];
@@ -53,10 +47,8 @@ struct PlannedFile {
 };
 
 struct PlanState {
-  CastOptions cast;
-  InputOptions inputs;
-  std::uint64_t max_shard_bytes = 0;  // of outputs that are directories
-  io::SpoolOptions spool;             // of this process, no part of the plan
+  Request request;
+  io::SpoolOptions spool;  // of this process, no part of the plan
   // What the readers ask, which outlive the call that opened them: each call sets its own flag.
   std::shared_ptr<io::CurrentInterrupt> interrupt = std::make_shared<io::CurrentInterrupt>();
   std::vector<PlannedFile> files;
@@ -94,9 +86,6 @@ std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, s
 // See ConversionPlan::findings.
 std::vector<std::string> FindingsOf(const PlanState& state);
 
-// Opens what of the plan is not open yet, and holds it against the plan. Throws io::Error.
-void OpenFiles(PlanState& state, const RunSettings& settings);
-
 // The runner's options of a call.
 JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunSettings& settings);
 
@@ -112,8 +101,11 @@ std::vector<std::string> InputPaths(const PlanState& state);
 std::string PlanToJson(const PlanState& state);
 // The same in pieces, for a plan of many jobs.
 void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take);
-// Throws io::Error (contents).
-std::unique_ptr<PlanState> PlanFromJson(std::string_view json);
+// Makes it again; what is left is MeasureTexts. Throws io::Error (contents), which says `what` the
+// JSON is, where it is no plan, or another is made, and what MakePlan throws.
+std::unique_ptr<PlanState> PlanFromJson(std::string_view json, const std::string& what,
+                                        const RunSettings& settings,
+                                        const io::SpoolOptions& spool = {});
 
 // The temporary files of a plan's outputs, by file, for a process that joins them.
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries);

@@ -297,45 +297,6 @@ FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
   return Finder({&reader, &scales, &decisions}, path, request, opening).Find();
 }
 
-void OpenFused(std::span<FusedFile> files, const Opening& opening) {
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    FusedFile& file = files[i];
-    if (file.reader != nullptr) continue;
-    const auto fail = [&](const std::string& what) {
-      throw Error(ErrorKind::kContents,
-                  io::PathText(file.path) + ": is not what was planned: " + what + "; plan again");
-    };
-    std::unique_ptr<io::TensorReader> reader = OpenBeside(file.path, i, opening);
-    if (reader->file_bytes() != file.bytes) {
-      fail("it has " + io::CountText(reader->file_bytes(), "byte") + ", not " +
-           std::to_string(file.bytes));
-    }
-    const InputScales scales = FindScales(*reader, file.path, opening.inputs.ignore_scales);
-    const std::set<std::string, std::less<>> names(file.weights.begin(), file.weights.end());
-    std::set<std::size_t> applied;
-    for (const scale::ScaledWeight& weight : scales.weights.weights) {
-      if (names.contains(weight.name)) applied.insert(weight.codes);
-    }
-    std::vector<std::size_t> kept;
-    ApplyScales(
-        reader, scales,
-        [&](std::size_t codes) -> std::optional<scale::Rounding> {
-          return applied.contains(codes) ? std::optional(scale::Rounding::kOdd) : std::nullopt;
-        },
-        &kept);
-    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-    for (const std::string& name : file.weights) {
-      const auto tensor = std::ranges::find(tensors, name, &io::TensorInfo::name);
-      const TypeInfo* const type = tensor == tensors.end() ? nullptr : FindType(tensor->type);
-      if (type == nullptr || !type->is_float() || !type->has_zero || tensor->elements == 0) {
-        fail(io::Quoted(name) + " is not among its weights");
-      }
-      file.tensors.push_back(static_cast<std::uint32_t>(tensor - tensors.begin()));
-    }
-    file.reader = std::move(reader);
-  }
-}
-
 std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs) {
   std::vector<std::uint32_t> tensors;
   for (const TensorJob& job : jobs) {

@@ -28,7 +28,7 @@ struct FusedFile {
   std::string path;
   std::uint64_t bytes = 0;
   std::vector<std::string> weights;  // by name
-  // Of weights that have scales their values; null in a plan that was read, until it is opened.
+  // Of weights that have scales their values.
   std::unique_ptr<io::TensorReader> reader;
   std::vector<std::uint32_t> tensors;  // the weights' indices in it
 };
@@ -52,10 +52,6 @@ struct FusedWeights {
 FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
                        const InputScales& scales, const SelectionRequest& request,
                        const Opening& opening, std::vector<Decision>& decisions);
-
-// Opens the files of a plan that was read. Throws io::Error where they are not those that were
-// planned with.
-void OpenFused(std::span<FusedFile> files, const Opening& opening);
 
 // The tensors of the jobs that make global scales.
 std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs);

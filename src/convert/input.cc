@@ -7,6 +7,10 @@
 
 namespace tensorcast::convert {
 
+InputOptions InputOptionsOf(const Request& request) {
+  return {request.assume_type, request.allow_hard_links, request.ignore_scales};
+}
+
 std::unique_ptr<io::TensorReader> OpenInput(
     const std::string& path, const InputOptions& options, const io::SpoolOptions& spool,
     std::shared_ptr<const io::CurrentInterrupt> interrupted) {

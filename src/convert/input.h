@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/tensor_file.h"
+#include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 
@@ -20,8 +21,10 @@ struct InputOptions {
   bool ignore_scales = false;           // tensors that have scales are their bare codes
 };
 
-// Opens the input of a plan, when the plan is made and when one that was read is run, and that of a
-// measurement. `spool`, `interrupted`: see io::OpenOptions. Throws io::Error, io::Interrupted.
+InputOptions InputOptionsOf(const Request& request);
+
+// Opens the input of a plan, and that of a measurement. `spool`, `interrupted`: see
+// io::OpenOptions. Throws io::Error, io::Interrupted.
 std::unique_ptr<io::TensorReader> OpenInput(
     const std::string& path, const InputOptions& options, const io::SpoolOptions& spool,
     std::shared_ptr<const io::CurrentInterrupt> interrupted);

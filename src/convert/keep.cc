@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/keep.h"
 
+#include <iterator>
+
 #include "convert/weight_roles.h"
 #include "core/shape.h"
 
@@ -36,4 +38,29 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,
   return std::nullopt;
 }
 
+}  // namespace tensorcast::convert
+
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
+
+std::string_view KeepName(Keep keep) {
+  constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head", "packed"};
+  const auto index = static_cast<std::size_t>(keep);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+std::span<const Keep> Keeps() {
+  static constexpr Keep kKeeps[] = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
+                                    Keep::kPacked};
+  return kKeeps;
+}
+
+std::optional<Keep> ParseKeep(std::string_view name) {
+  for (const Keep keep : Keeps()) {
+    if (KeepName(keep) == name) return keep;
+  }
+  return std::nullopt;
+}
+
+}  // namespace TENSORCAST_ABI
 }  // namespace tensorcast::convert

@@ -13,9 +13,6 @@
 
 namespace tensorcast::convert {
 
-inline constexpr Keep kKeeps[] = {Keep::kSmall, Keep::kNorms, Keep::kEmbeddings, Keep::kHead,
-                                  Keep::kPacked};
-
 // The first of `keep` that a tensor belongs to by its name and shape; nothing where it belongs to
 // none.
 std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,

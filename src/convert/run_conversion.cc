@@ -26,111 +26,6 @@ using io::ErrorKind;
 constexpr const char* kNotCreated = "the outputs have not been created";
 constexpr const char* kNoJob = "the plan has no job";
 
-[[noreturn]] void FailToMatch(const PlannedFile& file, const std::string& what) {
-  throw Error(ErrorKind::kContents,
-              io::PathText(file.input) + ": is not what was planned: " + what + "; plan again");
-}
-
-// Applies the scales that the plan says, of weights made of the tensors that it says; `scales` are
-// the input's.
-void ApplyPlannedScales(PlannedFile& file, const InputScales& scales, std::size_t index) {
-  if (file.claimed_sources.empty()) return;
-  std::map<std::size_t, scale::Rounding> planned;
-  for (const auto& [job, sources] : file.claimed_sources) {
-    const DataType to = file.plan.jobs[job].to.front();
-    planned[file.plan.jobs[job].tensor] = RoundingFor(to);
-  }
-  std::vector<std::size_t> kept;
-  file.plan.scaled = ApplyScales(
-      file.reader, scales,
-      [&](std::size_t codes) -> std::optional<scale::Rounding> {
-        const auto found = planned.find(codes);
-        return found == planned.end() ? std::nullopt : std::optional(found->second);
-      },
-      &kept);
-  if (!kept.empty()) file.plan.left_out = file.reader->contents().tensors.size() - kept.size();
-  for (const auto& [job, sources] : file.claimed_sources) {
-    const std::vector<SourceRange> found = SourcesOf(file, index, job);
-    const auto same = [](const SourceRange& a, const SourceRange& b) {
-      return a.tensor == b.tensor && a.elements == b.elements;
-    };
-    if (std::equal(found.begin(), found.end(), sources.begin(), sources.end(), same)) continue;
-    FailToMatch(file, io::Quoted(file.claimed[job].name) + " is made of other tensors");
-  }
-}
-
-// Whether the file's tensors are those that the plan was made for.
-void HoldAgainst(const PlannedFile& file) {
-  const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
-  if (file.reader->file_bytes() != file.input_bytes) {
-    FailToMatch(file, "it has " + io::CountText(file.reader->file_bytes(), "byte") + ", not " +
-                          std::to_string(file.input_bytes));
-  }
-  if (tensors.size() != file.input_tensors) {
-    FailToMatch(file, "it has " + io::CountText(tensors.size(), "tensor") + ", not " +
-                          std::to_string(file.input_tensors));
-  }
-  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
-    const TensorJob& job = file.plan.jobs[j];
-    const io::TensorInfo& planned = file.claimed[j];
-    const io::TensorInfo& found = tensors[job.tensor];
-    if (found.name == planned.name && found.shape == planned.shape && found.type == planned.type &&
-        found.layout == planned.layout && (!job.to.empty() || found.bytes == planned.bytes)) {
-      continue;
-    }
-    FailToMatch(file, "tensor " + std::to_string(job.tensor) + " is " + io::Quoted(found.name) +
-                          ", " + io::ShapeText(found.shape) + " of " +
-                          std::string(TypeName(found.type)));
-  }
-}
-
-// Lays the output out again, now that all is known of the tensors that are copied.
-void Complete(PlannedFile& file, const InputScales& scales, const JobOptions& options) {
-  FilePlan plan;
-  plan.left_out = file.plan.left_out;
-  plan.scaled = file.plan.scaled;
-  plan.decisions.resize(file.reader->contents().tensors.size());
-  std::vector<std::size_t> taken;
-  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
-    const TensorJob& job = file.plan.jobs[j];
-    taken.push_back(job.tensor);
-    plan.decisions[job.tensor] = file.plan.decisions[j];
-    plan.decisions[job.tensor].by_name = true;  // nothing is left out by default now
-  }
-  file.sink->Restrict(plan.decisions, options);
-  CheckScaled(*file.sink, file.output, file.plan.jobs);
-  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
-    const TensorJob& job = file.plan.jobs[j];
-    if (plan.decisions[job.tensor].to == file.plan.decisions[j].to &&
-        plan.decisions[job.tensor].scaled == file.plan.decisions[j].scaled) {
-      continue;
-    }
-    throw Error(ErrorKind::kContents, io::PathText(file.output) + ": cannot hold " +
-                                          io::Quoted(file.claimed[j].name) +
-                                          " as planned: " + plan.decisions[job.tensor].text);
-  }
-  bool is_all = taken.size() == plan.decisions.size();
-  for (std::size_t i = 0; i < taken.size(); ++i) is_all = is_all && taken[i] == i;
-  if (file.sink->gives_types_back() && !is_all) {
-    throw Error(
-        ErrorKind::kContents,
-        io::PathText(file.output) + ": the plan does not have the model's tensors, each once");
-  }
-  LayOut(*file.reader, file.input, &taken, plan);
-  if (file.sink->holds_scaled_weights()) {
-    plan.config = ConfigOf(*file.reader, scales, file.output, plan);
-  }
-  // What a plan says of texts is not believed: a writer relies on it.
-  MeasureTexts(*file.reader, *file.sink, {true, InputPaths(*file.reader, file.input)}, options,
-               plan);
-  plan.fused = std::move(file.plan.fused);
-  plan.globals = std::make_unique<SharedGlobals>(
-      GlobalsOf(*file.reader, WithGlobals(plan.jobs), plan.fused.files));
-  file.plan = std::move(plan);
-  file.claimed = {};
-  file.claimed_sources = {};
-}
-
 // The ranges as jobs of their file. Throws io::Error (arguments).
 TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const std::size_t place = range.job - file.first_job;
@@ -229,33 +124,8 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
 
 }  // namespace
 
-void OpenFiles(PlanState& state, const RunSettings& settings) {
-  state.interrupt->Set(settings.interrupted);
-  for (PlannedFile& file : state.files) {
-    if (file.reader != nullptr) continue;
-    file.reader = OpenInput(file.input, state.inputs, state.spool, state.interrupt);
-    try {
-      const InputScales scales = FindScales(*file.reader, file.input, state.inputs.ignore_scales);
-      ApplyPlannedScales(file, scales, static_cast<std::size_t>(&file - state.files.data()));
-      HoldAgainst(file);
-      OpenFused(file.plan.fused.files, OpeningOf(state));
-      file.sink = OpenSink(file.output, *file.reader);
-      Complete(file, scales, OptionsOf(state, file, settings));
-    } catch (...) {
-      file.sink.reset();
-      file.reader.reset();
-      file.plan.scaled = nullptr;
-      for (FusedFile& one : file.plan.fused.files) {
-        one.reader.reset();
-        one.tensors.clear();
-      }
-      throw;
-    }
-  }
-}
-
 Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings) {
-  OpenFiles(state, settings);
+  state.interrupt->Set(settings.interrupted);
   CheckDistinct(state);
   const io::CreateOptions create = OutputOptions(state, overwrite);
   Needs needs;
@@ -268,7 +138,7 @@ Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings
 
 std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
                                            const RunSettings& settings) {
-  OpenFiles(state, settings);
+  state.interrupt->Set(settings.interrupted);
   CheckDistinct(state);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
@@ -296,7 +166,7 @@ std::string ShareOutputs(const OutputsState& outputs) {
 
 std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view handle,
                                           const RunSettings& settings) {
-  OpenFiles(state, settings);
+  state.interrupt->Set(settings.interrupted);
   const std::vector<std::string> temporaries = HandleFromJson(state, handle);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
@@ -326,7 +196,7 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
 
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
                       const Measured& measured) {
-  OpenFiles(state, settings);
+  state.interrupt->Set(settings.interrupted);
   std::uint64_t bytes = 0;
   for (std::size_t f = 0; f < state.files.size(); ++f) {
     const PlannedFile& file = state.files[f];
@@ -357,7 +227,7 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
     }
     ranges_of[state.FileOf(ranges[r].job)].push_back(r);
   }
-  OpenFiles(state, settings);
+  state.interrupt->Set(settings.interrupted);
   for (std::size_t f = 0; f < state.files.size(); ++f) {
     const PlannedFile& file = state.files[f];
     std::vector<TensorJob> jobs;

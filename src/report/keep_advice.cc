@@ -18,15 +18,14 @@ namespace {
 constexpr double kMostShare = 0.02;
 constexpr double kLeastGain = 1;  // dB for each kind
 // Those that are told by name and shape; what is packed is not cast.
-constexpr std::size_t kKinds = std::size(convert::kKeeps) - 1;
-static_assert(convert::kKeeps[kKinds] == convert::Keep::kPacked);
+constexpr auto kKinds = static_cast<std::size_t>(convert::Keep::kPacked);
 constexpr std::size_t kSets = std::size_t{1} << kKinds;
 
-// One bit for each kind, in the order of kKeeps.
+// One bit for each kind, in their order.
 unsigned KindsOf(const io::TensorInfo& info) {
   unsigned kinds = 0;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    if (convert::KeptBy({&convert::kKeeps[k], 1}, info.name, info.shape)) kinds |= 1u << k;
+    if (convert::KeptBy(convert::Keeps().subspan(k, 1), info.name, info.shape)) kinds |= 1u << k;
   }
   return kinds;
 }
@@ -77,7 +76,7 @@ std::optional<KeepAdvice> AdviseKeeping(std::size_t tensors,
     best_score = score;
     best = KeepAdvice{{}, kept.tensors, more, share, worst_before, cast.worst};
     for (std::size_t k = 0; k < kKinds; ++k) {
-      if ((set >> k & 1) != 0) best->keep.push_back(convert::kKeeps[k]);
+      if ((set >> k & 1) != 0) best->keep.push_back(convert::Keeps()[k]);
     }
   }
   return best;

@@ -50,10 +50,6 @@ constexpr Layout kLayouts[] = {
     {"Mistral", "", "", "", ".qscale_weight", "", kFloat8, kOwn, kFloat},
 };
 
-constexpr std::string_view kReadingNames[] = {
-    "nvfp4",     "mxfp4",     "mxfp6",       "mxfp8",    "fp8-tensor", "fp8-row",
-    "fp8-group", "fp8-block", "int8-tensor", "int8-row", "int8-group", "int8-block"};
-
 // Sizes of blocks that are tried beside the configuration's, the usual one first. Of powers of two
 // no two cut a dimension into the same number of pieces, unless it is one.
 constexpr std::array<std::uint64_t, 7> kBlockSizes = {128, 64, 32, 16, 256, 512, 1024};
@@ -225,13 +221,6 @@ bool HasBits(const WeightScheme& scheme, const Reading& reading) {
 }
 
 }  // namespace
-
-std::string_view FindLayoutName(std::string_view name) {
-  for (const std::string_view one : kReadingNames) {
-    if (one == name) return one;
-  }
-  return {};
-}
 
 std::string_view Reading::Name() const {
   const TypeInfo* const type = FindType(scaling.element);

@@ -50,9 +50,6 @@ struct Layout {
   bool is_transposed = false;
 };
 
-// The name among those that Reading::Name gives, in static storage; empty where it is none.
-std::string_view FindLayoutName(std::string_view name);
-
 // The tensors of one weight.
 struct WeightTensors {
   const io::TensorInfo* codes = nullptr;

@@ -7,8 +7,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "core/failure.h"
 #include "core/round_to_odd.h"
@@ -117,3 +122,29 @@ double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double g
 }
 
 }  // namespace tensorcast::scale
+
+namespace tensorcast::convert {
+inline namespace TENSORCAST_ABI {
+
+std::string_view ScaleRuleName(ScaleRule rule) {
+  constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round"};
+  const auto index = static_cast<std::size_t>(rule);
+  return index < std::size(kNames) ? kNames[index] : "unknown";
+}
+
+std::span<const ScaleRule> ScaleRules() {
+  static constexpr ScaleRule kRules[] = {ScaleRule::kRound, ScaleRule::kUp, ScaleRule::kOcp,
+                                         ScaleRule::kAmax};
+  return kRules;
+}
+
+std::optional<ScaleRule> ParseScaleRule(std::string_view name) {
+  if (name == "pow2") return ScaleRule::kUp;  // what it is called where scales need not be powers
+  for (const ScaleRule rule : ScaleRules()) {
+    if (ScaleRuleName(rule) == name) return rule;
+  }
+  return std::nullopt;
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast::convert

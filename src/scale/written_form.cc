@@ -224,9 +224,28 @@ std::string_view ScaledFormatName(ScaledFormat format) {
   return index < std::size(scale::kFormatNames) ? scale::kFormatNames[index] : "unknown";
 }
 
+std::optional<ScaledFormat> ParseScaledFormat(std::string_view name) {
+  const scale::ScaledFormat* const row = scale::FindScaledFormat(name);
+  return row != nullptr ? std::optional(scale::FormatOf(*row)) : std::nullopt;
+}
+
 std::string_view ScaledLayoutName(ScaledLayout layout) {
   const auto index = static_cast<std::size_t>(layout);
   return index < std::size(scale::kLayoutNames) ? scale::kLayoutNames[index] : "unknown";
+}
+
+std::span<const ScaledLayout> ScaledLayouts() {
+  static constexpr ScaledLayout kLayouts[] = {
+      ScaledLayout::kDeepSeek, ScaledLayout::kCompressedTensors, ScaledLayout::kModelOpt,
+      ScaledLayout::kComfyUi, ScaledLayout::kOnnx};
+  return kLayouts;
+}
+
+std::optional<ScaledLayout> ParseScaledLayout(std::string_view name) {
+  for (const ScaledLayout layout : ScaledLayouts()) {
+    if (ScaledLayoutName(layout) == name) return layout;
+  }
+  return std::nullopt;
 }
 
 }  // namespace TENSORCAST_ABI

@@ -98,7 +98,7 @@ TEST_F(QuantiseJobs, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
   const std::string json = JsonOf(plan);
   ConversionPlan read;
   std::string error;
-  ASSERT_TRUE(ConversionPlan::FromJson(json, &read, &error).ok()) << error;
+  ASSERT_TRUE(ConversionPlan::FromJson(json, {}, &read, &error).ok()) << error;
   EXPECT_EQ(JsonOf(read), json);
   for (std::size_t i = 0; i < plan.jobs(); ++i) {
     EXPECT_EQ(read.job(i).tensor, plan.job(i).tensor);

@@ -168,7 +168,7 @@ TEST_F(Plans, WhatIsKeptIsLeftAloneButForRules) {
   std::string json, error;
   ASSERT_TRUE(plan.ToJson(&json).ok());
   ConversionPlan read;
-  ASSERT_TRUE(ConversionPlan::FromJson(json, &read, &error).ok()) << error;
+  ASSERT_TRUE(ConversionPlan::FromJson(json, {}, &read, &error).ok()) << error;
   EXPECT_EQ(Lines(read), lines);
   // A kind of which there is nothing is no mistake.
   request.keep = {Keep::kEmbeddings};

@@ -143,12 +143,19 @@ TEST_F(SharedOutputs, HaveOneGlobalScaleForWeightsThatAreFused) {
   EXPECT_LT(global("mlp.gate_proj"), 2688.f / 60000);
   EXPECT_GE(global("mlp.gate_proj"), 2688.f / 65504);
   // The other file is an input, and held against the plan.
-  io::WriteBytes(Path("a-00002-of-00002.safetensors"), "other");
+  const std::string json = JsonOf(plan);
+  const std::string other = Path("a-00002-of-00002.safetensors");
+  const std::string bytes = io::ReadBytes(other);
   ConversionPlan read;
   std::string error;
-  ASSERT_TRUE(ConversionPlan::FromJson(JsonOf(plan), &read, &error).ok()) << error;
+  io::WriteBytes(other, "other");
+  EXPECT_EQ(ConversionPlan::FromJson(json, {}, &read, &error).code(), StatusCode::kBadFile);
+  EXPECT_NE(error.find(other), std::string::npos) << error;
+  io::WriteBytes(other, bytes);
+  ASSERT_TRUE(ConversionPlan::FromJson(json, {}, &read, &error).ok()) << error;
+  io::WriteBytes(other, "other");
   EXPECT_FALSE(RunConversion(read, {}, true, nullptr, &error).ok());
-  EXPECT_NE(error.find("a-00002-of-00002.safetensors"), std::string::npos) << error;
+  EXPECT_NE(error.find(other), std::string::npos) << error;
 }
 
 TEST_F(SharedOutputs, LeaveNothingWhereTheyAreNotCommitted) {

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   if (argc != 6) return 2;
   std::string error;
   convert::ConversionPlan plan;
-  CheckDone(convert::ConversionPlan::FromJson(Contents(argv[1]), &plan, &error), error);
+  CheckDone(convert::ConversionPlan::FromJson(Contents(argv[1]), {}, &plan, &error), error);
   convert::ConversionOutputs outputs;
   CheckDone(convert::ConversionOutputs::Join(plan, Contents(argv[2]), {}, &outputs, &error), error);
 

@@ -1,0 +1,19 @@
+// A request as JSON and back: what another process needs to make the same plan.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_REQUEST_JSON_H_
+#define TENSORCAST_SRC_CONVERT_REQUEST_JSON_H_
+
+#include "convert/json_place.h"
+#include "io/ordered_json_fwd.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+
+io::OrderedJson RequestJson(const Request& request);
+// Throws io::Error (contents) where it is none.
+Request RequestOf(const Place& json);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_REQUEST_JSON_H_
