@@ -29,10 +29,11 @@ class ConversionThreads : public Plans {
     return request;
   }
 
-  // Runs the plan on one thread and on four, with a progress that is counted.
+  // Runs a plan on one thread, and on four one that knows nothing of its files yet, with a progress
+  // that is counted.
   void ExpectSameOnThreads(const Request& request) {
+    const Ran alone = RunPlan(PlanOf(request), kSmallBuffers);
     const ConversionPlan plan = PlanOf(request);
-    const Ran alone = RunPlan(plan, kSmallBuffers);
     testing::ThreadExecutor threads(kThreads);
     RunSettings settings;
     settings.buffer_bytes = kSmallBuffers;
@@ -91,19 +92,39 @@ TEST_F(ConversionThreads, ApplyScales) {
   }
 }
 
+// The global scale of a matrix is known to all once one of them has read it, and those of the
+// matrices with which it is fused.
+TEST_F(ConversionThreads, LearnGlobalScales) {
+  std::vector<io::TensorInfo> tensors;
+  for (int layer = 0; layer < 8; ++layer) {
+    for (const char* const part : {"q", "k", "v"}) {
+      tensors.push_back(io::Tensor(
+          "model.layers." + std::to_string(layer) + ".self_attn." + part + "_proj.weight",
+          DataType::kBfloat16, {64, 512}));
+    }
+  }
+  RunPlan(PlanOf(
+      RequestOf(Make("in.safetensors", tensors), "scaled.safetensors", ScaledFormat::kNvfp4)));
+  ExpectSameOnThreads(
+      RequestOf(Path("scaled.safetensors"), "out.safetensors", DataType::kBfloat16));
+}
+
 // Slabs of matrices that stand transposed are shared, and so is what is found of scales: of random
 // bytes some are NaN.
 TEST_F(ConversionThreads, ApplyScalesOfTransposedMatrices) {
-  const std::string experts = "model.layers.0.mlp.experts.down_proj_";
-  const std::string input =
-      Make("in.safetensors", {io::Tensor(experts + "blocks", DataType::kUint8, {3, 96, 90, 16}),
-                              io::Tensor(experts + "scales", DataType::kUint8, {3, 96, 90})});
-  const Request apply = RequestOf(input, "out.safetensors", DataType::kBfloat16);
+  std::vector<io::TensorInfo> tensors;
+  for (int layer = 0; layer < 6; ++layer) {
+    const std::string experts = "model.layers." + std::to_string(layer) + ".mlp.experts.down_proj_";
+    tensors.push_back(io::Tensor(experts + "blocks", DataType::kUint8, {3, 32, 30, 16}));
+    tensors.push_back(io::Tensor(experts + "scales", DataType::kUint8, {3, 32, 30}));
+  }
+  const Request apply =
+      RequestOf(Make("in.safetensors", tensors), "out.safetensors", DataType::kBfloat16);
   ExpectSameOnThreads(apply);
   const ConversionPlan plan = PlanOf(apply);
-  ASSERT_EQ(plan.jobs(), 1u);
+  ASSERT_EQ(plan.jobs(), 6u);
   ASSERT_TRUE(RunConversion(plan, {}, true, nullptr).ok());
-  EXPECT_EQ(plan.findings().size(), 1u);
+  EXPECT_EQ(plan.findings().size(), 6u);
 }
 
 // Members that are inflated when they are first read, and stored ones that are checked then.
