@@ -4,10 +4,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <cstdint>
+#include <latch>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "convert/runner.h"
 #include "core/thread_executor.h"
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
@@ -198,6 +200,36 @@ TEST_F(ConversionThreads, EndWhenTheyAreInterrupted) {
     EXPECT_EQ(RunConversion(plan, settings, false, &losses, &error).code(),
               StatusCode::kInterrupted);
     EXPECT_EQ(Names(), std::vector<std::string>{"in.safetensors"});
+  }
+}
+
+// A tensor no part of which can be read; its first readers fail at once.
+class TornSource final : public io::TensorReader {
+ public:
+  TornSource() { contents_.tensors = {io::Tensor("t", DataType::kFloat32, {512, 1024})}; }
+  const io::FileContents& contents() const override { return contents_; }
+  std::uint64_t file_bytes() const override { return 0; }
+  void Read(std::size_t, std::uint64_t offset, std::span<std::byte>) const override {
+    all_are_here_.arrive_and_wait();
+    throw io::Error(io::ErrorKind::kContents, "torn at " + std::to_string(offset));
+  }
+  void CheckUnchanged() const override {}
+
+ private:
+  io::FileContents contents_;
+  mutable std::latch all_are_here_{kThreads};
+};
+
+TEST_F(ConversionThreads, FailAtOnceWithWhatTheFirstChunkSays) {
+  TensorJob cast{0, 0, {DataType::kFloat16}}, quantise{0, 0, {DataType::kFloat8E4M3FN}};
+  quantise.scaled.format = scale::RowOf(ScaledFormat::kFp8Row);
+  for (const TensorJob& job : {cast, quantise}) {
+    const TornSource source;
+    testing::ThreadExecutor threads(kThreads);
+    JobOptions options;
+    options.buffer_bytes = kSmallBuffers;
+    options.executor = &threads;
+    EXPECT_EQ(io::ErrorOf([&] { RunJobs(source, {&job, 1}, nullptr, options); }), "3 torn at 0");
   }
 }
 
