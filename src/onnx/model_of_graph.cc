@@ -7,7 +7,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -48,13 +47,13 @@ constexpr IrVersion kIrVersions[] = {{1, io::kFirstIrOfConstants},
                                      {25, 13},
                                      {28, 14}};
 
-// A tensor of another file, which is read when the first of it is wanted and let go with the last.
+// A tensor of another file, which is read when the first of it is wanted and let go with the last:
+// by the one call, and thread, that writes the model.
 class BytesOfTensor final : public graph::ByteStore {
  public:
   BytesOfTensor(std::shared_ptr<const graph::TensorData> data, std::uint64_t size)
       : data_(std::move(data)), size_(size) {}
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
     if (!constant_) constant_ = data_->Read();
     const auto part = constant_->data.subspan(static_cast<std::size_t>(offset), out.size());
     std::copy(part.begin(), part.end(), out.begin());
@@ -64,7 +63,6 @@ class BytesOfTensor final : public graph::ByteStore {
  private:
   std::shared_ptr<const graph::TensorData> data_;
   std::uint64_t size_;
-  mutable std::mutex mutex_;
   mutable std::optional<graph::Constant> constant_;
 };
 
