@@ -140,12 +140,12 @@ void CheckStatus(Status status, const std::string& error) {
     case StatusCode::kOk: return;
     case StatusCode::kOutOfMemory: throw std::bad_alloc();
     case StatusCode::kInterrupted: throw io::Interrupted();
-    case StatusCode::kFileError: throw Error(ErrorKind::kSystem, text);
+    case StatusCode::kFileError: throw Error(ErrorKind::kSystem, text, status.remedy());
     case StatusCode::kBadFile:
     case StatusCode::kNotANumber:
-    case StatusCode::kNotAnInteger: throw Error(ErrorKind::kContents, text);
-    case StatusCode::kUnsupportedFile: throw Error(ErrorKind::kUnsupported, text);
-    default: throw Error(ErrorKind::kArguments, text);
+    case StatusCode::kNotAnInteger: throw Error(ErrorKind::kContents, text, status.remedy());
+    case StatusCode::kUnsupportedFile: throw Error(ErrorKind::kUnsupported, text, status.remedy());
+    default: throw Error(ErrorKind::kArguments, text, status.remedy());
   }
 }
 

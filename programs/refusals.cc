@@ -14,7 +14,7 @@ namespace {
 
 // What stands around a message.
 struct Words {
-  io::Remedy remedy;
+  Remedy remedy;
   std::string_view before;
   std::string_view after;
 };
@@ -23,21 +23,20 @@ constexpr std::string_view kPatterns =
     " (patterns match whole names; 'tensorcast inspect' lists them)";
 
 constexpr Words kWords[] = {
-    {io::Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
-    {io::Remedy::kAllowOverwriting, "", " with --force"},
-    {io::Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
-    {io::Remedy::kLeaveOut, "", "; or leave it with --exclude"},
-    {io::Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
-    {io::Remedy::kTakeDirectory, "",
+    {Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
+    {Remedy::kAllowOverwriting, "", " with --force"},
+    {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
+    {Remedy::kLeaveOut, "", "; or leave it with --exclude"},
+    {Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
+    {Remedy::kTakeDirectory, "",
      ": give the directory, which has both, --exclude it, or cast the bare codes with "
      "--raw-scaled"},
-    {io::Remedy::kKeepPacked, "",
-     ": pass them through as they are with --keep packed, or --exclude"},
-    {io::Remedy::kAssumeType, "", ": name it with --assume-type"},
-    {io::Remedy::kMatchRule, "--rule ", kPatterns},
-    {io::Remedy::kMatchChosen, "--tensor ", kPatterns},
-    {io::Remedy::kMatchExcluded, "--exclude ", kPatterns},
-    {io::Remedy::kMatchNames, "", kPatterns},
+    {Remedy::kKeepPacked, "", ": pass them through as they are with --keep packed, or --exclude"},
+    {Remedy::kAssumeType, "", ": name it with --assume-type"},
+    {Remedy::kMatchRule, "--rule ", kPatterns},
+    {Remedy::kMatchChosen, "--tensor ", kPatterns},
+    {Remedy::kMatchExcluded, "--exclude ", kPatterns},
+    {Remedy::kMatchNames, "", kPatterns},
 };
 
 }  // namespace
@@ -53,15 +52,11 @@ int ExitCodeOf(io::ErrorKind kind) {
 }
 
 std::string RefusalText(const io::Error& error) {
-  std::string text = error.what();
-  // What comes by a status of onnx.hpp has only its text.
-  const io::Remedy remedy =
-      text.ends_with(io::kHardLinkRemedy) ? io::Remedy::kAllowHardLinks : error.remedy();
   for (const Words& words : kWords) {
-    if (words.remedy != remedy) continue;
-    return std::string(words.before) + text + std::string(words.after);
+    if (words.remedy != error.remedy()) continue;
+    return std::string(words.before) + error.what() + std::string(words.after);
   }
-  return text;
+  return error.what();
 }
 
 std::string RuleFlag(const convert::RequestedRule& rule) {

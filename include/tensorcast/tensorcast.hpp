@@ -96,19 +96,41 @@ enum class StatusCode : std::int32_t {
   kNoSuchIndex = 26,  // the graph has nothing at the index
 };
 
-// The outcome of a call, by value: a code and one fixed sentence.
+// What else could have been asked for, where that lifts a refusal. The sentence of the error ends
+// so that a program which can ask for it may go on in its own words ("with --force").
+enum class Remedy : std::int32_t {
+  kNone = 0,
+  kAllowHardLinks = 1,    // reading a model's data from files that have hard links
+  kAllowOverwriting = 2,  // replacing the output
+  kChooseOneTensor = 3,   // one tensor: the output holds one
+  kLeaveOut = 4,          // no cast of the tensor
+  kIgnoreScales = 5,      // no cast of the tensor, or of its bare codes
+  kTakeDirectory = 6,     // the directory as one input, or as above
+  kKeepPacked = 7,        // what is packed left as it is
+  kAssumeType = 8,        // a type for elements that have none
+  // Another pattern: the sentence begins with one that matches no tensor ...
+  kMatchRule = 9,
+  kMatchChosen = 10,
+  kMatchExcluded = 11,
+  kMatchNames = 12,  // ... or says where it stands.
+};
+
+// The outcome of a call, by value: a code, one fixed sentence, and what would lift a refusal.
 class [[nodiscard]] Status {
  public:
   constexpr Status() = default;
-  constexpr explicit Status(StatusCode code) : code_(code) {}
+  constexpr explicit Status(StatusCode code, Remedy remedy = Remedy::kNone)
+      : code_(code), remedy_(remedy) {}
   constexpr bool ok() const { return code_ == StatusCode::kOk; }
   constexpr StatusCode code() const { return code_; }
+  constexpr Remedy remedy() const { return remedy_; }
   // A sentence in English for the code; static storage.
   TENSORCAST_API std::string_view message() const;
   friend constexpr bool operator==(Status, Status) = default;
 
  private:
   StatusCode code_ = StatusCode::kOk;
+  Remedy remedy_ = Remedy::kNone;
 };
 
 // -------------------------------------------------------------------------------- types

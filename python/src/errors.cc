@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstddef>
-#include <utility>
 
 #include "bindings.h"
 #include "core/failure.h"
@@ -27,10 +26,19 @@ std::array<PyObject*, kNames.size()>& Classes() {
 
 PyObject* of_system = nullptr;  // of tensorcast/errors.py
 
-// What lifts a refusal, in Python's words, by how the library's own end.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kRemedies = {
-    {{io::kReplaceRemedy, " with overwrite=True"},
-     {io::kHardLinkRemedy, " with allow_hard_links=True"}}};
+// What lifts a refusal, in Python's words, behind the library's own.
+std::string_view RemedyText(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::kAllowOverwriting: return " with overwrite=True";
+    case Remedy::kAllowHardLinks: return " with allow_hard_links=True";
+    case Remedy::kAssumeType: return ": say which with assume_type";
+    case Remedy::kIgnoreScales: return ": give ignore_scales=True for the bare codes";
+    case Remedy::kTakeDirectory:
+      return ": open the directory, or give ignore_scales=True for the bare codes";
+    case Remedy::kKeepPacked: return ": pass them through as they are with keep=[\"packed\"]";
+    default: return "";
+  }
+}
 
 // Raises what the system refused, by a class that is Python's own for that too.
 [[noreturn]] void RaiseRefusal(ErrorClass error, const std::string& line,
@@ -79,10 +87,7 @@ void RaiseStatus(Status status, const std::string& line) {
     throw nb::python_error();
   }
   if (line.empty()) Raise(ClassOf(status.code()), status.message());
-  std::string whole = line;
-  for (const auto& [ending, words] : kRemedies) {
-    if (line.ends_with(ending)) whole += words;
-  }
+  const std::string whole = line + std::string(RemedyText(status.remedy()));
   // One that a call got over is none of what fails now: its file is in the text.
   const core::SystemRefusal refusal = core::LastRefusal();
   if (refusal.error != 0 && line.find(io::PathText(refusal.path)) != std::string::npos) {

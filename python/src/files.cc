@@ -36,31 +36,16 @@ namespace {
 
 constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // elements that are read at once
 
-// What lifts a refusal, in the words of open().
-std::string_view RemedyText(io::Remedy remedy) {
-  switch (remedy) {
-    case io::Remedy::kAssumeType: return ": say which with assume_type";
-    case io::Remedy::kIgnoreScales: return ": give ignore_scales=True for the bare codes";
-    case io::Remedy::kTakeDirectory:
-      return ": open the directory, or give ignore_scales=True for the bare codes";
-    default: return "";
-  }
-}
-
 // Runs what throws the library's own exceptions, and raises them as Python's.
 template <class Work> void Raising(const Work& work) {
-  std::optional<std::pair<StatusCode, std::string>> failed;
+  std::optional<core::Failure> failed;
   try {
     work();
-  } catch (const io::Error& error) {
-    failed.emplace(error.code(), error.what());
-    failed->second += RemedyText(error.remedy());
-    core::KeepRefusal(error.refusal());
   } catch (const core::Failure& failure) {
-    failed.emplace(failure.code(), failure.what());
+    failed.emplace(failure);
     core::KeepRefusal(failure.refusal());
   }
-  if (failed) RaiseStatus(Status(failed->first), failed->second);
+  if (failed) RaiseStatus(Status(failed->code(), failed->remedy()), failed->what());
 }
 
 class TensorFile {

@@ -5,8 +5,6 @@
 
 #include <cstddef>
 
-#include "text/error_text.h"
-
 namespace tensorcast::c {
 namespace {
 
@@ -33,9 +31,9 @@ std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer
   return TENSORCAST_OK;
 }
 
-void NameOverwrite(std::string* text) noexcept {
+void NameRemedy(Remedy remedy, std::string* text) noexcept {
   (void)core::Guarded(nullptr, [&] {
-    if (text->ends_with(text::kReplaceRemedy)) *text += " with overwrite 1";
+    if (remedy == Remedy::kAllowOverwriting) *text += " with overwrite 1";
     return Status();
   });
 }

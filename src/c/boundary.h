@@ -119,8 +119,8 @@ inline std::string_view Text(const char* text, std::uint64_t size) {
   return text == nullptr ? std::string_view() : std::string_view(text, Size(size));
 }
 
-// Says how a caller of the C functions has an output replaced, behind a text that ends with that.
-void NameOverwrite(std::string* text) noexcept;
+// Says behind a text how a caller of the C functions asks for what lifts the refusal.
+void NameRemedy(Remedy remedy, std::string* text) noexcept;
 
 // Copies a text and a NUL, and says how long a buffer it takes; with no room it says that alone.
 std::int32_t WriteText(std::string_view text, char* buffer, std::uint64_t buffer_bytes,

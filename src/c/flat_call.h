@@ -30,7 +30,7 @@ void SetLastError(std::string_view text) noexcept;
 template <class Body> std::int32_t FlatCall(std::string* own, const Body& body) noexcept {
   std::string text;
   const Status status = core::Guarded(&text, [&] { return body(&text); });
-  NameOverwrite(&text);
+  NameRemedy(status.remedy(), &text);
   SetLastError(text);
   if (own != nullptr) own->swap(text);
   return Code(status);

@@ -53,13 +53,15 @@ void WriteError(std::string_view text, char* buffer, std::uint64_t buffer_bytes)
   buffer[size] = '\0';
 }
 
-// Runs `body`, which gives a code, with a text for what is wrong; the code's own where it has none.
+// Runs `body`, which gives a status, with a text for what is wrong; the code's own where it has
+// none.
 template <class Body>
 std::int32_t WithError(char* error, std::uint64_t error_bytes, const Body& body) {
   if (IsMissing(error, error_bytes)) return TENSORCAST_NULL_POINTER;
   std::string text;
-  const std::int32_t code = Guarded([&] { return body(&text); });
-  NameOverwrite(&text);
+  const Status status = core::Guarded(nullptr, [&] { return body(&text); });
+  const std::int32_t code = Code(status);
+  NameRemedy(status.remedy(), &text);
   if (code == TENSORCAST_OK) {
     WriteError({}, error, error_bytes);
   } else if (text.empty()) {
@@ -200,14 +202,14 @@ std::int32_t Create(const tensorcast_model_options* options, tensorcast_model** 
                     std::uint64_t error_bytes, const Load& load) {
   Clear(model);
   return WithError(error, error_bytes, [&](std::string* text) {
-    if (model == nullptr) return Code(StatusCode::kNullPointer);
+    if (model == nullptr) return Status(StatusCode::kNullPointer);
     onnx::LoadOptions load_options;
     const StatusCode code = ReadLoadOptions(options, &load_options);
-    if (code != StatusCode::kOk) return Code(code);
+    if (code != StatusCode::kOk) return Status(code);
     auto made = std::make_unique<tensorcast_model>();
     const Status status = load(load_options, *made, text);
     if (status.ok()) *model = made.release();
-    return Code(status);
+    return status;
   });
 }
 
@@ -423,7 +425,7 @@ std::int32_t tensorcast_model_run(const tensorcast_model* model, const tensorcas
                                   tensorcast_model_outputs* outputs, char* error,
                                   std::uint64_t error_bytes) {
   return c::WithError(error, error_bytes, [&](std::string* text) {
-    if (model == nullptr || outputs == nullptr) return c::Code(StatusCode::kNullPointer);
+    if (model == nullptr || outputs == nullptr) return Status(StatusCode::kNullPointer);
     onnx::ModelRun model_run;
     std::vector<TensorView> views;
     c::NodeReport report;
@@ -437,11 +439,11 @@ std::int32_t tensorcast_model_run(const tensorcast_model* model, const tensorcas
     if (code == StatusCode::kOk) code = c::ReadTensors(inputs, input_count, &views, text);
     if (code != StatusCode::kOk) {
       outputs->outputs = onnx::Outputs();  // let go after every failure
-      return c::Code(code);
+      return Status(code);
     }
     const Status status = model->model.Run(views, model_run, &outputs->outputs, text);
     if (status.ok()) c::Report(report);
-    return c::Code(status);
+    return status;
   });
 }
 
@@ -452,14 +454,14 @@ std::int32_t tensorcast_model_convert_storage(const char* input, std::uint64_t i
                                               const tensorcast_storage_options* options,
                                               char* error, std::uint64_t error_bytes) {
   return c::WithError(error, error_bytes, [&](std::string* text) {
-    if (input == nullptr || output == nullptr) return c::Code(StatusCode::kNullPointer);
+    if (input == nullptr || output == nullptr) return Status(StatusCode::kNullPointer);
     onnx::StorageOptions storage;
     c::StorageCallbacks callbacks;
     const StatusCode code = c::ReadStorageOptions(options, &storage, &callbacks);
-    if (code != StatusCode::kOk) return c::Code(code);
+    if (code != StatusCode::kOk) return Status(code);
     const std::string_view from = c::Text(input, input_bytes);
     const std::string_view to = c::Text(output, output_bytes);
-    if (c::HasNul(from, text) || c::HasNul(to, text)) return c::Code(StatusCode::kFileError);
+    if (c::HasNul(from, text) || c::HasNul(to, text)) return Status(StatusCode::kFileError);
     const auto choose = [&](std::string_view name, DataType type,
                             std::span<const std::uint64_t> shape) {
       return static_cast<DataType>(callbacks.choose(callbacks.context, name.data(), name.size(),
@@ -470,6 +472,6 @@ std::int32_t tensorcast_model_convert_storage(const char* input, std::uint64_t i
     const Status status =
         onnx::ConvertStorage(std::string(from), std::string(to), choose, storage, &tensors, text);
     if (status.ok()) c::Report(callbacks, tensors);
-    return c::Code(status);
+    return status;
   });
 }

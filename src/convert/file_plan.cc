@@ -40,7 +40,7 @@ std::size_t OnlyTensor(const std::vector<io::TensorInfo>& tensors,
   }
   throw Error(ErrorKind::kArguments,
               holds + ", not " + std::to_string(chosen.size()) + " (" + names + ")",
-              io::Remedy::kChooseOneTensor);
+              Remedy::kChooseOneTensor);
 }
 
 }  // namespace

@@ -104,11 +104,11 @@ void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string&
   }
   std::string first;
   std::size_t found = 0;
-  io::Remedy remedy = io::Remedy::kIgnoreScales;
+  Remedy remedy = Remedy::kIgnoreScales;
   for (const io::ScaledTensor& scaled : scales.companions.scaled) {
     if (!IsCast(decisions[scaled.tensor]) || decisions[scaled.tensor].applies_scales) continue;
     if (++found > 1) continue;
-    if (!scaled.file.empty()) remedy = io::Remedy::kTakeDirectory;
+    if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
     const io::TensorInfo& info = tensors[scaled.tensor];
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
             (IsPackedMxfp4(info) ? ", MXFP4" : "") + ") has its scales in " +
@@ -167,7 +167,7 @@ void RefusePacked(const std::vector<io::TensorInfo>& tensors, const std::string&
                   io::PathText(path) + ": " + io::CountText(found.count, "weight") +
                       (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
                       ", which is not read here; the first is " + EscapeName(found.first->name),
-                  io::Remedy::kKeepPacked);
+                  Remedy::kKeepPacked);
 }
 
 std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales) {
@@ -182,7 +182,7 @@ void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tenso
   throw io::Error(
       io::ErrorKind::kUnsupported,
       EscapeName(tensor.name) + " is quantised by " + opaque.writer + ", which is not read here",
-      io::Remedy::kIgnoreScales);
+      Remedy::kIgnoreScales);
 }
 
 std::vector<std::string> AppliedText(const InputScales& scales,

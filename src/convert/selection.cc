@@ -322,23 +322,23 @@ void RequireMatches(std::span<const Selectable> contents, const SelectionRequest
   struct Required {
     std::function<bool(const Candidate&)> matches;
     std::string text;
-    io::Remedy remedy;
+    Remedy remedy;
   };
   std::vector<Required> required;
   for (const Rule& rule : request.rules) {
     required.push_back(
         {[&](const Candidate& candidate) { return candidate.Matches(rule.patterns); },
          rule.where + Quoted(rule.patterns),
-         rule.where.empty() ? io::Remedy::kMatchRule : io::Remedy::kMatchNames});
+         rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames});
   }
-  const auto add = [&](const std::vector<TensorPattern>& patterns, io::Remedy remedy) {
+  const auto add = [&](const std::vector<TensorPattern>& patterns, Remedy remedy) {
     for (const TensorPattern& pattern : patterns) {
       required.push_back({[&](const Candidate& candidate) { return candidate.Matches(pattern); },
                           Quoted({&pattern, 1}), remedy});
     }
   };
-  add(request.only, io::Remedy::kMatchChosen);
-  add(request.excluded, io::Remedy::kMatchExcluded);
+  add(request.only, Remedy::kMatchChosen);
+  add(request.excluded, Remedy::kMatchExcluded);
   for (const Selectable& input : contents) {
     ForEachCandidate(input, [&](const Candidate& candidate) {
       std::erase_if(required, [&](const Required& one) { return one.matches(candidate); });

@@ -21,16 +21,21 @@ struct SystemRefusal {
   std::string path;
 };
 
-// A failure on its way to the caller: its code, and what is wrong, where and what to do.
+// A failure on its way to the caller: its code, what is wrong, where and what to do.
 class Failure : public std::runtime_error {
  public:
-  Failure(StatusCode code, const std::string& text, SystemRefusal refusal = {})
-      : std::runtime_error(text), code_(code), refusal_(std::move(refusal)) {}
+  Failure(StatusCode code, const std::string& text, Remedy remedy = Remedy::kNone,
+          SystemRefusal refusal = {})
+      : std::runtime_error(text), code_(code), remedy_(remedy), refusal_(std::move(refusal)) {}
+  // Of a call to the library itself.
+  Failure(Status status, const std::string& text) : Failure(status.code(), text, status.remedy()) {}
   StatusCode code() const { return code_; }
+  Remedy remedy() const { return remedy_; }
   const SystemRefusal& refusal() const { return refusal_; }
 
  private:
   StatusCode code_;
+  Remedy remedy_;
   SystemRefusal refusal_;
 };
 
@@ -40,7 +45,7 @@ void KeepRefusal(const SystemRefusal& refusal) noexcept;
 SystemRefusal LastRefusal();
 
 // Sets `error`, where it is given; for want of memory it stays empty.
-inline Status Refused(StatusCode code, std::string_view text, std::string* error) noexcept {
+inline Status Refused(Status status, std::string_view text, std::string* error) noexcept {
   if (error != nullptr) {
     try {
       *error = text;
@@ -48,7 +53,7 @@ inline Status Refused(StatusCode code, std::string_view text, std::string* error
       error->clear();
     }
   }
-  return Status(code);
+  return status;
 }
 
 // Calls `body`, which gives a Status, and turns what it throws into one. `error`, where given, says
@@ -63,7 +68,7 @@ template <class Body> Status Guarded(std::string* error, const Body& body) noexc
     status = body();
   } catch (const Failure& failure) {
     if (error != nullptr) KeepRefusal(failure.refusal());
-    return Refused(failure.code(), failure.what(), error);
+    return Refused(Status(failure.code(), failure.remedy()), failure.what(), error);
   } catch (const std::bad_alloc&) {
     status = Status(StatusCode::kOutOfMemory);
   } catch (...) {
@@ -71,7 +76,7 @@ template <class Body> Status Guarded(std::string* error, const Body& body) noexc
     status = Status(StatusCode::kExecutorFailed);
   }
   if (!status.ok() && error != nullptr && error->empty()) {
-    return Refused(status.code(), status.message(), error);
+    return Refused(status, status.message(), error);
   }
   return status;
 }

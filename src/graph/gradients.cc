@@ -26,7 +26,7 @@ constexpr std::size_t kBlock = 1024;
 constexpr std::uint64_t kTaskElements = std::uint64_t{64} * kBlock;
 
 void Check(Status status) {
-  if (!status.ok()) throw core::Failure(status.code(), std::string(status.message()));
+  if (!status.ok()) throw core::Failure(status, std::string(status.message()));
 }
 
 // Where a product and its error are doubles (core/round_to_odd.h).

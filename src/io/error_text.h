@@ -11,14 +11,10 @@
 namespace tensorcast::io {
 
 using text::CountText;
-using text::kReplaceRemedy;
 using text::PathText;
 using text::PythonString;
 using text::Quoted;
 using text::ShapeText;
-
-// How the refusal of external data with hard links ends: a program that can allow them says how.
-inline constexpr std::string_view kHardLinkRemedy = "copy it, or allow hard links";
 
 }  // namespace tensorcast::io
 

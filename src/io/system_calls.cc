@@ -52,7 +52,7 @@ void ThrowWrite(const std::string& path, const std::string& what, int error) {
 }
 
 void ThrowTaken(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kArguments, PathText(path) + ": " + what + std::string(kReplaceRemedy),
+  throw Error(ErrorKind::kArguments, PathText(path) + ": " + what + ", or replace it",
               Remedy::kAllowOverwriting, {EEXIST, path});
 }
 

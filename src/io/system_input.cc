@@ -97,7 +97,8 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   if (status.links > 1 && !enclosure.allow_hard_links) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": has " + CountText(status.links, "hard link") +
-                    ", so it may be a file from elsewhere: " + std::string(kHardLinkRemedy));
+                    ", so it may be a file from elsewhere: copy it, or allow hard links",
+                Remedy::kAllowHardLinks);
   }
   const std::string place = PlaceOf(named.get(), path);
   const std::vector<std::string>& allowed = enclosure.directories;

@@ -31,26 +31,6 @@ enum class ErrorKind {
   kUnsupported,  // legal, but not ours (unknown format, object arrays)
 };
 
-// What else could have been asked for, where that lifts a refusal. A program that can ask for it
-// says how in its own words; a message ends so that they can follow.
-enum class Remedy {
-  kNone,
-  kAllowHardLinks,    // OpenOptions::allow_hard_links
-  kAllowOverwriting,  // CreateOptions::overwrite
-  kChooseOneTensor,   // the output holds one
-  kLeaveOut,          // do not cast the tensor
-  kIgnoreScales,      // do not, or cast bare codes
-  kTakeDirectory,     // the directory as one input, or do as above
-  kKeepPacked,        // leave out, or keep, what is packed
-  kAssumeType,        // OpenOptions::assume_type
-  // The message begins with a quoted pattern that matches no tensor.
-  kMatchRule,
-  kMatchChosen,
-  kMatchExcluded,
-  // The message says where the pattern stands, and that it matches no tensor.
-  kMatchNames,
-};
-
 constexpr StatusCode CodeOf(ErrorKind kind) {
   switch (kind) {
     case ErrorKind::kArguments: return StatusCode::kBadInput;
@@ -67,13 +47,11 @@ class Error : public core::Failure {
  public:
   Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
         core::SystemRefusal refusal = {})
-      : Failure(CodeOf(kind), message, std::move(refusal)), kind_(kind), remedy_(remedy) {}
+      : Failure(CodeOf(kind), message, remedy, std::move(refusal)), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
-  Remedy remedy() const { return remedy_; }
 
  private:
   ErrorKind kind_;
-  Remedy remedy_;
 };
 
 // Throws Error: something is wrong with a file as a whole, and `why` goes on behind its path.

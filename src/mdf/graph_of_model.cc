@@ -35,7 +35,7 @@ constexpr std::int64_t kMdfOpset = 15;
 constexpr std::size_t kMostLinks = 500;
 
 void Check(const Status& status, const std::string& error) {
-  if (!status.ok()) throw core::Failure(status.code(), error);
+  if (!status.ok()) throw core::Failure(status, error);
 }
 
 // A tensor of the file, its values and their bytes for a model.

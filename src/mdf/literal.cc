@@ -186,7 +186,7 @@ std::vector<std::byte> CastAll(DataType from, std::span<const std::byte> source,
                                std::uint64_t n, const std::string& what) {
   std::vector<std::byte> made(static_cast<std::size_t>(*StorageBytes(to, n)));
   const Status status = Cast(from, source, to, made, n, WithoutSaturation());
-  if (!status.ok()) throw core::Failure(status.code(), what + ": " + std::string(status.message()));
+  if (!status.ok()) throw core::Failure(status, what + ": " + std::string(status.message()));
   return made;
 }
 

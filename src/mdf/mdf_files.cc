@@ -74,7 +74,7 @@ template <class Read> void WithModel(const std::string& path, const Read& read) 
   } catch (const core::Failure& failure) {  // of the graph that is built
     const StatusCode code =
         failure.code() == StatusCode::kBadInput ? StatusCode::kBadFile : failure.code();
-    throw core::Failure(code, io::PathText(path) + ": " + failure.what());
+    throw core::Failure(code, io::PathText(path) + ": " + failure.what(), failure.remedy());
   }
 }
 

@@ -35,7 +35,8 @@ std::unique_ptr<GraphState> Read(const std::shared_ptr<const io::ByteSource>& so
   } catch (const graph::Error& error) {
     onnx::FailModel(*source, error);
   } catch (const core::Failure& failure) {
-    throw core::Failure(failure.code(), io::PathText(source->path()) + ": " + failure.what());
+    throw core::Failure(failure.code(), io::PathText(source->path()) + ": " + failure.what(),
+                        failure.remedy());
   }
   state->graph = std::move(read);
   state->options.opset = state->opset();
@@ -136,7 +137,7 @@ Status Graph::Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeRepor
     onnx::OptimizeReport told;
     std::string why;
     const Status status = onnx::Optimize(model, options, &optimized, &told, &why);
-    if (!status.ok()) throw core::Failure(status.code(), why);
+    if (!status.ok()) throw core::Failure(status, why);
     if (told.changed()) {
       onnx::LoadOptions load;
       load.contradictions = state.options.contradictions;

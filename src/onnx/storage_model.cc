@@ -33,7 +33,7 @@ constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 [[noreturn]] void FailToLook(const std::string& path, const std::error_code& error) {
   throw Error(ErrorKind::kSystem, io::PathText(path) + ": cannot be looked at: " + error.message(),
-              io::Remedy::kNone, {error.value(), path});
+              Remedy::kNone, {error.value(), path});
 }
 
 // The directory of a path, whatever it is called.

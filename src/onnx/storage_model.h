@@ -51,7 +51,7 @@ class StorageRules {
   };
 
   [[noreturn]] void Fail(std::size_t tensor, std::string_view to, const std::string& why,
-                         io::Remedy remedy = io::Remedy::kNone) const;
+                         Remedy remedy = Remedy::kNone) const;
   // The opset of ai.onnx in force, which the node `behind` the tensor needs.
   std::int64_t OpsetFor(std::size_t tensor, std::string_view to, std::string_view behind) const;
   // Throws where its Cast does not have all these types.

@@ -79,7 +79,7 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
 }
 
 void StorageRules::Fail(std::size_t tensor, std::string_view to, const std::string& why,
-                        io::Remedy remedy) const {
+                        Remedy remedy) const {
   throw Error(ErrorKind::kArguments,
               io::PathText(model_.source().path()) + ": tensor " +
                   io::Quoted(model_.contents().tensors.at(tensor).name) + " cannot be stored as " +
@@ -130,7 +130,7 @@ void StorageRules::CheckType(std::size_t tensor, DataType to) const {
          "it is a Constant's, and Constant holds float16, float32 and float64 up to opset 8; "
          "choose one of these, or " +
              UpgradeText(graph::kFirstConstantOfAllTypes),
-         io::Remedy::kLeaveOut);
+         Remedy::kLeaveOut);
   }
 }
 

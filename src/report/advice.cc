@@ -152,14 +152,15 @@ std::optional<Advice> AdviceOf(const ProblemGroup& group, const CastTensors& cas
   advice.tensors = group.tensors.size();
   if (group.better != nullptr) advice.better = group.better->type;
   if (group.problem == Problem::kWrapped) {
-    advice.remedy = Remedy::kSaturateIntegers;
+    advice.prevention = Prevention::kSaturateIntegers;
   } else if (group.problem == Problem::kIntegerZeros) {
     if (group.better == nullptr) return std::nullopt;
-    advice.remedy = Remedy::kOtherType;
+    advice.prevention = Prevention::kOtherType;
   } else if (group.better != nullptr && 2 * group.tensors.size() > cast.size()) {
-    advice.remedy = Remedy::kOtherType;
+    advice.prevention = Prevention::kOtherType;
   } else {
-    advice.remedy = group.better != nullptr ? Remedy::kOtherTypeHere : Remedy::kLeaveAlone;
+    advice.prevention =
+        group.better != nullptr ? Prevention::kOtherTypeHere : Prevention::kLeaveAlone;
     AddPatterns(group, cast, advice);
   }
   return advice;
@@ -189,14 +190,14 @@ std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
     }
   }
   std::vector<Advice> advice;
-  std::set<std::tuple<Remedy, std::optional<DataType>, std::string>> given;
+  std::set<std::tuple<Prevention, std::optional<DataType>, std::string>> given;
   for (const ProblemGroup& group : groups) {
     if (advice.size() == kMost) break;
     std::optional<Advice> one = AdviceOf(group, tensors);
     if (!one) continue;
     if (!IsOfWholeFile(one->problem)) {
       const auto is_given = [&](const std::string& pattern) {
-        return !given.emplace(one->remedy, one->better, pattern).second;
+        return !given.emplace(one->prevention, one->better, pattern).second;
       };
       const bool is_named = !one->patterns.empty();
       std::erase_if(one->patterns, is_given);

@@ -30,7 +30,7 @@ enum class Problem : std::uint8_t {
 };
 
 // What prevents it.
-enum class Remedy : std::uint8_t {
+enum class Prevention : std::uint8_t {
   kOtherType,         // `better` for all tensors
   kOtherTypeHere,     // `better` for the tensors that `patterns` match
   kLeaveAlone,        // no cast of the tensors that `patterns` match
@@ -40,7 +40,7 @@ enum class Remedy : std::uint8_t {
 // One piece of advice: of tensors with the same problem, destination and better type.
 struct Advice {
   Problem problem = Problem::kCoarse;
-  Remedy remedy = Remedy::kOtherType;
+  Prevention prevention = Prevention::kOtherType;
   DataType to = DataType::kUndefined;  // what they were cast to
   std::uint32_t worst = 0;             // the worst of them, by its place among the tensors
   std::size_t tensors = 0;             // how many they are

@@ -124,7 +124,7 @@ std::vector<double> ScaledReader::ReadCells(std::size_t tensor, DataType type,
   std::vector<double> values(static_cast<std::size_t>(cells.count));
   const Status status =
       Cast(type, codes, DataType::kFloat64, std::as_writable_bytes(std::span(values)), cells.count);
-  if (!status.ok()) throw core::Failure(status.code(), std::string(status.message()));
+  if (!status.ok()) throw core::Failure(status, std::string(status.message()));
   return values;
 }
 

@@ -212,7 +212,7 @@ class Finder {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " has its scales in " + io::EscapeName(scale.name) +
                  " and the scale of these in " + io::EscapeName(file));
-      result_.unread.back().remedy = io::Remedy::kTakeDirectory;
+      result_.unread.back().remedy = Remedy::kTakeDirectory;
       return;
     }
     if (readings.empty() || !SmallOnesFit(weight)) {

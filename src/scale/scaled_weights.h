@@ -38,7 +38,7 @@ struct UnreadWeight {
   std::size_t tensor = 0;
   io::ErrorKind kind = io::ErrorKind::kContents;
   std::string why;
-  io::Remedy remedy = io::Remedy::kIgnoreScales;
+  Remedy remedy = Remedy::kIgnoreScales;
   // Names, types and shapes that are known say so. Where not, something else suggests it: integers
   // are then taken for what they are until somebody asks for them.
   bool is_known = true;

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kBlock = core::kLossBlock;  // elements decoded a
 
 // A status that is not ok leaves as core::Failure.
 inline void Require(Status status) {
-  if (!status.ok()) throw core::Failure(status.code(), std::string(status.message()));
+  if (!status.ok()) throw core::Failure(status, std::string(status.message()));
 }
 
 // Elements [first, first + n) are the tensor's, and all their cells are among the `cells` ones from

@@ -37,9 +37,6 @@ std::string PythonString(std::string_view text);
 // "1 byte", "2 bytes".
 std::string CountText(std::uint64_t n, std::string_view what);
 
-// How the refusal of an output that exists ends: an interface says how it is asked to replace it.
-inline constexpr std::string_view kReplaceRemedy = ", or replace it";
-
 // What a text is that cannot be parsed, behind "is": of kNotANumber or kNotAnInteger.
 std::string_view UnparsedText(StatusCode code);
 

@@ -109,7 +109,8 @@ TEST_F(Plans, SayWhatARunNeeds) {
   EXPECT_EQ(Names(), (std::vector<std::string>{"a.npz"}));
   ASSERT_TRUE(RunConversion(plan, {}, false, nullptr, &error).ok()) << error;
   EXPECT_EQ(needs.disk_bytes, io::ReadBytes(Path("b.safetensors")).size());
-  EXPECT_EQ(CheckOutputs(plan, false, {}, &needs, &error).code(), StatusCode::kBadInput);
+  const Status taken = CheckOutputs(plan, false, {}, &needs, &error);
+  EXPECT_EQ(taken, Status(StatusCode::kBadInput, Remedy::kAllowOverwriting));
   EXPECT_TRUE(CheckOutputs(plan, true, {}, &needs, &error).ok()) << error;
 }
 

@@ -19,8 +19,8 @@ namespace tensorcast::testing {
 namespace {
 
 using report::Advice;
+using report::Prevention;
 using report::Problem;
-using report::Remedy;
 
 const std::string kTakenBy = "all";
 
@@ -106,7 +106,7 @@ TEST(Advice, IsForAllOrForThoseThatNeedIt) {
   for (int i = 0; i < 4; ++i) most.Add("t" + std::to_string(i), Normal(100, 1e-4, 1));
   most.Add("well", Normal(100, 1, 2));
   ASSERT_EQ(most.Advised().size(), 1u);
-  EXPECT_EQ(most.Advised()[0].remedy, Remedy::kOtherType);
+  EXPECT_EQ(most.Advised()[0].prevention, Prevention::kOtherType);
   EXPECT_EQ(most.Advised()[0].tensors, 4u);
 
   Conversion few(DataType::kFloat8E4M3FN);
@@ -118,7 +118,7 @@ TEST(Advice, IsForAllOrForThoseThatNeedIt) {
   }
   const std::vector<Advice> advice = few.Advised();
   ASSERT_EQ(advice.size(), 1u);
-  EXPECT_EQ(advice[0].remedy, Remedy::kOtherTypeHere);
+  EXPECT_EQ(advice[0].prevention, Prevention::kOtherTypeHere);
   ASSERT_EQ(advice[0].patterns.size(), 1u);
   EXPECT_EQ(advice[0].matched, 3u);
   const convert::NamePattern pattern(advice[0].patterns[0]);
@@ -139,7 +139,7 @@ TEST(Advice, OnlyWhatTheOutputCanHold) {
   const auto nothing = [](const io::TensorInfo&, DataType) { return false; };
   const Advice none = conversion.Advised(nothing).at(0);
   EXPECT_FALSE(none.better);
-  EXPECT_EQ(none.remedy, Remedy::kLeaveAlone);
+  EXPECT_EQ(none.prevention, Prevention::kLeaveAlone);
   ASSERT_EQ(none.patterns.size(), 1u);
   EXPECT_TRUE(convert::NamePattern(none.patterns[0]).Matches("w"));
 }
