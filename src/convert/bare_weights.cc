@@ -29,6 +29,7 @@ namespace {
 using io::TensorInfo;
 
 constexpr std::string_view kWeight = ".weight";
+constexpr std::string_view kParameter = "_weight";
 
 bool IsNarrowInteger(const TensorInfo& info) {
   constexpr int kByteBits = 8;
@@ -46,9 +47,9 @@ bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> 
 // is the weight's.
 bool SoundsLikeScale(std::string rest) {
   static const std::unordered_set<std::string_view> kOthers = {
-      "input", "in",   "act",  "activation", "activations", "output", "out",    "k",
-      "v",     "q",    "kv",   "key",        "value",       "cache",  "prob",   "softmax",
-      "norm",  "bias", "lora", "smooth",     "layer",       "logit",  "logits", "attn"};
+      "input", "in",   "act",    "activation", "activations", "output", "out",     "k",     "v",
+      "q",     "kv",   "key",    "value",      "cache",       "prob",   "softmax", "query", "norm",
+      "bias",  "lora", "smooth", "layer",      "logit",       "logits", "attn"};
   std::ranges::transform(rest, rest.begin(), [](unsigned char c) {
     return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   });
@@ -76,6 +77,11 @@ std::string WithoutNumbers(std::string_view name) {
     begin = end + 1;
   }
   return like;
+}
+
+// The module of a weight; empty where the file holds one module, without its name.
+std::string_view OwnerOf(std::string_view weight) {
+  return weight == kWeight.substr(1) ? std::string_view() : ModuleOf(weight);
 }
 
 // The weight whose scale a known name is; empty: it is none.
@@ -124,7 +130,7 @@ class BareFinder {
 
   void Find() {
     const auto may_be_bare = [](const TensorInfo& info) {
-      return IsNarrowInteger(info) && info.name.ends_with(kWeight);
+      return IsNarrowInteger(info) && (info.shape.size() > 1 || info.name.ends_with(kWeight));
     };
     // Plain checkpoints are told apart before anything is kept of their tensors.
     if (scales_.companions.unscaled.empty() && std::ranges::none_of(tensors_, may_be_bare)) return;
@@ -138,13 +144,15 @@ class BareFinder {
     for (const scale::OpaqueTensor& one : scales_.weights.opaque) known.insert(one.tensor);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const TensorInfo& info = tensors_[i];
-      const bool is_weight = info.name.ends_with(kWeight);
-      if (io::IsNarrowFloat(info) ? is_weight || info.shape.size() > 1
-                                  : is_weight && IsNarrowInteger(info)) {
-        const bool is_bare = info.elements > 0 && !known.contains(i);
-        modules_.try_emplace(ModuleOf(info.name), Module{i, is_bare});
-      } else if (is_weight) {
-        modules_.try_emplace(ModuleOf(info.name), Module{i, false});
+      const std::string_view name = info.name;
+      const bool is_weight = name.ends_with(kWeight) || name == kWeight.substr(1);
+      const bool is_narrow = io::IsNarrowFloat(info) || IsNarrowInteger(info);
+      if (is_narrow ? is_weight || info.shape.size() > 1 : is_weight) {
+        const bool is_bare = is_narrow && info.elements > 0 && !known.contains(i);
+        modules_.try_emplace(OwnerOf(name), Module{i, is_bare});
+        if (is_bare && name.ends_with(kParameter)) {  // "in_proj_weight", and "in_proj_scale"
+          modules_.try_emplace(name.substr(0, name.size() - kParameter.size()), Module{i, true});
+        }
       }
     }
     if (std::ranges::none_of(modules_, [](const auto& one) { return one.second.is_bare; })) return;
@@ -176,10 +184,18 @@ class BareFinder {
          end = name.find_last_of("._", end - 1)) {
       const auto found = modules_.find(name.substr(0, end));
       if (found == modules_.end()) continue;
-      if (!found->second.is_bare || !SoundsLikeScale(std::string(name.substr(end + 1)))) break;
+      if (!found->second.is_bare || !SoundsLikeScale(std::string(name.substr(end + 1)))) {
+        return std::nullopt;
+      }
       return LikelyScale{found->second.weight, end};
     }
-    return std::nullopt;
+    // Of a layer by itself, whose tensors are called "weight" and "scale".
+    const auto found = modules_.find(std::string_view());
+    if (found == modules_.end() || !found->second.is_bare ||
+        name.find('.') != std::string_view::npos || !SoundsLikeScale(std::string(name))) {
+      return std::nullopt;
+    }
+    return LikelyScale{found->second.weight, 0};
   }
 
   void AddWhy(std::size_t weight, const std::string& beside) {
@@ -277,13 +293,13 @@ class BareFinder {
     const ConfigCoverage coverage(config);
     for (const std::size_t i : scales_.companions.unscaled) {
       const TensorInfo& info = tensors_[i];
-      const auto module = modules_.find(ModuleOf(info.name));
+      const auto module = modules_.find(OwnerOf(info.name));
       if (module == modules_.end() || module->second.weight != i || why_.contains(i)) continue;
       const std::string& like = scaled.at(WithoutNumbers(info.name));
       if (coverage.Covers(info)) {
         why_[i] = Named(i) + " has no scale, and " + config.file + " says that it is quantised, " +
                   io::Quoted(config.method);
-      } else if (!like.empty()) {
+      } else if (!like.empty() && !coverage.Excepts(info)) {
         why_[i] = Named(i) + " has no scale, and " + io::EscapeName(like) + " has one";
       } else if (is_all_bare) {
         why_[i] = Named(i) + " has no scale, nor has any other weight, and " + config.file +

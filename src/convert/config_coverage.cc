@@ -69,6 +69,10 @@ ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {
   for (const std::string& entry : config.ignored) ignored_.Add(config, entry);
 }
 
+bool ConfigCoverage::Excepts(const io::TensorInfo& weight) const {
+  return ignored_.Contain(ModuleOf(weight.name));
+}
+
 bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
   const std::string_view module = ModuleOf(weight.name);
   // To a configuration heads and routers are linear layers too, unless it names them.
@@ -77,7 +81,7 @@ bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
       takes_linear_ &&
       (role == WeightRole::kLinear ||
        (weight.shape.size() == 2 && (role == WeightRole::kHead || role == WeightRole::kRouter)));
-  return (is_linear || targets_.Contain(module)) && !ignored_.Contain(module);
+  return (is_linear || targets_.Contain(module)) && !Excepts(weight);
 }
 
 }  // namespace tensorcast::convert

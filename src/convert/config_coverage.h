@@ -25,6 +25,8 @@ class ConfigCoverage {
   explicit ConfigCoverage(const scale::QuantizationConfig& config);
 
   bool Covers(const io::TensorInfo& weight) const;
+  // Whether it is among the exceptions, which are plain.
+  bool Excepts(const io::TensorInfo& weight) const;
 
  private:
   // Names that stand for a module or, as patterns, for several.

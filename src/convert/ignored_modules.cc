@@ -6,12 +6,31 @@
 #include "convert/ignored_modules.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "convert/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
+
+bool IsIndex(std::string_view part) {
+  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Calls use(part, where it begins) for all between dots.
+template <class Use> void ForEachPart(std::string_view name, const Use& use) {
+  for (std::size_t begin = 0; begin <= name.size();) {
+    const std::size_t end = std::min(name.find('.', begin), name.size());
+    use(name.substr(begin, end - begin), begin);
+    begin = end + 1;
+  }
+}
 
 // Whether a layer that is scaled may be taken for a head: by transformers' "fp8" wherever the word
 // begins or ends its name.
@@ -25,6 +44,103 @@ bool IsTaken(const QuantisedModules& modules, const HeadName& head, bool is_whol
                              }) ||
          std::ranges::any_of(modules.kept, answers, &KeptWeight::module);
 }
+
+// A name with "#" for each number, or as it is; from each of its parts on.
+std::string WithAnyIndex(std::string_view name) {
+  std::string text;
+  ForEachPart(name, [&](std::string_view part, std::size_t) {
+    text += text.empty() ? "" : ".";
+    text += IsIndex(part) ? "#" : part;
+  });
+  return text;
+}
+
+// Readers call modules otherwise than the file does: "visual.x" is "model.visual.x" then, and
+// "model.layers.3.x" may be "layers.3.x". Patterns of what is left alone that hold for these too:
+// the ends of names, as far as no layer that is scaled ends so, with any number where no layer of
+// another number is scaled.
+class EndPatterns {
+ public:
+  explicit EndPatterns(const QuantisedModules& modules) {
+    const auto add = [&](const std::string& module) {
+      const std::string any = WithAnyIndex(module);
+      ForEachPart(module, [&](std::string_view, std::size_t at) { AddEnd(module, at); });
+      ForEachPart(any, [&](std::string_view, std::size_t at) { AddEnd(any, at); });
+    };
+    for (const WrittenGroup& group : modules.written) {
+      for (const std::string& module : group.modules) add(module);
+    }
+    for (const KeptWeight& one : modules.kept) add(one.module);
+    for (const std::string& module : modules.plain) {
+      if (RoleByName(module) != WeightRole::kHead) Add(module);  // heads have words of their own
+    }
+    // Routers are renamed, and always left alone but by name.
+    if (std::ranges::find(modules.plain, WeightRole::kRouter, RoleByName) != modules.plain.end()) {
+      for (const char* const word : {"gate", "router"}) {
+        if (!IsScaled(word)) patterns_.insert(word);
+      }
+    }
+  }
+
+  // "layers[.]\\d+[.]x|...", empty where there are none.
+  std::string Text() const {
+    std::string text;
+    for (const std::string& pattern : patterns_) {
+      text += text.empty() ? "" : "|";
+      for (const char c : pattern) {
+        if (c == '#') {
+          text += "\\d+";
+        } else if ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                   c == '_') {
+          text += c;
+        } else {
+          text.append("[").append(1, c).append("]");
+        }
+      }
+    }
+    return text;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 1024;
+
+  static WeightRole RoleByName(const std::string& module) {
+    constexpr std::uint64_t kMatrix[] = {2, 2};
+    return RoleOf(module + ".weight", kMatrix);
+  }
+  void AddEnd(std::string_view name, std::size_t at) {
+    scaled_.insert(std::hash<std::string_view>()(name.substr(at)));
+  }
+  bool IsScaled(std::string_view end) const {
+    return scaled_.contains(std::hash<std::string_view>()(end));
+  }
+
+  void Add(const std::string& module) {
+    // No '#', '[' or the like stands in names that models have.
+    if (patterns_.size() >= kMost || module.find_first_of("#[]^\\") != std::string::npos) return;
+    for (const std::string& name : {WithAnyIndex(module), module}) {
+      std::vector<std::size_t> ends;
+      std::size_t list = 0;  // the part before the first number
+      bool has_number = false;
+      ForEachPart(name, [&](std::string_view part, std::size_t at) {
+        if (!has_number && (part == "#" || IsIndex(part))) {
+          has_number = true;
+          list = ends.empty() ? 0 : ends.size() - 1;
+        }
+        ends.push_back(at);
+      });
+      if (!has_number) list = ends.size() > 2 ? ends.size() - 2 : 0;
+      for (std::size_t i = list + 1; i-- > 0;) {
+        if (IsScaled(std::string_view(name).substr(ends[i]))) continue;
+        patterns_.insert(name.substr(ends[i]));
+        return;
+      }
+    }
+  }
+
+  std::unordered_set<std::size_t> scaled_;  // of each end of a scaled layer's name, by its hash
+  std::set<std::string> patterns_;
+};
 
 }  // namespace
 
@@ -43,6 +159,11 @@ std::vector<std::string> IgnoredModules(ScaledLayout layout, const QuantisedModu
     }
     if (!is_outside && layout == ScaledLayout::kModelOpt) entry = "*" + entry + "*";
     names.push_back(std::move(entry));
+  }
+  if (layout != ScaledLayout::kModelOpt) {
+    const std::string ends = EndPatterns(modules).Text();
+    const std::string_view mark = has_patterns ? "re:" : "";  // the fp8 readers take any for one
+    if (!ends.empty()) names.push_back(std::string(mark) + "(.*\\.)?(" + ends + ")$");
   }
   if (!pattern.empty()) names.push_back("re:(.*\\.)?(" + pattern + ")(\\..*)?$");
   return names;

@@ -22,7 +22,8 @@ using io::TensorInfo;
 using scale::WrittenForm;
 
 // Their experts are stacked as [experts, inputs, outputs].
-constexpr std::string_view kTransposedExperts[] = {"gpt_oss", "llama4", "llama4_text"};
+constexpr std::string_view kTransposedExperts[] = {"gpt_oss", "llama4",    "llama4_text",
+                                                   "aria",    "aria_text", "openai_privacy_filter"};
 // Their layers are transformers' Conv1D, whose weight is [inputs, outputs].
 constexpr std::string_view kConv1dModels[] = {"gpt2", "gpt_bigcode", "openai-gpt", "imagegpt",
                                               "decision_transformer"};
@@ -80,14 +81,12 @@ MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
                                [&](const std::string& type) { return IsAmong(names, type); });
   };
   has_transposed_experts_ = is_any(kTransposedExperts);
-  const bool may_have_conv1d = model_types.empty() || is_any(kConv1dModels);
-  if (!may_have_conv1d) return;
-  // Of a model that is called so and has no such layer the name decides.
+  // Of a model that has no such layer its name decides.
   const auto is_fused = [](const TensorInfo& info) {
     return ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
   };
   const bool has_fused = std::ranges::any_of(tensors, is_fused);
-  has_conv1d_ = has_fused ? std::ranges::any_of(tensors, LiesTransposed) : !model_types.empty();
+  has_conv1d_ = has_fused ? std::ranges::any_of(tensors, LiesTransposed) : is_any(kConv1dModels);
 }
 
 std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const std::uint64_t> shape,

@@ -27,10 +27,13 @@ std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
 
 bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends_with(".lm_head"); }
 
-bool IsLinear(const io::TensorInfo& info) {
+// Of what is called an embedding some are linear layers ("embeddings_project"), and nothing but the
+// model's code tells which.
+bool MayBeLinear(const io::TensorInfo& info) {
   if (ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
   const WeightRole role = RoleOf(info.name, info.shape);
-  return role == WeightRole::kLinear || role == WeightRole::kHead || role == WeightRole::kRouter;
+  return role == WeightRole::kLinear || role == WeightRole::kHead || role == WeightRole::kRouter ||
+         role == WeightRole::kEmbedding;
 }
 
 // The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty: of none.
@@ -80,7 +83,7 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     } else if (found != scaled.end()) {
       AddOnce(modules.freed, module);
       AddOnce(modules.plain, module);
-    } else if (IsLinear(info)) {
+    } else if (MayBeLinear(info)) {
       modules.plain.push_back(module);
     } else {
       if (const std::string experts = ExpertsModule(info); !experts.empty()) {

@@ -85,6 +85,11 @@ constexpr HeadName kHeadNames[] = {{"_head", HeadNameUse::kEnding},
                                    {"embed_out", HeadNameUse::kWhole},
                                    {"vocab_projector", HeadNameUse::kWhole},
                                    {"lm_loss", HeadNameUse::kWhole},
+                                   {"mlm_score", HeadNameUse::kWhole},
+                                   {"output_projection", HeadNameUse::kWhole},
+                                   {"pred_layer", HeadNameUse::kWhole},
+                                   {"unembedding_projection", HeadNameUse::kWhole},
+                                   {"decoder", HeadNameUse::kOutsideOfLayers},
                                    {"output", HeadNameUse::kOutsideOfLayers},
                                    {"proj_out", HeadNameUse::kOutsideOfLayers}};
 

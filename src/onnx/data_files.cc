@@ -216,7 +216,7 @@ ReplacedData::ReplacedData(const std::string& path) {
   const fs::file_type type = fs::symlink_status(file, error).type();
   // What a link leads to, or what has another name too, is not gone when this name is.
   const bool goes = type == fs::file_type::regular && fs::hard_link_count(file, error) == 1;
-  if (error) {
+  if (error && type != fs::file_type::not_found) {
     note_ = "data of the model that was replaced may stay: " + io::PathText(path) +
             " could not be looked at: " + error.message();
   }

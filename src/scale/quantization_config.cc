@@ -182,10 +182,14 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   std::string name = "config.json";
   if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
   const Json json = ReadJson(directory + name);
-  for (const Json* const model : {&json, &Member(json, "text_config")}) {
-    if (std::string type = Text(Member(*model, "model_type")); !type.empty()) {
+  const auto add_type = [&](const Json& model) {
+    if (std::string type = Text(Member(model, "model_type")); !type.empty()) {
       config.model_types.push_back(std::move(type));
     }
+  };
+  add_type(json);
+  if (json.is_object()) {
+    for (const Json& part : json) add_type(part);
   }
   const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");

@@ -32,7 +32,7 @@ struct WeightScheme {
 };
 
 struct QuantizationConfig {
-  std::vector<std::string> model_types;  // config.json's, of the whole and of its text model
+  std::vector<std::string> model_types;  // config.json's, of the whole and of its parts
   std::string file;                      // "config.json"; empty: nothing is said
   std::string method;                    // "fp8", "compressed-tensors", "modelopt" ...
   std::string text;    // its JSON, an object, in its order; empty where only `beside` says it
