@@ -16,9 +16,11 @@
 #include "io/checkpoint.h"
 #include "io/checkpoint_files.h"
 #include "io/error_text.h"
+#include "io/file_status.h"
 #include "io/formats.h"
 #include "io/json_text.h"
 #include "io/named_file.h"
+#include "io/ordered_json.h"
 #include "io/reading_code.h"
 #include "io/system_directory.h"
 #include "io/system_output_directory.h"
@@ -29,6 +31,9 @@ namespace {
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
 constexpr std::string_view kEmptyIndex =
     "{\n  \"metadata\": {\n    \"total_size\": 0\n  },\n  \"weight_map\": {}\n}\n";
+
+// What a version control system keeps in a directory; around it stands somebody's work.
+constexpr std::string_view kRepositories[] = {".git", ".hg", ".jj", ".svn"};
 
 // The contents of each shard in turn; `contents` gives up its tensors to them where it may.
 template <class Contents, class Take>
@@ -48,27 +53,43 @@ void ForEachShard(Contents& contents, const CheckpointLayout& layout, Take take)
   }
 }
 
-// Whether a configuration is one of a model.
+// Whether a configuration is one of a model. Other programs have such members too, with other
+// values.
 bool NamesModel(const std::string& path) {
   constexpr std::string_view kKeys[] = {"model_type", "architectures", "torch_dtype"};
+  const auto is_name = [](const OrderedJson& value) {
+    return value.is_string() && !value.get_ref<const std::string&>().empty();
+  };
   try {
     const JsonText config(path, ReadText(InputFile(path), kMostConfigBytes));
-    return std::any_of(std::begin(kKeys), std::end(kKeys),
-                       [&](std::string_view key) { return config.Find(key).has_value(); });
+    return std::any_of(std::begin(kKeys), std::end(kKeys), [&](std::string_view key) {
+      const OrderedJson value = JsonOrNull(config.Find(key).value_or(""));
+      return is_name(value) || (key == "architectures" && value.is_array() &&
+                                std::any_of(value.begin(), value.end(), is_name));
+    });
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::kSystem) throw;
     return false;
   }
 }
 
+bool IsRepository(std::string_view name) {
+  return std::find(std::begin(kRepositories), std::end(kRepositories), name) !=
+         std::end(kRepositories);
+}
+
 // Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one.
 std::string WhyNoCheckpoint(const std::string& path) {
   constexpr std::string_view kModelConfig = "config.json";
-  constexpr std::string_view kRepository = ".git";
   const std::vector<DirectoryEntry> entries = ListDirectory(path);
   bool has_weights = false, has_config = false;
   for (const DirectoryEntry& entry : entries) {
-    if (entry.name == kRepository) return "holds .git";
+    if (IsRepository(entry.name)) return "holds " + entry.name;
+    for (const std::string_view name : kRepositories) {
+      if (entry.kind != DirectoryEntry::Kind::kDirectory || entry.is_link) break;
+      const std::string below = Joined(entry.name, name);
+      if (StatusOf(Joined(path, below))) return "holds " + PathText(below);
+    }
     const bool is_file = entry.kind == DirectoryEntry::Kind::kFile;
     has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
     has_config = has_config || (is_file && entry.name == kModelConfig);
