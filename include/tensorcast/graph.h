@@ -50,7 +50,8 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_load(const char* path,
                                                              int32_t contradictions,
                                                              int32_t allow_hard_links,
                                                              tensorcast_graph** graph);
-/* The same of a ModelProto in memory, which is copied. */
+/* The same of a ModelProto in memory, which is copied. A size of 2 GiB or more, which protobuf does
+ * not allow, is TENSORCAST_BAD_FILE before a byte is read. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_parse(const void* bytes,
                                                               uint64_t bytes_size,
                                                               int32_t contradictions,

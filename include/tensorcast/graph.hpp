@@ -165,7 +165,8 @@ class TENSORCAST_API Graph {
   // it stood. Codes: as Model::Load.
   static Status Load(const std::string& path, const onnx::LoadOptions& options, Graph* graph,
                      std::string* error = nullptr);
-  // The same of a ModelProto in memory, which is copied.
+  // The same of a ModelProto in memory, which is copied. kBadFile before a byte is read: 2 GiB or
+  // more, which protobuf does not allow.
   static Status Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
                       Graph* graph, std::string* error = nullptr);
   // Writes a model, whole or not at all. Values of external data go into it. Codes: kBadInput (a

@@ -73,7 +73,8 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_model_create_from_file(
     const char* path, uint64_t path_bytes, const tensorcast_model_options* options,
     tensorcast_model** model, char* error, uint64_t error_bytes);
 /* The same of a ModelProto in memory, which is copied. External data is refused: there is no
- * directory to find it in. */
+ * directory to find it in. A size of 2 GiB or more, which protobuf does not allow, is
+ * TENSORCAST_BAD_FILE before a byte is read. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_model_create_from_bytes(
     const void* bytes, uint64_t size, const tensorcast_model_options* options,
     tensorcast_model** model, char* error, uint64_t error_bytes);

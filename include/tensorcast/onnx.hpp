@@ -87,7 +87,8 @@ class TENSORCAST_API Model {
   static Status Load(const std::string& path, const LoadOptions& options, Model* model,
                      std::string* error = nullptr);
   // The same of a ModelProto in memory, which is copied. External data is refused: there is no
-  // directory to find it in.
+  // directory to find it in. kBadFile before a byte is read: 2 GiB or more, which protobuf does not
+  // allow.
   static Status Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
                       std::string* error = nullptr);
 
@@ -237,7 +238,7 @@ struct OptimizeReport {
 TENSORCAST_API Status Optimize(const std::string& input, const std::string& output,
                                const OptimizeOptions& options, OptimizeReport* report,
                                std::string* error = nullptr);
-// The same of a ModelProto in memory.
+// The same of a ModelProto in memory, of less than 2 GiB (else kBadFile).
 TENSORCAST_API Status Optimize(std::span<const std::byte> model, const OptimizeOptions& options,
                                std::vector<std::byte>* optimized, OptimizeReport* report,
                                std::string* error = nullptr);

@@ -12,19 +12,28 @@
 #include <vector>
 
 #include "io/byte_source.h"
+#include "io/tensor_file.h"
+#include "onnx/model_edit.h"
 
 namespace tensorcast::onnx {
 
-// An empty model may come with a null pointer, which would say that there is a file.
-inline std::span<const std::byte> NotNull(std::span<const std::byte> bytes) {
+// An empty model may come with a null pointer, which would say that there is a file. Throws
+// io::Error where the size is more than a ModelProto has, before a byte is read: a caller who took
+// another number for the size may not have that many.
+inline std::span<const std::byte> Checked(std::span<const std::byte> bytes) {
   static constexpr std::byte kNothing{};
+  if (bytes.size() > kMostModelBytes) {
+    throw io::Error(io::ErrorKind::kContents, "the model: has " + std::to_string(bytes.size()) +
+                                                  " bytes; protobuf allows " +
+                                                  std::to_string(kMostModelBytes));
+  }
   return bytes.data() == nullptr ? std::span(&kNothing, 0) : bytes;
 }
 
 // Of the caller's, which live as long as this.
 class MemoryBytes : public io::ByteSource {
  public:
-  explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(NotNull(bytes)) {}
+  explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(Checked(bytes)) {}
   const std::string& path() const override { return path_; }
   std::uint64_t size() const override { return bytes_.size(); }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
@@ -35,7 +44,7 @@ class MemoryBytes : public io::ByteSource {
 
  protected:
   MemoryBytes() = default;
-  std::span<const std::byte> bytes_ = NotNull({});
+  std::span<const std::byte> bytes_ = Checked({});
 
  private:
   std::string path_ = "the model";
@@ -43,8 +52,9 @@ class MemoryBytes : public io::ByteSource {
 
 class OwnedBytes final : public MemoryBytes {
  public:
-  explicit OwnedBytes(std::span<const std::byte> bytes) : owned_(bytes.begin(), bytes.end()) {
-    bytes_ = NotNull(owned_);
+  explicit OwnedBytes(std::span<const std::byte> bytes) : MemoryBytes(bytes) {
+    owned_.assign(bytes_.begin(), bytes_.end());
+    bytes_ = Checked(owned_);
   }
 
  private:

@@ -82,13 +82,14 @@ Status Model::Parse(std::span<const std::byte> bytes, const LoadOptions& options
                     std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
+    auto given = std::make_unique<MemoryBytes>(bytes);
     std::vector<std::byte> kept;
     if (options.optimize) {
-      const auto edited = Optimised(std::make_unique<MemoryBytes>(bytes));
+      const auto edited = Optimised(std::move(given));
       kept.resize(static_cast<std::size_t>(edited->size()));
       edited->Read(0, kept);
     } else {
-      kept.assign(bytes.begin(), bytes.end());
+      kept.assign(given->bytes().begin(), given->bytes().end());
     }
     const MemoryBytes source(kept);
     graph::Program program = MakeProgram(source, source.bytes(), options);

@@ -264,6 +264,10 @@ static void test_refusals(void) {
   CHECK_INT(tensorcast_graph_load("/no/such/file.onnx", 0, 0, &none), TENSORCAST_FILE_ERROR);
   CHECK_INT(tensorcast_graph_load(NULL, 0, 0, &none), TENSORCAST_NULL_POINTER);
   CHECK_INT(tensorcast_graph_parse("not a model", 11, 0, &none), TENSORCAST_BAD_FILE);
+  /* A size that no model has is refused before it is taken for that of the array. */
+  CHECK_INT(tensorcast_graph_parse("not a model", UINT64_C(3) << 30, 0, &none),
+            TENSORCAST_BAD_FILE);
+  CHECK_TEXT(last_error(), "the model: has 3221225472 bytes; protobuf allows 2147483647");
   CHECK_INT(tensorcast_graph_node_count(NULL, NULL), TENSORCAST_NULL_POINTER);
   CHECK(last_error()[0] != '\0');
   CHECK_INT(tensorcast_graph_error(NULL, NULL, 0, NULL), TENSORCAST_NULL_POINTER);

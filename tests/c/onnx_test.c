@@ -250,6 +250,11 @@ static void test_refusals(void) {
   CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
   CHECK_INT(tensorcast_model_create_from_bytes(NULL, 0, NULL, &model, NULL, 0),
             TENSORCAST_BAD_FILE);
+  /* A size that no model has is refused before it is taken for that of the array. */
+  CHECK_INT(tensorcast_model_create_from_bytes(bytes, UINT64_C(3) << 30, NULL, &model, error,
+                                               sizeof error),
+            TENSORCAST_BAD_FILE);
+  CHECK_TEXT(error, "the model: has 3221225472 bytes; protobuf allows 2147483647");
   CHECK_INT(tensorcast_model_create_from_bytes(bytes, 1, NULL, NULL, NULL, 0),
             TENSORCAST_NULL_POINTER);
   options.contradictions = 2;

@@ -432,6 +432,29 @@ TEST(GraphSaving, TrainingInformation) {
   }
 }
 
+// Of a size that no model has, as a caller gives it who took another number for the size: no byte
+// is touched.
+TEST(GraphSaving, MoreBytesThanAModelHas) {
+  const std::byte one{};
+  const std::span<const std::byte> bytes(&one, std::size_t{3} << 30);
+  std::string error;
+  const auto expect_refused = [&](const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kBadFile);
+    EXPECT_EQ(error, "the model: has 3221225472 bytes; protobuf allows 2147483647");
+    error.clear();
+  };
+  Graph graph;
+  expect_refused(Graph::Parse(bytes, {}, &graph, &error));
+  onnx::LoadOptions options;
+  for (const bool optimize : {false, true}) {
+    options.optimize = optimize;
+    onnx::Model model;
+    expect_refused(onnx::Model::Parse(bytes, options, &model, &error));
+  }
+  std::vector<std::byte> optimized;
+  expect_refused(onnx::Optimize(bytes, {}, &optimized, nullptr, &error));
+}
+
 TEST(GraphSaving, Optimizing) {
   Graph graph = Make();
   const GraphValue x = Input(graph, "x", kF16);
