@@ -29,19 +29,45 @@ def _columns(x: Any) -> list[tuple[Any, Any]] | None:
     return None
 
 
+def _told(x: Any) -> tuple[Any, int | None]:
+    """What can be asked which of x's elements are missing, and how many that says are; None where it
+    does not say."""
+    if hasattr(getattr(x, "dtype", None), "pyarrow_dtype"):  # pandas' isna goes by null_count
+        x = getattr(x, "array", x).__arrow_array__()
+    kind = getattr(x, "type", None)
+    stored = getattr(kind, "storage_type", kind)
+    if type(stored).__name__ in ("DictionaryType", "RunEndEncodedType"):
+        # pyarrow's null_count leaves out those in their values, is_null does not.
+        return x if stored is kind else x.cast(stored), None
+    count = getattr(x, "null_count", None)
+    return x, count() if callable(count) else count
+
+
 def _missing(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
     """Which elements are missing, as numpy's bools; None where none can be, or x does not say."""
     dtype = getattr(x, "dtype", None)
     # What pandas holds in numpy's memory has NaN where numpy has it; so has what is sparse.
     if isinstance(dtype, np.dtype) or isinstance(getattr(dtype, "subtype", None), np.dtype):
         return None
-    count = getattr(x, "null_count", None)
-    if count is not None and (count() if callable(count) else count) == 0:
+    x, count = _told(x)
+    if count == 0:
         return None
     ask = getattr(x, "is_null", None) or getattr(x, "isna", None)
     if callable(ask):
         return np.asarray(ask(), np.bool_)
     return None if count is None else np.ones(1, np.bool_)  # it counts them, and no more
+
+
+def _missing_inside(x: Any) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
+    """The same of polars' arrays and structures, which count those alone that are missing as a
+    whole; in the order of numpy's elements."""
+    kind = type(getattr(x, "dtype", None)).__name__
+    if kind == "Array":
+        return _missing_inside(x.explode())
+    if kind == "Struct" and x.struct.fields:  # numpy has a column for each field
+        return np.stack([np.asarray(x.struct.field(name).is_null(), np.bool_)
+                         for name in x.struct.fields], axis=1).reshape(-1)
+    return _missing(x)
 
 
 def _refuse(x: Any, what: str, index: tuple[int, ...]) -> None:
@@ -59,6 +85,8 @@ def refuse(x: Any, what: str = "x", depth: int = 0) -> None:
         for index, item in enumerate(x if depth > 0 else ()):
             refuse(item, f"{what}[{index}]", depth - 1)
         return
+    if hasattr(x, "collect") and hasattr(x, "collect_schema"):  # polars' LazyFrame, which has no data yet
+        raise KindError(f"{what} is a {type(x).__name__}, whose data are not read yet: cast {what}.collect()")
     columns = _columns(x)
     if columns is not None:
         for name, column in columns:
@@ -67,11 +95,8 @@ def refuse(x: Any, what: str = "x", depth: int = 0) -> None:
     missing = _missing(x)
     if missing is not None and missing.any():
         _refuse(x, what, tuple(np.argwhere(missing)[0].tolist()))
-    if type(getattr(x, "dtype", None)).__name__ == "Array":  # polars': arrays in an array
-        inner = x.explode()
-        while type(inner.dtype).__name__ == "Array":
-            inner = inner.explode()
-        missing = _missing(inner)
+    if type(getattr(x, "dtype", None)).__name__ in ("Array", "Struct"):
+        missing = _missing_inside(x)
         if missing is not None and missing.any():
             shape = np.asarray(x).shape
             _refuse(x, what, tuple(map(int, np.unravel_index(int(missing.argmax()), shape))))

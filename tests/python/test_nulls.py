@@ -6,8 +6,27 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import tensorcast as tc
+
+RUNS = pc.run_end_encode(pa.array([1, 1, None, None, 2]))
+CODES = pa.DictionaryArray.from_arrays(pa.array([0, 0, 1, 0]), pa.array([0.5, None]))
+
+
+class Marked(pa.ExtensionType):
+    """A type of the user's over a dictionary."""
+
+    def __init__(self):
+        super().__init__(CODES.type, "tensorcast.marked")
+
+    def __arrow_ext_serialize__(self):
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type, serialized):
+        return cls()
+
 
 # What holds a null, and what the message calls its place.
 WITH_NULLS = {
@@ -22,6 +41,17 @@ WITH_NULLS = {
     "pyarrow, chunks": (pa.chunked_array([[1, 2], [None]], pa.int8()), "x[2] "),
     "pyarrow, a table": (pa.table({"a": [1, 2], "b": [3, None]}), "x['b'][1] "),
     "pyarrow, a batch": (pa.record_batch({"a": [None, 2]}), "x['a'][0] "),
+    # Those in the values are not in null_count.
+    "pyarrow, a dictionary's value": (CODES, "x[2] "),
+    "pyarrow, a dictionary's value in a slice": (CODES[1:], "x[1] "),
+    "pyarrow, a dictionary's value in chunks": (pa.chunked_array([CODES[:2], CODES[2:]]), "x[2] "),
+    "pyarrow, runs": (RUNS, "x[2] "),
+    "pyarrow, runs of floats": (pc.run_end_encode(pa.array([1.5, None])), "x[1] "),
+    "pyarrow, a slice of runs": (RUNS[1:], "x[1] "),
+    "pyarrow, runs in chunks": (pa.chunked_array([RUNS[:2], RUNS[3:]]), "x[2] "),
+    "pyarrow, a table of runs": (pa.table({"a": RUNS[4:], "b": RUNS[2:3]}), "x['b'][0] "),
+    "pyarrow, a type over a dictionary, in chunks": (pa.chunked_array([pa.ExtensionArray.from_storage(Marked(), CODES)]),
+                                                     "x[2] "),
     "polars": (pl.Series([1, None, 3], dtype=pl.Int32), "x[1] "),
     "polars, floats": (pl.Series([1.5, None], dtype=pl.Float32), "x[1] "),
     "polars, texts": (pl.Series(["1", None]), "x[1] "),
@@ -29,16 +59,25 @@ WITH_NULLS = {
     "polars, arrays": (pl.Series([[1, 2], [3, None]], dtype=pl.Array(pl.Int32, 2)), "x[1,1] "),
     "polars, arrays of arrays": (pl.Series([[[1, 2], [3, 4]], [[None, 6], [7, 8]]], dtype=pl.Array(pl.Int8, (2, 2))),
                                  "x[1,0,0] "),
+    "polars, structures": (pl.Series([{"a": 1.0}, {"a": None}]), "x[1,0] "),
+    "polars, structures of two": (pl.Series([{"a": 1, "b": 2}, {"a": 3, "b": None}]), "x[1,1] "),
+    "polars, a structure that is null": (pl.Series([{"a": 1.0}, None]), "x[1] "),
+    "polars, arrays of structures": (pl.Series([[{"a": 1.0}], [{"a": None}]],
+                                               dtype=pl.Array(pl.Struct({"a": pl.Float64}), 1)), "x[1,0,0] "),
     "polars, a table": (pl.DataFrame({"a": [1, 2], "b": [None, 0.5]}), "x['b'][0] "),
     "pandas": (pd.array([1, None, 3], dtype="Int32"), "x[1] "),
     "pandas, a series": (pd.Series([1, None], dtype="Int8"), "x[1] "),
     "pandas, an index": (pd.Index([None, 2], dtype="UInt16"), "x[0] "),
     "pandas, truths": (pd.Series([True, None], dtype="boolean"), "x[1] "),
     "pandas, over pyarrow": (pd.Series([1, None], dtype="int32[pyarrow]"), "x[1] "),
+    "pandas, over pyarrow's dictionary": (pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([CODES]))), "x[2] "),
+    "pandas, an index over one": (pd.Index(pd.arrays.ArrowExtensionArray(pa.chunked_array([CODES]))), "x[2] "),
     "pandas, texts": (pd.Series(["1", None], dtype="string"), "x[1] "),
     "pandas, categories": (pd.Series([1, None, 1]).astype("category"), "x[1] "),
     "pandas, a table": (pd.DataFrame({"a": [0.5, 1], "b": pd.Series([None, 1], dtype="Int32")}), "x['b'][0] "),
     "a list": ([pa.array([1, 2]), pa.array([None, 4])], "x[1][0] "),
+    "a list of runs": ([RUNS[:2], RUNS[1:3]], "x[1][1] "),
+    "a list of structures": ([pl.Series([{"a": 1.0}]), pl.Series([{"a": None}])], "x[1][0,0] "),
     "a list of lists": ([[pl.Series([1, 2])], [pl.Series([3, None])]], "x[1][0][1] "),
 }
 
@@ -83,6 +122,8 @@ def test_what_the_message_advises_is_there(name):
     (pa.array([1, 2, 300], pa.int32()), [1, 2, 44]), (pa.array([0.5, float("nan")]), [0, 0]),
     (pa.chunked_array([[1, 2], [3]]), [1, 2, 3]), (pa.table({"a": [1, 2], "b": [3, 4]}), [[1, 3], [2, 4]]),
     (pa.array(["1", "2"]), [1, 2]), (pa.array([None, 5, 6])[1:], [5, 6]), (pa.Tensor.from_numpy(np.arange(2.0)), [0, 1]),
+    (RUNS[:2], [1, 1]), (RUNS[4:], [2]), (pc.run_end_encode(pa.array([0.5, float("nan")])), [0, 0]), (CODES[:2], [0, 0]),
+    (pl.Series([{"a": 1, "b": 2}, {"a": 3, "b": 4}]), [[1, 2], [3, 4]]), (pl.Series([{"a": float("nan")}]), [[0]]),
     (pl.Series([1, 2], dtype=pl.Int64), [1, 2]), (pl.Series([1.5, float("nan")]), [1, 0]), (pl.Series(["7"]), [7]),
     (pl.Series([[1, 2], [3, 4]], dtype=pl.Array(pl.Int8, 2)), [[1, 2], [3, 4]]), (pl.DataFrame({"a": [1], "b": [2]}), [[1, 2]]),
     (pd.Series([1, 2], dtype="Int32"), [1, 2]), (pd.Series([1.5, np.nan]), [1, 0]), (pd.DataFrame({"a": [1.5, np.nan]}), [[1], [0]]),
@@ -91,3 +132,10 @@ def test_what_the_message_advises_is_there(name):
 def test_what_has_all_its_values_is_cast(x, want):
     """NaN is a number's own, and goes to 0 as it does from numpy."""
     assert tc.cast(x, "int8").tolist() == want
+
+
+def test_a_lazy_frame_is_refused_by_every_door():
+    for door, call in doors().items():
+        with pytest.raises(tc.KindError) as refused:
+            call(pl.LazyFrame({"a": [1]}))
+        assert str(refused.value) == "x is a LazyFrame, whose data are not read yet: cast x.collect()", door
