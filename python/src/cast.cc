@@ -188,6 +188,7 @@ CastOptions OptionsOf(const nb::dict& options) {
 namespace {
 
 PyObject* general_cast = nullptr;  // tensorcast.casting.cast, for all that is not quick
+PyObject* check_names = nullptr;   // raises where that has no option of a name
 
 // Whether two memories are one, element by element, or have nothing in common.
 bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
@@ -254,12 +255,25 @@ PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* name
   return result.release().ptr();
 }
 
+// General_cast has raised a TypeError: where that is of an option it does not have, what was raised
+// becomes what check_names says of it.
+void CheckNames(PyObject* names) {
+  nb::python_error raised;  // takes it
+  const nb::object checked = nb::steal(PyObject_CallOneArg(check_names, names));
+  if (checked.is_valid()) raised.restore();
+}
+
 PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t count,
                    PyObject* names) {
   try {
     PyObject* const result = QuickCast(arguments, count, names);
     if (result != nullptr) return result;
-    return PyObject_Vectorcall(general_cast, arguments, static_cast<std::size_t>(count), names);
+    PyObject* const made =
+        PyObject_Vectorcall(general_cast, arguments, static_cast<std::size_t>(count), names);
+    if (made == nullptr && names != nullptr && PyErr_ExceptionMatches(PyExc_TypeError) != 0) {
+      CheckNames(names);
+    }
+    return made;
   } catch (nb::python_error& error) {
     error.restore();
   } catch (const std::bad_alloc&) {
@@ -273,10 +287,12 @@ PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t co
 }  // namespace
 
 void BindCast(nb::module_& m) {
-  // The function cast, which calls `general` for what is not quick, and has its documentation.
+  // The function cast, which calls `general` for what is not quick, `check` with the names of the
+  // options where that has raised a TypeError, and has its documentation.
   m.def(
       "make_cast",
-      [](nb::object general, const std::string& signature, const std::string& documentation) {
+      [](nb::object general, nb::object check, const std::string& signature,
+         const std::string& documentation) {
         static std::string text;
         static PyMethodDef method = {};
         text = "cast" + signature + "\n--\n\n" + documentation;
@@ -284,10 +300,12 @@ void BindCast(nb::module_& m) {
                   METH_FASTCALL | METH_KEYWORDS, text.c_str()};
         Py_XDECREF(general_cast);
         general_cast = general.release().ptr();
+        Py_XDECREF(check_names);
+        check_names = check.release().ptr();
         const nb::str module("tensorcast");
         return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
       },
-      nb::arg("general"), nb::arg("signature"), nb::arg("documentation"));
+      nb::arg("general"), nb::arg("check"), nb::arg("signature"), nb::arg("documentation"));
 
   // Casts n elements from one dense array's memory into another's.
   m.def(

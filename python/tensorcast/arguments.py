@@ -6,16 +6,19 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from .errors import ArgumentError, KindError
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # Those of a cast, which files, texts and conversions take too.
 CAST_OPTIONS = ("saturate", "round_mode", "integer_overflow", "fnuz_infinity", "finite_only_nan",
@@ -38,6 +41,24 @@ def check_options(given: dict[str, Any], name: str,
             near = difflib.get_close_matches(option, names, 1)
             raise KindError(f"{name} has no option {option!r}"
                             + (f": the nearest is {near[0]}" if near else ""))
+
+
+def says_nearest(function: Callable[P, T]) -> Callable[P, T]:
+    """Of a function without options of others: a call that has failed says of one it does not have
+    which is meant."""
+    @functools.wraps(function)
+    def call(*args: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*args, **named)
+        except TypeError as error:
+            if type(error) is not TypeError:
+                raise
+            try:
+                check_options(named, function.__name__, function)
+            except KindError as better:
+                raise better from None
+            raise
+    return call
 
 
 def path_text(path: Any, what: str = "a path") -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays, frameworks, texts
+from .arguments import check_options
 from .errors import ArgumentError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
@@ -180,6 +181,7 @@ def _quick() -> Any:
         f"{name}={parameter.default!r}"
         for name, parameter in inspect.signature(cast).parameters.items()
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY) + ")"
-    return _core.make_cast(cast, signature, inspect.cleandoc(cast.__doc__ or ""))
+    return _core.make_cast(cast, lambda names: check_options(dict.fromkeys(names), "cast", cast),
+                           signature, inspect.cleandoc(cast.__doc__ or ""))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays, casting
-from .arguments import CAST_OPTIONS, check_options, flag, path_text
+from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype
@@ -258,6 +258,7 @@ class TensorFile:
         return f"<TensorFile {self._path!r}: {state}>"
 
 
+@says_nearest
 def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
          allow_hard_links: bool = False) -> TensorFile:
     """Opens a file of tensors, or a directory of safetensors files; reads its header alone.
@@ -296,6 +297,7 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links)
 
 
+@says_nearest
 def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None) -> list[TensorInfo]:
     """What a file of tensors holds; reads its header alone.
 

@@ -33,7 +33,7 @@ from typing import Any, Literal
 import numpy as np
 
 from . import _core
-from .arguments import flag, path_text
+from .arguments import flag, path_text, says_nearest
 from .arrays import read, type_of
 from .casting import cast as _cast
 from .errors import ArgumentError, KindError
@@ -248,6 +248,7 @@ def castlike(*args: Any, mode: Mode | None = None, **kwargs: Any) -> Any:
 # ------------------------------------------------------------------------------------ files
 
 
+@says_nearest
 def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLike] = None) -> Graph:
     """The graph of an MDF model in JSON, YAML or BSON, as the tool reads it; without MDF.
 
@@ -288,6 +289,7 @@ def load(path: str | os.PathLike[str], *, types: TypeLike | Mapping[str, TypeLik
     return Graph._of_core(_core.load_mdf(path_text(path), by_name, others))
 
 
+@says_nearest
 def save(graph: Graph, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
     """Writes a graph as MDF, whole or not at all, in the syntax that the path's ending names.
 
@@ -420,6 +422,7 @@ def installed_mode() -> str | None:
     return _mode_in_force
 
 
+@says_nearest
 def install(mode: Mode = "compatible") -> Installed:
     """Makes MDF itself use `cast` and `castlike`: its functions, and `onnx::Cast` and
     `onnx::CastLike` in graphs. For all threads, until `uninstall`, or as a context manager.

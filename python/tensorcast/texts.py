@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays
-from .arguments import check_options
+from .arguments import check_options, says_nearest
 from .errors import KindError
 from .types import STRING, TypeLike, numpys_dtype
 
@@ -106,6 +106,7 @@ def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
     return cast(texts, to, **options)
 
 
+@says_nearest
 def format(x: Any, style: str = "numpy", *, threads: int | None = None) -> Any:
     """The shortest text of each number that reads back as itself: an object array of str.
 

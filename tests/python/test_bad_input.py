@@ -133,6 +133,17 @@ def small():
     (lambda: tc.plan("a.npy", "b.npy", keep="norms"), ValueError, "a list of texts"),
     (lambda: tc.plan("a.npy", "b.npy", to="fp8-rows"), ValueError, "not an element type"),
     (lambda: tc.plan("a.npy", "b.npy", layout="mine"), ValueError, "layout is one of"),
+    (lambda: tc.cast(X, "float16", saturat=1), TypeError, "cast has no option 'saturat': the nearest is saturate"),
+    (lambda: tc.cast([1], "float16", thread=1), TypeError, "cast has no option 'thread': the nearest is threads"),
+    (lambda: tc.cast(too="float16"), TypeError, "cast has no option 'too': the nearest is to"),
+    (lambda: tc.cast(X, "float16", **{"\ud800": 1}), TypeError, "cast has no option"),
+    (lambda: tc.format(X, stile="ort"), TypeError, "format has no option 'stile': the nearest is style"),
+    (lambda: tc.open("a.npy", asume_type="int8"), TypeError, "open has no option 'asume_type': the nearest is assume_type"),
+    (lambda: tc.inspect("a.npy", assume_typ="int8"), TypeError, "inspect has no option 'assume_typ': the nearest is assume_type"),
+    (lambda: tc.onnx.optimize(b"", fold=True), TypeError, "optimize has no option 'fold': the nearest is fold_all"),
+    (lambda: tc.mdf.install(mod="strict"), TypeError, "install has no option 'mod': the nearest is mode"),
+    (lambda: tc.mdf.load("a.json", type="int8"), TypeError, "load has no option 'type': the nearest is types"),
+    (lambda: tc.mdf.save(small(), "a.json", overwrit=True), TypeError, "save has no option 'overwrit': the nearest is overwrite"),
     (lambda: tc.plan("a.npy", "b.npy", satruate=1), TypeError, "plan has no option 'satruate': the nearest is saturate"),
     (lambda: tc.convert("a.npy", "b.npy", ovrwrite=True), TypeError,
      "convert has no option 'ovrwrite': the nearest is overwrite"),
@@ -328,3 +339,11 @@ def test_both_names_of_a_scale_rule(files):
 def test_memory_that_is_not_there(monkeypatch):
     with pytest.raises((MemoryError, ValueError)):
         tc.cast(np.broadcast_to(np.float32(1), (1 << 50,)), "float64")
+
+
+@pytest.mark.parametrize("call", [lambda: tc.cast(), lambda: tc.cast(X, "int8", 1), lambda: tc.cast(X, "int8", to="int8"),
+                                  lambda: tc.format(), lambda: tc.open()], ids=range(5))
+def test_too_few_and_too_many_arguments_are_pythons_own_error(call):
+    with pytest.raises(TypeError) as raised:
+        call()
+    assert not isinstance(raised.value, tc.Error) and "argument" in str(raised.value)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import _core, arrays
-from ..arguments import flag, path_text
+from ..arguments import flag, path_text, says_nearest
 from ..errors import ArgumentError, KindError, UnsupportedError
 
 __all__ = ["Model", "OptimizeReport", "ValueInfo", "optimize"]
@@ -167,6 +167,7 @@ class OptimizeReport:
     notes: list[str]
 
 
+@says_nearest
 def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_all: bool = False,
              nan_payloads_may_change: bool = False, overwrite: bool = False,
              allow_hard_links: bool = False) -> Any:
