@@ -124,9 +124,11 @@ void CheckWritable(const std::string& path, const std::string& directory) {
 
 void CheckSizeLimit(const std::string& path, const std::string& what, std::uint64_t bytes) {
   if (const auto limit = FileSizeLimit(); limit && bytes > *limit) {
-    throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + " takes " +
-                                        CountText(bytes, "byte") + ", and files are limited to " +
-                                        std::to_string(*limit) + "; raise the limit (ulimit -f)");
+    throw Error(ErrorKind::kSystem,
+                PathText(path) + ": " + what + " takes " + CountText(bytes, "byte") +
+                    ", and files are limited to " + std::to_string(*limit) +
+                    "; raise the limit (ulimit -f)",
+                Remedy::kNone, {EFBIG, path});
   }
 }
 
@@ -134,9 +136,10 @@ void CheckFreeSpace(const std::string& path, const std::string& directory, const
                     std::uint64_t bytes, const std::string& remedy) {
   const auto free = FreeBytes(directory);  // nothing: writing will say
   if (free && bytes > *free) {
-    throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + " takes " +
-                                        CountText(bytes, "byte") + ", and its disk has " +
-                                        std::to_string(*free) + " free; " + remedy);
+    throw Error(ErrorKind::kSystem,
+                PathText(path) + ": " + what + " takes " + CountText(bytes, "byte") +
+                    ", and its disk has " + std::to_string(*free) + " free; " + remedy,
+                Remedy::kNone, {ENOSPC, path});
   }
 }
 

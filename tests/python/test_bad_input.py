@@ -347,3 +347,11 @@ def test_too_few_and_too_many_arguments_are_pythons_own_error(call):
     with pytest.raises(TypeError) as raised:
         call()
     assert not isinstance(raised.value, tc.Error) and "argument" in str(raised.value)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="no file system without room")
+def test_no_room_is_the_systems_own_number(tmp_path):
+    np.save(tmp_path / "a.npy", X)
+    with pytest.raises(tc.FileError) as refused:
+        tc.convert(tmp_path / "a.npy", "/proc/x.npy", to="float16")
+    assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, "/proc/x.npy")
