@@ -355,3 +355,16 @@ def test_no_room_is_the_systems_own_number(tmp_path):
     with pytest.raises(tc.FileError) as refused:
         tc.convert(tmp_path / "a.npy", "/proc/x.npy", to="float16")
     assert (refused.value.errno, refused.value.filename) == (errno.ENOSPC, "/proc/x.npy")
+
+
+def test_a_limit_of_files_is_the_systems_own_number(tmp_path):
+    resource = pytest.importorskip("resource")
+    np.save(tmp_path / "a.npy", X)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+    try:
+        with pytest.raises(tc.FileError) as refused:
+            tc.convert(tmp_path / "a.npy", tmp_path / "b.npy", to="float16")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (refused.value.errno, refused.value.filename) == (errno.EFBIG, str(tmp_path / "b.npy"))
