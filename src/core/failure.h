@@ -15,6 +15,24 @@
 
 namespace tensorcast::core {
 
+// Who has to act on a failure.
+enum class ErrorKind {
+  kArguments,    // what was asked cannot be (output exists, output = input ...)
+  kContents,     // the contents of an input: a file, or a graph that breaks a rule
+  kSystem,       // the system refused (missing, permission, full, shrank while read)
+  kUnsupported,  // legal, but not ours (unknown format, object arrays)
+};
+
+constexpr StatusCode CodeOf(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::kArguments: return StatusCode::kBadInput;
+    case ErrorKind::kContents: return StatusCode::kBadFile;
+    case ErrorKind::kSystem: return StatusCode::kFileError;
+    case ErrorKind::kUnsupported: return StatusCode::kUnsupportedFile;
+  }
+  return StatusCode::kBadFile;
+}
+
 // A file that the system refused, and its number for why (errno); 0: there is none.
 struct SystemRefusal {
   int error = 0;

@@ -4,22 +4,19 @@
 #ifndef TENSORCAST_SRC_GRAPH_ERROR_H_
 #define TENSORCAST_SRC_GRAPH_ERROR_H_
 
-#include <cstdint>
-#include <stdexcept>
 #include <string>
+
+#include "core/failure.h"
 
 namespace tensorcast::graph {
 
-enum class ErrorKind : std::uint8_t {
-  kArguments,    // what was asked cannot be
-  kContents,     // the graph breaks a rule of its opset, or of graphs
-  kUnsupported,  // legal, but nothing that is run here
-};
+using core::ErrorKind;
 
 // One line; names from the graph are escaped.
-class Error : public std::runtime_error {
+class Error : public core::Failure {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  Error(ErrorKind kind, const std::string& message)
+      : Failure(core::CodeOf(kind), message), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
 
  private:

@@ -217,7 +217,6 @@ void SetTheLowestOpset(GraphState& state) {
     try {
       SetTheOpset(state, opset);
       return;
-    } catch (const graph::Error&) {
     } catch (const core::Failure&) {
     }
   }

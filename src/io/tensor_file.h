@@ -23,23 +23,7 @@
 
 namespace tensorcast::io {
 
-// Who has to act on an error.
-enum class ErrorKind {
-  kArguments,    // what was asked cannot be (output exists, output = input ...)
-  kContents,     // the contents of an input file
-  kSystem,       // the system refused (missing, permission, full, shrank while read)
-  kUnsupported,  // legal, but not ours (unknown format, object arrays)
-};
-
-constexpr StatusCode CodeOf(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kArguments: return StatusCode::kBadInput;
-    case ErrorKind::kContents: return StatusCode::kBadFile;
-    case ErrorKind::kSystem: return StatusCode::kFileError;
-    case ErrorKind::kUnsupported: return StatusCode::kUnsupportedFile;
-  }
-  return StatusCode::kBadFile;
-}
+using core::ErrorKind;
 
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).
@@ -47,7 +31,7 @@ class Error : public core::Failure {
  public:
   Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
         core::SystemRefusal refusal = {})
-      : Failure(CodeOf(kind), message, remedy, std::move(refusal)), kind_(kind) {}
+      : Failure(core::CodeOf(kind), message, remedy, std::move(refusal)), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
 
  private:

@@ -43,10 +43,7 @@ const Syntax* SyntaxOf(const io::ByteSource& source) {
 }
 
 [[noreturn]] void Fail(const std::string& path, const graph::Error& error) {
-  io::ErrorKind kind = io::ErrorKind::kContents;
-  if (error.kind() == graph::ErrorKind::kUnsupported) kind = io::ErrorKind::kUnsupported;
-  if (error.kind() == graph::ErrorKind::kArguments) kind = io::ErrorKind::kArguments;
-  throw io::Error(kind, io::PathText(path) + ": " + error.what());
+  throw io::Error(error.kind(), io::PathText(path) + ": " + error.what());
 }
 
 // Calls read(model) with what a file says, and names the file in what that throws.

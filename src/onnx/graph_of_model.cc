@@ -258,15 +258,6 @@ class GraphMaker {
   std::shared_ptr<const graph::ByteStore> bytes_;
 };
 
-io::ErrorKind KindOf(graph::ErrorKind kind) {
-  switch (kind) {
-    case graph::ErrorKind::kArguments: return io::ErrorKind::kArguments;
-    case graph::ErrorKind::kContents: return io::ErrorKind::kContents;
-    case graph::ErrorKind::kUnsupported: return io::ErrorKind::kUnsupported;
-  }
-  return io::ErrorKind::kContents;
-}
-
 }  // namespace
 
 std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source) {
@@ -290,7 +281,7 @@ graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
 }
 
 void FailModel(const io::ByteSource& source, const graph::Error& error) {
-  throw io::Error(KindOf(error.kind()), io::PathText(source.path()) + ": " + error.what());
+  throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what());
 }
 
 graph::Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
