@@ -58,8 +58,9 @@ std::string ShellQuoted(std::string_view text) {
 
 std::string WayOut(const Advice& advice) {
   const std::string_view better = advice.better ? TypeName(*advice.better) : "";
-  if (advice.prevention == report::Prevention::kOtherType)
+  if (advice.prevention == report::Prevention::kOtherType) {
     return fmt::format("try --to {}", better);
+  }
   const bool is_rule = advice.prevention == report::Prevention::kOtherTypeHere;
   if (advice.patterns.empty()) {
     return is_rule ? fmt::format("try a --rule that gives it {}", better)

@@ -138,10 +138,8 @@ int MeasureLoss(const LossFlags& flags) {
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
   options.jobs.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
-  const convert::Opening opening = {
-      {request.assume_type, request.allow_hard_links, request.ignore_scales},
-      ToolOpenOptions().spool,
-      std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
+  const convert::Opening opening = {convert::InputOptionsOf(request), ToolOpenOptions().spool,
+                                    std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
   std::unique_ptr<io::TensorReader> reader =
       convert::OpenInput(flags.input, opening.inputs, opening.spool, opening.interrupted);
   const convert::InputScales scales =

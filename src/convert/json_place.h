@@ -49,7 +49,6 @@ class Place {
     if (found == json_.end()) Refuse("has no \"" + std::string(key) + "\"");
     return {*found, what_, where_ == "it" ? '"' + std::string(key) + '"' : where_ + "." + key};
   }
-  bool Has(const char* key) const { return json_.is_object() && json_.contains(key); }
   std::size_t size() const {
     if (!json_.is_array()) Refuse("is not an array");
     return json_.size();
@@ -61,11 +60,6 @@ class Place {
   std::uint64_t Number() const {
     if (!json_.is_number_unsigned()) Refuse("is not a number from 0 to 2^64 - 1");
     return json_.get<std::uint64_t>();
-  }
-  std::size_t Index(std::size_t count) const {
-    const std::uint64_t index = Number();
-    if (index >= count) Refuse("is not an index below " + std::to_string(count));
-    return static_cast<std::size_t>(index);
   }
   // What `parse` makes of a string, a std::optional; `why` it is refused where that is nothing.
   template <class Parse> auto Parsed(const Parse& parse, const char* why) const {
