@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "convert/config_coverage.h"
+#include "convert/name_parts.h"
 #include "convert/scaled_tensors.h"
 #include "convert/weight_roles.h"
 #include "io/checkpoint.h"
@@ -45,23 +46,18 @@ bool ContainsAny(std::string_view text, std::initializer_list<std::string_view> 
 // Whether `rest`, what a tensor is called behind its module's name, sounds like the scale of the
 // module's weight: not that of its input or output, of a cache or of a norm. What names the weight
 // is the weight's.
-bool SoundsLikeScale(std::string rest) {
+bool SoundsLikeScale(std::string_view as_written) {
   static const std::unordered_set<std::string_view> kOthers = {
       "input", "in",   "act",    "activation", "activations", "output", "out",     "k",     "v",
       "q",     "kv",   "key",    "value",      "cache",       "prob",   "softmax", "query", "norm",
       "bias",  "lora", "smooth", "layer",      "logit",       "logits", "attn"};
-  std::ranges::transform(rest, rest.begin(), [](unsigned char c) {
-    return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  });
+  const std::string rest = Lower(as_written);
   if (!ContainsAny(rest, {"scale", "absmax", "amax"}) && !rest.ends_with("_inv")) return false;
   bool is_of_weight = false, is_of_other = false;
-  for (std::size_t begin = 0; begin <= rest.size();) {
-    const std::size_t end = std::min(rest.find_first_of("._", begin), rest.size());
-    const std::string_view part = std::string_view(rest).substr(begin, end - begin);
+  ForEachPart(rest, "._", [&](std::string_view part, std::size_t) {
     is_of_weight = is_of_weight || part == "weight" || part == "w";
     is_of_other = is_of_other || kOthers.contains(part);
-    begin = end + 1;
-  }
+  });
   return is_of_weight || !is_of_other;
 }
 
@@ -69,13 +65,10 @@ bool SoundsLikeScale(std::string rest) {
 // are alike, "attn1" and "attn2" are not.
 std::string WithoutNumbers(std::string_view name) {
   std::string like;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find_first_of("._", begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    if (part.find_first_not_of("0123456789") != std::string_view::npos) like += part;
-    if (end < name.size()) like += name[end];
-    begin = end + 1;
-  }
+  ForEachPart(name, "._", [&](std::string_view part, std::size_t begin) {
+    if (begin > 0) like += name[begin - 1];
+    if (!IsNumber(part)) like += part;
+  });
   return like;
 }
 
@@ -184,7 +177,7 @@ class BareFinder {
          end = name.find_last_of("._", end - 1)) {
       const auto found = modules_.find(name.substr(0, end));
       if (found == modules_.end()) continue;
-      if (!found->second.is_bare || !SoundsLikeScale(std::string(name.substr(end + 1)))) {
+      if (!found->second.is_bare || !SoundsLikeScale(name.substr(end + 1))) {
         return std::nullopt;
       }
       return LikelyScale{found->second.weight, end};
@@ -192,7 +185,7 @@ class BareFinder {
     // Of a layer by itself, whose tensors are called "weight" and "scale".
     const auto found = modules_.find(std::string_view());
     if (found == modules_.end() || !found->second.is_bare ||
-        name.find('.') != std::string_view::npos || !SoundsLikeScale(std::string(name))) {
+        name.find('.') != std::string_view::npos || !SoundsLikeScale(name)) {
       return std::nullopt;
     }
     return LikelyScale{found->second.weight, 0};

@@ -14,23 +14,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "convert/name_parts.h"
 #include "convert/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
-
-bool IsIndex(std::string_view part) {
-  return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-// Calls use(part, where it begins) for all between dots.
-template <class Use> void ForEachPart(std::string_view name, const Use& use) {
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    use(name.substr(begin, end - begin), begin);
-    begin = end + 1;
-  }
-}
 
 // Whether a layer that is scaled may be taken for a head: by transformers' "fp8" wherever the word
 // begins or ends its name.
@@ -48,9 +36,9 @@ bool IsTaken(const QuantisedModules& modules, const HeadName& head, bool is_whol
 // A name with "#" for each number, or as it is; from each of its parts on.
 std::string WithAnyIndex(std::string_view name) {
   std::string text;
-  ForEachPart(name, [&](std::string_view part, std::size_t) {
+  ForEachPart(name, ".", [&](std::string_view part, std::size_t) {
     text += text.empty() ? "" : ".";
-    text += IsIndex(part) ? "#" : part;
+    text += IsNumber(part) ? "#" : part;
   });
   return text;
 }
@@ -64,21 +52,22 @@ class EndPatterns {
   explicit EndPatterns(const QuantisedModules& modules) {
     const auto add = [&](const std::string& module) {
       const std::string any = WithAnyIndex(module);
-      ForEachPart(module, [&](std::string_view, std::size_t at) { AddEnd(module, at); });
-      ForEachPart(any, [&](std::string_view, std::size_t at) { AddEnd(any, at); });
+      ForEachPart(module, ".", [&](std::string_view, std::size_t at) { AddEnd(module, at); });
+      ForEachPart(any, ".", [&](std::string_view, std::size_t at) { AddEnd(any, at); });
     };
     for (const WrittenGroup& group : modules.written) {
       for (const std::string& module : group.modules) add(module);
     }
     for (const KeptWeight& one : modules.kept) add(one.module);
+    bool has_router = false;
     for (const std::string& module : modules.plain) {
-      if (RoleByName(module) != WeightRole::kHead) Add(module);  // heads have words of their own
+      const WeightRole role = RoleByName(module);
+      has_router = has_router || role == WeightRole::kRouter;
+      if (role != WeightRole::kHead) Add(module);  // heads have words of their own
     }
     // Routers are renamed, and always left alone but by name.
-    if (std::ranges::find(modules.plain, WeightRole::kRouter, RoleByName) != modules.plain.end()) {
-      for (const char* const word : {"gate", "router"}) {
-        if (!IsScaled(word)) patterns_.insert(word);
-      }
+    for (const char* const word : {"gate", "router"}) {
+      if (has_router && !IsScaled(word)) patterns_.insert(word);
     }
   }
 
@@ -122,8 +111,8 @@ class EndPatterns {
       std::vector<std::size_t> ends;
       std::size_t list = 0;  // the part before the first number
       bool has_number = false;
-      ForEachPart(name, [&](std::string_view part, std::size_t at) {
-        if (!has_number && (part == "#" || IsIndex(part))) {
+      ForEachPart(name, ".", [&](std::string_view part, std::size_t at) {
+        if (!has_number && (part == "#" || IsNumber(part))) {
           has_number = true;
           list = ends.empty() ? 0 : ends.size() - 1;
         }

@@ -4,12 +4,12 @@
 #include "convert/tensor_pattern.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <optional>
 #include <system_error>
 #include <utility>
 
+#include "convert/name_parts.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::convert {
@@ -125,16 +125,10 @@ std::string GlobLiteral(std::string_view name) {
 
 std::string LayerGlob(std::string_view name) {
   std::string glob;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find('.', begin), name.size());
-    const std::string_view part = name.substr(begin, end - begin);
-    const bool digits = !part.empty() && std::all_of(part.begin(), part.end(), [](unsigned char c) {
-      return std::isdigit(c) != 0;
-    });
-    glob += digits ? "*" : GlobLiteral(part);
-    if (end < name.size()) glob += '.';
-    begin = end + 1;
-  }
+  ForEachPart(name, ".", [&](std::string_view part, std::size_t begin) {
+    if (begin > 0) glob += '.';
+    glob += IsNumber(part) ? "*" : GlobLiteral(part);
+  });
   return glob;
 }
 

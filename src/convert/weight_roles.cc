@@ -10,25 +10,15 @@
 #include <string>
 #include <vector>
 
+#include "convert/name_parts.h"
+
 namespace tensorcast::convert {
 namespace {
-
-std::string Lower(std::string_view name) {
-  std::string lower(name);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
 
 // TensorFlow and the names of some ONNX exporters have slashes for dots.
 std::vector<std::string_view> PartsOf(std::string_view name) {
   std::vector<std::string_view> parts;
-  for (std::size_t begin = 0; begin <= name.size();) {
-    const std::size_t end = std::min(name.find_first_of("./", begin), name.size());
-    parts.push_back(name.substr(begin, end - begin));
-    begin = end + 1;
-  }
+  ForEachPart(name, "./", [&](std::string_view part, std::size_t) { parts.push_back(part); });
   return parts;
 }
 
@@ -38,11 +28,6 @@ bool IsOneOf(std::string_view word, std::initializer_list<std::string_view> word
 
 bool Contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
-}
-
-bool IsNumber(std::string_view part) {
-  return !part.empty() &&
-         std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
 // "ln" and "ln_f", "bn1".
