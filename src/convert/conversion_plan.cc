@@ -4,13 +4,13 @@
 #include "convert/conversion_plan.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "convert/misread_weights.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
+#include "core/enum_names.h"
 #include "core/failure.h"
 #include "io/error_text.h"
 
@@ -205,8 +205,7 @@ inline namespace TENSORCAST_ABI {
 
 std::string_view ActionName(Action action) {
   constexpr std::string_view kNames[] = {"copy", "cast", "parse", "print", "quantise"};
-  const auto index = static_cast<std::size_t>(action);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
+  return core::NameOf(kNames, action);
 }
 
 std::string_view ReasonName(Reason reason) {
@@ -214,8 +213,7 @@ std::string_view ReasonName(Reason reason) {
       "asked",        "rule",           "not_named",    "excluded",     "companion", "no_rule",
       "unknown_type", "text_not_named", "not_floating", "holds_scales", "already",   "output",
       "not_the_one",  "opaque",         "kept",         "not_linear",   "misfit",    "misread"};
-  const auto index = static_cast<std::size_t>(reason);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
+  return core::NameOf(kNames, reason);
 }
 
 ConversionPlan::ConversionPlan() = default;

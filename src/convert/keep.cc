@@ -3,9 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/keep.h"
 
-#include <iterator>
-
 #include "convert/weight_roles.h"
+#include "core/enum_names.h"
 #include "core/shape.h"
 
 namespace tensorcast::convert {
@@ -45,8 +44,7 @@ inline namespace TENSORCAST_ABI {
 
 std::string_view KeepName(Keep keep) {
   constexpr std::string_view kNames[] = {"small", "norms", "embeddings", "head", "packed"};
-  const auto index = static_cast<std::size_t>(keep);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
+  return core::NameOf(kNames, keep);
 }
 
 std::span<const Keep> Keeps() {
@@ -56,10 +54,7 @@ std::span<const Keep> Keeps() {
 }
 
 std::optional<Keep> ParseKeep(std::string_view name) {
-  for (const Keep keep : Keeps()) {
-    if (KeepName(keep) == name) return keep;
-  }
-  return std::nullopt;
+  return core::MemberNamed(Keeps(), KeepName, name);
 }
 
 }  // namespace TENSORCAST_ABI

@@ -8,13 +8,13 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "core/enum_names.h"
 #include "core/failure.h"
 #include "core/round_to_odd.h"
 
@@ -128,8 +128,7 @@ inline namespace TENSORCAST_ABI {
 
 std::string_view ScaleRuleName(ScaleRule rule) {
   constexpr std::string_view kNames[] = {"amax", "up", "ocp", "round"};
-  const auto index = static_cast<std::size_t>(rule);
-  return index < std::size(kNames) ? kNames[index] : "unknown";
+  return core::NameOf(kNames, rule);
 }
 
 std::span<const ScaleRule> ScaleRules() {
@@ -140,10 +139,7 @@ std::span<const ScaleRule> ScaleRules() {
 
 std::optional<ScaleRule> ParseScaleRule(std::string_view name) {
   if (name == "pow2") return ScaleRule::kUp;  // what it is called where scales need not be powers
-  for (const ScaleRule rule : ScaleRules()) {
-    if (ScaleRuleName(rule) == name) return rule;
-  }
-  return std::nullopt;
+  return core::MemberNamed(ScaleRules(), ScaleRuleName, name);
 }
 
 }  // namespace TENSORCAST_ABI

@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 
+#include "core/enum_names.h"
 #include "core/shape.h"
 
 namespace tensorcast::scale {
@@ -220,8 +221,7 @@ namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {
 
 std::string_view ScaledFormatName(ScaledFormat format) {
-  const auto index = static_cast<std::size_t>(format);
-  return index < std::size(scale::kFormatNames) ? scale::kFormatNames[index] : "unknown";
+  return core::NameOf(scale::kFormatNames, format);
 }
 
 std::optional<ScaledFormat> ParseScaledFormat(std::string_view name) {
@@ -230,8 +230,7 @@ std::optional<ScaledFormat> ParseScaledFormat(std::string_view name) {
 }
 
 std::string_view ScaledLayoutName(ScaledLayout layout) {
-  const auto index = static_cast<std::size_t>(layout);
-  return index < std::size(scale::kLayoutNames) ? scale::kLayoutNames[index] : "unknown";
+  return core::NameOf(scale::kLayoutNames, layout);
 }
 
 std::span<const ScaledLayout> ScaledLayouts() {
@@ -242,10 +241,7 @@ std::span<const ScaledLayout> ScaledLayouts() {
 }
 
 std::optional<ScaledLayout> ParseScaledLayout(std::string_view name) {
-  for (const ScaledLayout layout : ScaledLayouts()) {
-    if (ScaledLayoutName(layout) == name) return layout;
-  }
-  return std::nullopt;
+  return core::MemberNamed(ScaledLayouts(), ScaledLayoutName, name);
 }
 
 }  // namespace TENSORCAST_ABI
