@@ -82,17 +82,6 @@ Json CrossedJson(const CrossedLimit& crossed) {
   return json;
 }
 
-Json OptionsJson(const CastOptions& options) {
-  Json json = Json::object();
-  json[std::string(CastOptionName(CastOption::kSaturate))] = options.saturate;
-  for (std::size_t i = 0; i < kCastOptions; ++i) {
-    const auto option = static_cast<CastOption>(i);
-    if (option == CastOption::kSaturate) continue;
-    json[std::string(CastOptionName(option))] = CastOptionValue(option, options);
-  }
-  return json;
-}
-
 Json SnrJson(const LossReport& loss) { return loss.compared > 0 ? Json(loss.snr_db) : Json(); }
 
 Json FiguresJson(const LossReport& loss) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "convert/request_json.h"
 #include "io/ordered_json_fwd.h"
 #include "io/tensor_file.h"
 #include "tensorcast/report.hpp"
@@ -15,14 +16,12 @@
 
 namespace tensorcast::tool {
 
-// Begin an object with Json::object(): where memory is refused, [] of a null leaves an object that
-// has no value, and its destructor crashes.
 using Json = io::OrderedJson;
 
 // Of every JSON the tool writes; raised when a member changes its meaning or goes away.
 inline constexpr int kJsonSchemaVersion = 1;
 
-Json OptionsJson(const CastOptions& options);
+using convert::OptionsJson;
 // Null where nothing was compared.
 Json SnrJson(const LossReport& loss);
 // A limit of a share has a member "unit" that says "%".

@@ -22,7 +22,7 @@ using Json = io::OrderedJson;
 // One of compressed-tensors' QuantizationArgs.
 Json Arguments(const scale::ScaledFormat& format, std::string_view strategy) {
   const TypeInfo& element = *FindType(format.scaling.element);
-  Json json;
+  Json json = Json::object();
   json["num_bits"] = element.bits;
   json["type"] = element.is_integer() ? "int" : "float";
   json["strategy"] = strategy;
@@ -66,7 +66,7 @@ Json Scheme(const WrittenGroup& group, bool is_alone) {
     weights["block_structure"] = {format.block_rows, format.block_columns};
     activations["group_size"] = format.block_columns;
   }
-  Json json;
+  Json json = Json::object();
   json["targets"] = is_alone ? Json::array({"Linear"}) : Json(group.modules);
   json["weights"] = std::move(weights);
   json["input_activations"] = std::move(activations);
@@ -97,7 +97,7 @@ Json CommonFormat(const Json& groups) {
 
 Json CompressedTensorsConfig(const QuantisedModules& modules) {
   const bool is_alone = modules.written.size() == 1;
-  Json json;
+  Json json = Json::object();
   json["quant_method"] = "compressed-tensors";
   json["quantization_status"] = "compressed";
   json["format"] =

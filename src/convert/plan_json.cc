@@ -35,7 +35,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   const TensorJob& job = file.plan.jobs[place];
   const Decision& decision = file.DecisionOf(place);
   const io::TensorInfo& tensor = file.TensorOf(place);
-  Json json;
+  Json json = Json::object();
   json["name"] = BytesJson(tensor.name);
   json["tensor"] = job.tensor;
   json["shape"] = tensor.shape;
@@ -72,18 +72,19 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
 
 // Of a file all but its jobs.
 Json FileJson(const PlannedFile& file) {
-  Json json;
+  Json json = Json::object();
   json["input"] = BytesJson(file.input);
   json["output"] = BytesJson(file.output);
   json["input_bytes"] = file.input_bytes;
   json["input_tensors"] = file.input_tensors;
+  Json fused = Json::array();
   for (const FusedFile& beside : file.plan.fused.files) {
-    Json& fused = json["fused_with"].emplace_back();
-    fused["file"] = BytesJson(beside.path);
-    fused["bytes"] = beside.bytes;
-    fused["tensors"] = Json::array();
-    for (const std::string& name : beside.weights) fused["tensors"].push_back(BytesJson(name));
+    Json names = Json::array();
+    for (const std::string& name : beside.weights) names.push_back(BytesJson(name));
+    fused.push_back(
+        {{"file", BytesJson(beside.path)}, {"bytes", beside.bytes}, {"tensors", std::move(names)}});
   }
+  if (!fused.empty()) json["fused_with"] = std::move(fused);
   return json;
 }
 
@@ -105,7 +106,7 @@ Json ParseKind(std::string_view text, const char* what, const char* kind) {
 
 // All of a plan but its digest, in pieces.
 void WriteDecided(const PlanState& state, const std::function<void(std::string_view)>& take) {
-  Json json;
+  Json json = Json::object();
   json["schema_version"] = kSchemaVersion;
   json["kind"] = kPlanKind;
   json["request"] = RequestJson(state.request);
@@ -159,7 +160,7 @@ std::string FirstDifference(const PlanState& state, const Json& files) {
 }  // namespace
 
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {
-  Json json;
+  Json json = Json::object();
   json["schema_version"] = kSchemaVersion;
   json["kind"] = kHandleKind;
   json["plan"] = DigestOf(state);

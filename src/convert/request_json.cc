@@ -15,17 +15,6 @@ namespace {
 
 using Json = io::OrderedJson;
 
-Json OptionsJson(const CastOptions& options) {
-  Json json;
-  json["saturate"] = options.saturate;
-  for (std::size_t i = 0; i < kCastOptions; ++i) {
-    const auto option = static_cast<CastOption>(i);
-    if (option == CastOption::kSaturate) continue;
-    json[std::string(CastOptionName(option))] = CastOptionValue(option, options);
-  }
-  return json;
-}
-
 CastOptions CastOptionsOf(const Place& json) {
   CastOptions options;
   options.saturate = json.Member("saturate").Bool();
@@ -57,8 +46,19 @@ Destination DestinationOf(const Place& json) {
 
 }  // namespace
 
+Json OptionsJson(const CastOptions& options) {
+  Json json = Json::object();
+  json["saturate"] = options.saturate;
+  for (std::size_t i = 0; i < kCastOptions; ++i) {
+    const auto option = static_cast<CastOption>(i);
+    if (option == CastOption::kSaturate) continue;
+    json[std::string(CastOptionName(option))] = CastOptionValue(option, options);
+  }
+  return json;
+}
+
 Json RequestJson(const Request& request) {
-  Json json;
+  Json json = Json::object();
   json["files"] = Json::array();
   for (const RequestedFile& file : request.files) {
     json["files"].push_back({{"input", BytesJson(file.input)}, {"output", BytesJson(file.output)}});

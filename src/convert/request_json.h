@@ -10,6 +10,8 @@
 
 namespace tensorcast::convert {
 
+// Every option by its name, as the tool's reports have them too.
+io::OrderedJson OptionsJson(const CastOptions& options);
 io::OrderedJson RequestJson(const Request& request);
 // Throws io::Error (contents) where it is none.
 Request RequestOf(const Place& json);

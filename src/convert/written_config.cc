@@ -26,7 +26,7 @@ namespace {
 using Json = io::OrderedJson;
 
 Json DeepSeekConfig(const QuantisedModules& modules) {
-  Json json;
+  Json json = Json::object();
   json["quant_method"] = "fp8";
   json["fmt"] = "e4m3";
   json["activation_scheme"] = "dynamic";
@@ -41,30 +41,30 @@ Json DeepSeekConfig(const QuantisedModules& modules) {
 void AddModelOpt(const QuantisedModules& modules, WrittenConfig& config) {
   const scale::ScaledFormat& format = *modules.written.front().form.format;
   const bool is_fp8 = format.cells == scale::CellsBy::kTensor;
-  Json weights;
+  Json weights = Json::object();
   weights["dynamic"] = false;
   weights["num_bits"] = FindType(format.scaling.element)->bits;
   weights["type"] = "float";
   if (!is_fp8) weights["group_size"] = format.block_columns;
   const std::string_view algorithm = is_fp8 ? "FP8" : "W4A16_NVFP4";
-  Json json;
+  Json json = Json::object();
   json["quant_method"] = "modelopt";
   json["quant_algo"] = algorithm;
-  json["config_groups"]["group_0"] = {{"weights", weights}, {"targets", {"Linear"}}};
+  json["config_groups"] = {{"group_0", {{"weights", weights}, {"targets", {"Linear"}}}}};
   json["ignore"] = IgnoredModules(ScaledLayout::kModelOpt, modules);
   json["producer"] = {{"name", "tensorcast"}, {"version", TENSORCAST_VERSION}};
   config.quantization_config = ConfigText(json);
-  Json file;
-  file["producer"] = json["producer"];
-  file["quantization"]["quant_algo"] = algorithm;
-  file["quantization"]["kv_cache_quant_algo"] = nullptr;
-  if (!is_fp8) file["quantization"]["group_size"] = format.block_columns;
-  file["quantization"]["exclude_modules"] = json["ignore"];
+  Json quantization = Json::object();
+  quantization["quant_algo"] = algorithm;
+  quantization["kv_cache_quant_algo"] = nullptr;
+  if (!is_fp8) quantization["group_size"] = format.block_columns;
+  quantization["exclude_modules"] = json["ignore"];
+  const Json file = {{"producer", json["producer"]}, {"quantization", std::move(quantization)}};
   config.hf_quant_config = ConfigText(file) + "\n";
 }
 
 void AddComfyUi(const QuantisedModules& modules, WrittenConfig& config) {
-  Json json;
+  Json json = Json::object();
   json["format_version"] = "1.0";
   json["layers"] = Json::object();
   for (const std::string& module : modules.written.front().modules) {

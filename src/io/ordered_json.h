@@ -139,6 +139,10 @@ class IndexedMembers : public std::vector<std::pair<Key, T>> {
   std::vector<std::uint32_t> slots_;  // places from 1 on, 0: none; at most half full; of few none
 };
 
+// What is built is begun as Json::object() or Json::array(), and no member as operator[] of a null
+// value: nlohmann 3.11.2 gives such a value its new kind before the memory, and where there is none
+// its destructor follows a null pointer.
+
 // Both here alone: nlohmann's templates take seconds to compile wherever they are called.
 inline constexpr std::size_t kDeepestJson = 64;  // of arrays and objects; configurations have 6
 inline constexpr int kOneLine = -1;

@@ -251,11 +251,12 @@ int OpenLockOfBuilt(const std::string& directory) {
 }
 
 int LockNames(const std::string& file) {
+  const std::string directory = SplitPath(file).first;  // what can fail, before there is a file
   Descriptor lock(
       Open(file, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, S_IRUSR | S_IWUSR));
   if (lock.get() < 0) return -1;
   struct stat folder {};
-  if (::stat(SplitPath(file).first.c_str(), &folder) == 0) {
+  if (::stat(directory.c_str(), &folder) == 0) {
     const mode_t writers = folder.st_mode & (S_IWGRP | S_IWOTH);
     if ((writers & S_IWGRP) != 0) {
       static_cast<void>(!::fchown(lock.get(), static_cast<uid_t>(-1), folder.st_gid));
