@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "convert/model_scales.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
+#include "convert/sink.h"
 #include "io/tensor_file.h"
 #include "report/keep_advice.h"
 #include "tensorcast/report.hpp"
@@ -45,13 +45,12 @@ struct Comparison {
   // The tensors that rules take, and their types: the same whatever the others are cast to, so that
   // they count in the bytes and are not compared.
   std::map<std::size_t, convert::Goal> ruled;
-  std::uint64_t data_bytes = 0;                 // of the tensors as they are stored
-  std::unique_ptr<convert::ModelScales> model;  // where scaled formats are measured of a model
+  std::uint64_t data_bytes = 0;  // of the tensors as they are stored
+  std::unique_ptr<convert::Sink> sink;
 
   // What one of the types is to a tensor: in a model scales stand along the axis of its channels.
   convert::Goal GoalFor(const convert::Goal& to, std::size_t tensor) const {
-    if (!to.scaled || model == nullptr) return to;
-    return {to.type, model->FormOf(tensor, to.scaled)};
+    return to.scaled ? convert::Goal{to.type, sink->FormOf(tensor, to.scaled)} : to;
   }
 };
 

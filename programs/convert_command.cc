@@ -117,7 +117,7 @@ input; 4 the system; 5 legal but not supported; 130 interrupted.
 
 // Of the one file.
 const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
-  return state.files.front().reader->contents().tensors;
+  return state.files.front().plan.reader->contents().tensors;
 }
 
 // Whether the output is a directory, of one that has a configuration.
@@ -174,7 +174,7 @@ ConversionSummary Summarise(const PlanState& state) {
     const Decision& decision = file.DecisionOf(j);
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.text, decision.is_companion});
-    } else if (convert::IsTextJob(*file.reader, job)) {
+    } else if (convert::IsTextJob(*file.plan.reader, job)) {
       summary.texts.push_back({info, decision.to, decision.text});
     }
   }

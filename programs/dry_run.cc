@@ -74,7 +74,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };
   const std::size_t columns = Columns(stdout);
-  const report::NamesOfFile names = report::EscapedNames(file.reader->contents().tensors);
+  const report::NamesOfFile names = report::EscapedNames(file.plan.reader->contents().tensors);
   PrintTable({{"tensor", false, 20, 0, names},
               {"shape", false, 8, 2},
               {"from", false, 0, 1},

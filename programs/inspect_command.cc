@@ -12,6 +12,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "exit_codes.h"
 #include "io/checkpoint_reader.h"
 #include "io/error_text.h"
@@ -78,36 +79,37 @@ std::vector<DtypeTotal> TotalsByDtype(const std::vector<io::TensorInfo>& tensors
   return totals;
 }
 
-// What is quantised, and what kept the search for it from going further.
-struct Scales {
-  convert::InputScales scales;
+// A survey, and what kept it from going further.
+struct Inspected {
+  convert::Survey survey;
   std::string problem;
 };
 
-Scales FindScales(const InspectFlags& flags, const io::TensorReader& reader) {
+Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
+  const std::shared_ptr<const io::TensorReader> reader = io::OpenTensorFile(path, open);
   try {
-    return {convert::FindScales(reader, flags.input, false), {}};
-  } catch (const io::Error& error) {  // of another file: this one can be shown all the same
-    return {{io::FindScaleCompanions(reader, {}), {}}, error.what()};
+    return {convert::SurveyOf(reader, path, false), {}};
+  } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
+    return {{path, reader, {io::FindScaleCompanions(*reader, {}), {}}}, error.what()};
   }
 }
 
 // What is said below the tables of weights with scales.
-std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                       const convert::InputScales& scales, std::size_t columns) {
+std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
+  const convert::InputScales& scales = survey.scales;
   const std::vector<io::ScaledTensor>& scaled = scales.companions.scaled;
   if (!scaled.empty()) {
     const io::ScaledTensor& first = scaled.front();
-    text += "\n" +
-            Wrapped(" scaled:",
-                    fmt::format("{} tensor{} with scales, the first {} by {}{}", scaled.size(),
-                                scaled.size() == 1 ? "" : "s",
-                                io::Escape(tensors[first.tensor].name), io::Escape(first.companion),
-                                first.file.empty() ? "" : " of " + io::Escape(first.file)),
-                    columns);
+    text += "\n" + Wrapped(" scaled:",
+                           fmt::format("{} tensor{} with scales, the first {} by {}{}",
+                                       scaled.size(), scaled.size() == 1 ? "" : "s",
+                                       io::Escape(survey.tensors()[first.tensor].name),
+                                       io::Escape(first.companion),
+                                       first.file.empty() ? "" : " of " + io::Escape(first.file)),
+                           columns);
   }
-  for (const std::string& line : convert::AppliedText(scales, {})) {
+  for (const std::string& line : convert::AppliedText(survey, {})) {
     text += Wrapped("  ", line, columns);
   }
   std::map<std::string_view, std::size_t> opaque;
@@ -118,25 +120,23 @@ std::string ScalesText(const std::vector<io::TensorInfo>& tensors, const std::st
   for (const scale::UnreadWeight& one : scales.weights.unread) {
     text += Wrapped("  ", one.why, columns);
   }
-  if (const std::string idle = convert::IdleConfigText(path, scales); !idle.empty()) {
+  if (const std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     text += "\n" + Wrapped("", idle, columns);
   }
-  if (!scales.companions.companions.empty()) {
-    text += Wrapped("",
-                    "serve the codes of scaled weights: " +
-                        convert::CompanionsText(tensors, scales.companions.companions),
-                    columns);
+  if (const std::string serving = convert::CompanionsText(survey); !serving.empty()) {
+    text += Wrapped("", "serve the codes of scaled weights: " + serving, columns);
   }
   return text;
 }
 
-void PrintInspectText(const InspectFlags& flags, const io::TensorReader& reader) {
-  const Scales found = FindScales(flags, reader);
+void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
+  const convert::Survey& survey = inspected.survey;
+  const io::TensorReader& reader = *survey.reader;
   const io::FileContents& contents = reader.contents();
   Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
                     contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
   if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
-    Print(FactsText(FindModelFacts(*checkpoint, found.scales)) + '\n');
+    Print(FactsText(FindModelFacts(*checkpoint, survey.scales)) + '\n');
   }
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
@@ -173,18 +173,18 @@ void PrintInspectText(const InspectFlags& flags, const io::TensorReader& reader)
                           Shorten(io::Escape(value), width * 3 / 5));
     }
   }
-  text += ScalesText(contents.tensors, flags.input, found.scales, Columns(stdout));
-  if (const std::string unscaled = convert::UnscaledText(contents.tensors, found.scales, nullptr);
-      !unscaled.empty()) {
+  text += ScalesText(survey, Columns(stdout));
+  if (const std::string unscaled = convert::UnscaledText(survey, nullptr); !unscaled.empty()) {
     text += "\n" + Wrapped("", unscaled, Columns(stdout));
   }
-  if (!found.problem.empty()) text += Wrapped(" note:", found.problem, Columns(stdout));
+  if (!inspected.problem.empty()) text += Wrapped(" note:", inspected.problem, Columns(stdout));
   for (const std::string& note : reader.notes()) text += Wrapped(" note:", note, Columns(stdout));
   Print(text);
 }
 
-void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader) {
-  const Scales found = FindScales(flags, reader);
+void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
+  const convert::Survey& survey = inspected.survey;
+  const io::TensorReader& reader = *survey.reader;
   const io::FileContents& contents = reader.contents();
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
@@ -193,7 +193,7 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
   json.Member("bytes", reader.file_bytes());
   const io::CheckpointReader* const checkpoint = reader.checkpoint();
   if (checkpoint != nullptr)
-    json.Member("model", FactsJson(FindModelFacts(*checkpoint, found.scales)));
+    json.Member("model", FactsJson(FindModelFacts(*checkpoint, survey.scales)));
   json.BeginArray("tensors");
   for (const io::TensorInfo& info : contents.tensors) {
     Json entry = TensorJson(info);
@@ -220,13 +220,13 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
   for (const auto& [key, value] : contents.metadata) metadata[key] = value;
   json.Member("metadata", metadata);
   json.BeginArray("scaled");
-  auto weight = found.scales.weights.weights.begin();
-  for (const io::ScaledTensor& scaled : found.scales.companions.scaled) {
+  auto weight = survey.scales.weights.weights.begin();
+  for (const io::ScaledTensor& scaled : survey.scales.companions.scaled) {
     Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
                   {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
-    while (weight != found.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
-    if (weight != found.scales.weights.weights.end() && weight->codes == scaled.tensor) {
+    while (weight != survey.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
+    if (weight != survey.scales.weights.weights.end() && weight->codes == scaled.tensor) {
       entry["layout"] = weight->reading.Name();
       entry["writer"] = weight->reading.layout->writer;
       entry["scales"] = weight->reading.PartitionText();
@@ -237,7 +237,7 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
     json.Element(entry);
   }
   json.EndArray();
-  const scale::ScaledWeights& weights = found.scales.weights;
+  const scale::ScaledWeights& weights = survey.scales.weights;
   json.BeginArray("refused");
   for (const scale::UnreadWeight& one : weights.unread) {
     json.Element({{"tensor", contents.tensors[one.tensor].name}, {"reason", one.why}});
@@ -249,7 +249,7 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
   }
   json.EndArray();
   json.BeginArray("without_scales");
-  for (const std::size_t tensor : found.scales.companions.unscaled) {
+  for (const std::size_t tensor : survey.scales.companions.unscaled) {
     json.Element(contents.tensors[tensor].name);
   }
   json.EndArray();
@@ -258,15 +258,15 @@ void PrintInspectJson(const InspectFlags& flags, const io::TensorReader& reader)
                                          ? Json()
                                          : Json{{"file", config.file}, {"method", config.method}});
   json.BeginArray("companions");
-  for (const io::Companion& companion : found.scales.companions.companions) {
+  for (const io::Companion& companion : survey.scales.companions.companions) {
     json.Element({{"tensor", contents.tensors[companion.tensor].name},
                   {"role", companion.role},
                   {"of", companion.of}});
   }
   json.EndArray();
   Json notes = reader.notes();
-  if (!found.problem.empty()) notes.push_back(found.problem);
-  if (std::string idle = convert::IdleConfigText(flags.input, found.scales); !idle.empty()) {
+  if (!inspected.problem.empty()) notes.push_back(inspected.problem);
+  if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     notes.push_back(std::move(idle));
   }
   json.Member("notes", notes);
@@ -284,11 +284,11 @@ int Inspect(const InspectFlags& flags) {
     PrintMdf(flags.input, open.assume_type, flags.json);
     return kExitDone;
   }
-  const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(flags.input, open);
+  const Inspected inspected = OpenInspected(flags.input, open);
   if (flags.json) {
-    PrintInspectJson(flags, *reader);
+    PrintInspectJson(flags, inspected);
   } else {
-    PrintInspectText(flags, *reader);
+    PrintInspectText(flags, inspected);
   }
   return kExitDone;
 }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,12 +17,11 @@
 #include "command_line.h"
 #include "commands.h"
 #include "comparison.h"
-#include "convert/fused_weights.h"
-#include "convert/input.h"
-#include "convert/model_scales.h"
+#include "convert/decide.h"
 #include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/shared_globals.h"
+#include "convert/survey.h"
 #include "exit_codes.h"
 #include "fail_limits.h"
 #include "io/tensor_file.h"
@@ -123,6 +123,84 @@ bool HasScaledDestination(const convert::Request& request) {
              request.rules, [&](const convert::RequestedRule& rule) { return is_scaled(rule.to); });
 }
 
+// What is decided under the types together.
+struct Decisions {
+  std::vector<convert::Decision> any;  // of each tensor the first that casts it
+  std::vector<std::string> notes;
+  std::vector<std::uint32_t> globals;     // tensors that get a global scale
+  std::vector<convert::FusedFile> fused;  // what is read beside them for it
+};
+
+// Decides once for each type over one survey, and notes in the comparison what is cast.
+Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest selection,
+                    const convert::Opening& opening, const convert::JobOptions& jobs,
+                    Comparison& plan) {
+  const convert::Matching matching(survey, selection);
+  convert::RequireMatches({&matching, 1}, selection);
+  convert::Decided all;
+  std::set<std::uint32_t> globals;
+  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+    selection.to = plan.candidates[t].to;
+    convert::Decided one = convert::Decide(survey, matching, selection, *plan.sink, opening, jobs);
+    for (std::size_t i = 0; i < one.decisions.size(); ++i) {
+      const convert::Decision& decision = one.decisions[i];
+      const bool is_cast = decision.to != DataType::kUndefined && !IsText(survey.tensors()[i]);
+      if (is_cast && decision.reason == convert::Reason::kRule) {
+        plan.ruled.emplace(i, convert::Goal{decision.to, decision.scaled});
+      } else if (is_cast) {
+        plan.cast_to[i].set(t);
+      }
+      if (decision.scaled.HasGlobal()) globals.insert(static_cast<std::uint32_t>(i));
+    }
+    if (t == 0) {
+      all = std::move(one);
+      continue;
+    }
+    for (std::size_t i = 0; i < one.decisions.size(); ++i) {
+      if (all.decisions[i].to == DataType::kUndefined) {
+        all.decisions[i] = std::move(one.decisions[i]);
+      }
+    }
+    for (std::string& line : one.unkept_rules) {
+      if (std::ranges::count(all.unkept_rules, line) == 0) {
+        all.unkept_rules.push_back(std::move(line));
+      }
+    }
+    if (all.fused.files.empty() && all.fused.notes.empty()) all.fused = std::move(one.fused);
+  }
+  std::vector<std::string> notes = convert::NotesOn(survey, *plan.sink, all);
+  return {std::move(all.decisions),
+          std::move(notes),
+          {globals.begin(), globals.end()},
+          std::move(all.fused.files)};
+}
+
+// What the file's tensors take under each of the types; `left`: see convert::TensorsLeft.
+void CountBytes(const std::vector<io::TensorInfo>& tensors, const scale::ScaledReader* scaled,
+                const std::vector<std::size_t>& left, Comparison& plan) {
+  // A weight whose scales are applied for one candidate keeps its codes and all that serves them
+  // where another leaves it alone.
+  const auto bytes_kept = [&](std::size_t tensor) {
+    const bool is_applied = scaled != nullptr && scaled->applied(tensor) != nullptr;
+    return is_applied ? tensors[tensor].stored_bytes : tensors[tensor].bytes;
+  };
+  for (std::size_t k = 0; k < (left.empty() ? tensors.size() : left.size()); ++k) {
+    const std::size_t i = left.empty() ? k : left[k];
+    const auto rule = plan.ruled.find(i);
+    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+      Candidate& candidate = plan.candidates[t];
+      const bool is_cast = plan.cast_to[i][t];
+      const convert::Goal* const goal = is_cast                    ? &candidate.to
+                                        : rule != plan.ruled.end() ? &rule->second
+                                                                   : nullptr;
+      const std::uint64_t bytes =
+          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : bytes_kept(i);
+      candidate.bytes += bytes;
+      if (is_cast) candidate.cast_bytes += bytes;
+    }
+  }
+}
+
 int MeasureLoss(const LossFlags& flags) {
   const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
   convert::Request request = ParseRequest(flags.cast);
@@ -131,7 +209,7 @@ int MeasureLoss(const LossFlags& flags) {
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
   request.layout.reset();                                          // no figure depends on it
   if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
-  convert::SelectionRequest selection = convert::SelectionOf(request);
+  const convert::SelectionRequest selection = convert::SelectionOf(request);
   CompareOptions options{flags.input, flags.cast.verbose, limits, {}};
   options.jobs.cast = request.cast;
   options.jobs.target = ParseTargetFlag(flags.cast.target);
@@ -140,126 +218,49 @@ int MeasureLoss(const LossFlags& flags) {
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
   const convert::Opening opening = {convert::InputOptionsOf(request), ToolOpenOptions().spool,
                                     std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
-  std::unique_ptr<io::TensorReader> reader =
-      convert::OpenInput(flags.input, opening.inputs, opening.spool, opening.interrupted);
-  const convert::InputScales scales =
-      convert::FindScales(*reader, flags.input, request.ignore_scales);
-  const std::vector<io::TensorInfo>& stored = reader->contents().tensors;
-  convert::Selectable all[] = {{&stored, &scales}};
-  convert::RequireMatches(all, selection);
-  std::vector<convert::Decision> decisions;
-  std::string unscaled;
+  const convert::Survey survey = convert::OpenSurvey(flags.input, opening);
+
   Comparison plan;
-  convert::FusedWeights fused;
-  std::vector<std::uint32_t> with_globals;
-  plan.candidates.resize(types.size());
-  plan.cast_to.resize(stored.size());
-  for (const io::TensorInfo& info : stored) plan.data_bytes += info.bytes;
-  for (std::size_t t = 0; t < types.size(); ++t) {
-    selection.to = types[t];
-    plan.candidates[t].to = types[t];
-    // What is written into models is measured as it would be.
-    const io::OnnxTensorReader* const model = reader->onnx_model();
-    if (model != nullptr && types[t].scaled &&
-        scale::ModelLayoutOf(*types[t].scaled.format) == nullptr) {
-      throw Error(ErrorKind::kUnsupported,
-                  io::Escape(flags.input) + ": " + scale::NotInModelsText(*types[t].scaled.format));
-    }
-    all[0].has_graph = model != nullptr && types[t].scaled;
-    if (all[0].has_graph && plan.model == nullptr) {
-      plan.model = std::make_unique<convert::ModelScales>(*model);
-    }
-    decisions = convert::Select(all[0], selection);
-    if (all[0].has_graph) plan.model->Restrict(decisions);
-    convert::RefusePacked(stored, flags.input, scales, decisions);
-    if (types[t].scaled.HasGlobal()) {
-      fused = convert::FindFused(*reader, flags.input, scales, selection, opening, decisions);
-      for (std::uint32_t i = 0; i < stored.size(); ++i) {
-        if (decisions[i].scaled.HasGlobal()) with_globals.push_back(i);
-      }
-    }
-    if (!request.ignore_scales) convert::RefuseScaled(stored, flags.input, scales, decisions);
-    if (unscaled.empty()) unscaled = convert::UnscaledText(stored, scales, &decisions);
-    for (std::size_t i = 0; i < stored.size(); ++i) {
-      const bool is_cast = decisions[i].to != DataType::kUndefined && !IsText(stored[i]);
-      if (is_cast && decisions[i].reason == convert::Reason::kRule) {
-        plan.ruled.emplace(i, convert::Goal{decisions[i].to, decisions[i].scaled});
-      } else if (is_cast) {
-        plan.cast_to[i].set(t);
-      }
-    }
-  }
-  std::vector<std::size_t> kept;
-  const scale::ScaledReader* const scaled = convert::ApplyScales(
-      reader, scales,
-      [&](std::size_t codes) {
-        return plan.cast_to[codes].any() || plan.ruled.contains(codes)
-                   ? std::optional(scale::Rounding::kOdd)
-                   : std::nullopt;
-      },
-      &kept);
-  convert::SharedGlobals globals = convert::GlobalsOf(*reader, with_globals, fused.files);
-  options.jobs.globals = &globals;
-  const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-  // A weight whose scales are applied for one candidate keeps its codes and all that serves them
-  // where another leaves it alone.
-  const auto bytes_kept = [&](std::size_t tensor) {
-    const scale::AppliedWeight* const applied =
-        scaled != nullptr ? scaled->applied(tensor) : nullptr;
-    if (applied == nullptr) return tensors[tensor].bytes;
-    std::uint64_t bytes = scaled->stored()[tensor].bytes;
-    for (const std::size_t each : applied->weight.companions) bytes += scaled->stored()[each].bytes;
-    return bytes;
+  plan.sink = convert::OpenMeasure(*survey.reader);
+  plan.cast_to.resize(survey.tensors().size());
+  for (const io::TensorInfo& info : survey.tensors()) plan.data_bytes += info.bytes;
+  for (const convert::Goal& type : types) plan.candidates.emplace_back().to = type;
+  const Decisions decided = DecideAll(survey, selection, opening, options.jobs, plan);
+  const convert::WantedScales wanted = [&](std::size_t codes) {
+    return plan.cast_to[codes].any() || plan.ruled.contains(codes)
+               ? std::optional(scale::Rounding::kOdd)
+               : std::nullopt;
   };
-  for (std::size_t k = 0; k < (kept.empty() ? tensors.size() : kept.size()); ++k) {
-    const std::size_t i = kept.empty() ? k : kept[k];
-    const auto rule = plan.ruled.find(i);
-    for (std::size_t t = 0; t < types.size(); ++t) {
-      const bool is_cast = plan.cast_to[i][t];
-      const convert::Goal* const goal = is_cast                    ? &types[t]
-                                        : rule != plan.ruled.end() ? &rule->second
-                                                                   : nullptr;
-      const std::uint64_t bytes =
-          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : bytes_kept(i);
-      plan.candidates[t].bytes += bytes;
-      if (is_cast) plan.candidates[t].cast_bytes += bytes;
-    }
-  }
-  const bool none =
-      std::ranges::all_of(plan.cast_to, [](const TypeSet& set) { return set.none(); });
-  const std::vector<std::string> applied =
-      scaled != nullptr ? convert::AppliedText(scales, decisions) : std::vector<std::string>();
-  SayTexts(flags, tensors, decisions, none);
-  decisions = {};
+  const convert::ValuesReader values = convert::ApplyScales(survey, wanted);
+  const std::vector<io::TensorInfo>& tensors = values.reader->contents().tensors;
+  convert::SharedGlobals globals =
+      convert::GlobalsOf(*values.reader, decided.globals, decided.fused);
+  options.jobs.globals = &globals;
+  CountBytes(tensors, values.scaled, convert::TensorsLeft(survey, wanted), plan);
+  SayTexts(flags, tensors, decided.any,
+           std::ranges::all_of(plan.cast_to, [](const TypeSet& set) { return set.none(); }));
   if (!flags.cast.quiet) {
-    for (const std::string& note : reader->notes()) {
-      SayNote(note);
-    }
+    for (const std::string& note : decided.notes) SayNote(note);
     if (!plan.ruled.empty()) {
       SayNote(
           fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
                       "lose is not compared",
                       io::Escape(flags.input), plan.ruled.size()));
     }
-    for (const std::string& note : fused.notes) SayNote(note);
-    if (!unscaled.empty()) SayNote(io::Escape(flags.input) + ": " + unscaled);
-    for (const std::string& text : applied) {
-      SayNote(io::Escape(flags.input) + ": " + text);
-    }
-    if (const std::string text = convert::CompanionsText(tensors, scales.companions.companions);
-        !text.empty() && scaled == nullptr) {
+    if (const std::string text = convert::CompanionsText(survey);
+        !text.empty() && values.scaled == nullptr) {
       SayNote(io::Escape(flags.input) + ": left alone unless named: " + text);
     }
   }
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };
   if (flags.cast.json) {
-    CompareForPrograms(*reader, plan, options);
+    CompareForPrograms(*values.reader, plan, options);
   } else {
-    CompareForPeople(*reader, plan, options);
+    CompareForPeople(*values.reader, plan, options);
   }
-  if (scaled != nullptr && !flags.cast.quiet) {
-    for (const std::string& finding : scaled->Findings()) {
+  if (values.scaled != nullptr && !flags.cast.quiet) {
+    for (const std::string& finding : values.scaled->Findings()) {
       SayWarning(io::Escape(flags.input) + ": " + finding);
     }
   }

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "io/checkpoint_reader.h"
 #include "loss_json.h"
 

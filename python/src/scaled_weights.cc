@@ -4,49 +4,28 @@
 #include "scaled_weights.h"
 
 #include <algorithm>
-#include <cstdint>
-#include <span>
 #include <unordered_set>
 #include <utility>
 
+#include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 
 namespace tensorcast::python {
-namespace {
-
-// A file that others hold too, as a scale::ScaledReader has it for its own.
-class SharedReader final : public io::TensorReader {
- public:
-  explicit SharedReader(std::shared_ptr<const io::TensorReader> reader)
-      : reader_(std::move(reader)) {}
-  const io::FileContents& contents() const override { return reader_->contents(); }
-  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
-    reader_->Read(tensor, offset, out);
-  }
-  std::uint64_t file_bytes() const override { return reader_->file_bytes(); }
-  void CheckUnchanged() const override { reader_->CheckUnchanged(); }
-
- private:
-  const std::shared_ptr<const io::TensorReader> reader_;
-};
-
-}  // namespace
-
 WeightsOfFile::WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path)
     : reader_(std::move(reader)), path_(std::move(path)) {}
 
-const convert::InputScales& WeightsOfFile::Scales() {
+const convert::Survey& WeightsOfFile::Survey() {
   const std::lock_guard lock(mutex_);
-  if (!scales_) scales_ = convert::FindScales(*reader_, path_, false);
-  return *scales_;  // never changed again
+  if (!survey_) survey_ = convert::SurveyOf(reader_, path_, false);
+  return *survey_;  // never changed again
 }
 
 const std::vector<scale::ScaledWeight>& WeightsOfFile::Applicable() {
-  return Scales().weights.weights;
+  return Survey().scales.weights.weights;
 }
 
 std::vector<std::size_t> WeightsOfFile::Refused() {
-  const convert::InputScales& scales = Scales();
+  const convert::InputScales& scales = Survey().scales;
   std::unordered_set<std::size_t> applied;
   for (const scale::ScaledWeight& one : scales.weights.weights) applied.insert(one.codes);
   std::vector<std::size_t> refused;
@@ -59,14 +38,13 @@ std::vector<std::size_t> WeightsOfFile::Refused() {
 }
 
 void WeightsOfFile::Refuse(std::size_t tensor, DataType to) {
-  const convert::InputScales& scales = Scales();
-  const std::vector<io::TensorInfo>& tensors = reader_->contents().tensors;
-  for (const scale::OpaqueTensor& one : scales.weights.opaque) {
-    if (one.tensor == tensor) convert::RefuseOpaque(one, tensors[tensor]);
+  const convert::Survey& survey = Survey();
+  for (const scale::OpaqueTensor& one : survey.scales.weights.opaque) {
+    if (one.tensor == tensor) convert::RefuseOpaque(one, survey.tensors()[tensor]);
   }
-  std::vector<convert::Decision> decisions(tensors.size());
+  std::vector<convert::Decision> decisions(survey.tensors().size());
   decisions.at(tensor).to = to;
-  convert::RefuseScaled(tensors, path_, scales, decisions);
+  convert::RefuseScaled(survey, decisions);
   throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
 }
 
@@ -79,8 +57,7 @@ std::shared_ptr<const scale::ScaledReader> WeightsOfFile::ReaderFor(DataType to)
     std::vector<scale::AppliedWeight> applied;
     applied.reserve(weights.size());
     for (const scale::ScaledWeight& one : weights) applied.push_back({one, rounding});
-    reader = std::make_shared<scale::ScaledReader>(std::make_unique<SharedReader>(reader_),
-                                                   std::move(applied), false);
+    reader = std::make_shared<scale::ScaledReader>(reader_, std::move(applied), false);
   }
   return reader;
 }

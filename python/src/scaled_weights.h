@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "io/tensor_file.h"
 #include "scale/scaled_reader.h"
 #include "tensorcast/tensorcast.hpp"
@@ -38,12 +38,13 @@ class WeightsOfFile {
   std::vector<std::string> Findings();
 
  private:
-  const convert::InputScales& Scales();
+  // Found when it is first asked for: not every file's scales are.
+  const convert::Survey& Survey();
 
   const std::shared_ptr<const io::TensorReader> reader_;
   const std::string path_;
   std::mutex mutex_;  // guards what follows
-  std::optional<convert::InputScales> scales_;
+  std::optional<convert::Survey> survey_;
   std::array<std::shared_ptr<const scale::ScaledReader>, 2> readers_;  // by scale::Rounding
 };
 

@@ -18,7 +18,7 @@
 
 #include "convert/config_coverage.h"
 #include "convert/name_parts.h"
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "convert/weight_roles.h"
 #include "io/checkpoint.h"
 #include "io/error_text.h"

@@ -11,7 +11,7 @@
 
 namespace tensorcast::convert {
 
-struct InputScales;  // convert/scaled_tensors.h
+struct InputScales;  // convert/survey.h
 
 // Adds them to `scales.weights.unread`, but where scales are ignored, and takes them out of
 // `scales.companions.unscaled`. What says so, in this order:

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "convert/misread_weights.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
@@ -21,41 +20,30 @@ using io::Error;
 using io::ErrorKind;
 
 // Of tensors with a scale of values that are all over them; empty where there is none.
-std::string ReadTwiceText(const std::vector<io::TensorInfo>& tensors,
-                          const std::vector<TensorJob>& jobs) {
-  const auto count = std::ranges::count_if(
-      jobs, [&](const TensorJob& job) { return ReadingsOf(job, tensors[job.tensor].shape) > 1; });
+std::string ReadTwiceText(const FilePlan& plan) {
+  const std::vector<io::TensorInfo>& tensors = plan.reader->contents().tensors;
+  const auto count = std::ranges::count_if(plan.jobs, [&](const TensorJob& job) {
+    return ReadingsOf(job, tensors[job.tensor].shape) > 1;
+  });
   if (count == 0) return {};
   return io::CountText(static_cast<std::uint64_t>(count), "tensor") +
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
-// Plans one file; `idle` loses the rules that take a tensor of it.
-void PlanInto(PlannedFile& file, const InputScales& scales, const SelectionRequest& selection,
-              const RunSettings& settings, PlanState& state, std::vector<std::size_t>& idle) {
-  file.plan = PlanFile(file.reader, file.input, file.output, *file.sink, scales, selection,
-                       OpeningOf(state), OptionsOf(state, file, settings));
-  const std::vector<io::TensorInfo>& tensors = file.reader->contents().tensors;
-  for (std::string& note : file.reader->notes()) state.notes.push_back(std::move(note));
-  const auto note = [&](const std::string& text) {
-    if (!text.empty()) state.notes.push_back(io::PathText(file.input) + ": " + text);
-  };
-  for (const std::string& text : AppliedText(scales, file.plan.decisions)) note(text);
-  for (const std::string& text : file.sink->NotesOn(file.plan.decisions)) {
-    state.notes.push_back(text);
+// What the request asks of an output that this one has not.
+void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
+  if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
+    throw Error(ErrorKind::kArguments, io::PathText(file.output) +
+                                           ": a model's scaled weights have the layout onnx, not " +
+                                           std::string(ScaledLayoutName(*request.layout)));
   }
-  note(ReadTwiceText(tensors, file.plan.jobs));
-  for (const std::string& text : MisreadNotes(tensors, file.plan.jobs, scales)) note(text);
-  for (const std::string& text : LeftNotes(tensors, file.plan.decisions)) note(text);
-  note(UnscaledText(tensors, scales, &file.plan.decisions));
-  note(PackedText(tensors, scales));
-  note(BareCodesText(tensors, scales, file.plan.decisions));
-  for (const std::string& text : file.plan.unkept_rules) note(text);
-  for (const std::string& text : file.plan.fused.notes) state.notes.push_back(text);
-  note(IdleConfigText(file.input, scales));
-  const std::vector<std::size_t> shadowed = ShadowedRules({&tensors, &scales}, selection);
-  std::erase_if(idle,
-                [&](std::size_t rule) { return !std::ranges::binary_search(shadowed, rule); });
+  const bool is_directory =
+      survey.reader->checkpoint() != nullptr && io::IsDirectoryName(file.output);
+  if (request.max_shard_bytes != 0 && !is_directory) {
+    throw Error(ErrorKind::kArguments,
+                io::PathText(file.output) +
+                    ": this is written as one file; a size of files is for directories");
+  }
 }
 
 // What becomes of a tensor that is made a scaled weight.
@@ -78,44 +66,36 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
   state->spool = spool;
   state->interrupt->Set(settings.interrupted);
   const SelectionRequest selection = SelectionOf(request);
-  std::vector<InputScales> scales;
-  std::vector<Selectable> all;
+  const Opening opening = OpeningOf(*state);
+  std::vector<Survey> surveys;
+  std::vector<Matching> matchings;
   for (const RequestedFile& names : request.files) {
     PlannedFile& file = state->files.emplace_back();
+    const Survey& survey = surveys.emplace_back(OpenSurvey(names.input, opening));
     file.input = names.input;
     file.output = names.output;
-    file.reader = OpenInput(names.input, InputOptionsOf(request), spool, state->interrupt);
-    file.sink = OpenSink(names.output, *file.reader);
-    if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
-      throw Error(ErrorKind::kArguments,
-                  io::PathText(file.output) +
-                      ": a model's scaled weights have the layout onnx, not " +
-                      std::string(ScaledLayoutName(*request.layout)));
-    }
-    const bool is_directory =
-        file.reader->checkpoint() != nullptr && io::IsDirectoryName(names.output);
-    if (request.max_shard_bytes != 0 && !is_directory) {
-      throw Error(ErrorKind::kArguments,
-                  io::PathText(names.output) +
-                      ": this is written as one file; a size of files is for directories");
-    }
-    file.input_bytes = file.reader->file_bytes();
-    file.input_tensors = file.reader->contents().tensors.size();
+    file.sink = OpenSink(names.output, *survey.reader);
+    CheckRequest(request, file, survey);
+    file.input_bytes = survey.reader->file_bytes();
+    file.input_tensors = survey.tensors().size();
   }
-  for (const PlannedFile& file : state->files) {
-    scales.push_back(FindScales(*file.reader, file.input, request.ignore_scales));
-  }
-  for (std::size_t i = 0; i < scales.size(); ++i) {
-    all.push_back({&state->files[i].reader->contents().tensors, &scales[i]});
-  }
-  RequireMatches(all, selection);
-  for (std::size_t i = 0; i < selection.rules.size(); ++i) state->idle_rules.push_back(i);
-  for (std::size_t i = 0; i < scales.size(); ++i) {
+  for (const Survey& survey : surveys) matchings.emplace_back(survey, selection);
+  RequireMatches(matchings, selection);
+  for (std::size_t i = 0; i < surveys.size(); ++i) {
     PlannedFile& file = state->files[i];
-    PlanInto(file, scales[i], selection, settings, *state, state->idle_rules);
+    Decided decided = Decide(surveys[i], matchings[i], selection, *file.sink, opening,
+                             OptionsOf(*state, file, settings));
+    for (std::string& note : NotesOn(surveys[i], *file.sink, decided)) {
+      state->notes.push_back(std::move(note));
+    }
+    file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output);
+    if (const std::string text = ReadTwiceText(file.plan); !text.empty()) {
+      state->notes.push_back(io::PathText(file.input) + ": " + text);
+    }
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
   }
+  state->idle_rules = IdleRules(matchings, selection);
   for (const std::size_t rule : state->idle_rules) {
     state->notes.push_back(selection.rules[rule].text + " takes no tensor: rules before it do");
   }
@@ -125,7 +105,8 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
 void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings) {
   const io::CreateOptions create = OutputOptions(state, overwrite);
   for (PlannedFile& file : state.files) {
-    MeasureTexts(*file.reader, *file.sink, create, OptionsOf(state, file, settings), file.plan);
+    MeasureTexts(*file.plan.reader, *file.sink, create, OptionsOf(state, file, settings),
+                 file.plan);
   }
 }
 
@@ -138,8 +119,9 @@ io::CreateOptions OutputOptions(const PlanState& state, bool overwrite) {
 std::vector<std::string> InputPaths(const PlanState& state) {
   std::vector<std::string> all;
   for (const PlannedFile& file : state.files) {
-    for (std::string& path : InputPaths(*file.reader, file.input)) all.push_back(std::move(path));
-    for (const FusedFile& one : file.plan.fused.files) all.push_back(one.path);
+    for (std::string& path : InputPaths(*file.plan.reader, file.input))
+      all.push_back(std::move(path));
+    for (const FusedFile& one : file.plan.fused) all.push_back(one.path);
   }
   return all;
 }

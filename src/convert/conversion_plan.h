@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "convert/file_plan.h"
-#include "convert/input.h"
 #include "convert/sink.h"
+#include "convert/survey.h"
 #include "io/tensor_file.h"
 #include "tensorcast/convert.hpp"
 
@@ -28,7 +28,6 @@ struct PlannedFile {
   std::string output;
   std::uint64_t input_bytes = 0;
   std::uint64_t input_tensors = 0;
-  std::unique_ptr<io::TensorReader> reader;
   std::unique_ptr<Sink> sink;
   FilePlan plan;
   std::size_t first_job = 0;  // of the plan's
@@ -38,7 +37,7 @@ struct PlannedFile {
     return plan.decisions[plan.jobs[job].tensor];
   }
   const io::TensorInfo& TensorOf(std::size_t job) const {
-    return reader->contents().tensors[plan.jobs[job].tensor];
+    return plan.reader->contents().tensors[plan.jobs[job].tensor];
   }
   DataType TypeMade(std::size_t job) const {
     const TensorJob& one = plan.jobs[job];

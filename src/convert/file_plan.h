@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "convert/fused_weights.h"
+#include "convert/decide.h"
 #include "convert/runner.h"
-#include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/shared_globals.h"
 #include "convert/sink.h"
@@ -25,28 +24,23 @@
 namespace tensorcast::convert {
 
 struct FilePlan {
-  std::vector<Decision> decisions;  // of each of the input's tensors
-  std::vector<TensorJob> jobs;      // one for each of the output's, in its order
+  // The input, with the scales of those applied that are cast.
+  std::shared_ptr<const io::TensorReader> reader;
+  const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
+  std::vector<Decision> decisions;              // of each of the input's tensors
+  std::vector<TensorJob> jobs;                  // one for each of the output's, in its order
   // What the texts that jobs make will take, where the sink must know it; by job.
   std::map<std::size_t, io::TextSize> texts;
   WrittenConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
-  FusedWeights fused;
-  std::unique_ptr<SharedGlobals> globals;       // of jobs that make global scales
-  std::vector<std::string> unkept_rules;        // a line for each, see CheckKept
-  const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
+  std::vector<FusedFile> fused;
+  std::unique_ptr<SharedGlobals> globals;  // of jobs that make global scales
 };
 
-// Plans the conversion of a file; RequireMatches has been asked. `options`: of a sink that reads
-// tensors to decide. `opening`: of files beside it; where scales are ignored tensors that have some
-// are cast by their bare codes, else they are refused. Throws io::Error, and what Sink::Restrict
-// throws.
-// In the reader's place comes one that applies the scales of those that are cast.
-FilePlan PlanFile(std::unique_ptr<io::TensorReader>& reader, const std::string& path,
-                  const std::string& output, const Sink& sink, const InputScales& scales,
-                  const SelectionRequest& request, const Opening& opening,
-                  const JobOptions& options);
+// The jobs of what is decided, and what serves them. Throws io::Error.
+FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
+                  const std::string& output);
 
 // Refuses scaled weights in an output that cannot hold them: none (unsupported), or none in the
 // layout of models (arguments). Throws io::Error.

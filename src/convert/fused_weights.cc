@@ -11,6 +11,8 @@
 #include <string_view>
 #include <utility>
 
+#include "convert/matching.h"
+#include "convert/scaled_tensors.h"
 #include "io/checkpoint.h"
 #include "io/error_text.h"
 #include "io/named_file.h"
@@ -37,15 +39,14 @@ struct Part {
 
 // A file and what is decided of its tensors.
 struct DecidedFile {
-  const io::TensorReader* reader = nullptr;
-  const InputScales* scales = nullptr;
+  const Survey* survey = nullptr;
   std::vector<Decision>* decisions = nullptr;
 };
 
 // A file that is opened for this.
 struct OpenedFile {
   FusedFile file;
-  InputScales scales;
+  Survey survey;
   std::vector<Decision> decisions;
 };
 
@@ -94,13 +95,12 @@ std::unique_ptr<io::TensorReader> OpenBeside(const std::string& path, std::size_
 
 class Finder {
  public:
-  Finder(const DecidedFile& input, const std::string& path, const SelectionRequest& request,
-         const Opening& opening)
-      : path_(path), request_(request), opening_(opening), files_{input} {}
+  Finder(const DecidedFile& input, const SelectionRequest& request, const Opening& opening)
+      : path_(input.survey->path), request_(request), opening_(opening), files_{input} {}
 
   FusedWeights Find() {
     AddParts(0);
-    if (files_.front().reader->checkpoint() == nullptr) {
+    if (files_.front().survey->reader->checkpoint() == nullptr) {
       for (const std::string& name : FilesOfMissing()) OpenOther(name);
     }
     ForEachMatrix(std::span(parts_), [&](std::span<Part> matrix) { WriteAlike(matrix); });
@@ -115,9 +115,9 @@ class Finder {
 
   void AddParts(std::uint32_t file) {
     const DecidedFile& from = files_[file];
-    const std::vector<io::TensorInfo>& tensors = from.reader->contents().tensors;
-    auto weight = from.scales->weights.weights.begin();
-    const auto end = from.scales->weights.weights.end();
+    const std::vector<io::TensorInfo>& tensors = from.survey->tensors();
+    auto weight = from.survey->scales.weights.weights.begin();
+    const auto end = from.survey->scales.weights.weights.end();
     for (std::uint32_t i = 0; i < tensors.size(); ++i) {
       while (weight != end && weight->codes < i) ++weight;
       const bool is_scaled = weight != end && weight->codes == i;
@@ -186,22 +186,23 @@ class Finder {
     }
     OpenedFile one;
     one.file.path = path;
-    one.file.reader = OpenBeside(path, opened_.size(), opening_);
-    one.file.bytes = one.file.reader->file_bytes();
-    one.scales = FindScales(*one.file.reader, path, opening_.inputs.ignore_scales);
-    one.decisions = Select({&one.file.reader->contents().tensors, &one.scales}, request_);
+    one.survey =
+        SurveyOf(OpenBeside(path, opened_.size(), opening_), path, opening_.inputs.ignore_scales);
+    one.file.bytes = one.survey.reader->file_bytes();
+    one.decisions = Select(one.survey, Matching(one.survey, request_), request_, false);
     OpenedFile& opened = opened_.emplace_back(std::move(one));
-    files_.push_back({opened.file.reader.get(), &opened.scales, &opened.decisions});
+    files_.push_back({&opened.survey, &opened.decisions});
     AddParts(static_cast<std::uint32_t>(files_.size() - 1));
   }
 
   // The bits of the global scale of a weight that has one.
   std::uint32_t GlobalOf(const Part& part) const {
-    const auto& weights = files_[part.file].scales->weights.weights;
+    const auto& weights = files_[part.file].survey->scales.weights.weights;
     const auto weight = std::ranges::lower_bound(weights, std::size_t{part.tensor}, {},
                                                  &scale::ScaledWeight::codes);
     std::uint32_t bits = 0;
-    files_[part.file].reader->Read(*weight->global, 0, std::as_writable_bytes(std::span(&bits, 1)));
+    files_[part.file].survey->reader->Read(*weight->global, 0,
+                                           std::as_writable_bytes(std::span(&bits, 1)));
     return bits;
   }
 
@@ -267,11 +268,8 @@ class Finder {
     for (std::size_t i = 0; i < one.decisions.size(); ++i) {
       if (!taken.contains(i)) one.decisions[i] = {};
     }
-    if (!opening_.inputs.ignore_scales) {
-      RefuseScaled(one.file.reader->contents().tensors, one.file.path, one.scales, one.decisions);
-    }
-    std::vector<std::size_t> kept;
-    ApplyScales(one.file.reader, one.scales, WantedBy(one.decisions), &kept);
+    RefuseScaled(one.survey, one.decisions);
+    one.file.reader = ApplyScales(one.survey, WantedBy(one.decisions)).reader;
     found_.files.push_back(std::move(one.file));
   }
 
@@ -286,21 +284,20 @@ class Finder {
 
 }  // namespace
 
-FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
-                       const InputScales& scales, const SelectionRequest& request,
+FusedWeights FindFused(const Survey& survey, const SelectionRequest& request,
                        const Opening& opening, std::vector<Decision>& decisions) {
   const auto has_global = [](const Rule& rule) { return rule.to.scaled.HasGlobal(); };
   if (!(request.to && request.to->scaled.HasGlobal()) &&
       std::ranges::none_of(request.rules, has_global)) {
     return {};
   }
-  return Finder({&reader, &scales, &decisions}, path, request, opening).Find();
+  return Finder({&survey, &decisions}, request, opening).Find();
 }
 
-std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs) {
+std::vector<std::uint32_t> WithGlobals(std::span<const Decision> decisions) {
   std::vector<std::uint32_t> tensors;
-  for (const TensorJob& job : jobs) {
-    if (job.scaled.HasGlobal()) tensors.push_back(static_cast<std::uint32_t>(job.tensor));
+  for (std::uint32_t i = 0; i < decisions.size(); ++i) {
+    if (decisions[i].scaled.HasGlobal()) tensors.push_back(i);
   }
   return tensors;
 }

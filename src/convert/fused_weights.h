@@ -13,11 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "convert/input.h"
-#include "convert/runner.h"
-#include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/shared_globals.h"
+#include "convert/survey.h"
 #include "io/tensor_file.h"
 
 namespace tensorcast::convert {
@@ -29,15 +27,8 @@ struct FusedFile {
   std::uint64_t bytes = 0;
   std::vector<std::string> weights;  // by name
   // Of weights that have scales their values.
-  std::unique_ptr<io::TensorReader> reader;
+  std::shared_ptr<const io::TensorReader> reader;
   std::vector<std::uint32_t> tensors;  // the weights' indices in it
-};
-
-// How the inputs of a plan are opened.
-struct Opening {
-  InputOptions inputs;
-  io::SpoolOptions spool;
-  std::shared_ptr<const io::CurrentInterrupt> interrupted;
 };
 
 struct FusedWeights {
@@ -49,12 +40,11 @@ struct FusedWeights {
 // weights that have the format already are written anew where others of their matrix have another
 // global scale, or get theirs now. A file that is not there is said in a note. Throws io::Error
 // where another one, or the index, cannot be read.
-FusedWeights FindFused(const io::TensorReader& reader, const std::string& path,
-                       const InputScales& scales, const SelectionRequest& request,
+FusedWeights FindFused(const Survey& survey, const SelectionRequest& request,
                        const Opening& opening, std::vector<Decision>& decisions);
 
-// The tensors of the jobs that make global scales.
-std::vector<std::uint32_t> WithGlobals(std::span<const TensorJob> jobs);
+// The tensors that get global scales.
+std::vector<std::uint32_t> WithGlobals(std::span<const Decision> decisions);
 
 // Which of these tensors share their global scales, with each other and with those of `files`. Of
 // the reader that applies scales; it and the files outlive the result.

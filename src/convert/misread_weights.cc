@@ -7,11 +7,9 @@
 #include <functional>
 #include <iterator>
 #include <map>
-#include <unordered_set>
 
-#include "convert/runner.h"
-#include "convert/scaled_tensors.h"
 #include "convert/selection.h"
+#include "convert/survey.h"
 #include "convert/weight_roles.h"
 #include "io/error_text.h"
 
@@ -65,11 +63,19 @@ bool HasRaggedBlocks(const WrittenForm& form, std::span<const std::uint64_t> sha
           shape.end()[-1] % form.format->block_columns != 0);
 }
 
-// A kind of weights that is written, and what becomes of it.
+// A weight that is written, by its plain name and shape.
+struct Made {
+  std::string_view name;
+  std::span<const std::uint64_t> shape;
+  const WrittenForm& form;
+  const scale::ScaledWeight* was;  // null: it had no scales
+};
+
+// A kind of them, and what becomes of it.
 struct MisreadKind {
   std::string_view noun;  // "stacked weight"
   std::string_view fate;  // "X takes ... for ..."
-  std::function<bool(const TensorInfo&, const TensorJob&)> has;
+  std::function<bool(const Made&)> has;
 };
 
 }  // namespace
@@ -101,64 +107,68 @@ std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const s
   return {};
 }
 
-std::vector<std::string> MisreadNotes(const std::vector<TensorInfo>& tensors,
-                                      std::span<const TensorJob> jobs, const InputScales& scales) {
-  std::unordered_set<std::size_t> transposed, had_scales;  // by codes
-  for (const scale::ScaledWeight& weight : scales.weights.weights) {
-    had_scales.insert(weight.codes);
-    if (weight.reading.layout->is_transposed) transposed.insert(weight.codes);
+std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Decision> decisions) {
+  std::vector<Made> made;
+  auto weight = survey.scales.weights.weights.begin();
+  const auto end = survey.scales.weights.weights.end();
+  for (std::size_t i = 0; i < decisions.size(); ++i) {
+    if (!decisions[i].scaled) continue;
+    while (weight != end && weight->codes < i) ++weight;
+    const scale::ScaledWeight* const was = weight != end && weight->codes == i ? &*weight : nullptr;
+    const TensorInfo& info = survey.tensors()[i];
+    made.push_back({was != nullptr ? was->name : info.name,
+                    was != nullptr ? was->shape : info.shape, decisions[i].scaled, was});
   }
-  const MisreadWeights model(tensors, scales.weights.config.model_types);
-  const auto kind_of = [&](const TensorInfo& info, const TensorJob& job) {
-    return model.KindOf(info.name, info.shape, job.scaled);
+  if (made.empty()) return {};
+  const MisreadWeights model(survey.tensors(), survey.scales.weights.config.model_types);
+  const auto is_of_model = [&](const Made& one) {
+    return !model.KindOf(one.name, one.shape, one.form).empty();
   };
   const MisreadKind kinds[] = {
       {"stacked weight",
        "transformers reads compressed-tensors' scales of linear layers alone, and takes codes of "
        "stacked experts for values",
-       [](const TensorInfo& info, const TensorJob& job) {
-         return HasLayout(job.scaled, ScaledLayout::kCompressedTensors) && IsStack(info.shape);
+       [](const Made& one) {
+         return HasLayout(one.form, ScaledLayout::kCompressedTensors) && IsStack(one.shape);
        }},
       {"stacked weight",
        "transformers takes experts in fp8 for [experts, outputs, inputs], and these are [experts, "
        "inputs, outputs]",
-       [&](const TensorInfo& info, const TensorJob& job) {
-         return HasLayout(job.scaled, ScaledLayout::kDeepSeek) &&
-                (transposed.contains(job.tensor) ||
-                 (IsStack(info.shape) && !kind_of(info, job).empty()));
+       [&](const Made& one) {
+         return HasLayout(one.form, ScaledLayout::kDeepSeek) &&
+                ((one.was != nullptr && one.was->reading.layout->is_transposed) ||
+                 (IsStack(one.shape) && is_of_model(one)));
        }},
       {"weight",
        "transformers' Conv1D holds its weight as [inputs, outputs], and its scales are read as if "
        "it were [outputs, inputs]",
-       [&](const TensorInfo& info, const TensorJob& job) {
-         return !IsStack(info.shape) && !kind_of(info, job).empty();
-       }},
+       [&](const Made& one) { return !IsStack(one.shape) && is_of_model(one); }},
       {"weight",
        "transformers stacks separate experts as it loads them, and reads them wrongly in nvfp4, "
        "int8-row and mxfp8",
-       [](const TensorInfo& info, const TensorJob& job) {
-         return HasLayout(job.scaled, ScaledLayout::kCompressedTensors) &&
-                IsOfSeparateExpert(info.name) &&
+       [](const Made& one) {
+         return HasLayout(one.form, ScaledLayout::kCompressedTensors) &&
+                IsOfSeparateExpert(one.name) &&
                 IsAmong(std::initializer_list<std::string_view>{"nvfp4", "int8-row", "mxfp8"},
-                        job.scaled.format->name);
+                        one.form.format->name);
        }},
       {"weight", "transformers reads blocks wrongly where a dimension is no multiple of 128",
-       [](const TensorInfo& info, const TensorJob& job) {
-         return !job.scaled.IsOfModel() && HasRaggedBlocks(job.scaled, info.shape);
+       [](const Made& one) {
+         return !one.form.IsOfModel() && HasRaggedBlocks(one.form, one.shape);
        }},
   };
   std::vector<std::string> notes;
   for (const MisreadKind& kind : kinds) {
     std::uint64_t count = 0;
-    const TensorInfo* first = nullptr;
+    std::string_view first;
     bool any_had_scales = false;
-    for (const TensorJob& job : jobs) {
-      if (!job.scaled || !kind.has(tensors[job.tensor], job)) continue;
-      if (count++ == 0) first = &tensors[job.tensor];
-      any_had_scales = any_had_scales || had_scales.contains(job.tensor);
+    for (const Made& one : made) {
+      if (!kind.has(one)) continue;
+      if (count++ == 0) first = one.name;
+      any_had_scales = any_had_scales || one.was != nullptr;
     }
     if (count == 0) continue;
-    notes.push_back(io::CountText(count, kind.noun) + " (" + io::EscapeName(first->name) +
+    notes.push_back(io::CountText(count, kind.noun) + " (" + io::EscapeName(first) +
                     (count == 1 ? "" : ", ...") + "): " + std::string(kind.fate) +
                     // Left out, they would keep scales of another layout beside these.
                     (any_had_scales ? "; where it is to load them, make all weights plain first"

@@ -17,9 +17,8 @@
 
 namespace tensorcast::convert {
 
-struct Decision;     // convert/selection.h
-struct InputScales;  // convert/scaled_tensors.h
-struct TensorJob;    // convert/runner.h
+struct Decision;  // convert/selection.h
+struct Survey;    // convert/survey.h
 
 class MisreadWeights {
  public:
@@ -37,8 +36,7 @@ class MisreadWeights {
 };
 
 // A line for each kind among the weights that are made, with the first of them and what is misread.
-std::vector<std::string> MisreadNotes(const std::vector<io::TensorInfo>& tensors,
-                                      std::span<const TensorJob> jobs, const InputScales& scales);
+std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Decision> decisions);
 // A line for each kind among the weights that are left alone for it.
 std::vector<std::string> LeftNotes(const std::vector<io::TensorInfo>& tensors,
                                    std::span<const Decision> decisions);

@@ -78,7 +78,7 @@ Json FileJson(const PlannedFile& file) {
   json["input_bytes"] = file.input_bytes;
   json["input_tensors"] = file.input_tensors;
   Json fused = Json::array();
-  for (const FusedFile& beside : file.plan.fused.files) {
+  for (const FusedFile& beside : file.plan.fused) {
     Json names = Json::array();
     for (const std::string& name : beside.weights) names.push_back(BytesJson(name));
     fused.push_back(

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "convert/file_plan.h"
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "convert/weight_roles.h"
 
 namespace tensorcast::convert {

@@ -15,7 +15,7 @@
 namespace tensorcast::convert {
 
 struct FilePlan;     // convert/file_plan.h
-struct InputScales;  // convert/scaled_tensors.h
+struct InputScales;  // convert/survey.h
 
 // Weights made in one form.
 struct WrittenGroup {

@@ -41,7 +41,7 @@ TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   }
   const std::uint64_t elements = std::min(range.elements, all - range.first);
   const std::uint64_t end = range.first + elements;
-  if (IsTextJob(*file.reader, job) && elements != all) fail("strings are converted whole");
+  if (IsTextJob(*file.plan.reader, job) && elements != all) fail("strings are converted whole");
   if (IsQuantiseJob(job) && elements != all) fail("a scaled weight is made whole");
   if (range.first % kRangeGrain != 0 || (end % kRangeGrain != 0 && end != all)) {
     fail("a range begins and ends at multiples of " + std::to_string(kRangeGrain) +
@@ -65,13 +65,13 @@ std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const
   };
   io::TensorWriter* const writer =
       outputs != nullptr ? outputs->files[index].second.get() : nullptr;
-  const JobTotals totals = RunJobs(*file.reader, jobs, writer, options);
-  for (const FusedFile& one : file.plan.fused.files) one.reader->CheckUnchanged();
+  const JobTotals totals = RunJobs(*file.plan.reader, jobs, writer, options);
+  for (const FusedFile& one : file.plan.fused) one.reader->CheckUnchanged();
   return totals.bytes_read + totals.bytes_written;
 }
 
 bool HasLoss(const PlannedFile& file, const TensorJob& job) {
-  return !job.to.empty() && !IsTextJob(*file.reader, job);
+  return !job.to.empty() && !IsTextJob(*file.plan.reader, job);
 }
 
 void CheckShared(const std::string& path, const io::TensorWriter& writer) {
@@ -107,16 +107,16 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
     std::uint64_t cells = 0;
     for (const TensorJob& job : file.plan.jobs) {
       cells = std::max(
-          cells, CellBytesOf(job, file.reader->contents().tensors[job.tensor].shape, options));
+          cells, CellBytesOf(job, file.plan.reader->contents().tensors[job.tensor].shape, options));
     }
     bytes = std::max(bytes, kProgram + BufferBytes(options) + cells);
   }
   for (const PlannedFile& file : state.files) {
-    for (const io::TensorInfo& tensor : file.reader->contents().tensors) {
+    for (const io::TensorInfo& tensor : file.plan.reader->contents().tensors) {
       bytes += (file.sink->has_graph() ? kModelTensor : kTensor) + 4 * tensor.name.size();
     }
     for (const TensorJob& job : file.plan.jobs) {
-      has_texts = has_texts || IsTextJob(*file.reader, job);
+      has_texts = has_texts || IsTextJob(*file.plan.reader, job);
     }
   }
   return bytes + (has_texts ? kTexts : 0);
@@ -130,7 +130,7 @@ Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings
   const io::CreateOptions create = OutputOptions(state, overwrite);
   Needs needs;
   for (const PlannedFile& file : state.files) {
-    needs.disk_bytes += file.sink->Check(ContentsOf(*file.reader, file.plan), create);
+    needs.disk_bytes += file.sink->Check(ContentsOf(*file.plan.reader, file.plan), create);
   }
   needs.memory_bytes = MemoryOf(state, settings);
   return needs;
@@ -146,10 +146,11 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   for (const PlannedFile& file : state.files) {
     if (state.files.size() > 1) {  // it is made of its own input alone
       create.permissions =
-          io::PermissionsOfOutput(file.output, InputPaths(*file.reader, file.input));
+          io::PermissionsOfOutput(file.output, InputPaths(*file.plan.reader, file.input));
     }
-    made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
-                                                            create, settings.interrupted));
+    made->files.emplace_back(
+        file.output,
+        file.sink->Create(ContentsOf(*file.plan.reader, file.plan), create, settings.interrupted));
   }
   return made;
 }
@@ -174,8 +175,9 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     const PlannedFile& file = state.files[i];
     const io::CreateOptions begun{true, {}, temporaries[i]};
-    made->files.emplace_back(file.output, file.sink->Create(ContentsOf(*file.reader, file.plan),
-                                                            begun, settings.interrupted));
+    made->files.emplace_back(
+        file.output,
+        file.sink->Create(ContentsOf(*file.plan.reader, file.plan), begun, settings.interrupted));
     CheckShared(file.output, *made->files.back().second);
   }
   return made;
@@ -188,8 +190,8 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
                 "outputs that were joined are committed by the process that created them");
   }
   for (const PlannedFile& file : outputs.plan->files) {
-    file.reader->CheckUnchanged();
-    for (const FusedFile& one : file.plan.fused.files) one.reader->CheckUnchanged();
+    file.plan.reader->CheckUnchanged();
+    for (const FusedFile& one : file.plan.fused) one.reader->CheckUnchanged();
   }
   io::CommitAll(outputs.files, interrupted);
 }
@@ -235,7 +237,7 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
     for (const std::size_t r : ranges_of[f]) {
       TensorJob job = JobOf(file, ranges[r]);
       if (outputs == nullptr && !HasLoss(file, job)) continue;
-      if (outputs != nullptr && outputs->is_joined && IsTextJob(*file.reader, job)) {
+      if (outputs != nullptr && outputs->is_joined && IsTextJob(*file.plan.reader, job)) {
         throw Error(ErrorKind::kArguments,
                     "job " + std::to_string(ranges[r].job) +
                         ": strings are converted by the process that created the outputs");

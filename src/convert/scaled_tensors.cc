@@ -4,18 +4,15 @@
 #include "convert/scaled_tensors.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 
-#include "convert/bare_weights.h"
 #include "convert/selection.h"
 #include "io/error_text.h"
 #include "io/system.h"
-#include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -32,22 +29,6 @@ bool IsPackedMxfp4(const io::TensorInfo& info) {
          info.shape.size() == 4 && info.shape.back() == kGroupBytes;
 }
 
-InputScales FindScales(const io::TensorReader& reader, const std::string& path,
-                       bool ignore_scales) {
-  InputScales scales;
-  scales.companions = io::FindScaleCompanions(reader, path);
-  scales.is_ignored = ignore_scales;
-  if (reader.onnx_model() != nullptr) return scales;
-  if (!ignore_scales) {
-    scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
-    std::vector<io::Companion>& companions = scales.companions.companions;
-    std::ranges::move(scales.weights.companions, std::back_inserter(companions));
-    std::ranges::sort(companions, {}, &io::Companion::tensor);
-  }
-  FindBareWeights(reader.contents().tensors, path, reader.checkpoint() != nullptr, scales);
-  return scales;
-}
-
 scale::Rounding RoundingFor(DataType to) {
   // Of these the value is not rounded once more.
   return to == DataType::kFloat64 || to == DataType::kString ? scale::Rounding::kNearest
@@ -62,42 +43,61 @@ WantedScales WantedBy(std::span<const Decision> decisions) {
   };
 }
 
-const scale::ScaledReader* ApplyScales(std::unique_ptr<io::TensorReader>& reader,
-                                       const InputScales& scales, const WantedScales& wanted,
-                                       std::vector<std::size_t>* kept) {
+namespace {
+
+// Whether every tensor that has scales is wanted: what serves no tensor that is here, a cache's
+// scales and the marks of a file, goes with the last scaled weight.
+bool AreAllWanted(const Survey& survey, const WantedScales& wanted) {
+  std::unordered_set<std::size_t> codes;
+  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
+    if (wanted(weight.codes)) codes.insert(weight.codes);
+  }
+  return std::ranges::all_of(survey.scales.companions.scaled, [&](const io::ScaledTensor& one) {
+    return codes.contains(one.tensor);
+  });
+}
+
+}  // namespace
+
+ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
   std::vector<scale::AppliedWeight> applied;
-  std::unordered_set<std::size_t> codes, gone;
-  for (const scale::ScaledWeight& weight : scales.weights.weights) {
-    const std::optional<scale::Rounding> rounding = wanted(weight.codes);
-    if (!rounding) continue;
-    applied.push_back({weight, *rounding});
-    codes.insert(weight.codes);
+  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
+    if (const auto rounding = wanted(weight.codes)) applied.push_back({weight, *rounding});
+  }
+  if (applied.empty()) return {survey.reader, nullptr};
+  const auto scaled = std::make_shared<scale::ScaledReader>(survey.reader, std::move(applied),
+                                                            AreAllWanted(survey, wanted));
+  return {scaled, scaled.get()};
+}
+
+std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted) {
+  std::unordered_set<std::size_t> gone;
+  bool is_any = false;
+  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
+    if (!wanted(weight.codes)) continue;
+    is_any = true;
     gone.insert(weight.companions.begin(), weight.companions.end());
   }
-  if (applied.empty()) return nullptr;
-  // What serves no tensor that is here, a cache's scales and the marks of a file, goes with the
-  // last scaled weight.
-  const bool is_all =
-      std::all_of(scales.companions.scaled.begin(), scales.companions.scaled.end(),
-                  [&](const io::ScaledTensor& one) { return codes.contains(one.tensor); });
-  for (const io::Companion& one : scales.companions.companions) {
+  std::vector<std::size_t> left;
+  if (!is_any) return left;
+  const bool is_all = AreAllWanted(survey, wanted);
+  for (const io::Companion& one : survey.scales.companions.companions) {
     const bool is_scale = one.row != nullptr && one.row->role == io::CompanionRole::kScale;
     if (is_all && !one.served && !is_scale) gone.insert(one.tensor);
   }
-  const std::size_t count = reader->contents().tensors.size();
-  kept->reserve(count - gone.size());
+  const std::size_t count = survey.tensors().size();
+  left.reserve(count - gone.size());
   for (std::size_t i = 0; i < count; ++i) {
-    if (!gone.contains(i)) kept->push_back(i);
+    if (!gone.contains(i)) left.push_back(i);
   }
-  auto scaled =
-      std::make_unique<scale::ScaledReader>(std::move(reader), std::move(applied), is_all);
-  const scale::ScaledReader* const result = scaled.get();
-  reader = std::move(scaled);
-  return result;
+  return left;
 }
 
-void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const InputScales& scales, std::span<const Decision> decisions) {
+void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
+  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const std::string& path = survey.path;
+  const InputScales& scales = survey.scales;
+  if (scales.is_ignored) return;
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
     if (!IsCast(decisions[unread.tensor])) continue;
     throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, unread.remedy);
@@ -140,16 +140,15 @@ struct PackedWeights {
   }
 };
 
-template <class IsMeant>
-PackedWeights FindPacked(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
-                         const IsMeant& is_meant) {
+template <class IsMeant> PackedWeights FindPacked(const Survey& survey, const IsMeant& is_meant) {
+  const InputScales& scales = survey.scales;
   PackedWeights found;
   if (scales.weights.opaque.empty()) return found;
   std::unordered_set<std::size_t> serving;
   for (const io::Companion& one : scales.companions.companions) serving.insert(one.tensor);
   for (const scale::OpaqueTensor& one : scales.weights.opaque) {
     if (!is_meant(one.tensor, serving.contains(one.tensor))) continue;
-    if (found.count++ == 0) found.first = &tensors[one.tensor];
+    if (found.count++ == 0) found.first = &survey.tensors()[one.tensor];
     found.writers.insert(one.writer);
   }
   return found;
@@ -157,22 +156,21 @@ PackedWeights FindPacked(const std::vector<io::TensorInfo>& tensors, const Input
 
 }  // namespace
 
-void RefusePacked(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const InputScales& scales, std::span<const Decision> decisions) {
-  const PackedWeights found = FindPacked(tensors, scales, [&](std::size_t tensor, bool) {
+void RefusePacked(const Survey& survey, std::span<const Decision> decisions) {
+  const PackedWeights found = FindPacked(survey, [&](std::size_t tensor, bool) {
     return decisions[tensor].reason == Reason::kOpaque;
   });
   if (found.count == 0) return;
   throw io::Error(io::ErrorKind::kUnsupported,
-                  io::PathText(path) + ": " + io::CountText(found.count, "weight") +
+                  io::PathText(survey.path) + ": " + io::CountText(found.count, "weight") +
                       (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
                       ", which is not read here; the first is " + EscapeName(found.first->name),
                   Remedy::kKeepPacked);
 }
 
-std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales) {
+std::string PackedText(const Survey& survey) {
   const PackedWeights found =
-      FindPacked(tensors, scales, [](std::size_t, bool is_serving) { return !is_serving; });
+      FindPacked(survey, [](std::size_t, bool is_serving) { return !is_serving; });
   if (found.count == 0) return {};
   return io::CountText(found.count, "weight") + (found.count == 1 ? " stays" : " stay") +
          " packed (" + found.Writers() + "; the first is " + EscapeName(found.first->name) + ")";
@@ -185,10 +183,9 @@ void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tenso
       Remedy::kIgnoreScales);
 }
 
-std::vector<std::string> AppliedText(const InputScales& scales,
-                                     std::span<const Decision> decisions) {
+std::vector<std::string> AppliedText(const Survey& survey, std::span<const Decision> decisions) {
   std::map<std::string, std::size_t> counts;
-  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
     if (!decisions.empty() && !IsCast(decisions[weight.codes])) continue;
     ++counts[weight.LayoutText() + ": " + weight.evidence];
   }
@@ -199,13 +196,12 @@ std::vector<std::string> AppliedText(const InputScales& scales,
   return lines;
 }
 
-std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
-                         const std::vector<Decision>* decisions) {
+std::string UnscaledText(const Survey& survey, const std::vector<Decision>* decisions) {
   const io::TensorInfo* first = nullptr;
   std::size_t found = 0;
-  for (const std::size_t i : scales.companions.unscaled) {
+  for (const std::size_t i : survey.scales.companions.unscaled) {
     if (decisions != nullptr && !IsCast((*decisions)[i])) continue;
-    if (found++ == 0) first = &tensors[i];
+    if (found++ == 0) first = &survey.tensors()[i];
   }
   if (found == 0) return {};
   return EscapeName(first->name) + " (" + std::string(TypeName(first->type)) + ")" +
@@ -213,13 +209,13 @@ std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const Input
          " no scale anywhere here" + (decisions != nullptr ? "; cast as plain values" : "");
 }
 
-std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
-                          std::span<const Decision> decisions) {
+std::string BareCodesText(const Survey& survey, std::span<const Decision> decisions) {
+  const InputScales& scales = survey.scales;
   const io::TensorInfo* first = nullptr;
   std::size_t found = 0;
   for (const io::ScaledTensor& scaled : scales.companions.scaled) {
     if (!scales.is_ignored || !IsCast(decisions[scaled.tensor])) continue;
-    if (found++ == 0) first = &tensors[scaled.tensor];
+    if (found++ == 0) first = &survey.tensors()[scaled.tensor];
   }
   if (found == 0) return {};
   return EscapeName(first->name) +
@@ -227,12 +223,13 @@ std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const Inpu
          " cast without scales; these stay beside the codes, as does what a configuration says";
 }
 
-std::string IdleConfigText(const std::string& path, const InputScales& scales) {
+std::string IdleConfigText(const Survey& survey) {
   constexpr std::string_view kOnlyShard = "model.safetensors";
-  const scale::QuantizationConfig& config = scales.weights.config;
+  const std::string& path = survey.path;
+  const scale::QuantizationConfig& config = survey.scales.weights.config;
   const bool is_whole = !io::IsFile(path) || path.substr(io::NameBegin(path)) == kOnlyShard;
   const bool says_how = config.is_complete || !config.schemes.empty();
-  const io::ScaleCompanions& found = scales.companions;
+  const io::ScaleCompanions& found = survey.scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
       !found.misfits.empty() || !found.unscaled.empty()) {
     return {};
@@ -241,9 +238,10 @@ std::string IdleConfigText(const std::string& path, const InputScales& scales) {
          ", and no tensor has scales: all are taken as they are stored";
 }
 
-std::string CompanionsText(const std::vector<io::TensorInfo>& tensors,
-                           const std::vector<io::Companion>& companions) {
+std::string CompanionsText(const Survey& survey) {
   constexpr std::size_t kShown = 2;
+  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const std::vector<io::Companion>& companions = survey.scales.companions.companions;
   if (companions.empty()) return {};
   std::string names;
   for (std::size_t i = 0; i < companions.size() && i < kShown; ++i) {

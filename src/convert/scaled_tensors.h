@@ -13,32 +13,27 @@
 #include <string>
 #include <vector>
 
-#include "io/scale_companions.h"
+#include "convert/survey.h"
 #include "io/tensor_file.h"
 #include "scale/scaled_reader.h"
-#include "scale/scaled_weights.h"
 
 namespace tensorcast::convert {
 
 struct Decision;  // convert/selection.h
 
-struct InputScales {
-  io::ScaleCompanions companions;
-  scale::ScaledWeights weights;  // none where scales are ignored, and of models
-  bool is_ignored = false;
-};
-
-// `path` is the input's, a file or a directory. Throws io::Error.
-InputScales FindScales(const io::TensorReader& reader, const std::string& path, bool ignore_scales);
-
-// Applies scales: in the reader's place comes one in which each weight that is wanted, by the index
-// of its codes, is one tensor of its values (scale::ScaledReader). `kept` gets the tensors that are
-// left, by index, without those that only served such weights; it stays empty, and nothing happens,
-// where there is no such weight. Returns the new reader, or null.
+// Which weights' scales are to be applied, by the index of the codes.
 using WantedScales = std::function<std::optional<scale::Rounding>(std::size_t codes)>;
-const scale::ScaledReader* ApplyScales(std::unique_ptr<io::TensorReader>& reader,
-                                       const InputScales& scales, const WantedScales& wanted,
-                                       std::vector<std::size_t>* kept);
+
+// An input with such weights in the place of their codes.
+struct ValuesReader {
+  std::shared_ptr<const io::TensorReader> reader;
+  // The same, where there is such a weight; else null, and the reader is the survey's.
+  const scale::ScaledReader* scaled = nullptr;
+};
+ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted);
+// The tensors that are left then, by index: without those that only served such weights. Empty
+// where there is no such weight: all are.
+std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted);
 // What a type that its values are cast to asks of them.
 scale::Rounding RoundingFor(DataType to);
 // Those of weights that are cast.
@@ -49,41 +44,32 @@ WantedScales WantedBy(std::span<const Decision> decisions);
 bool IsPackedMxfp4(const io::TensorInfo& info);
 
 // Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
-// in another file of the checkpoint kTakeDirectory).
-void RefuseScaled(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const InputScales& scales, std::span<const Decision> decisions);
+// in another file of the checkpoint kTakeDirectory). Not where scales are ignored.
+void RefuseScaled(const Survey& survey, std::span<const Decision> decisions);
 
 // Refuses to leave packed what was to be cast: tensors of layouts that are not read
 // (Reason::kOpaque).
-void RefusePacked(const std::vector<io::TensorInfo>& tensors, const std::string& path,
-                  const InputScales& scales, std::span<const Decision> decisions);
+void RefusePacked(const Survey& survey, std::span<const Decision> decisions);
 [[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor);
 
-// "14 weights stay packed (GPTQ or AWQ; the first is x.qweight)" of those that are not refused;
-// empty where there are none.
-std::string PackedText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales);
+// What has to be said of the quantised tensors of an input. Each is a line without the input's name
+// or empty.
 
-// One line for each layout whose scales are applied: "12 weights are fp8-block (DeepSeek):
-// config.json says ...".
-std::vector<std::string> AppliedText(const InputScales& scales,
-                                     std::span<const Decision> decisions);
-
+// One for each layout whose scales are applied: "12 weights are fp8-block (DeepSeek): config.json
+// says ..."; without decisions those whose scales could be.
+std::vector<std::string> AppliedText(const Survey& survey, std::span<const Decision> decisions);
+// "14 weights stay packed (GPTQ or AWQ; the first is x.qweight)", of those that are not refused.
+std::string PackedText(const Survey& survey);
 // "x.weight (float8e4m3fn) has no scale anywhere here" of tensors of the narrowest types; of those
-// that are cast, where there are decisions. Empty where there are none.
-std::string UnscaledText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
-                         const std::vector<Decision>* decisions);
-
+// that are cast, where there are decisions.
+std::string UnscaledText(const Survey& survey, const std::vector<Decision>* decisions);
 // "x.weight is cast without scales; these stay beside the codes ..." where scales are ignored.
-std::string BareCodesText(const std::vector<io::TensorInfo>& tensors, const InputScales& scales,
-                          std::span<const Decision> decisions);
-
+std::string BareCodesText(const Survey& survey, std::span<const Decision> decisions);
 // "config.json says "fp8", and no tensor has scales ..." of a whole checkpoint of plain weights
-// whose configuration says that they are quantised. Else empty.
-std::string IdleConfigText(const std::string& path, const InputScales& scales);
-
-// "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions; empty where there are none.
-std::string CompanionsText(const std::vector<io::TensorInfo>& tensors,
-                           const std::vector<io::Companion>& companions);
+// whose configuration says that they are quantised.
+std::string IdleConfigText(const Survey& survey);
+// "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions.
+std::string CompanionsText(const Survey& survey);
 
 }  // namespace tensorcast::convert
 

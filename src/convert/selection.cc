@@ -4,12 +4,12 @@
 #include "convert/selection.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <set>
 #include <utility>
 
+#include "convert/candidate.h"
 #include "convert/keep.h"
+#include "convert/matching.h"
 #include "convert/misread_weights.h"
 #include "convert/weight_roles.h"
 #include "core/shape.h"
@@ -20,101 +20,20 @@ namespace {
 
 using io::TensorInfo;
 
-PatternSubject SubjectOf(const TensorInfo& tensor) {
-  return {tensor.name, {}, tensor.type, tensor.shape.size(), tensor.elements};
-}
-
-// A tensor and what is known of it where it is quantised, or serves one that is.
-struct Candidate {
-  const TensorInfo& tensor;
-  const io::Companion* companion = nullptr;
-  const scale::ScaledWeight* weight = nullptr;
-  const scale::UnreadWeight* unread = nullptr;
-  const scale::OpaqueTensor* opaque = nullptr;
-  bool has_graph = false;  // Selectable's
-  const io::ScaledTensor* scaled = nullptr;
-  bool are_scales_ignored = false;
-
-  PatternSubject Subject() const {
-    PatternSubject subject = SubjectOf(tensor);
-    if (weight == nullptr) return subject;
-    if (weight->name != tensor.name) subject.alias = weight->name;
-    subject.rank = weight->shape.size();
-    subject.values = core::CheckedProduct(weight->shape).value_or(tensor.elements);
-    return subject;
-  }
-  bool Matches(const TensorPattern& pattern) const { return pattern.Matches(Subject()); }
-  bool Matches(const std::vector<TensorPattern>& all) const {
-    const PatternSubject subject = Subject();
-    return std::ranges::all_of(
-        all, [&](const TensorPattern& pattern) { return pattern.Matches(subject); });
-  }
-  // Whether a pattern names it. One that takes the tensor a companion serves as well ("*") does not
-  // mean the companion, and conditions mean weights.
-  bool IsNamedBy(const TensorPattern& pattern) const {
-    return companion == nullptr || (pattern.IsName() && !pattern.MatchesName(companion->of));
-  }
-  bool IsMeantBy(const std::vector<TensorPattern>& all) const {
-    const auto names = [&](const TensorPattern& pattern) { return IsNamedBy(pattern); };
-    return Matches(all) && std::ranges::any_of(all, names);
-  }
-  bool IsMeantByAnyOf(const std::vector<TensorPattern>& patterns) const {
-    return std::ranges::any_of(patterns, [&](const TensorPattern& pattern) {
-      return Matches(pattern) && IsNamedBy(pattern);
-    });
-  }
-  bool IsMatchedByAnyOf(const std::vector<TensorPattern>& patterns) const {
-    return std::ranges::any_of(patterns,
-                               [&](const TensorPattern& pattern) { return Matches(pattern); });
-  }
-  std::optional<Keep> KeptBy(std::span<const Keep> keep) const {
-    return weight != nullptr ? convert::KeptBy(keep, weight->name, weight->shape)
-                             : convert::KeptBy(keep, tensor.name, tensor.shape);
-  }
-  // Whether it is a weight, whatever its codes are: to the request it is floating. That whose
-  // scales are in another file is one that cannot be read.
-  bool IsScaled() const {
-    if (unread != nullptr) return unread->is_known;
-    return weight != nullptr || (scaled != nullptr && !scaled->file.empty() && !are_scales_ignored);
-  }
-};
-
-// Steps through a list that is in the order of the tensors.
-template <class One, class Index>
-const One* Next(const std::vector<One>& list, std::size_t& next, std::size_t tensor, Index index) {
-  while (next < list.size() && index(list[next]) < tensor) ++next;
-  return next < list.size() && index(list[next]) == tensor ? &list[next] : nullptr;
-}
-
-template <class Use> void ForEachCandidate(const Selectable& input, const Use& use) {
-  const auto by_tensor = [](const auto& one) { return one.tensor; };
-  const InputScales& scales = *input.scales;
-  std::size_t companion = 0, weight = 0, unread = 0, opaque = 0, scaled = 0;
-  for (std::size_t i = 0; i < input.tensors->size(); ++i) {
-    use(Candidate{
-        (*input.tensors)[i], Next(scales.companions.companions, companion, i, by_tensor),
-        Next(scales.weights.weights, weight, i, [](const auto& one) { return one.codes; }),
-        Next(scales.weights.unread, unread, i, by_tensor),
-        Next(scales.weights.opaque, opaque, i, by_tensor), input.has_graph,
-        Next(scales.companions.scaled, scaled, i, by_tensor), scales.is_ignored});
-  }
-}
-
-const Rule* FirstRule(const SelectionRequest& request, const Candidate& candidate) {
-  for (const Rule& rule : request.rules) {
-    if (candidate.IsMeantBy(rule.patterns)) return &rule;
-  }
-  return nullptr;
-}
-
 // Why a tensor does not become a scaled weight; nothing where it does.
 struct Refusal {
   Reason reason;
   std::string text;
 };
 
+std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidate) {
+  const scale::ScaledWeight* const weight = candidate.weight;
+  return weight != nullptr ? convert::KeptBy(keep, weight->name, weight->shape)
+                           : convert::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
+}
+
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
-                                    const MisreadWeights& misread, bool is_named) {
+                                    const MisreadWeights& misread, bool is_named, bool has_graph) {
   constexpr std::string_view kWeight = ".weight";
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
@@ -131,7 +50,7 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (weight == nullptr && tensor.type == DataType::kFloat8E8M0) {
     return Refusal{Reason::kHoldsScales, "holds scales"};
   }
-  if (candidate.has_graph) return std::nullopt;
+  if (has_graph) return std::nullopt;
   if (!is_named) {
     const WeightRole role = RoleOf(name, shape);
     if (role != WeightRole::kLinear) {
@@ -153,20 +72,19 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   return std::nullopt;
 }
 
-// "'a.*'", "'a.* & rank=2'".
-std::string Quoted(std::span<const TensorPattern> all) {
-  std::string text = "'";
-  for (const TensorPattern& pattern : all) {
-    if (&pattern != &all.front()) text += " & ";
-    text += io::EscapeName(pattern.text());
-  }
-  return text + "'";
-}
+// What all tensors of an input have in common.
+struct Selecting {
+  const Matching& matching;
+  const SelectionRequest& request;
+  const MisreadWeights misread;
+  bool is_alone;  // the file holds one tensor, which need not be named
+  bool has_graph;
+};
 
-// `is_alone`: the file holds no other tensor, so that it need not be named.
-Decision Decide(const Candidate& candidate, const SelectionRequest& request,
-                const MisreadWeights& misread, bool is_alone) {
+Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   const TensorInfo& tensor = candidate.tensor;
+  const Matching& matching = selecting.matching;
+  const SelectionRequest& request = selecting.request;
   Decision decision;
   decision.is_companion = candidate.companion != nullptr;
   const auto leave = [&](Reason reason, std::string text) {
@@ -174,15 +92,13 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request,
     decision.text = std::move(text);
     return std::move(decision);
   };
-  if (!request.only.empty() && !candidate.IsMatchedByAnyOf(request.only)) {
+  if (!matching.IsChosen(candidate.index)) {
     return leave(Reason::kNotNamed, "not among those named");
   }
-  if (candidate.IsMatchedByAnyOf(request.excluded)) return leave(Reason::kExcluded, "excluded");
-  const Rule* rule = FirstRule(request, candidate);
-  if (rule != nullptr) {
-    decision.rule = static_cast<std::uint32_t>(rule - request.rules.data());
-  }
-  if (decision.is_companion && rule == nullptr && !candidate.IsMeantByAnyOf(request.only)) {
+  if (matching.IsExcluded(candidate.index)) return leave(Reason::kExcluded, "excluded");
+  decision.rule = matching.RuleOf(candidate.index);
+  const Rule* const rule = decision.rule ? &request.rules[*decision.rule] : nullptr;
+  if (decision.is_companion && rule == nullptr && !matching.IsNamed(candidate.index)) {
     return leave(Reason::kCompanion, std::string(candidate.companion->role) + " of " +
                                          io::EscapeName(candidate.companion->of));
   }
@@ -196,7 +112,7 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request,
     return leave(Reason::kOpaque, "quantised by " + candidate.opaque->writer);
   }
   if (tensor.type == DataType::kString) {
-    if (!request.all_types && rule == nullptr && request.only.empty() && !is_alone) {
+    if (!request.all_types && rule == nullptr && request.only.empty() && !selecting.is_alone) {
       return leave(Reason::kTextNotNamed, "strings that are not named");
     }
   } else if (!request.all_types && !candidate.IsScaled()) {
@@ -208,7 +124,7 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request,
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   if (rule == nullptr) {
-    if (const std::optional<Keep> kept = candidate.KeptBy(request.keep)) {
+    if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) {
       return leave(Reason::kKept, "kept: " + std::string(KeepName(*kept)));
     }
   }
@@ -216,7 +132,8 @@ Decision Decide(const Candidate& candidate, const SelectionRequest& request,
   const bool is_named = rule != nullptr || !request.only.empty();
   if (goal.scaled) {
     std::optional<Refusal> refusal =
-        WhyNotScaled(candidate, goal.scaled, misread, is_named || is_alone);
+        WhyNotScaled(candidate, goal.scaled, selecting.misread, is_named || selecting.is_alone,
+                     selecting.has_graph);
     if (refusal) return leave(refusal->reason, std::move(refusal->text));
   } else if (goal.type == tensor.type && !candidate.IsScaled()) {
     return leave(Reason::kAlready, "already " + std::string(TypeName(goal.type)));
@@ -317,57 +234,18 @@ SelectionRequest SelectionOf(const Request& request) {
   return selection;
 }
 
-void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request) {
-  // What has to match, and how its absence is said.
-  struct Required {
-    std::function<bool(const Candidate&)> matches;
-    std::string text;
-    Remedy remedy;
-  };
-  std::vector<Required> required;
-  for (const Rule& rule : request.rules) {
-    required.push_back(
-        {[&](const Candidate& candidate) { return candidate.Matches(rule.patterns); },
-         rule.where + Quoted(rule.patterns),
-         rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames});
-  }
-  const auto add = [&](const std::vector<TensorPattern>& patterns, Remedy remedy) {
-    for (const TensorPattern& pattern : patterns) {
-      required.push_back({[&](const Candidate& candidate) { return candidate.Matches(pattern); },
-                          Quoted({&pattern, 1}), remedy});
-    }
-  };
-  add(request.only, Remedy::kMatchChosen);
-  add(request.excluded, Remedy::kMatchExcluded);
-  for (const Selectable& input : contents) {
-    ForEachCandidate(input, [&](const Candidate& candidate) {
-      std::erase_if(required, [&](const Required& one) { return one.matches(candidate); });
-    });
-  }
-  if (required.empty()) return;
-  throw io::Error(io::ErrorKind::kArguments, required.front().text + " matches no tensor",
-                  required.front().remedy);
-}
-
-std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request) {
+std::vector<Decision> Select(const Survey& survey, const Matching& matching,
+                             const SelectionRequest& request, bool has_graph) {
+  const std::vector<TensorInfo>& tensors = survey.tensors();
+  const Selecting selecting = {matching, request,
+                               MisreadWeights(tensors, survey.scales.weights.config.model_types),
+                               tensors.size() == 1, has_graph};
   std::vector<Decision> decisions;
-  decisions.reserve(input.tensors->size());
-  const MisreadWeights misread(*input.tensors, input.scales->weights.config.model_types);
-  ForEachCandidate(input, [&](const Candidate& candidate) {
-    decisions.push_back(Decide(candidate, request, misread, input.tensors->size() == 1));
+  decisions.reserve(tensors.size());
+  ForEachCandidate(survey, [&](const Candidate& candidate) {
+    decisions.push_back(Decide(candidate, selecting));
   });
   return decisions;
-}
-
-std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request) {
-  std::set<const Rule*> takers;
-  ForEachCandidate(
-      input, [&](const Candidate& candidate) { takers.insert(FirstRule(request, candidate)); });
-  std::vector<std::size_t> shadowed;
-  for (std::size_t i = 0; i < request.rules.size(); ++i) {
-    if (!takers.contains(&request.rules[i])) shadowed.push_back(i);
-  }
-  return shadowed;
 }
 
 std::vector<std::string> CheckKept(const std::vector<TensorInfo>& tensors,

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "convert/tensor_pattern.h"
 #include "io/tensor_file.h"
 #include "scale/written_form.h"
@@ -60,6 +60,8 @@ struct SelectionRequest {
 // The patterns and types of a request, checked. Throws io::Error (arguments).
 SelectionRequest SelectionOf(const Request& request);
 
+class Matching;  // convert/matching.h
+
 // What becomes of one tensor.
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
@@ -74,30 +76,15 @@ struct Decision {
   std::string text;  // the reason in words: "rule 'PATTERN=T'", "not floating" ...
 };
 
-// The tensors of an input, and what is known of those that are quantised.
-struct Selectable {
-  const std::vector<io::TensorInfo>* tensors = nullptr;
-  const InputScales* scales = nullptr;
-  // Scaled formats take every floating tensor: a model's graph says which of these are weights
-  // (convert/model_scales.h).
-  bool has_graph = false;
-};
-
 // A scaled format takes no smaller tensor that is not named.
 inline constexpr std::uint64_t kFewScaledValues = 1024;
 
-// Throws io::Error (arguments) where a rule or a pattern of the request matches no tensor in any of
-// these contents.
-void RequireMatches(std::span<const Selectable> contents, const SelectionRequest& request);
-
 // One decision per tensor. A companion is cast only where a rule or `only` names it and not the
-// tensor that it serves as well. A scaled weight, at its codes, answers to its plain name too.
-// Reason::kOpaque is that of a tensor which the request takes and nobody here can read.
-std::vector<Decision> Select(const Selectable& input, const SelectionRequest& request);
-
-// Rules that match tensors but take none, because rules before them do, by their index in the
-// request: worth a warning.
-std::vector<std::size_t> ShadowedRules(const Selectable& input, const SelectionRequest& request);
+// tensor that it serves as well. Reason::kOpaque is that of a tensor which the request takes and
+// nobody here can read. `has_graph`: scaled formats take every floating tensor; the graph says
+// which of these are weights (convert/model_scales.h).
+std::vector<Decision> Select(const Survey& survey, const Matching& matching,
+                             const SelectionRequest& request, bool has_graph);
 
 // Rules for scaled formats that take tensors which cannot have these, a line for each: "rule
 // '*.w=nvfp4' leaves 2 tensors as they are: ...". Throws io::Error (arguments) where such a tensor

@@ -44,6 +44,10 @@ class Sink {
   virtual std::vector<std::string> NotesOn(std::span<const Decision> /*decisions*/) const {
     return {};
   }
+  // The form that a tensor gets of a scaled format that is asked for.
+  virtual scale::WrittenForm FormOf(std::size_t /*tensor*/, const scale::WrittenForm& asked) const {
+    return asked;
+  }
   // Whether a tensor of the input can be held as `to`.
   virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
   // The checks of Create that need no writing; returns the size that the output would have.
@@ -62,6 +66,10 @@ std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& 
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model);
+
+// Nothing is written: what is measured of a reader's tensors is held by anything, but for scaled
+// weights of a model, which are what they would be in one.
+std::unique_ptr<Sink> OpenMeasure(const io::TensorReader& reader);
 
 // A directory made of another: its shards, and its other files.
 std::unique_ptr<Sink> OpenCheckpointSink(const std::string& path,

@@ -13,7 +13,7 @@
 #include "convert/ignored_modules.h"
 #include "convert/kept_config.h"
 #include "convert/quantised_modules.h"
-#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
 #include "io/error_text.h"
 #include "io/model_config.h"
 #include "io/ordered_json.h"

@@ -14,7 +14,7 @@
 namespace tensorcast::convert {
 
 struct FilePlan;     // convert/file_plan.h
-struct InputScales;  // convert/scaled_tensors.h
+struct InputScales;  // convert/survey.h
 
 // JSON texts; empty: nothing is to be said.
 struct WrittenConfig {

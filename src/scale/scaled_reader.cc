@@ -47,7 +47,7 @@ struct ScaledReader::Slab {
   std::vector<double> scales;
 };
 
-ScaledReader::ScaledReader(std::unique_ptr<io::TensorReader> base,
+ScaledReader::ScaledReader(std::shared_ptr<const io::TensorReader> base,
                            std::vector<AppliedWeight> applied, bool drops_metadata)
     : base_(std::move(base)), applied_(std::move(applied)), contents_(base_->contents()) {
   contents_.is_dequantised = drops_metadata;

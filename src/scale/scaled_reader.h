@@ -36,7 +36,7 @@ class ScaledReader final : public io::TensorReader {
  public:
   // `applied` in the order of their codes. `drops_metadata`: they are all that have scales; keys of
   // the metadata that speak of scales are left out then.
-  ScaledReader(std::unique_ptr<io::TensorReader> base, std::vector<AppliedWeight> applied,
+  ScaledReader(std::shared_ptr<const io::TensorReader> base, std::vector<AppliedWeight> applied,
                bool drops_metadata);
   ~ScaledReader() override;
 
@@ -89,7 +89,7 @@ class ScaledReader final : public io::TensorReader {
   void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
   void Note(const ScaledWeight& weight, std::span<const double> scales) const;
 
-  std::unique_ptr<io::TensorReader> base_;
+  std::shared_ptr<const io::TensorReader> base_;
   std::vector<AppliedWeight> applied_;
   std::unordered_map<std::size_t, std::size_t> by_codes_;  // indices of applied_
   io::FileContents contents_;

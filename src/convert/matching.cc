@@ -1,0 +1,101 @@
+// One walk over the tensors for all patterns of a request.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/matching.h"
+
+#include <algorithm>
+#include <string>
+
+#include "convert/candidate.h"
+#include "io/error_text.h"
+
+namespace tensorcast::convert {
+namespace {
+
+// "'a.*'", "'a.* & rank=2'".
+std::string Quoted(std::span<const TensorPattern> all) {
+  std::string text = "'";
+  for (const TensorPattern& pattern : all) {
+    if (&pattern != &all.front()) text += " & ";
+    text += io::EscapeName(pattern.text());
+  }
+  return text + "'";
+}
+
+}  // namespace
+
+Matching::Matching(const Survey& survey, const SelectionRequest& request)
+    : rule_matches_(request.rules.size()),
+      rule_takes_(request.rules.size()),
+      only_matches_(request.only.size()),
+      excluded_matches_(request.excluded.size()) {
+  rules_.reserve(survey.tensors().size());
+  marks_.reserve(survey.tensors().size());
+  ForEachCandidate(survey, [&](const Candidate& candidate) {
+    const PatternSubject subject = candidate.Subject();
+    const auto matches = [&](const TensorPattern& pattern) { return pattern.Matches(subject); };
+    const auto names = [&](const TensorPattern& pattern) { return candidate.IsNamedBy(pattern); };
+    Marks marks = {request.only.empty(), false, false};
+    for (std::size_t i = 0; i < request.only.size(); ++i) {
+      if (only_matches_[i] && marks.is_named) continue;
+      if (!matches(request.only[i])) continue;
+      only_matches_[i] = marks.is_chosen = true;
+      marks.is_named = marks.is_named || names(request.only[i]);
+    }
+    for (std::size_t i = 0; i < request.excluded.size(); ++i) {
+      if (excluded_matches_[i] && marks.is_excluded) continue;
+      if (matches(request.excluded[i])) excluded_matches_[i] = marks.is_excluded = true;
+    }
+    std::uint32_t taker = kNone;
+    for (std::uint32_t i = 0; i < request.rules.size(); ++i) {
+      if (rule_matches_[i] && taker != kNone) continue;
+      const std::vector<TensorPattern>& patterns = request.rules[i].patterns;
+      if (!std::ranges::all_of(patterns, matches)) continue;
+      rule_matches_[i] = true;
+      if (taker == kNone && std::ranges::any_of(patterns, names)) taker = i;
+    }
+    if (taker != kNone) rule_takes_[taker] = true;
+    rules_.push_back(taker);
+    marks_.push_back(marks);
+  });
+}
+
+void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request) {
+  const auto require = [&](std::vector<bool> Matching::*list, std::size_t i, const auto& text,
+                           Remedy remedy) {
+    if (std::ranges::any_of(inputs, [&](const Matching& one) { return (one.*list)[i]; })) return;
+    throw io::Error(io::ErrorKind::kArguments, text() + " matches no tensor", remedy);
+  };
+  for (std::size_t i = 0; i < request.rules.size(); ++i) {
+    const Rule& rule = request.rules[i];
+    require(
+        &Matching::rule_matches_, i, [&] { return rule.where + Quoted(rule.patterns); },
+        rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames);
+  }
+  const auto require_all = [&](std::vector<bool> Matching::*list,
+                               const std::vector<TensorPattern>& patterns, Remedy remedy) {
+    for (std::size_t i = 0; i < patterns.size(); ++i) {
+      require(
+          list, i,
+          [&] {
+            return Quoted({&patterns[i], 1});
+          },
+          remedy);
+    }
+  };
+  require_all(&Matching::only_matches_, request.only, Remedy::kMatchChosen);
+  require_all(&Matching::excluded_matches_, request.excluded, Remedy::kMatchExcluded);
+}
+
+std::vector<std::size_t> IdleRules(std::span<const Matching> inputs,
+                                   const SelectionRequest& request) {
+  std::vector<std::size_t> idle;
+  for (std::size_t i = 0; i < request.rules.size(); ++i) {
+    if (std::ranges::none_of(inputs, [&](const Matching& one) { return one.rule_takes_[i]; })) {
+      idle.push_back(i);
+    }
+  }
+  return idle;
+}
+
+}  // namespace tensorcast::convert

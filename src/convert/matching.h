@@ -1,0 +1,60 @@
+// Which rules and patterns of a request match which tensors of an input. Each pattern is tried once
+// on a tensor, whatever is asked of it later; what the tensors become does not count.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_MATCHING_H_
+#define TENSORCAST_SRC_CONVERT_MATCHING_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "convert/selection.h"
+#include "convert/survey.h"
+
+namespace tensorcast::convert {
+
+class Matching {
+ public:
+  Matching(const Survey& survey, const SelectionRequest& request);
+
+  // The first rule that takes the tensor, by its index in the request.
+  std::optional<std::uint32_t> RuleOf(std::size_t tensor) const {
+    return rules_[tensor] == kNone ? std::nullopt : std::optional(rules_[tensor]);
+  }
+  // Whether a pattern of `only` matches it, or there is none.
+  bool IsChosen(std::size_t tensor) const { return marks_[tensor].is_chosen; }
+  // Whether one names it: of a companion the tensor that it serves is not meant as well.
+  bool IsNamed(std::size_t tensor) const { return marks_[tensor].is_named; }
+  bool IsExcluded(std::size_t tensor) const { return marks_[tensor].is_excluded; }
+
+ private:
+  friend void RequireMatches(std::span<const Matching>, const SelectionRequest&);
+  friend std::vector<std::size_t> IdleRules(std::span<const Matching>, const SelectionRequest&);
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  struct Marks {
+    bool is_chosen : 1;
+    bool is_named : 1;
+    bool is_excluded : 1;
+  };
+
+  std::vector<std::uint32_t> rules_;  // of each tensor
+  std::vector<Marks> marks_;
+  // Of the request's lists: what matches a tensor, and of the rules what takes one.
+  std::vector<bool> rule_matches_, rule_takes_, only_matches_, excluded_matches_;
+};
+
+// Throws io::Error (arguments) where a rule or a pattern matches no tensor of any of these inputs.
+void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request);
+
+// Rules that match tensors but take none, because rules before them do, by their index in the
+// request: worth a warning.
+std::vector<std::size_t> IdleRules(std::span<const Matching> inputs,
+                                   const SelectionRequest& request);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_MATCHING_H_

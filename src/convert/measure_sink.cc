@@ -1,0 +1,63 @@
+// What decides as an output does and is never made.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "convert/model_scales.h"
+#include "convert/sink.h"
+#include "io/error_text.h"
+#include "io/onnx_tensors.h"
+
+namespace tensorcast::convert {
+namespace {
+
+class MeasureSink final : public Sink {
+ public:
+  // `model`: null where the tensors are no model's.
+  explicit MeasureSink(const io::OnnxTensorReader* model) : model_(model) {}
+
+  bool has_graph() const override { return model_ != nullptr; }
+  void Restrict(std::span<Decision> decisions, const JobOptions&) const override {
+    if (model_ == nullptr) return;
+    bool is_any = false;
+    for (const Decision& decision : decisions) {
+      if (!decision.scaled) continue;
+      is_any = true;
+      if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
+      throw io::Error(io::ErrorKind::kUnsupported,
+                      io::PathText(model_->source().path()) + ": " +
+                          scale::NotInModelsText(*decision.scaled.format));
+    }
+    if (is_any) Scales().Restrict(decisions);
+  }
+  scale::WrittenForm FormOf(std::size_t tensor, const scale::WrittenForm& asked) const override {
+    return model_ != nullptr ? Scales().FormOf(tensor, asked) : asked;
+  }
+  std::uint64_t Check(const io::FileContents&, const io::CreateOptions&) const override {
+    return 0;
+  }
+  std::unique_ptr<io::TensorWriter> Create(io::FileContents, const io::CreateOptions&,
+                                           const std::atomic<bool>*) const override {
+    return nullptr;
+  }
+
+ private:
+  // Made once: it goes through the graph.
+  const ModelScales& Scales() const {
+    if (!scales_) scales_.emplace(*model_);
+    return *scales_;
+  }
+
+  const io::OnnxTensorReader* const model_;
+  mutable std::optional<ModelScales> scales_;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> OpenMeasure(const io::TensorReader& reader) {
+  return std::make_unique<MeasureSink>(reader.onnx_model());
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,58 @@
+// Three looks, each at what the one before left open: names and shapes, configurations and marks,
+// then what only sounds like a scale.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/survey.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "convert/bare_weights.h"
+
+namespace tensorcast::convert {
+namespace {
+
+InputScales FindScales(const io::TensorReader& reader, const std::string& path,
+                       bool ignore_scales) {
+  InputScales scales;
+  scales.companions = io::FindScaleCompanions(reader, path);
+  scales.is_ignored = ignore_scales;
+  if (reader.onnx_model() != nullptr) return scales;
+  if (!ignore_scales) {
+    scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
+    std::vector<io::Companion>& companions = scales.companions.companions;
+    std::ranges::move(scales.weights.companions, std::back_inserter(companions));
+    std::ranges::sort(companions, {}, &io::Companion::tensor);
+  }
+  FindBareWeights(reader.contents().tensors, path, reader.checkpoint() != nullptr, scales);
+  return scales;
+}
+
+}  // namespace
+
+InputOptions InputOptionsOf(const Request& request) {
+  return {request.assume_type, request.allow_hard_links, request.ignore_scales};
+}
+
+Survey OpenSurvey(const std::string& path, const Opening& opening) {
+  const InputOptions& inputs = opening.inputs;
+  return SurveyOf(io::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
+                                            inputs.allow_hard_links, opening.spool}),
+                  path, inputs.ignore_scales);
+}
+
+Survey SurveyOf(std::shared_ptr<const io::TensorReader> reader, const std::string& path,
+                bool ignore_scales) {
+  Survey survey{path, std::move(reader), {}};
+  survey.scales = FindScales(*survey.reader, path, ignore_scales);
+  return survey;
+}
+
+std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {
+  std::vector<std::string> paths = reader.external_paths();
+  paths.insert(paths.begin(), path);
+  return paths;
+}
+
+}  // namespace tensorcast::convert

@@ -1,0 +1,61 @@
+// What an input is before anything is asked of it: its tensors, and which of them are quantised.
+// What inspect shows, and where every plan and every comparison begins.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CONVERT_SURVEY_H_
+#define TENSORCAST_SRC_CONVERT_SURVEY_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/scale_companions.h"
+#include "io/tensor_file.h"
+#include "scale/scaled_weights.h"
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::convert {
+
+// What an input is taken to mean; a part of the plan.
+struct InputOptions {
+  std::optional<DataType> assume_type;  // of npy files that do not name theirs
+  bool allow_hard_links = false;        // of files that hold a model's data
+  bool ignore_scales = false;           // tensors that have scales are their bare codes
+};
+
+InputOptions InputOptionsOf(const Request& request);
+
+// How inputs are opened, and the files beside them.
+struct Opening {
+  InputOptions inputs;
+  io::SpoolOptions spool;
+  std::shared_ptr<const io::CurrentInterrupt> interrupted;
+};
+
+struct InputScales {
+  io::ScaleCompanions companions;
+  scale::ScaledWeights weights;  // none where scales are ignored, and of models
+  bool is_ignored = false;
+};
+
+struct Survey {
+  std::string path;  // a file, or a directory
+  std::shared_ptr<const io::TensorReader> reader;
+  InputScales scales;
+
+  const std::vector<io::TensorInfo>& tensors() const { return reader->contents().tensors; }
+};
+
+// Throws io::Error, io::Interrupted.
+Survey OpenSurvey(const std::string& path, const Opening& opening);
+// The same of a reader that was opened at `path`.
+Survey SurveyOf(std::shared_ptr<const io::TensorReader> reader, const std::string& path,
+                bool ignore_scales);
+
+// The paths that an output must not be: that of the input and of what it reads beside itself.
+std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);
+
+}  // namespace tensorcast::convert
+
+#endif  // TENSORCAST_SRC_CONVERT_SURVEY_H_
