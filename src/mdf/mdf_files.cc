@@ -83,13 +83,12 @@ bool IsModelName(const std::string& path) { return SyntaxOfEnding(path) != nullp
 
 bool IsModelFile(const std::string& path) {
   bool is_model = false;
-  return core::Guarded(nullptr,
-                       [&] {
-                         is_model = SyntaxOf(io::InputFile(path)) != nullptr;
-                         return Status();
-                       })
-             .ok() &&
-         is_model;
+  const Status status = core::Guarded(nullptr, [&] {
+    is_model = SyntaxOf(io::InputFile(path)) != nullptr;
+    return Status();
+  });
+  // The name says it without memory; who goes on reads the file, and fails by himself or not.
+  return status.code() == StatusCode::kOutOfMemory ? IsModelName(path) : is_model;
 }
 
 Status Inputs(const std::string& path, std::vector<ValueInfo>* inputs, std::string* error) {
