@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "conversion_summary.h"
-#include "convert/keep.h"
+#include "naming/keep.h"
 #include "quantities.h"
 #include "report/advice.h"
 #include "report/distinct_names.h"
@@ -129,7 +129,7 @@ std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size
       report::AdviseKeeping(summary.cast.size(), figures, summary.output_bytes);
   if (keep) lines.push_back(KeepText(*keep));
   const auto settled = [&](const io::TensorInfo& info) {
-    return keep && summary.may_be_kept(info) && convert::KeptBy(keep->keep, info.name, info.shape);
+    return keep && summary.may_be_kept(info) && naming::KeptBy(keep->keep, info.name, info.shape);
   };
   for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {
     lines.push_back(AdviceText(advice, summary, name_columns));

@@ -11,9 +11,9 @@
 #include "io/ordered_json.h"
 
 #include "comparison.h"
-#include "convert/keep.h"
 #include "json_printer.h"
 #include "loss_json.h"
+#include "naming/keep.h"
 #include "report/packed_reports.h"
 #include "scale/written_form.h"
 

@@ -90,7 +90,7 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
   try {
     return {convert::SurveyOf(reader, path, false), {}};
   } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
-    return {{path, reader, {io::FindScaleCompanions(*reader, {}), {}}}, error.what()};
+    return {{path, reader, {scale::FindScaleCompanions(*reader, {}), {}}}, error.what()};
   }
 }
 
@@ -98,9 +98,9 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
   const convert::InputScales& scales = survey.scales;
-  const std::vector<io::ScaledTensor>& scaled = scales.companions.scaled;
+  const std::vector<scale::ScaledTensor>& scaled = scales.companions.scaled;
   if (!scaled.empty()) {
-    const io::ScaledTensor& first = scaled.front();
+    const scale::ScaledTensor& first = scaled.front();
     text += "\n" + Wrapped(" scaled:",
                            fmt::format("{} tensor{} with scales, the first {} by {}{}",
                                        scaled.size(), scaled.size() == 1 ? "" : "s",
@@ -221,7 +221,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   json.Member("metadata", metadata);
   json.BeginArray("scaled");
   auto weight = survey.scales.weights.weights.begin();
-  for (const io::ScaledTensor& scaled : survey.scales.companions.scaled) {
+  for (const scale::ScaledTensor& scaled : survey.scales.companions.scaled) {
     Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
                   {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
@@ -258,7 +258,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
                                          ? Json()
                                          : Json{{"file", config.file}, {"method", config.method}});
   json.BeginArray("companions");
-  for (const io::Companion& companion : survey.scales.companions.companions) {
+  for (const scale::Companion& companion : survey.scales.companions.companions) {
     json.Element({{"tensor", contents.tensors[companion.tensor].name},
                   {"role", companion.role},
                   {"of", companion.of}});

@@ -72,9 +72,10 @@ std::string ParametersText(std::uint64_t parameters) {
 ModelFacts FindModelFacts(const io::CheckpointReader& reader, const convert::InputScales& scales) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<Part> parts(tensors.size(), Part::kPlain);
-  for (const io::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
+  for (const scale::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) parts[one.tensor] = Part::kPacked;
-  for (const io::Companion& one : scales.companions.companions) parts[one.tensor] = Part::kServes;
+  for (const scale::Companion& one : scales.companions.companions)
+    parts[one.tensor] = Part::kServes;
   ModelFacts facts;
   for (const scale::ScaledWeight& one : scales.weights.weights) {
     parts[one.codes] = Part::kWeight;

@@ -15,10 +15,10 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include "convert/keep.h"
-#include "convert/tensor_pattern.h"
 #include "io/system.h"
 #include "io/tensor_file.h"
+#include "naming/keep.h"
+#include "naming/tensor_pattern.h"
 #include "type_argument.h"
 
 namespace tensorcast::tool {
@@ -69,7 +69,7 @@ class Table {
     std::vector<std::string> patterns;
     EachText(key, [&](std::string text, const toml::node& node) {
       try {
-        const convert::TensorPattern checked(text);
+        const naming::TensorPattern checked(text);
       } catch (const Error& error) {
         Refuse(node, error.what());
       }

@@ -31,7 +31,7 @@ std::vector<std::size_t> WeightsOfFile::Refused() {
   std::vector<std::size_t> refused;
   for (const scale::UnreadWeight& one : scales.weights.unread) refused.push_back(one.tensor);
   for (const scale::OpaqueTensor& one : scales.weights.opaque) refused.push_back(one.tensor);
-  for (const io::ScaledTensor& one : scales.companions.scaled) {
+  for (const scale::ScaledTensor& one : scales.companions.scaled) {
     if (!applied.contains(one.tensor)) refused.push_back(one.tensor);
   }
   return refused;

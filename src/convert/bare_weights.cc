@@ -17,12 +17,12 @@
 #include <utility>
 
 #include "convert/config_coverage.h"
-#include "convert/name_parts.h"
 #include "convert/survey.h"
-#include "convert/weight_roles.h"
 #include "io/checkpoint.h"
 #include "io/error_text.h"
-#include "io/scale_names.h"
+#include "naming/name_parts.h"
+#include "naming/weight_roles.h"
+#include "scale/scale_names.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -51,10 +51,10 @@ bool SoundsLikeScale(std::string_view as_written) {
       "input", "in",   "act",    "activation", "activations", "output", "out",     "k",     "v",
       "q",     "kv",   "key",    "value",      "cache",       "prob",   "softmax", "query", "norm",
       "bias",  "lora", "smooth", "layer",      "logit",       "logits", "attn"};
-  const std::string rest = Lower(as_written);
+  const std::string rest = naming::Lower(as_written);
   if (!ContainsAny(rest, {"scale", "absmax", "amax"}) && !rest.ends_with("_inv")) return false;
   bool is_of_weight = false, is_of_other = false;
-  ForEachPart(rest, "._", [&](std::string_view part, std::size_t) {
+  naming::ForEachPart(rest, "._", [&](std::string_view part, std::size_t) {
     is_of_weight = is_of_weight || part == "weight" || part == "w";
     is_of_other = is_of_other || kOthers.contains(part);
   });
@@ -65,22 +65,22 @@ bool SoundsLikeScale(std::string_view as_written) {
 // are alike, "attn1" and "attn2" are not.
 std::string WithoutNumbers(std::string_view name) {
   std::string like;
-  ForEachPart(name, "._", [&](std::string_view part, std::size_t begin) {
+  naming::ForEachPart(name, "._", [&](std::string_view part, std::size_t begin) {
     if (begin > 0) like += name[begin - 1];
-    if (!IsNumber(part)) like += part;
+    if (!naming::IsNumber(part)) like += part;
   });
   return like;
 }
 
 // The module of a weight; empty where the file holds one module, without its name.
 std::string_view OwnerOf(std::string_view weight) {
-  return weight == kWeight.substr(1) ? std::string_view() : ModuleOf(weight);
+  return weight == kWeight.substr(1) ? std::string_view() : naming::ModuleOf(weight);
 }
 
 // The weight whose scale a known name is; empty: it is none.
 std::string WeightOfScale(std::string_view name) {
-  for (const io::CompanionName& row : io::CompanionNames()) {
-    if (row.role != io::CompanionRole::kScale || row.codes != io::Codes::kNarrow ||
+  for (const scale::CompanionName& row : scale::CompanionNames()) {
+    if (row.role != scale::CompanionRole::kScale || row.codes != scale::Codes::kNarrow ||
         !row.is_telling || !name.ends_with(row.companion)) {
       continue;
     }
@@ -128,9 +128,9 @@ class BareFinder {
     // Plain checkpoints are told apart before anything is kept of their tensors.
     if (scales_.companions.unscaled.empty() && std::ranges::none_of(tensors_, may_be_bare)) return;
     std::unordered_set<std::size_t> known;  // scaled, or serving what is
-    for (const io::ScaledTensor& one : scales_.companions.scaled) known.insert(one.tensor);
-    for (const io::Companion& one : scales_.companions.companions) known.insert(one.tensor);
-    for (const io::Misfit& one : scales_.companions.misfits) {
+    for (const scale::ScaledTensor& one : scales_.companions.scaled) known.insert(one.tensor);
+    for (const scale::Companion& one : scales_.companions.companions) known.insert(one.tensor);
+    for (const scale::Misfit& one : scales_.companions.misfits) {
       known.insert({one.tensor, one.scale});
     }
     for (const scale::UnreadWeight& one : scales_.weights.unread) known.insert(one.tensor);
@@ -139,7 +139,7 @@ class BareFinder {
       const TensorInfo& info = tensors_[i];
       const std::string_view name = info.name;
       const bool is_weight = name.ends_with(kWeight) || name == kWeight.substr(1);
-      const bool is_narrow = io::IsNarrowFloat(info) || IsNarrowInteger(info);
+      const bool is_narrow = scale::IsNarrowFloat(info) || IsNarrowInteger(info);
       if (is_narrow ? is_weight || info.shape.size() > 1 : is_weight) {
         const bool is_bare = is_narrow && info.elements > 0 && !known.contains(i);
         modules_.try_emplace(OwnerOf(name), Module{i, is_bare});
@@ -249,7 +249,7 @@ class BareFinder {
     }
     io::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
       if (!name.ends_with(kWeight)) return;
-      const auto found = is_module.find(std::string(ModuleOf(name)));
+      const auto found = is_module.find(std::string(naming::ModuleOf(name)));
       if (found != is_module.end()) found->second = true;
     });
     for (const Other& one : others) {
@@ -272,9 +272,9 @@ class BareFinder {
       if (like != scaled.end() && like->second.empty()) like->second = name;
     };
     bool is_all_bare = is_directory_ && config.method == "fp8";
-    for (const io::ScaledTensor& one : scales_.companions.scaled) {
+    for (const scale::ScaledTensor& one : scales_.companions.scaled) {
       const TensorInfo& info = tensors_[one.tensor];
-      if (!io::IsNarrowFloat(info)) continue;
+      if (!scale::IsNarrowFloat(info)) continue;
       is_all_bare = false;
       keep(info.name);
     }
@@ -305,17 +305,17 @@ class BareFinder {
     const auto sort = [](auto& list) {
       std::ranges::stable_sort(list, {}, [](const auto& one) { return one.tensor; });
     };
-    io::ScaleCompanions& companions = scales_.companions;
+    scale::ScaleCompanions& companions = scales_.companions;
     std::erase_if(companions.unscaled, [&](std::size_t tensor) { return why_.contains(tensor); });
     // What looks like a scale is left alone as one, whatever becomes of its weight.
     std::unordered_set<std::size_t> scaled;
     for (const auto& [scale, weight] : found_) {
       const std::string& name = tensors_[scale].name;
-      companions.companions.push_back(
-          {scale, io::RoleText(io::CompanionRole::kScale), tensors_[weight].name, nullptr, weight});
+      companions.companions.push_back({scale, scale::RoleText(scale::CompanionRole::kScale),
+                                       tensors_[weight].name, nullptr, weight});
       if (scaled.insert(weight).second) companions.scaled.push_back({weight, name, {}});
     }
-    for (io::ScaledTensor& one : in_other_files_) {
+    for (scale::ScaledTensor& one : in_other_files_) {
       if (scaled.insert(one.tensor).second) companions.scaled.push_back(std::move(one));
     }
     sort(companions.companions);
@@ -336,7 +336,7 @@ class BareFinder {
   std::unordered_map<std::string_view, Module> modules_;
   std::map<std::size_t, std::string> why_;                  // by the weight
   std::vector<std::pair<std::size_t, std::size_t>> found_;  // scales of this file, their weights
-  std::vector<io::ScaledTensor> in_other_files_;
+  std::vector<scale::ScaledTensor> in_other_files_;
 };
 
 }  // namespace

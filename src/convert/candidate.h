@@ -10,24 +10,25 @@
 #include <vector>
 
 #include "convert/survey.h"
-#include "convert/tensor_pattern.h"
 #include "core/shape.h"
+#include "naming/tensor_pattern.h"
 
 namespace tensorcast::convert {
 
 struct Candidate {
   std::size_t index = 0;  // in the contents
   const io::TensorInfo& tensor;
-  const io::Companion* companion = nullptr;
+  const scale::Companion* companion = nullptr;
   const scale::ScaledWeight* weight = nullptr;
   const scale::UnreadWeight* unread = nullptr;
   const scale::OpaqueTensor* opaque = nullptr;
-  const io::ScaledTensor* scaled = nullptr;
+  const scale::ScaledTensor* scaled = nullptr;
   bool are_scales_ignored = false;
 
   // A scaled weight, at its codes, answers to its plain name too, in its plain shape.
-  PatternSubject Subject() const {
-    PatternSubject subject = {tensor.name, {}, tensor.type, tensor.shape.size(), tensor.elements};
+  naming::PatternSubject Subject() const {
+    naming::PatternSubject subject = {
+        tensor.name, {}, tensor.type, tensor.shape.size(), tensor.elements};
     if (weight == nullptr) return subject;
     if (weight->name != tensor.name) subject.alias = weight->name;
     subject.rank = weight->shape.size();
@@ -36,7 +37,7 @@ struct Candidate {
   }
   // Whether a pattern that matches it names it. One that takes the tensor a companion serves as
   // well ("*") does not mean the companion, and conditions mean weights.
-  bool IsNamedBy(const TensorPattern& pattern) const {
+  bool IsNamedBy(const naming::TensorPattern& pattern) const {
     return companion == nullptr || (pattern.IsName() && !pattern.MatchesName(companion->of));
   }
   // Whether it is a weight, whatever its codes are: to the request it is floating. That whose

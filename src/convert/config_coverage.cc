@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
-#include "convert/weight_roles.h"
 #include "io/error_text.h"
+#include "naming/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -70,17 +70,17 @@ ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {
 }
 
 bool ConfigCoverage::Excepts(const io::TensorInfo& weight) const {
-  return ignored_.Contain(ModuleOf(weight.name));
+  return ignored_.Contain(naming::ModuleOf(weight.name));
 }
 
 bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
-  const std::string_view module = ModuleOf(weight.name);
+  const std::string_view module = naming::ModuleOf(weight.name);
   // To a configuration heads and routers are linear layers too, unless it names them.
-  const WeightRole role = RoleOf(weight.name, weight.shape);
+  const naming::WeightRole role = naming::RoleOf(weight.name, weight.shape);
   const bool is_linear =
-      takes_linear_ &&
-      (role == WeightRole::kLinear ||
-       (weight.shape.size() == 2 && (role == WeightRole::kHead || role == WeightRole::kRouter)));
+      takes_linear_ && (role == naming::WeightRole::kLinear ||
+                        (weight.shape.size() == 2 && (role == naming::WeightRole::kHead ||
+                                                      role == naming::WeightRole::kRouter)));
   return (is_linear || targets_.Contain(module)) && !Excepts(weight);
 }
 

@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "convert/name_pattern.h"
 #include "io/regular_expression.h"
 #include "io/tensor_file.h"
+#include "naming/name_pattern.h"
 #include "scale/quantization_config.h"
 
 namespace tensorcast::convert {
@@ -38,7 +38,7 @@ class ConfigCoverage {
    private:
     std::unordered_set<std::string> whole_;
     std::vector<std::string> parts_;  // of transformers' list: a name's beginning, end or middle
-    std::vector<NamePattern> globs_;
+    std::vector<naming::NamePattern> globs_;
     std::vector<io::RegularExpression> expressions_;
   };
 

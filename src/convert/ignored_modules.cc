@@ -14,15 +14,15 @@
 #include <unordered_set>
 #include <utility>
 
-#include "convert/name_parts.h"
-#include "convert/weight_roles.h"
+#include "naming/name_parts.h"
+#include "naming/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
 
 // Whether a layer that is scaled may be taken for a head: by transformers' "fp8" wherever the word
 // begins or ends its name.
-bool IsTaken(const QuantisedModules& modules, const HeadName& head, bool is_whole_name) {
+bool IsTaken(const QuantisedModules& modules, const naming::HeadName& head, bool is_whole_name) {
   const auto answers = [&](const std::string& module) {
     return is_whole_name ? module == head.word : module.find(head.word) != std::string::npos;
   };
@@ -36,9 +36,9 @@ bool IsTaken(const QuantisedModules& modules, const HeadName& head, bool is_whol
 // A name with "#" for each number, or as it is; from each of its parts on.
 std::string WithAnyIndex(std::string_view name) {
   std::string text;
-  ForEachPart(name, ".", [&](std::string_view part, std::size_t) {
+  naming::ForEachPart(name, ".", [&](std::string_view part, std::size_t) {
     text += text.empty() ? "" : ".";
-    text += IsNumber(part) ? "#" : part;
+    text += naming::IsNumber(part) ? "#" : part;
   });
   return text;
 }
@@ -52,8 +52,9 @@ class EndPatterns {
   explicit EndPatterns(const QuantisedModules& modules) {
     const auto add = [&](const std::string& module) {
       const std::string any = WithAnyIndex(module);
-      ForEachPart(module, ".", [&](std::string_view, std::size_t at) { AddEnd(module, at); });
-      ForEachPart(any, ".", [&](std::string_view, std::size_t at) { AddEnd(any, at); });
+      naming::ForEachPart(module, ".",
+                          [&](std::string_view, std::size_t at) { AddEnd(module, at); });
+      naming::ForEachPart(any, ".", [&](std::string_view, std::size_t at) { AddEnd(any, at); });
     };
     for (const WrittenGroup& group : modules.written) {
       for (const std::string& module : group.modules) add(module);
@@ -61,9 +62,9 @@ class EndPatterns {
     for (const KeptWeight& one : modules.kept) add(one.module);
     bool has_router = false;
     for (const std::string& module : modules.plain) {
-      const WeightRole role = RoleByName(module);
-      has_router = has_router || role == WeightRole::kRouter;
-      if (role != WeightRole::kHead) Add(module);  // heads have words of their own
+      const naming::WeightRole role = RoleByName(module);
+      has_router = has_router || role == naming::WeightRole::kRouter;
+      if (role != naming::WeightRole::kHead) Add(module);  // heads have words of their own
     }
     // Routers are renamed, and always left alone but by name.
     for (const char* const word : {"gate", "router"}) {
@@ -93,9 +94,9 @@ class EndPatterns {
  private:
   static constexpr std::size_t kMost = 1024;
 
-  static WeightRole RoleByName(const std::string& module) {
+  static naming::WeightRole RoleByName(const std::string& module) {
     constexpr std::uint64_t kMatrix[] = {2, 2};
-    return RoleOf(module + ".weight", kMatrix);
+    return naming::RoleOf(module + ".weight", kMatrix);
   }
   void AddEnd(std::string_view name, std::size_t at) {
     scaled_.insert(std::hash<std::string_view>()(name.substr(at)));
@@ -111,8 +112,8 @@ class EndPatterns {
       std::vector<std::size_t> ends;
       std::size_t list = 0;  // the part before the first number
       bool has_number = false;
-      ForEachPart(name, ".", [&](std::string_view part, std::size_t at) {
-        if (!has_number && (part == "#" || IsNumber(part))) {
+      naming::ForEachPart(name, ".", [&](std::string_view part, std::size_t at) {
+        if (!has_number && (part == "#" || naming::IsNumber(part))) {
           has_number = true;
           list = ends.empty() ? 0 : ends.size() - 1;
         }
@@ -137,13 +138,13 @@ std::vector<std::string> IgnoredModules(ScaledLayout layout, const QuantisedModu
   const bool has_patterns = layout == ScaledLayout::kCompressedTensors;
   std::vector<std::string> names = modules.plain;
   std::string pattern;  // of compressed-tensors: of all modules that are called so
-  for (const HeadName& head : HeadNames()) {
-    const bool is_outside = head.use == HeadNameUse::kOutsideOfLayers;
+  for (const naming::HeadName& head : naming::HeadNames()) {
+    const bool is_outside = head.use == naming::HeadNameUse::kOutsideOfLayers;
     if (IsTaken(modules, head, is_outside && layout != ScaledLayout::kDeepSeek)) continue;
     std::string entry(head.word);
     if (!is_outside && has_patterns) {
       pattern += pattern.empty() ? "" : "|";
-      pattern += head.use == HeadNameUse::kEnding ? "[^.]*" + entry : entry;
+      pattern += head.use == naming::HeadNameUse::kEnding ? "[^.]*" + entry : entry;
       continue;
     }
     if (!is_outside && layout == ScaledLayout::kModelOpt) entry = "*" + entry + "*";

@@ -13,8 +13,9 @@
 
 namespace tensorcast::convert {
 
-// The plain layers, and every name of a head (HeadNames) that no scaled layer would answer to: a
-// head that shares the embedding's weight has no tensor here, and is a linear layer all the same.
+// The plain layers, and every name of a head (naming::HeadNames) that no scaled layer would answer
+// to: a head that shares the embedding's weight has no tensor here, and is a linear layer all the
+// same.
 std::vector<std::string> IgnoredModules(ScaledLayout layout, const QuantisedModules& modules);
 
 }  // namespace tensorcast::convert

@@ -201,7 +201,7 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
 
 std::string KeptDescriptions(const io::FileContents& contents, const QuantisedModules& modules,
                              const WrittenConfig& written) {
-  const std::string key = "_quantization_metadata";
+  const std::string key(scale::kMetadataMark);
   const auto old = contents.metadata.find(key);
   if (old == contents.metadata.end()) return {};
   Json json = io::JsonOrNull(old->second);

@@ -13,9 +13,9 @@ namespace tensorcast::convert {
 namespace {
 
 // "'a.*'", "'a.* & rank=2'".
-std::string Quoted(std::span<const TensorPattern> all) {
+std::string Quoted(std::span<const naming::TensorPattern> all) {
   std::string text = "'";
-  for (const TensorPattern& pattern : all) {
+  for (const naming::TensorPattern& pattern : all) {
     if (&pattern != &all.front()) text += " & ";
     text += io::EscapeName(pattern.text());
   }
@@ -32,9 +32,13 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
   rules_.reserve(survey.tensors().size());
   marks_.reserve(survey.tensors().size());
   ForEachCandidate(survey, [&](const Candidate& candidate) {
-    const PatternSubject subject = candidate.Subject();
-    const auto matches = [&](const TensorPattern& pattern) { return pattern.Matches(subject); };
-    const auto names = [&](const TensorPattern& pattern) { return candidate.IsNamedBy(pattern); };
+    const naming::PatternSubject subject = candidate.Subject();
+    const auto matches = [&](const naming::TensorPattern& pattern) {
+      return pattern.Matches(subject);
+    };
+    const auto names = [&](const naming::TensorPattern& pattern) {
+      return candidate.IsNamedBy(pattern);
+    };
     Marks marks = {request.only.empty(), false, false};
     for (std::size_t i = 0; i < request.only.size(); ++i) {
       if (only_matches_[i] && marks.is_named) continue;
@@ -49,7 +53,7 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
     std::uint32_t taker = kNone;
     for (std::uint32_t i = 0; i < request.rules.size(); ++i) {
       if (rule_matches_[i] && taker != kNone) continue;
-      const std::vector<TensorPattern>& patterns = request.rules[i].patterns;
+      const std::vector<naming::TensorPattern>& patterns = request.rules[i].patterns;
       if (!std::ranges::all_of(patterns, matches)) continue;
       rule_matches_[i] = true;
       if (taker == kNone && std::ranges::any_of(patterns, names)) taker = i;
@@ -73,7 +77,7 @@ void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& re
         rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames);
   }
   const auto require_all = [&](std::vector<bool> Matching::*list,
-                               const std::vector<TensorPattern>& patterns, Remedy remedy) {
+                               const std::vector<naming::TensorPattern>& patterns, Remedy remedy) {
     for (std::size_t i = 0; i < patterns.size(); ++i) {
       require(
           list, i,

@@ -10,8 +10,8 @@
 
 #include "convert/selection.h"
 #include "convert/survey.h"
-#include "convert/weight_roles.h"
 #include "io/error_text.h"
+#include "naming/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -38,14 +38,14 @@ bool HasLayout(const WrittenForm& form, ScaledLayout layout) {
 bool IsStack(std::span<const std::uint64_t> shape) { return shape.size() >= 3; }
 
 bool IsOfConv1d(std::string_view name) {
-  const std::string_view module = ModuleOf(name);
+  const std::string_view module = naming::ModuleOf(name);
   return module.size() != name.size() &&
          IsAmong(kConv1dModules, module.substr(module.rfind('.') + 1));
 }
 
 // Of queries, keys and values in one layer there are more outputs than inputs.
 bool LiesTransposed(const TensorInfo& info) {
-  return ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2 &&
+  return naming::ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2 &&
          info.shape[1] > info.shape[0];
 }
 
@@ -89,7 +89,7 @@ MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
   has_transposed_experts_ = is_any(kTransposedExperts);
   // Of a model that has no such layer its name decides.
   const auto is_fused = [](const TensorInfo& info) {
-    return ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
+    return naming::ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
   };
   const bool has_fused = std::ranges::any_of(tensors, is_fused);
   has_conv1d_ = has_fused ? std::ranges::any_of(tensors, LiesTransposed) : is_any(kConv1dModels);

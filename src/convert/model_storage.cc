@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "convert/file_plan.h"
-#include "convert/name_pattern.h"
 #include "convert/runner.h"
 #include "convert/sink.h"
 #include "core/failure.h"
 #include "io/error_text.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
+#include "naming/name_pattern.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
@@ -91,7 +91,7 @@ Status ConvertStorage(const std::string& input, const std::string& output, std::
                       DataType to, const StorageOptions& options,
                       std::vector<StoredTensor>* tensors, std::string* error) {
   return core::Guarded(error, [&] {
-    const convert::NamePattern names{std::string(pattern)};
+    const naming::NamePattern names{std::string(pattern)};
     bool any = false;
     const auto choose = [&](std::string_view name, DataType type, std::span<const std::uint64_t>) {
       if (!names.Matches(name)) return DataType::kUndefined;

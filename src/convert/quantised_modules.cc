@@ -11,7 +11,7 @@
 
 #include "convert/file_plan.h"
 #include "convert/survey.h"
-#include "convert/weight_roles.h"
+#include "naming/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -21,7 +21,7 @@ constexpr std::string_view kLmHead = "lm_head";
 
 // Of a weight that is stored transposed the module is the experts' own, of which it is a parameter.
 std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
-  if (!weight.reading.layout->is_transposed) return std::string(ModuleOf(weight.name));
+  if (!weight.reading.layout->is_transposed) return std::string(naming::ModuleOf(weight.name));
   return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
 }
 
@@ -30,15 +30,16 @@ bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends
 // Of what is called an embedding some are linear layers ("embeddings_project"), and nothing but the
 // model's code tells which.
 bool MayBeLinear(const io::TensorInfo& info) {
-  if (ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
-  const WeightRole role = RoleOf(info.name, info.shape);
-  return role == WeightRole::kLinear || role == WeightRole::kHead || role == WeightRole::kRouter ||
-         role == WeightRole::kEmbedding;
+  if (naming::ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
+  const naming::WeightRole role = naming::RoleOf(info.name, info.shape);
+  return role == naming::WeightRole::kLinear || role == naming::WeightRole::kHead ||
+         role == naming::WeightRole::kRouter || role == naming::WeightRole::kEmbedding;
 }
 
 // The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty: of none.
 std::string ExpertsModule(const io::TensorInfo& info) {
-  if (info.shape.size() < 3 || RoleOf(info.name, info.shape) != WeightRole::kLinear) return {};
+  if (info.shape.size() < 3 || naming::RoleOf(info.name, info.shape) != naming::WeightRole::kLinear)
+    return {};
   return info.name.substr(0, std::min(info.name.rfind('.'), info.name.size()));
 }
 
@@ -62,7 +63,8 @@ void AddOnce(std::vector<std::string>& modules, const std::string& module) {
 QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
                            const FilePlan& plan) {
   std::unordered_map<std::size_t, const scale::ScaledWeight*> scaled;  // by codes
-  for (const io::ScaledTensor& one : scales.companions.scaled) scaled.emplace(one.tensor, nullptr);
+  for (const scale::ScaledTensor& one : scales.companions.scaled)
+    scaled.emplace(one.tensor, nullptr);
   for (const scale::ScaledWeight& one : scales.weights.weights) scaled[one.codes] = &one;
   QuantisedModules modules;
   bool has_head = false;
@@ -71,7 +73,7 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     const auto found = scaled.find(job.tensor);
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
     const std::string module =
-        weight != nullptr ? ModuleOfScaled(*weight) : std::string(ModuleOf(info.name));
+        weight != nullptr ? ModuleOfScaled(*weight) : std::string(naming::ModuleOf(info.name));
     if (job.scaled) {
       auto group = std::ranges::find(modules.written, job.scaled, &WrittenGroup::form);
       if (group == modules.written.end()) {

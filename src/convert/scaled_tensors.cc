@@ -52,7 +52,7 @@ bool AreAllWanted(const Survey& survey, const WantedScales& wanted) {
   for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
     if (wanted(weight.codes)) codes.insert(weight.codes);
   }
-  return std::ranges::all_of(survey.scales.companions.scaled, [&](const io::ScaledTensor& one) {
+  return std::ranges::all_of(survey.scales.companions.scaled, [&](const scale::ScaledTensor& one) {
     return codes.contains(one.tensor);
   });
 }
@@ -81,8 +81,8 @@ std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& w
   std::vector<std::size_t> left;
   if (!is_any) return left;
   const bool is_all = AreAllWanted(survey, wanted);
-  for (const io::Companion& one : survey.scales.companions.companions) {
-    const bool is_scale = one.row != nullptr && one.row->role == io::CompanionRole::kScale;
+  for (const scale::Companion& one : survey.scales.companions.companions) {
+    const bool is_scale = one.row != nullptr && one.row->role == scale::CompanionRole::kScale;
     if (is_all && !one.served && !is_scale) gone.insert(one.tensor);
   }
   const std::size_t count = survey.tensors().size();
@@ -105,7 +105,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
   std::string first;
   std::size_t found = 0;
   Remedy remedy = Remedy::kIgnoreScales;
-  for (const io::ScaledTensor& scaled : scales.companions.scaled) {
+  for (const scale::ScaledTensor& scaled : scales.companions.scaled) {
     if (!IsCast(decisions[scaled.tensor]) || decisions[scaled.tensor].applies_scales) continue;
     if (++found > 1) continue;
     if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
@@ -145,7 +145,7 @@ template <class IsMeant> PackedWeights FindPacked(const Survey& survey, const Is
   PackedWeights found;
   if (scales.weights.opaque.empty()) return found;
   std::unordered_set<std::size_t> serving;
-  for (const io::Companion& one : scales.companions.companions) serving.insert(one.tensor);
+  for (const scale::Companion& one : scales.companions.companions) serving.insert(one.tensor);
   for (const scale::OpaqueTensor& one : scales.weights.opaque) {
     if (!is_meant(one.tensor, serving.contains(one.tensor))) continue;
     if (found.count++ == 0) found.first = &survey.tensors()[one.tensor];
@@ -213,7 +213,7 @@ std::string BareCodesText(const Survey& survey, std::span<const Decision> decisi
   const InputScales& scales = survey.scales;
   const io::TensorInfo* first = nullptr;
   std::size_t found = 0;
-  for (const io::ScaledTensor& scaled : scales.companions.scaled) {
+  for (const scale::ScaledTensor& scaled : scales.companions.scaled) {
     if (!scales.is_ignored || !IsCast(decisions[scaled.tensor])) continue;
     if (found++ == 0) first = &survey.tensors()[scaled.tensor];
   }
@@ -229,7 +229,7 @@ std::string IdleConfigText(const Survey& survey) {
   const scale::QuantizationConfig& config = survey.scales.weights.config;
   const bool is_whole = !io::IsFile(path) || path.substr(io::NameBegin(path)) == kOnlyShard;
   const bool says_how = config.is_complete || !config.schemes.empty();
-  const io::ScaleCompanions& found = survey.scales.companions;
+  const scale::ScaleCompanions& found = survey.scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
       !found.misfits.empty() || !found.unscaled.empty()) {
     return {};
@@ -241,7 +241,7 @@ std::string IdleConfigText(const Survey& survey) {
 std::string CompanionsText(const Survey& survey) {
   constexpr std::size_t kShown = 2;
   const std::vector<io::TensorInfo>& tensors = survey.tensors();
-  const std::vector<io::Companion>& companions = survey.scales.companions.companions;
+  const std::vector<scale::Companion>& companions = survey.scales.companions.companions;
   if (companions.empty()) return {};
   std::string names;
   for (std::size_t i = 0; i < companions.size() && i < kShown; ++i) {

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "convert/candidate.h"
-#include "convert/keep.h"
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
-#include "convert/weight_roles.h"
 #include "core/shape.h"
 #include "io/error_text.h"
+#include "naming/keep.h"
+#include "naming/weight_roles.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -28,8 +28,8 @@ struct Refusal {
 
 std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidate) {
   const scale::ScaledWeight* const weight = candidate.weight;
-  return weight != nullptr ? convert::KeptBy(keep, weight->name, weight->shape)
-                           : convert::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
+  return weight != nullptr ? naming::KeptBy(keep, weight->name, weight->shape)
+                           : naming::KeptBy(keep, candidate.tensor.name, candidate.tensor.shape);
 }
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
@@ -52,9 +52,9 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   }
   if (has_graph) return std::nullopt;
   if (!is_named) {
-    const WeightRole role = RoleOf(name, shape);
-    if (role != WeightRole::kLinear) {
-      return Refusal{Reason::kNotLinear, std::string(RoleText(role))};
+    const naming::WeightRole role = naming::RoleOf(name, shape);
+    if (role != naming::WeightRole::kLinear) {
+      return Refusal{Reason::kNotLinear, std::string(naming::RoleText(role))};
     }
     if (core::CheckedProduct(shape).value_or(kFewScaledValues) < kFewScaledValues) {
       return Refusal{Reason::kNotLinear, "fewer than 1,024 values"};
@@ -265,9 +265,11 @@ std::vector<std::string> CheckKept(const std::vector<TensorInfo>& tensors,
     const Goal* const goal = rule != nullptr ? &rule->to : request.to ? &*request.to : nullptr;
     if (!cannot || goal == nullptr || !goal->scaled) continue;
     const std::string& name = tensors[i].name;
-    const std::vector<TensorPattern>& patterns = rule != nullptr ? rule->patterns : request.only;
-    if (std::ranges::any_of(
-            patterns, [&](const TensorPattern& pattern) { return pattern.IsExactly(name); })) {
+    const std::vector<naming::TensorPattern>& patterns =
+        rule != nullptr ? rule->patterns : request.only;
+    if (std::ranges::any_of(patterns, [&](const naming::TensorPattern& pattern) {
+          return pattern.IsExactly(name);
+        })) {
       throw io::Error(io::ErrorKind::kArguments,
                       (rule != nullptr ? rule->text + ": " : std::string()) + io::EscapeName(name) +
                           " " + io::ShapeText(tensors[i].shape) + " cannot be " +

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "convert/survey.h"
-#include "convert/tensor_pattern.h"
 #include "io/tensor_file.h"
+#include "naming/tensor_pattern.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 
@@ -35,7 +35,7 @@ Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
 
 // Tensors that match all patterns become `to`.
 struct Rule {
-  std::vector<TensorPattern> patterns;
+  std::vector<naming::TensorPattern> patterns;
   Goal to;
   std::string text;   // "rule 'PATTERN=T'", with where it stands
   std::string where;  // as the request's
@@ -47,10 +47,10 @@ std::string_view DestinationName(const Destination& to);
 std::string RuleText(const RequestedRule& rule);
 
 struct SelectionRequest {
-  std::optional<Goal> to;           // for tensors that no rule takes
-  std::vector<Rule> rules;          // the first that matches wins
-  std::vector<TensorPattern> only;  // none means every tensor
-  std::vector<TensorPattern> excluded;
+  std::optional<Goal> to;                   // for tensors that no rule takes
+  std::vector<Rule> rules;                  // the first that matches wins
+  std::vector<naming::TensorPattern> only;  // none means every tensor
+  std::vector<naming::TensorPattern> excluded;
   std::vector<Keep> keep;  // of what no rule takes
   // Not only floating types. Strings need no more than to be named by a rule or `only`, or to be
   // the file's one tensor: most are labels.
@@ -66,7 +66,7 @@ class Matching;  // convert/matching.h
 struct Decision {
   DataType to = DataType::kUndefined;  // kUndefined: left alone
   Reason reason = Reason::kNotTheOne;
-  bool is_companion = false;  // see io/scale_companions.h
+  bool is_companion = false;  // see scale/scale_companions.h
   scale::WrittenForm scaled =
       {};                       // what it becomes, where that is a scaled weight; `to`: its codes
   bool by_name = false;         // a rule or `only` names it

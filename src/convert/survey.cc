@@ -16,14 +16,14 @@ namespace {
 InputScales FindScales(const io::TensorReader& reader, const std::string& path,
                        bool ignore_scales) {
   InputScales scales;
-  scales.companions = io::FindScaleCompanions(reader, path);
+  scales.companions = scale::FindScaleCompanions(reader, path);
   scales.is_ignored = ignore_scales;
   if (reader.onnx_model() != nullptr) return scales;
   if (!ignore_scales) {
     scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
-    std::vector<io::Companion>& companions = scales.companions.companions;
+    std::vector<scale::Companion>& companions = scales.companions.companions;
     std::ranges::move(scales.weights.companions, std::back_inserter(companions));
-    std::ranges::sort(companions, {}, &io::Companion::tensor);
+    std::ranges::sort(companions, {}, &scale::Companion::tensor);
   }
   FindBareWeights(reader.contents().tensors, path, reader.checkpoint() != nullptr, scales);
   return scales;

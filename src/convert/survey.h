@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "io/scale_companions.h"
 #include "io/tensor_file.h"
+#include "scale/scale_companions.h"
 #include "scale/scaled_weights.h"
 #include "tensorcast/convert.hpp"
 
@@ -34,7 +34,7 @@ struct Opening {
 };
 
 struct InputScales {
-  io::ScaleCompanions companions;
+  scale::ScaleCompanions companions;
   scale::ScaledWeights weights;  // none where scales are ignored, and of models
   bool is_ignored = false;
 };

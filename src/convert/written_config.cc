@@ -70,7 +70,7 @@ void AddComfyUi(const QuantisedModules& modules, WrittenConfig& config) {
   for (const std::string& module : modules.written.front().modules) {
     json["layers"][module] = {{"format", "float8_e4m3fn"}};
   }
-  config.metadata["_quantization_metadata"] = ConfigText(json, -1);
+  config.metadata[std::string(scale::kMetadataMark)] = ConfigText(json, -1);
 }
 
 // Of the weights that are made, as if there were no others.
@@ -111,8 +111,8 @@ DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
                      const FilePlan& plan) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<bool> serves(tensors.size()), holds_codes(tensors.size());
-  for (const io::Companion& one : scales.companions.companions) serves[one.tensor] = true;
-  for (const io::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
+  for (const scale::Companion& one : scales.companions.companions) serves[one.tensor] = true;
+  for (const scale::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) holds_codes[one.tensor] = true;
   io::ModelTypeCount count;
   for (const TensorJob& job : plan.jobs) {
@@ -135,7 +135,7 @@ WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales
   if (!modules.kept.empty()) {
     const std::string descriptions = KeptDescriptions(reader.contents(), modules, config);
     config = KeptConfig(path, modules, scales.weights.config, std::move(config));
-    if (!descriptions.empty()) config.metadata["_quantization_metadata"] = descriptions;
+    if (!descriptions.empty()) config.metadata[std::string(scale::kMetadataMark)] = descriptions;
   }
   config.model_type = ModelTypeOf(reader, scales, plan);
   return config;

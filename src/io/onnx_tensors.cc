@@ -10,7 +10,6 @@
 #include "core/onnx_numbers.h"
 #include "core/shape.h"
 #include "io/error_text.h"
-#include "io/graph_companions.h"
 
 namespace tensorcast::io {
 
@@ -206,10 +205,6 @@ std::vector<std::string> OnnxTensorReader::external_paths() const {
   std::vector<std::string> paths;
   for (const auto& [location, file] : external_files()) paths.push_back(file->path());
   return paths;
-}
-
-void OnnxTensorReader::AddScaleCompanions(ScaleCompanions& found) const {
-  AddGraphCompanions(*this, found);
 }
 
 std::vector<std::string> OnnxTensorReader::notes() const {

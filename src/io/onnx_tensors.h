@@ -56,7 +56,6 @@ class OnnxTensorReader final : public TensorReader {
   std::vector<std::string> external_paths() const override;
   const OnnxTensorReader* onnx_model() const override { return this; }
   // What the graph's operators take as scales and zero points, whatever it is called.
-  void AddScaleCompanions(ScaleCompanions& found) const override;
   std::vector<std::string> notes() const override;
 
   const ByteSource& source() const { return *source_; }

@@ -141,7 +141,6 @@ struct FileContents {
 
 class CheckpointReader;  // io/checkpoint_reader.h
 class OnnxTensorReader;  // io/onnx_tensors.h
-struct ScaleCompanions;  // io/scale_companions.h
 
 // Reads one file. Opening checks all that the header and the file's size decide.
 class TensorReader {
@@ -169,8 +168,6 @@ class TensorReader {
   virtual const OnnxTensorReader* onnx_model() const { return nullptr; }
   // The directory whose tensors these are; null where they are one file's.
   virtual const CheckpointReader* checkpoint() const { return nullptr; }
-  // Adds to what the tensors' names tell of scales what the file itself does.
-  virtual void AddScaleCompanions(ScaleCompanions& /*found*/) const {}
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };

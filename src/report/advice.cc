@@ -10,8 +10,8 @@
 #include <tuple>
 #include <utility>
 
-#include "convert/name_pattern.h"
-#include "convert/tensor_pattern.h"
+#include "naming/name_pattern.h"
+#include "naming/tensor_pattern.h"
 
 namespace tensorcast::report {
 namespace {
@@ -118,17 +118,17 @@ void AddPatterns(const ProblemGroup& group, const CastTensors& cast, Advice& adv
   // A pattern of that length is no line to read or paste, and takes long to match.
   constexpr std::size_t kLongestNamed = 200;
   if (cast.info(group.tensors.front()).name.size() > kLongestNamed) return;
-  std::vector<convert::NamePattern> patterns;
+  std::vector<naming::NamePattern> patterns;
   for (const std::uint32_t tensor : group.tensors) {
     const std::string& name = cast.info(tensor).name;
-    const auto matches = [&](const convert::NamePattern& pattern) { return pattern.Matches(name); };
+    const auto matches = [&](const naming::NamePattern& pattern) { return pattern.Matches(name); };
     if (std::any_of(patterns.begin(), patterns.end(), matches)) {
       ++advice.matched;
       continue;
     }
     if (patterns.size() == kMostPatterns || name.size() > kLongestNamed) continue;
-    std::string glob = convert::LayerGlob(name);
-    const convert::NamePattern in_layers(glob);
+    std::string glob = naming::LayerGlob(name);
+    const naming::NamePattern in_layers(glob);
     const auto ill =
         std::count_if(group.tensors.begin(), group.tensors.end(),
                       [&](std::uint32_t i) { return in_layers.Matches(cast.info(i).name); });
@@ -136,7 +136,7 @@ void AddPatterns(const ProblemGroup& group, const CastTensors& cast, Advice& adv
     for (std::size_t i = 0; i < cast.size(); ++i) {
       all += in_layers.Matches(cast.info(i).name) ? 1 : 0;
     }
-    if (ill <= 1 || 2 * ill <= all) glob = convert::GlobLiteral(name);
+    if (ill <= 1 || 2 * ill <= all) glob = naming::GlobLiteral(name);
     advice.patterns.push_back(Pastable(std::move(glob)));
     patterns.emplace_back(advice.patterns.back());
     ++advice.matched;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "naming/name_parts.h"
 #include "report/text_width.h"
 
 namespace tensorcast::report {
@@ -59,10 +60,6 @@ std::size_t CommonBack(const Views& names, std::size_t front) {
   return common;
 }
 
-bool IsNumber(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
-}
-
 Views PartsOf(std::string_view name) {
   Views parts;
   std::size_t begin = 0;
@@ -87,7 +84,7 @@ std::string WithoutWords(std::string_view name, std::size_t columns) {
   std::size_t end = 0;  // words before this part are left out
   while (end < last && width > columns) {
     const std::string_view part = parts[end++];
-    if (IsNumber(part)) continue;
+    if (naming::IsNumber(part)) continue;
     // With the divider behind it. "…" stands in the place of the divider before it; where there is
     // none, at the front, it takes a column.
     width -= TextWidth(part) + 1;
@@ -98,7 +95,7 @@ std::string WithoutWords(std::string_view name, std::size_t columns) {
   std::size_t cut = parts.size(), room = 0;
   if (width > columns) {
     const std::size_t taken = width - TextWidth(parts[last]);
-    if (IsNumber(parts[last - 1]) || taken + kLeastEnd > columns) return {};
+    if (naming::IsNumber(parts[last - 1]) || taken + kLeastEnd > columns) return {};
     cut = last;
     room = columns - taken;
   } else if (end == last && columns - width > kLeastEnd) {
@@ -108,7 +105,7 @@ std::string WithoutWords(std::string_view name, std::size_t columns) {
   std::string shown;
   bool is_behind_shown = false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const bool is_number = IsNumber(parts[i]);
+    const bool is_number = naming::IsNumber(parts[i]);
     if (i < end && !is_number) {
       if (i == 0 || is_behind_shown) shown += "…";
       is_behind_shown = false;
@@ -128,7 +125,7 @@ std::string NumbersOf(std::string_view front) {
   std::string shown;
   bool is_left_out = false;
   for (const std::string_view part : PartsOf(front)) {
-    if (IsNumber(part)) {
+    if (naming::IsNumber(part)) {
       shown.append(part).append(".");
       is_left_out = false;
     } else if (!part.empty() && !is_left_out) {

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <limits>
 
-#include "convert/keep.h"
+#include "naming/keep.h"
 #include "tensorcast/report.hpp"
 
 namespace tensorcast::report {
@@ -25,7 +25,7 @@ constexpr std::size_t kSets = std::size_t{1} << kKinds;
 unsigned KindsOf(const io::TensorInfo& info) {
   unsigned kinds = 0;
   for (std::size_t k = 0; k < kKinds; ++k) {
-    if (convert::KeptBy(convert::Keeps().subspan(k, 1), info.name, info.shape)) kinds |= 1u << k;
+    if (naming::KeptBy(convert::Keeps().subspan(k, 1), info.name, info.shape)) kinds |= 1u << k;
   }
   return kinds;
 }

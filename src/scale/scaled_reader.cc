@@ -30,8 +30,6 @@ constexpr std::uint64_t kMostSlabBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kTile = 1 << 13;
 constexpr std::uint64_t kRowTile = 8;
 
-constexpr std::string_view kMetadataMark = "_quantization_metadata";
-
 bool IsSound(double scale) { return scale > 0 && std::isfinite(scale); }
 
 std::uint64_t BytesOf(DataType type, std::uint64_t n) { return *StorageBytes(type, n); }

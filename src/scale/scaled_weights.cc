@@ -17,15 +17,12 @@
 namespace tensorcast::scale {
 namespace {
 
-using io::Companion;
-using io::CompanionRole;
 using io::ErrorKind;
 using io::TensorInfo;
 
 constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
 constexpr std::string_view kPreQuantScale = ".pre_quant_scale";
 constexpr std::string_view kComfyQuant = ".comfy_quant";
-constexpr std::string_view kComfyMetadata = "_quantization_metadata";
 
 // "q.weight_scale [4, 4]"
 std::string ShapedName(const TensorInfo& info) {
@@ -34,7 +31,7 @@ std::string ShapedName(const TensorInfo& info) {
 
 class Finder {
  public:
-  Finder(const io::TensorReader& reader, const std::string& path, const io::ScaleCompanions& found)
+  Finder(const io::TensorReader& reader, const std::string& path, const ScaleCompanions& found)
       : reader_(reader),
         path_(path),
         tensors_(reader.contents().tensors),
@@ -48,7 +45,7 @@ class Finder {
     for (const Companion& one : found_.companions) {
       if (one.served && one.row != nullptr) served[*one.served].push_back(&one);
     }
-    for (const io::Misfit& misfit : found_.misfits) {
+    for (const Misfit& misfit : found_.misfits) {
       served.erase(misfit.tensor);
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
@@ -67,7 +64,7 @@ class Finder {
     result_.unread.push_back({tensor, kind, std::move(why)});
   }
 
-  std::string WhyMisfit(const io::Misfit& misfit) const {
+  std::string WhyMisfit(const Misfit& misfit) const {
     const TensorInfo& codes = tensors_[misfit.tensor];
     const TensorInfo& scale = tensors_[misfit.scale];
     const TypeInfo* const type = FindType(scale.type);
@@ -130,7 +127,7 @@ class Finder {
     if (const std::string why = WhyNotOfMetadata(tensors_[codes].name); !why.empty()) {
       Refuse(codes, ErrorKind::kUnsupported,
              io::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
-                 std::string(kComfyMetadata) + "\"], " + why);
+                 std::string(kMetadataMark) + "\"], " + why);
       return;
     }
     Choose(std::move(weight));
@@ -149,7 +146,7 @@ class Finder {
   // What they say of a layer that is read, as a configuration would.
   static QuantizationConfig ConfigOfMetadata() {
     QuantizationConfig config;
-    config.file = "__metadata__[\"" + std::string(kComfyMetadata) + "\"]";
+    config.file = "__metadata__[\"" + std::string(kMetadataMark) + "\"]";
     config.method = "comfyui";
     config.schemes.emplace_back().bits = 8;
     return config;
@@ -157,7 +154,7 @@ class Finder {
 
   // The "layers" of the metadata; null where there is none of it.
   static io::OrderedJson DescriptionsOf(const io::FileContents& contents) {
-    const auto found = contents.metadata.find(std::string(kComfyMetadata));
+    const auto found = contents.metadata.find(std::string(kMetadataMark));
     if (found == contents.metadata.end()) return nullptr;
     const io::OrderedJson json = io::JsonOrNull(found->second);
     return json.is_object() && json.contains("layers") ? json["layers"]
@@ -342,7 +339,7 @@ class Finder {
     for (const ScaledWeight& one : result_.weights) explained.insert(one.codes);
     for (const OpaqueTensor& one : result_.opaque) explained.insert(one.tensor);
     for (const Companion& one : found_.companions) explained.insert(one.tensor);
-    for (const io::ScaledTensor& one : found_.scaled) explained.insert(one.tensor);
+    for (const ScaledTensor& one : found_.scaled) explained.insert(one.tensor);
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       if (is_its(i) && tensors_[i].elements > 1 && !IsBuffer(tensors_[i].name) &&
           !explained.contains(i)) {
@@ -361,7 +358,7 @@ class Finder {
            dot = name.rfind('.', dot - 1)) {
         const auto layer = layers.find(name.substr(0, dot));
         if (layer == layers.end()) continue;
-        result_.companions.push_back({i, io::RoleText(CompanionRole::kState),
+        result_.companions.push_back({i, RoleText(CompanionRole::kState),
                                       tensors_[layer->second].name, nullptr, layer->second});
         break;
       }
@@ -377,7 +374,7 @@ class Finder {
   const io::TensorReader& reader_;
   const std::string& path_;
   const std::vector<TensorInfo>& tensors_;
-  const io::ScaleCompanions& found_;
+  const ScaleCompanions& found_;
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const io::OrderedJson described_;
@@ -392,7 +389,7 @@ std::string ScaledWeight::LayoutText() const {
 }
 
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
-                                const io::ScaleCompanions& companions) {
+                                const ScaleCompanions& companions) {
   return Finder(reader, path, companions).Find();
 }
 

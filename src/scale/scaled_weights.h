@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "io/scale_companions.h"
 #include "io/tensor_file.h"
 #include "scale/layouts.h"
+#include "scale/scale_companions.h"
 
 namespace tensorcast::scale {
 
@@ -58,7 +58,7 @@ struct ScaledWeights {
   std::vector<UnreadWeight> unread;
   std::vector<OpaqueTensor> opaque;
   // What names alone do not tell to serve opaque tensors.
-  std::vector<io::Companion> companions;
+  std::vector<Companion> companions;
   QuantizationConfig config;  // what the configuration beside the tensors says
 };
 
@@ -66,7 +66,7 @@ struct ScaledWeights {
 // a file or a directory, whose configuration counts as evidence. Throws io::Error where a tensor
 // that describes a layer, or the configuration, cannot be read by the system.
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
-                                const io::ScaleCompanions& companions);
+                                const ScaleCompanions& companions);
 
 }  // namespace tensorcast::scale
 

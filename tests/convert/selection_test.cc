@@ -6,22 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "convert/keep.h"
-#include "convert/tensor_pattern.h"
+#include "naming/keep.h"
+#include "naming/tensor_pattern.h"
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {
 namespace {
 
-PatternSubject Subject(std::string_view name, DataType type = DataType::kFloat32,
-                       std::uint64_t rank = 2, std::uint64_t values = 1024) {
+naming::PatternSubject Subject(std::string_view name, DataType type = DataType::kFloat32,
+                               std::uint64_t rank = 2, std::uint64_t values = 1024) {
   return {name, {}, type, rank, values};
 }
 
 // Whether "rank" or "values" with this sign and 2 matches 1, 2 and 3.
 std::string Matching(const std::string& text) {
-  const TensorPattern pattern(text);
+  const naming::TensorPattern pattern(text);
   std::string matched;
   for (const std::uint64_t n : {1u, 2u, 3u}) {
     if (pattern.Matches(Subject("w", DataType::kFloat32, n, n))) matched += std::to_string(n);
@@ -39,34 +39,37 @@ TEST(TensorPatterns, CompareRankAndValues) {
     EXPECT_EQ(Matching(figure + " <= 2 "), "12");
     EXPECT_EQ(Matching(figure + ">=18446744073709551615"), "");
   }
-  EXPECT_TRUE(TensorPattern("rank=0").Matches(Subject("w", DataType::kFloat32, 0, 1)));
-  EXPECT_TRUE(TensorPattern("rank=2").Matches(Subject("w", DataType::kFloat32, 2, 7)));
-  EXPECT_FALSE(TensorPattern("values=2").Matches(Subject("w", DataType::kFloat32, 2, 7)));
+  EXPECT_TRUE(naming::TensorPattern("rank=0").Matches(Subject("w", DataType::kFloat32, 0, 1)));
+  EXPECT_TRUE(naming::TensorPattern("rank=2").Matches(Subject("w", DataType::kFloat32, 2, 7)));
+  EXPECT_FALSE(naming::TensorPattern("values=2").Matches(Subject("w", DataType::kFloat32, 2, 7)));
 }
 
 TEST(TensorPatterns, AskForTypesByAnyOfTheirNames) {
   for (const char* const text : {"dtype:bfloat16", "dtype:bf16", "dtype:BF16"}) {
-    EXPECT_TRUE(TensorPattern(text).Matches(Subject("w", DataType::kBfloat16))) << text;
-    EXPECT_FALSE(TensorPattern(text).Matches(Subject("w", DataType::kFloat16))) << text;
-    EXPECT_FALSE(TensorPattern(text).Matches(Subject("w", DataType::kUndefined))) << text;
-    EXPECT_FALSE(TensorPattern(text).Matches(Subject(text, DataType::kFloat16))) << text;
+    EXPECT_TRUE(naming::TensorPattern(text).Matches(Subject("w", DataType::kBfloat16))) << text;
+    EXPECT_FALSE(naming::TensorPattern(text).Matches(Subject("w", DataType::kFloat16))) << text;
+    EXPECT_FALSE(naming::TensorPattern(text).Matches(Subject("w", DataType::kUndefined))) << text;
+    EXPECT_FALSE(naming::TensorPattern(text).Matches(Subject(text, DataType::kFloat16))) << text;
   }
 }
 
 TEST(TensorPatterns, ABackslashMakesANameOfAnything) {
   for (const std::string name : {"dtype:float32", "dtype:", "rank<2", "values = many", "re:a",
                                  "rank=[", "a*b", "rank>=x.y"}) {
-    const std::string literal = GlobLiteral(name);
-    EXPECT_TRUE(TensorPattern(literal).Matches(Subject(name, DataType::kInt8, 7, 7))) << literal;
-    EXPECT_FALSE(TensorPattern(literal).Matches(Subject("w", DataType::kFloat32, 1, 1))) << literal;
-    EXPECT_TRUE(TensorPattern(LayerGlob(name)).Matches(Subject(name, DataType::kInt8, 7, 7)))
+    const std::string literal = naming::GlobLiteral(name);
+    EXPECT_TRUE(naming::TensorPattern(literal).Matches(Subject(name, DataType::kInt8, 7, 7)))
+        << literal;
+    EXPECT_FALSE(naming::TensorPattern(literal).Matches(Subject("w", DataType::kFloat32, 1, 1)))
+        << literal;
+    EXPECT_TRUE(naming::TensorPattern(naming::LayerGlob(name))
+                    .Matches(Subject(name, DataType::kInt8, 7, 7)))
         << name;
   }
   // These begin like a word, and are names.
   for (const std::string name : {"rank", "rank.weight", "values", "ranks<2", "dtype", "Rank<2"}) {
-    EXPECT_EQ(GlobLiteral(name), name);
-    EXPECT_TRUE(TensorPattern(name).Matches(Subject(name, DataType::kInt8, 7, 7)));
-    EXPECT_FALSE(TensorPattern(name).Matches(Subject("w", DataType::kInt8, 1, 1)));
+    EXPECT_EQ(naming::GlobLiteral(name), name);
+    EXPECT_TRUE(naming::TensorPattern(name).Matches(Subject(name, DataType::kInt8, 7, 7)));
+    EXPECT_FALSE(naming::TensorPattern(name).Matches(Subject("w", DataType::kInt8, 1, 1)));
   }
 }
 
@@ -74,26 +77,26 @@ TEST(TensorPatterns, RefuseWhatBeginsLikeAConditionAndIsNone) {
   for (const char* const text :
        {"rank<", "rank<-1", "rank<2x", "rank==2", "values<1,024", "values<18446744073709551616",
         "rank<>2", "dtype:", "dtype:float17", "dtype:float*", "rank = 2.0"}) {
-    const std::string error = io::ErrorOf([&] { TensorPattern{text}; });
+    const std::string error = io::ErrorOf([&] { naming::TensorPattern{text}; });
     EXPECT_NE(error.find("is not a pattern"), std::string::npos) << text << ": " << error;
   }
-  EXPECT_EQ(io::ErrorOf([] { TensorPattern{"rank<two"}; }),
+  EXPECT_EQ(io::ErrorOf([] { naming::TensorPattern{"rank<two"}; }),
             "2 'rank<two' is not a pattern: 'two' is not a number from 0 to 2^64 - 1; for tensors "
             "whose name begins so, put \\ in front");
 }
 
 TEST(TensorPatterns, AnAliasAnswersToo) {
-  PatternSubject subject = Subject("w.weight_packed", DataType::kUint8);
+  naming::PatternSubject subject = Subject("w.weight_packed", DataType::kUint8);
   subject.alias = "w.weight";
-  EXPECT_TRUE(TensorPattern("w.weight").Matches(subject));
-  EXPECT_TRUE(TensorPattern("*_packed").Matches(subject));
-  EXPECT_FALSE(TensorPattern("v.weight").Matches(subject));
+  EXPECT_TRUE(naming::TensorPattern("w.weight").Matches(subject));
+  EXPECT_TRUE(naming::TensorPattern("*_packed").Matches(subject));
+  EXPECT_FALSE(naming::TensorPattern("v.weight").Matches(subject));
 }
 
 TEST(Keeping, TellsKindsByNameAndShape) {
   const auto kept = [](std::vector<Keep> keep, std::string_view name,
                        std::vector<std::uint64_t> shape) {
-    const std::optional<Keep> by = KeptBy(keep, name, shape);
+    const std::optional<Keep> by = naming::KeptBy(keep, name, shape);
     return by ? std::string(KeepName(*by)) : std::string("none");
   };
   EXPECT_EQ(kept({Keep::kSmall}, "w", {31, 33}), "small");  // 1,023

@@ -1,7 +1,7 @@
 // What tensors are for, told from their names: names and shapes of published checkpoints.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/weight_roles.h"
+#include "naming/weight_roles.h"
 
 #include <gtest/gtest.h>
 
@@ -17,14 +17,15 @@ struct Named {
   std::vector<std::uint64_t> shape;
 };
 
-void ExpectAll(WeightRole role, const std::vector<Named>& tensors) {
+void ExpectAll(naming::WeightRole role, const std::vector<Named>& tensors) {
   for (const Named& tensor : tensors) {
-    EXPECT_EQ(RoleText(RoleOf(tensor.name, tensor.shape)), RoleText(role)) << tensor.name;
+    EXPECT_EQ(naming::RoleText(naming::RoleOf(tensor.name, tensor.shape)), naming::RoleText(role))
+        << tensor.name;
   }
 }
 
 TEST(WeightRoles, Norms) {
-  ExpectAll(WeightRole::kNorm,
+  ExpectAll(naming::WeightRole::kNorm,
             {{"embeddings.LayerNorm.weight", {384}},  // MiniLM
              {"encoder.layer.3.attention.output.LayerNorm.bias", {384}},
              {"bert.embeddings.LayerNorm.gamma", {768}},
@@ -46,7 +47,7 @@ TEST(WeightRoles, Norms) {
 }
 
 TEST(WeightRoles, Embeddings) {
-  ExpectAll(WeightRole::kEmbedding,
+  ExpectAll(naming::WeightRole::kEmbedding,
             {{"embeddings.word_embeddings.weight", {30522, 384}},
              {"embeddings.position_embeddings.weight", {512, 384}},
              {"model.embed_tokens.weight", {32000, 4096}},
@@ -68,25 +69,26 @@ TEST(WeightRoles, Embeddings) {
 }
 
 TEST(WeightRoles, Heads) {
-  ExpectAll(WeightRole::kHead, {{"lm_head.weight", {32000, 4096}},
-                                {"lm_head.bias", {51200}},
-                                {"output.weight", {32000, 4096}},
-                                {"language_model.output.weight", {92553, 4096}},
-                                {"score.weight", {2, 4096}},
-                                {"classifier.weight", {1000, 768}},
-                                {"classifier.out_proj.weight", {2, 768}},
-                                {"head.weight", {1000, 768}},
-                                {"cls.predictions.decoder.weight", {30522, 768}},
-                                {"cls.predictions.bias", {30522}},
-                                {"embed_out.weight", {50304, 512}},
-                                {"proj_out.weight", {51865, 384}},
-                                {"transformer.output_layer.weight", {65024, 4096}},
-                                {"qa_outputs.weight", {2, 768}},
-                                {"model.layers.61.shared_head.head.weight", {129280, 7168}}});
+  ExpectAll(naming::WeightRole::kHead,
+            {{"lm_head.weight", {32000, 4096}},
+             {"lm_head.bias", {51200}},
+             {"output.weight", {32000, 4096}},
+             {"language_model.output.weight", {92553, 4096}},
+             {"score.weight", {2, 4096}},
+             {"classifier.weight", {1000, 768}},
+             {"classifier.out_proj.weight", {2, 768}},
+             {"head.weight", {1000, 768}},
+             {"cls.predictions.decoder.weight", {30522, 768}},
+             {"cls.predictions.bias", {30522}},
+             {"embed_out.weight", {50304, 512}},
+             {"proj_out.weight", {51865, 384}},
+             {"transformer.output_layer.weight", {65024, 4096}},
+             {"qa_outputs.weight", {2, 768}},
+             {"model.layers.61.shared_head.head.weight", {129280, 7168}}});
 }
 
 TEST(WeightRoles, Routers) {
-  ExpectAll(WeightRole::kRouter,
+  ExpectAll(naming::WeightRole::kRouter,
             {{"model.layers.0.block_sparse_moe.gate.weight", {8, 4096}},
              {"model.layers.3.mlp.gate.weight", {256, 7168}},
              {"model.layers.3.mlp.gate.e_score_correction_bias", {256}},
@@ -98,7 +100,7 @@ TEST(WeightRoles, Routers) {
 }
 
 TEST(WeightRoles, LinearLayers) {
-  ExpectAll(WeightRole::kLinear,
+  ExpectAll(naming::WeightRole::kLinear,
             {{"encoder.layer.0.attention.self.query.weight", {384, 384}},
              {"encoder.layer.0.attention.output.dense.weight", {384, 384}},
              {"encoder.layer.0.output.dense.weight", {384, 1536}},
@@ -118,21 +120,24 @@ TEST(WeightRoles, LinearLayers) {
 }
 
 TEST(WeightRoles, BiasesAndOthers) {
-  ExpectAll(WeightRole::kBias, {{"encoder.layer.0.attention.self.query.bias", {384}},
-                                {"model.layers.0.mlp.experts.gate_up_proj_bias", {32, 5760}},
-                                {"h.0.mlp.c_fc.bias", {3072}}});
-  ExpectAll(WeightRole::kOther, {{"conv1.weight", {64, 3, 7, 7}},
-                                 {"logit_scale", {}},
-                                 {"backbone.layers.0.mixer.A_log", {1536, 16}},
-                                 {"", {4, 4}},
-                                 {".", {4, 4}},
-                                 {"weight", {3}}});
+  ExpectAll(naming::WeightRole::kBias,
+            {{"encoder.layer.0.attention.self.query.bias", {384}},
+             {"model.layers.0.mlp.experts.gate_up_proj_bias", {32, 5760}},
+             {"h.0.mlp.c_fc.bias", {3072}}});
+  ExpectAll(naming::WeightRole::kOther, {{"conv1.weight", {64, 3, 7, 7}},
+                                         {"logit_scale", {}},
+                                         {"backbone.layers.0.mixer.A_log", {1536, 16}},
+                                         {"", {4, 4}},
+                                         {".", {4, 4}},
+                                         {"weight", {3}}});
 }
 
 // A name that ends in a layer's number.
 TEST(WeightRoles, NumbersAtTheEnd) {
-  EXPECT_EQ(RoleOf("layers.0", std::vector<std::uint64_t>{4, 4}), WeightRole::kOther);
-  EXPECT_EQ(RoleOf("lm_head.blocks.1", std::vector<std::uint64_t>{4, 4}), WeightRole::kOther);
+  EXPECT_EQ(naming::RoleOf("layers.0", std::vector<std::uint64_t>{4, 4}),
+            naming::WeightRole::kOther);
+  EXPECT_EQ(naming::RoleOf("lm_head.blocks.1", std::vector<std::uint64_t>{4, 4}),
+            naming::WeightRole::kOther);
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "convert/name_pattern.h"
+#include "naming/name_pattern.h"
 #include "report/advice.h"
 #include "report/cast_tensors.h"
 #include "report/measured_tensor.h"
@@ -121,7 +121,7 @@ TEST(Advice, IsForAllOrForThoseThatNeedIt) {
   EXPECT_EQ(advice[0].prevention, Prevention::kOtherTypeHere);
   ASSERT_EQ(advice[0].patterns.size(), 1u);
   EXPECT_EQ(advice[0].matched, 3u);
-  const convert::NamePattern pattern(advice[0].patterns[0]);
+  const naming::NamePattern pattern(advice[0].patterns[0]);
   for (std::size_t i = 0; i < 12; ++i) {
     const bool is_ill = few.name(i).find("mlp") != std::string::npos;
     EXPECT_EQ(pattern.Matches(few.name(i)), is_ill) << few.name(i);
@@ -141,7 +141,7 @@ TEST(Advice, OnlyWhatTheOutputCanHold) {
   EXPECT_FALSE(none.better);
   EXPECT_EQ(none.prevention, Prevention::kLeaveAlone);
   ASSERT_EQ(none.patterns.size(), 1u);
-  EXPECT_TRUE(convert::NamePattern(none.patterns[0]).Matches("w"));
+  EXPECT_TRUE(naming::NamePattern(none.patterns[0]).Matches("w"));
 }
 
 // Ill tensors of several kinds: patterns for each, which match no others.
@@ -164,7 +164,7 @@ TEST(Advice, PatternsCoverAllOfAGroup) {
     for (std::size_t i = 0; i < 30; ++i) {
       bool is_matched = false;
       for (const std::string& pattern : advice[0].patterns) {
-        is_matched = is_matched || convert::NamePattern(pattern).Matches(conversion.name(i));
+        is_matched = is_matched || naming::NamePattern(pattern).Matches(conversion.name(i));
       }
       if (is_matched) {
         EXPECT_NE(conversion.name(i).find(".ill"), std::string::npos);

@@ -1,7 +1,7 @@
 // Glob matching in time proportional to pattern × name; regular expressions are io's.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/name_pattern.h"
+#include "naming/name_pattern.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "io/tensor_file.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 namespace {
 
 constexpr std::string_view kExpression = "re:";
@@ -118,4 +118,4 @@ bool NamePattern::Matches(std::string_view name) const {
   return expression_ ? expression_->MatchesWhole(name) : GlobMatches(text_, name);
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming

@@ -1,7 +1,7 @@
 // One row for each pair of names, and how types and shapes are held against them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/scale_names.h"
+#include "scale/scale_names.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <iterator>
 #include <vector>
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
 namespace {
 
 using enum CompanionRole;
@@ -104,7 +104,7 @@ constexpr CompanionName kCompanionNames[] = {
 };
 
 // How many codes an element can hold: integers may hold several, of two bits or more.
-std::uint64_t MostCodes(const TensorInfo& info) {
+std::uint64_t MostCodes(const io::TensorInfo& info) {
   const TypeInfo* const type = FindType(info.type);
   return type != nullptr && type->is_integer()
              ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(type->bits) / 2)
@@ -113,7 +113,7 @@ std::uint64_t MostCodes(const TensorInfo& info) {
 
 // Whether a grid of scales can lie over a tensor: one for all, a list of any length, or each of its
 // dimensions at most as long as one of the tensor's, in their order.
-bool IsGridOver(const std::vector<std::uint64_t>& grid, const TensorInfo& tensor) {
+bool IsGridOver(const std::vector<std::uint64_t>& grid, const io::TensorInfo& tensor) {
   const auto lengths =
       std::count_if(grid.begin(), grid.end(), [](std::uint64_t n) { return n > 1; });
   if (lengths < 2) return true;
@@ -147,13 +147,13 @@ std::string_view RoleText(CompanionRole role) {
 
 std::span<const CompanionName> CompanionNames() { return kCompanionNames; }
 
-bool IsNarrowFloat(const TensorInfo& info) {
+bool IsNarrowFloat(const io::TensorInfo& info) {
   const TypeInfo* const type = FindType(info.type);
   return type != nullptr && type->is_float() && type->bits <= 8 &&
          type->type != DataType::kFloat8E8M0;
 }
 
-bool TensorFits(const CompanionName& row, const TensorInfo& tensor, bool is_sure) {
+bool TensorFits(const CompanionName& row, const io::TensorInfo& tensor, bool is_sure) {
   const TypeInfo* const type = FindType(tensor.type);
   if (type == nullptr || tensor.elements == 0) return false;
   switch (row.codes) {
@@ -168,7 +168,7 @@ bool TensorFits(const CompanionName& row, const TensorInfo& tensor, bool is_sure
   return type->bits <= 8 || (!tensor.shape.empty() && tensor.shape.back() == 1);
 }
 
-bool CompanionTypeFits(const CompanionName& row, const TensorInfo& companion) {
+bool CompanionTypeFits(const CompanionName& row, const io::TensorInfo& companion) {
   const TypeInfo* const type = FindType(companion.type);
   if (companion.elements == 0) return false;
   switch (row.role) {
@@ -186,8 +186,8 @@ bool CompanionTypeFits(const CompanionName& row, const TensorInfo& companion) {
   return type != nullptr && (type->type == DataType::kUint8 || companion.elements == 1);
 }
 
-bool CompanionFits(const CompanionName& row, const TensorInfo& companion,
-                   const TensorInfo& tensor) {
+bool CompanionFits(const CompanionName& row, const io::TensorInfo& companion,
+                   const io::TensorInfo& tensor) {
   if (!CompanionTypeFits(row, companion)) return false;
   switch (row.role) {
     case kCodeMap:
@@ -203,4 +203,4 @@ bool CompanionFits(const CompanionName& row, const TensorInfo& companion,
          IsGridOver(companion.shape, tensor);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale

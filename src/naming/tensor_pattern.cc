@@ -1,7 +1,7 @@
 // Tells conditions from names by how a pattern begins.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/tensor_pattern.h"
+#include "naming/tensor_pattern.h"
 
 #include <algorithm>
 #include <charconv>
@@ -9,10 +9,10 @@
 #include <system_error>
 #include <utility>
 
-#include "convert/name_parts.h"
 #include "io/tensor_file.h"
+#include "naming/name_parts.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 namespace {
 
 constexpr std::string_view kDtype = "dtype:";
@@ -132,4 +132,4 @@ std::string LayerGlob(std::string_view name) {
   return glob;
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming

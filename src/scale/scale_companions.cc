@@ -2,7 +2,7 @@
 // and shapes fit: a norm's ".scale" beside a float weight is no companion.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/scale_companions.h"
+#include "scale/scale_companions.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -16,14 +16,12 @@
 #include <nlohmann/json.hpp>
 
 #include "io/checkpoint.h"
-#include "io/scale_names.h"
+#include "scale/graph_companions.h"
+#include "scale/scale_names.h"
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
 namespace {
 
-using Json = nlohmann::json;
-
-constexpr std::string_view kMetadataMark = "_quantization_metadata";
 constexpr std::string_view kTensorMark = "scaled_fp8";
 
 // Where a configuration says that there are quantised tensors, these need no tensor beside them: a
@@ -66,7 +64,7 @@ bool SoundsLikeCompanion(std::string_view name) {
 }
 
 // Whether a tensor has a type in which codes are kept.
-bool CanBeScaled(const TensorInfo& info) {
+bool CanBeScaled(const io::TensorInfo& info) {
   static constexpr CompanionName kAnyName = {"", "", CompanionRole::kScale};
   return TensorFits(kAnyName, info, true);
 }
@@ -81,7 +79,7 @@ std::string_view Replaced(std::string_view name, std::string_view ending, std::s
 }
 
 // Gathers the keys of {"layers": {KEY: ...}} while the JSON is parsed.
-class LayerHandler : public nlohmann::json_sax<Json> {
+class LayerHandler : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool has_layers() const { return has_layers_; }
   std::set<std::string, std::less<>>& layers() { return layers_; }
@@ -92,7 +90,7 @@ class LayerHandler : public nlohmann::json_sax<Json> {
   bool number_unsigned(std::uint64_t) override { return true; }
   bool number_float(double, const std::string&) override { return true; }
   bool string(std::string&) override { return true; }
-  bool binary(Json::binary_t&) override { return true; }
+  bool binary(nlohmann::json::binary_t&) override { return true; }
   bool start_object(std::size_t) override {
     ++depth_;
     if (depth_ == 2 && is_layers_) has_layers_ = true;
@@ -115,7 +113,7 @@ class LayerHandler : public nlohmann::json_sax<Json> {
     if (depth_ == 2 && is_layers_) layers_.insert(name);
     return true;
   }
-  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
     return false;
   }
 
@@ -132,7 +130,7 @@ class QuantizationMetadata {
  public:
   explicit QuantizationMetadata(const std::string& text) {
     LayerHandler handler;
-    covers_all_ = !Json::sax_parse(text, &handler) || !handler.has_layers();
+    covers_all_ = !nlohmann::json::sax_parse(text, &handler) || !handler.has_layers();
     layers_ = std::move(handler.layers());
   }
 
@@ -147,9 +145,9 @@ class QuantizationMetadata {
   std::set<std::string, std::less<>> layers_;
 };
 
-class Finder {
+class CompanionFinder {
  public:
-  Finder(const FileContents& contents, const std::string& path)
+  CompanionFinder(const io::FileContents& contents, const std::string& path)
       : contents_(contents),
         tensors_(contents.tensors),
         path_(path),
@@ -164,7 +162,7 @@ class Finder {
   ScaleCompanions Find() {
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindInThisFile(i);
     if (LeavesQuestions()) {
-      ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+      io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
         if (!IndexOf(name)) FindInOtherFile(name, file);
       });
       if (IsSure()) {
@@ -197,20 +195,21 @@ class Finder {
   // Whether something beside a name says that there are quantised tensors: a configuration, or a
   // weight of this file whose scale has been found.
   bool IsSure() {
-    if (!is_sure_) is_sure_ = !path_.empty() && ConfigSaysQuantised(path_);
+    if (!is_sure_) is_sure_ = !path_.empty() && io::ConfigSaysQuantised(path_);
     return *is_sure_ || has_scaled_;
   }
 
   // Whether the two can be what a row says.
-  bool Fit(const CompanionName& row, const TensorInfo& companion, const TensorInfo& tensor) {
+  bool Fit(const CompanionName& row, const io::TensorInfo& companion,
+           const io::TensorInfo& tensor) {
     if (!CompanionFits(row, companion, tensor)) return false;
     // A type that holds nothing but scales says what a name leaves open.
     return TensorFits(row, tensor, companion.type == DataType::kFloat8E8M0) ||
            (TensorFits(row, tensor, true) && IsSure());
   }
 
-  static bool IsMisfit(const CompanionName& row, const TensorInfo& companion,
-                       const TensorInfo& tensor) {
+  static bool IsMisfit(const CompanionName& row, const io::TensorInfo& companion,
+                       const io::TensorInfo& tensor) {
     if (companion.elements == 0) {
       // Nothing where something must be: a weight read without it would be another.
       return TensorFits(row, tensor, false) &&
@@ -300,7 +299,7 @@ class Finder {
   }
 
   void FindOfLayer(std::uint32_t i) {
-    const TensorInfo& info = tensors_[i];
+    const io::TensorInfo& info = tensors_[i];
     const CompanionName* const row = RowOfLayer(info.name);
     Place& place = places_[i];
     if (row == nullptr || place.serves != nullptr || place.scale_row != nullptr ||
@@ -314,7 +313,7 @@ class Finder {
   // Marks say of tensors that have no scales of their own that they are scaled.
   void FindMarks() {
     const auto mark = std::find_if(tensors_.begin(), tensors_.end(),
-                                   [](const TensorInfo& info) { return IsMark(info.name); });
+                                   [](const io::TensorInfo& info) { return IsMark(info.name); });
     std::optional<QuantizationMetadata> metadata;
     if (const auto place = contents_.metadata.find(std::string(kMetadataMark));
         place != contents_.metadata.end()) {
@@ -323,7 +322,7 @@ class Finder {
     if (mark == tensors_.end() && !metadata) return;
     static constexpr CompanionName kRow = {"", kTensorMark, CompanionRole::kState};
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
-      const TensorInfo& info = tensors_[i];
+      const io::TensorInfo& info = tensors_[i];
       Place& place = places_[i];
       if (IsMark(info.name)) {
         place.serves = &kRow;
@@ -398,8 +397,8 @@ class Finder {
     std::string file;
   };
 
-  const FileContents& contents_;
-  const std::vector<TensorInfo>& tensors_;
+  const io::FileContents& contents_;
+  const std::vector<io::TensorInfo>& tensors_;
   const std::string& path_;
   std::vector<std::uint32_t> by_name_;
   std::vector<Place> places_;
@@ -413,18 +412,20 @@ class Finder {
 
 }  // namespace
 
-ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path) {
-  const auto concerned = [](const TensorInfo& info) {
+ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path) {
+  const auto concerned = [](const io::TensorInfo& info) {
     return CanBeScaled(info) || SoundsLikeCompanion(info.name);
   };
   if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};
-  return Finder(contents, path).Find();
+  return CompanionFinder(contents, path).Find();
 }
 
-ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path) {
+ScaleCompanions FindScaleCompanions(const io::TensorReader& reader, const std::string& path) {
   ScaleCompanions found = FindScaleCompanions(reader.contents(), path);
-  reader.AddScaleCompanions(found);
+  if (const io::OnnxTensorReader* const model = reader.onnx_model()) {
+    AddGraphCompanions(*model, found);
+  }
   return found;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale

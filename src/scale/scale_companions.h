@@ -1,8 +1,8 @@
 // Tensors whose codes mean nothing without a scale, and the tensors that hold such scales.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_
-#define TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_
+#ifndef TENSORCAST_SRC_SCALE_SCALE_COMPANIONS_H_
+#define TENSORCAST_SRC_SCALE_SCALE_COMPANIONS_H_
 
 #include <cstddef>
 #include <optional>
@@ -10,10 +10,13 @@
 #include <string_view>
 #include <vector>
 
-#include "io/scale_names.h"
 #include "io/tensor_file.h"
+#include "scale/scale_names.h"
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
+
+// The key of safetensors' __metadata__ under which ComfyUI describes layers.
+inline constexpr std::string_view kMetadataMark = "_quantization_metadata";
 
 // A quantised tensor and what says so.
 struct ScaledTensor {
@@ -62,12 +65,12 @@ struct ScaleCompanions {
 // By names, types and shapes, and by what stands beside the file at `path` (see checkpoint.h),
 // which is looked at only where the contents leave a question; empty: nothing stands there. Throws
 // Error where the index beside it cannot be read.
-ScaleCompanions FindScaleCompanions(const FileContents& contents, const std::string& path);
+ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path);
 
 // The same of a reader's contents, and what its file itself says of them: a model's graph says more
 // than names.
-ScaleCompanions FindScaleCompanions(const TensorReader& reader, const std::string& path);
+ScaleCompanions FindScaleCompanions(const io::TensorReader& reader, const std::string& path);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale
 
-#endif  // TENSORCAST_SRC_IO_SCALE_COMPANIONS_H_
+#endif  // TENSORCAST_SRC_SCALE_SCALE_COMPANIONS_H_

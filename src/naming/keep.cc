@@ -1,14 +1,16 @@
 // Small tensors by their shape, the others by what their names say they are for.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/keep.h"
+#include "naming/keep.h"
 
-#include "convert/weight_roles.h"
 #include "core/enum_names.h"
 #include "core/shape.h"
+#include "naming/weight_roles.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 namespace {
+
+using convert::Keep;
 
 constexpr std::uint64_t kFewValues = 1024;
 
@@ -37,7 +39,7 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, std::string_view name,
   return std::nullopt;
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming
 
 namespace tensorcast::convert {
 inline namespace TENSORCAST_ABI {

@@ -1,7 +1,7 @@
 // One row for each operator that takes scales: ONNX's own and ONNX Runtime's.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/graph_companions.h"
+#include "scale/graph_companions.h"
 
 #include <algorithm>
 #include <string>
@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "io/scale_names.h"
+#include "scale/scale_names.h"
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
 namespace {
 
 // An input that is a companion, and the input or output that it serves.
@@ -70,14 +70,14 @@ const std::vector<ServingOperator>& Operators() {
 
 class GraphSearch {
  public:
-  GraphSearch(const OnnxTensorReader& model, ScaleCompanions& found)
+  GraphSearch(const io::OnnxTensorReader& model, ScaleCompanions& found)
       : model_(model), found_(found) {
     const std::size_t count = model.contents().tensors.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const OnnxTensorPlace& place = model.place(i);
+      const io::OnnxTensorPlace& place = model.place(i);
       if (place.initializer) {
         by_value_.emplace(model.tensor(i).message.name, i);
-      } else if (const OnnxNode& node = NodeOf(model.model(), place);
+      } else if (const io::OnnxNode& node = NodeOf(model.model(), place);
                  node.op_type == "Constant" && !node.outputs.empty()) {
         by_value_.emplace(node.outputs.front(), i);
       }
@@ -85,14 +85,14 @@ class GraphSearch {
   }
 
   void Run() {
-    for (const OnnxGraph& graph : model_.model().graphs) Look(graph.nodes);
-    for (const OnnxFunction& function : model_.model().functions) Look(function.nodes);
+    for (const io::OnnxGraph& graph : model_.model().graphs) Look(graph.nodes);
+    for (const io::OnnxFunction& function : model_.model().functions) Look(function.nodes);
     Merge();
   }
 
  private:
-  void Look(const std::vector<OnnxNode>& nodes) {
-    for (const OnnxNode& node : nodes) {
+  void Look(const std::vector<io::OnnxNode>& nodes) {
+    for (const io::OnnxNode& node : nodes) {
       for (const ServingOperator& row : Operators()) {
         if (node.op_type != row.op_type) continue;
         for (const ServingInput& one : row.inputs) {
@@ -105,7 +105,7 @@ class GraphSearch {
 
   // Values of one name in several graphs are all taken: a scale too many costs a Cast, one too few
   // the model.
-  void Take(const OnnxNode& node, const ServingInput& one) {
+  void Take(const io::OnnxNode& node, const ServingInput& one) {
     const std::string of = one.served < node.inputs.size() && !node.inputs[one.served].empty()
                                ? node.inputs[one.served]
                                : node.name;
@@ -131,7 +131,7 @@ class GraphSearch {
     found_.unscaled.clear();
   }
 
-  const OnnxTensorReader& model_;
+  const io::OnnxTensorReader& model_;
   ScaleCompanions& found_;
   std::unordered_multimap<std::string, std::size_t> by_value_;
   std::unordered_map<std::size_t, Companion> companions_;
@@ -140,8 +140,8 @@ class GraphSearch {
 
 }  // namespace
 
-void AddGraphCompanions(const OnnxTensorReader& model, ScaleCompanions& found) {
+void AddGraphCompanions(const io::OnnxTensorReader& model, ScaleCompanions& found) {
   GraphSearch(model, found).Run();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale

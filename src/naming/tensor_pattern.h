@@ -2,18 +2,18 @@
 // values it has.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_TENSOR_PATTERN_H_
-#define TENSORCAST_SRC_CONVERT_TENSOR_PATTERN_H_
+#ifndef TENSORCAST_SRC_NAMING_TENSOR_PATTERN_H_
+#define TENSORCAST_SRC_NAMING_TENSOR_PATTERN_H_
 
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <variant>
 
-#include "convert/name_pattern.h"
+#include "naming/name_pattern.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 
 // What a pattern looks at.
 struct PatternSubject {
@@ -58,6 +58,6 @@ std::string GlobLiteral(std::string_view name);
 // `name` as a glob in which every run of digits between dots is a *: the same place in every layer.
 std::string LayerGlob(std::string_view name);
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming
 
-#endif  // TENSORCAST_SRC_CONVERT_TENSOR_PATTERN_H_
+#endif  // TENSORCAST_SRC_NAMING_TENSOR_PATTERN_H_

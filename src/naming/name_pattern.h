@@ -1,8 +1,8 @@
 // Patterns over whole tensor names: globs, and regular expressions behind "re:".
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
-#define TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
+#ifndef TENSORCAST_SRC_NAMING_NAME_PATTERN_H_
+#define TENSORCAST_SRC_NAMING_NAME_PATTERN_H_
 
 #include <optional>
 #include <string>
@@ -10,7 +10,7 @@
 
 #include "io/regular_expression.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 
 // A pattern matches a whole dotted name or not at all: "wo" must not hit "word_embedding".
 // Globs: * any run of characters (dots too), ? one character, [a-z] [!a-z] one of a set, \x the
@@ -29,6 +29,6 @@ class NamePattern {
   std::optional<io::RegularExpression> expression_;  // none: a glob
 };
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming
 
-#endif  // TENSORCAST_SRC_CONVERT_NAME_PATTERN_H_
+#endif  // TENSORCAST_SRC_NAMING_NAME_PATTERN_H_

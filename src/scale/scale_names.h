@@ -2,15 +2,15 @@
 // before a name is believed.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_IO_SCALE_NAMES_H_
-#define TENSORCAST_SRC_IO_SCALE_NAMES_H_
+#ifndef TENSORCAST_SRC_SCALE_SCALE_NAMES_H_
+#define TENSORCAST_SRC_SCALE_SCALE_NAMES_H_
 
 #include <span>
 #include <string_view>
 
 #include "io/tensor_file.h"
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
 
 // What a companion is to its tensor.
 enum class CompanionRole {
@@ -53,17 +53,18 @@ struct CompanionName {
 std::span<const CompanionName> CompanionNames();
 
 // Float8 and narrower, but for float8e8m0, which holds scales itself.
-bool IsNarrowFloat(const TensorInfo& info);
+bool IsNarrowFloat(const io::TensorInfo& info);
 
 // Whether a tensor can be what the row says. Where `is_sure`, something beside the names says that
 // there are quantised tensors.
-bool TensorFits(const CompanionName& row, const TensorInfo& tensor, bool is_sure);
+bool TensorFits(const CompanionName& row, const io::TensorInfo& tensor, bool is_sure);
 
 // Whether a companion has a type that its role takes; the first is all that can be said where the
 // tensor stands in another file.
-bool CompanionTypeFits(const CompanionName& row, const TensorInfo& companion);
-bool CompanionFits(const CompanionName& row, const TensorInfo& companion, const TensorInfo& tensor);
+bool CompanionTypeFits(const CompanionName& row, const io::TensorInfo& companion);
+bool CompanionFits(const CompanionName& row, const io::TensorInfo& companion,
+                   const io::TensorInfo& tensor);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale
 
-#endif  // TENSORCAST_SRC_IO_SCALE_NAMES_H_
+#endif  // TENSORCAST_SRC_SCALE_SCALE_NAMES_H_

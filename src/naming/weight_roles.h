@@ -5,14 +5,14 @@
 // experts); docs/command_line.md says how they are told.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_WEIGHT_ROLES_H_
-#define TENSORCAST_SRC_CONVERT_WEIGHT_ROLES_H_
+#ifndef TENSORCAST_SRC_NAMING_WEIGHT_ROLES_H_
+#define TENSORCAST_SRC_NAMING_WEIGHT_ROLES_H_
 
 #include <cstdint>
 #include <span>
 #include <string_view>
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 
 enum class WeightRole : std::uint8_t {
   kLinear,     // the matrix of a linear layer, or those of a layer's experts, stacked
@@ -42,6 +42,6 @@ std::string_view RoleText(WeightRole role);  // "an embedding"
 // "q_proj.weight" is of "q_proj"; stacked experts are of a parameter that has the name of a layer.
 std::string_view ModuleOf(std::string_view weight);
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming
 
-#endif  // TENSORCAST_SRC_CONVERT_WEIGHT_ROLES_H_
+#endif  // TENSORCAST_SRC_NAMING_WEIGHT_ROLES_H_

@@ -1,14 +1,17 @@
 // Which tensors count as scaled by which: the names checkpoints use, and those that only look so.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/scale_companions.h"
+#include "scale/scale_companions.h"
 
 #include <gtest/gtest.h>
 
 #include "test_files.h"
 
-namespace tensorcast::io {
+namespace tensorcast::scale {
 namespace {
+
+using io::FileContents;
+using io::TensorInfo;
 
 constexpr DataType kFp8 = DataType::kFloat8E4M3FN;
 constexpr DataType kF32 = DataType::kFloat32;
@@ -394,4 +397,4 @@ TEST_F(ScaleCompanionsBeside, BelievesMoreWhereTheConfigurationSaysQuantised) {
 }
 
 }  // namespace
-}  // namespace tensorcast::io
+}  // namespace tensorcast::scale

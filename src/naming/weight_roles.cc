@@ -2,7 +2,7 @@
 // a module "gate" of "mlp".
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/weight_roles.h"
+#include "naming/weight_roles.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "convert/name_parts.h"
+#include "naming/name_parts.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 namespace {
 
 // TensorFlow and the names of some ONNX exporters have slashes for dots.
@@ -157,4 +157,4 @@ std::string_view RoleText(WeightRole role) {
   return "not known to be the weight of a linear layer";
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming

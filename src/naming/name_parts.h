@@ -1,15 +1,15 @@
 // Names of tensors and modules, part by part: "layers", "3", "up_proj", "weight".
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_NAME_PARTS_H_
-#define TENSORCAST_SRC_CONVERT_NAME_PARTS_H_
+#ifndef TENSORCAST_SRC_NAMING_NAME_PARTS_H_
+#define TENSORCAST_SRC_NAMING_NAME_PARTS_H_
 
 #include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace tensorcast::convert {
+namespace tensorcast::naming {
 
 // Calls use(part, where it begins) for all that stands between separators, empty parts too.
 template <class Use>
@@ -35,6 +35,6 @@ inline std::string Lower(std::string_view name) {
   return lower;
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::naming
 
-#endif  // TENSORCAST_SRC_CONVERT_NAME_PARTS_H_
+#endif  // TENSORCAST_SRC_NAMING_NAME_PARTS_H_
