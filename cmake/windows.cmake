@@ -12,7 +12,7 @@ set(CMAKE_SHARED_LINKER_FLAGS_INIT -static)
 
 # The rest of /usr/include is Linux's.
 set(headers ${CMAKE_BINARY_DIR}/headers/include)
-foreach(library IN ITEMS CLI fmt hwy nlohmann protozero toml++)
+foreach(library IN ITEMS CLI fmt hwy nlohmann protozero toml++ xxhash.h)
   if(EXISTS /usr/include/${library} AND NOT EXISTS ${headers}/${library})
     file(MAKE_DIRECTORY ${headers})
     file(CREATE_LINK /usr/include/${library} ${headers}/${library} SYMBOLIC)

@@ -11,7 +11,7 @@ export TENSORCAST_CACHE=$cache
 # What the tool needs to be built, and what the tests need beside it (Debian 12's names).
 tool_packages=(build-essential cmake ninja-build libhwy-dev libtbb-dev libcli11-dev
   nlohmann-json3-dev libfmt-dev libtomlplusplus-dev zlib1g-dev libyaml-dev libpcre2-dev
-  libprotozero-dev)
+  libprotozero-dev libxxhash-dev)
 test_packages=(libgtest-dev libgmock-dev libmpfr-dev locales clang-format-14 clang-tidy-14
   g++-aarch64-linux-gnu pkg-config file mandoc zsh python3-dev ccache)
 # For the build for Windows and its tests.

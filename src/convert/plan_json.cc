@@ -16,7 +16,7 @@
 #include "convert/request_json.h"
 #include "io/error_text.h"
 #include "io/ordered_json.h"
-#include "onnx/xxh64.h"
+#include "io/xxh64.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -129,7 +129,7 @@ void WriteDecided(const PlanState& state, const std::function<void(std::string_v
 
 // Tells plans apart.
 std::string DigestOf(const PlanState& state) {
-  onnx::Xxh64 digest;
+  io::Xxh64 digest;
   WriteDecided(state, [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
   return digest.Hex();
 }
@@ -185,7 +185,7 @@ std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view
 }
 
 void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take) {
-  onnx::Xxh64 digest;
+  io::Xxh64 digest;
   WriteDecided(state, [&](std::string_view piece) {
     digest.Add(std::as_bytes(std::span(piece)));
     take(piece);

@@ -20,7 +20,7 @@
 #include "io/system.h"
 #include "io/system_directory.h"
 #include "io/tensor_file.h"
-#include "onnx/xxh64.h"
+#include "io/xxh64.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -168,7 +168,7 @@ std::optional<bool> HasDigest(const fs::path& path, std::string_view digest,
   try {
     const io::InputFile file(path.string());
     std::vector<std::byte> buffer;
-    Xxh64 found;
+    io::Xxh64 found;
     for (std::uint64_t done = 0; done < file.size(); done += buffer.size()) {
       if (is_interrupted()) return std::nullopt;
       buffer.resize(static_cast<std::size_t>(std::min(kPiece, file.size() - done)));

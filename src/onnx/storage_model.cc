@@ -18,9 +18,9 @@
 #include "io/system.h"
 #include "io/system_directory.h"
 #include "io/system_output_directory.h"
+#include "io/xxh64.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
-#include "onnx/xxh64.h"
 #include "text/utf8.h"
 
 namespace tensorcast::onnx {
@@ -309,7 +309,7 @@ class Writer final : public io::TensorWriter {
 
   // The data is complete: its digest is known, and the model is laid out with it.
   void NameByDigest() {
-    Xxh64 digest;
+    io::Xxh64 digest;
     for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
       StopIfInterrupted();
       buffer_.resize(

@@ -333,7 +333,7 @@ endfunction()
 # What is looked for, and Debian's package of it. GoogleTest and the like are not of the options.
 DEBIAN = {
     "hwy": "libhwy-dev", "hwy/highway.h": "libhwy-dev", "TBB": "libtbb-dev",
-    "protozero/varint.hpp": "libprotozero-dev", "ZLIB": "zlib1g-dev",
+    "protozero/varint.hpp": "libprotozero-dev", "xxhash.h": "libxxhash-dev", "ZLIB": "zlib1g-dev",
     "nlohmann/json.hpp": "nlohmann-json3-dev", "CLI/CLI.hpp": "libcli11-dev", "fmt": "libfmt-dev", "toml++/toml.h": "libtomlplusplus-dev",
     "yaml.h": "libyaml-dev", "yaml": "libyaml-dev", "pcre2.h": "libpcre2-dev",
     "pcre2-8": "libpcre2-dev", "Git": None,
