@@ -13,27 +13,18 @@
 #include "build_info.h"
 #include "exit_codes.h"
 #include "tensorcast/tensorcast.hpp"
+#include "text/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
 
-// The next code point of UTF-8 that is well-formed: ours.
-unsigned CodePoint(std::string_view text, std::size_t* i) {
-  const auto first = static_cast<unsigned char>(text[(*i)++]);
-  if (first < 0x80) return first;
-  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
-  unsigned point = first & (0x3Fu >> more);
-  for (int k = 0; k < more; ++k)
-    point = point << 6 | (static_cast<unsigned char>(text[(*i)++]) & 0x3Fu);
-  return point;
-}
-
 // Text as roff: nothing in it is a request, and every character is itself.
 std::string Roff(std::string_view text) {
   std::string roff;
-  for (std::size_t i = 0; i < text.size();) {
+  while (!text.empty()) {
     const bool begins_line = roff.empty() || roff.back() == '\n';
-    const unsigned point = CodePoint(text, &i);
+    const auto [bytes, point, valid] = text::DecodeUtf8(text);
+    text.remove_prefix(bytes);
     switch (point) {
       case '\\': roff += "\\e"; break;
       case '-': roff += "\\-"; break;
