@@ -132,10 +132,6 @@ bool IsBareFloat8(const convert::TensorJob& job) {
   return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
 }
 
-bool IsForModelOpt(const convert::TensorJob& job) {
-  return job.scaled && job.scaled.layout->layout == convert::ScaledLayout::kModelOpt;
-}
-
 // What transformers makes of a directory that it does not read, or not in every version.
 void SayWhatTransformersReads(const convert::FilePlan& plan) {
   if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
@@ -144,11 +140,10 @@ void SayWhatTransformersReads(const convert::FilePlan& plan) {
         "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
         "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
   }
-  if (std::ranges::any_of(plan.jobs, IsForModelOpt)) {
-    SayNote(
-        "transformers does not read ModelOpt's layout: it takes codes for weights, without their "
-        "scales; for it write --layout compressed-tensors");
-  }
+  const auto noted = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
+    return job.scaled && !job.scaled.dialect->directory_note.empty();
+  });
+  if (noted != plan.jobs.end()) SayNote(noted->scaled.dialect->directory_note);
 }
 
 // All but what the run measures and writes.
@@ -376,7 +371,7 @@ int Convert(ConvertFlags& flags) {
     summary.reading_hint.resize(end);
   }
   if (!writes_config) {
-    summary.quantization_config = state.files.front().plan.config.quantization_config;
+    summary.quantization_config = state.files.front().plan.config.texts.quantization_config;
   }
   summary.crossed = CrossedLimits(limits, summary.cast.sum());
   if (!flags.no_report) {
@@ -426,7 +421,7 @@ void AddConvertCommand(CommandLine& line) {
                  "The type or scaled format tensors become, unless a rule takes them")
       .Value("TYPE");
   command.AddOption("--layout", flags->layout, "Whose names scaled weights get")
-      .Value("deepseek|compressed-tensors|modelopt|comfyui|onnx");
+      .Value(fmt::format("{}", fmt::join(convert::ScaledLayouts(), "|")));
   AddScaleFlag(command, flags->scale);
   command
       .AddOption("--rule", flags->rules,

@@ -115,7 +115,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
     Json entry = TensorJson(file.TensorOf(i));
     entry["to"] = IsCast(job) ? Json(PlannedGoalText(job)) : Json();
     if (job.action == convert::Action::kQuantise) {
-      entry["to_layout"] = convert::ScaledLayoutName(job.layout);
+      entry["to_layout"] = job.layout;
       entry["codes"] = TypeName(job.to);
       entry["made"] = Json::array();
       for (const convert::MadeTensor& made : job.made) {

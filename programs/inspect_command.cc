@@ -228,7 +228,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
     while (weight != survey.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
     if (weight != survey.scales.weights.weights.end() && weight->codes == scaled.tensor) {
       entry["layout"] = weight->reading.Name();
-      entry["writer"] = weight->reading.layout->writer;
+      entry["writer"] = weight->reading.Writer();
       entry["scales"] = weight->reading.PartitionText();
       entry["name"] = weight->name;
       entry["shape"] = weight->shape;

@@ -69,7 +69,7 @@ std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Req
   std::vector<convert::Goal> goals;
   bool has_scaled = false;
   const auto add = [&](const convert::Destination& to) {
-    const convert::Goal goal = convert::GoalOf(to, std::nullopt, rule, true);
+    const convert::Goal goal = convert::GoalOf(to, {}, rule, true);
     has_scaled = has_scaled || goal.scaled;
     if (std::find(goals.begin(), goals.end(), goal) == goals.end()) goals.push_back(goal);
   };
@@ -207,7 +207,7 @@ int MeasureLoss(const LossFlags& flags) {
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   AddRulesFile(flags.cast, request);
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
-  request.layout.reset();                                          // no figure depends on it
+  request.layout.clear();                                          // no figure depends on it
   if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
   const convert::SelectionRequest selection = convert::SelectionOf(request);
   CompareOptions options{flags.input, flags.cast.verbose, limits, {}};

@@ -182,7 +182,7 @@ void PrintLossJson(const ConversionSummary& summary) {
     Json entry = entry_of(tensor);
     if (tensor.scaled) {
       entry["to"] = tensor.scaled.format->name;
-      entry["to_layout"] = convert::ScaledLayoutName(tensor.scaled.layout->layout);
+      entry["to_layout"] = tensor.scaled.dialect->layout;
       entry["to_scale_rule"] = scale::RuleName(*tensor.scaled.format, tensor.scaled.rule);
       entry["codes"] = TypeName(tensor.to);
     }

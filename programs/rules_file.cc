@@ -150,9 +150,9 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
     if (!request.to) request.to = type;
   }
   if (const toml::node* const layout = keys.Take("layout")) {
-    const auto parsed =
+    std::string parsed =
         ParseLayoutArgument(keys.Place(layout->source()), keys.Text(*layout, "layout"));
-    if (!request.layout) request.layout = parsed;
+    if (request.layout.empty()) request.layout = std::move(parsed);
   }
   if (const toml::node* const scale = keys.Take("scale")) {
     const auto parsed =

@@ -127,11 +127,11 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
   return ParseTypeArgument(where, name);
 }
 
-convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_view name) {
-  if (const auto layout = convert::ParseScaledLayout(name)) return *layout;
+std::string ParseLayoutArgument(std::string_view where, std::string_view name) {
   std::string known;
-  for (const convert::ScaledLayout layout : convert::ScaledLayouts()) {
-    known.append(known.empty() ? "" : ", ").append(convert::ScaledLayoutName(layout));
+  for (const std::string_view layout : convert::ScaledLayouts()) {
+    if (layout == name) return std::string(name);
+    known.append(known.empty() ? "" : ", ").append(layout);
   }
   throw io::Error(io::ErrorKind::kArguments,
                   std::string(where) + ": '" + io::Escape(name) + "' is not one of " + known);

@@ -20,7 +20,7 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name);
 convert::Destination ParseDestination(std::string_view where, std::string_view name);
 
 // "deepseek", "up" (of scaled formats "pow2"). Throw io::Error (arguments).
-convert::ScaledLayout ParseLayoutArgument(std::string_view where, std::string_view name);
+std::string ParseLayoutArgument(std::string_view where, std::string_view name);
 convert::ScaleRule ParseScaleRuleArgument(std::string_view where, std::string_view name);
 
 // The same, but for string, which is refused with the reason `why`.

@@ -61,8 +61,8 @@ std::string CellText(const scale::ScaledFormat& format) {
 
 std::vector<std::string_view> LayoutNames(const scale::ScaledFormat& format) {
   std::vector<std::string_view> names;
-  for (const scale::LayoutNames& one : scale::LayoutsOf(format)) {
-    names.push_back(convert::ScaledLayoutName(one.layout));
+  for (const scale::FormatWriter& one : scale::WritersOf(format)) {
+    names.push_back(one.dialect->layout);
   }
   return names;
 }

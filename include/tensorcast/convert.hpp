@@ -65,17 +65,10 @@ enum class ScaledFormat : std::uint8_t {
 TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-block"
 TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
 
-// Whose names the tensors of a scaled weight have, and whose configuration says so.
-enum class ScaledLayout : std::uint8_t {
-  kDeepSeek,
-  kCompressedTensors,
-  kModelOpt,
-  kComfyUi,
-  kOnnx,  // a model's: codes, scales and a DequantizeLinear behind them
-};
-TENSORCAST_API std::string_view ScaledLayoutName(ScaledLayout layout);  // "deepseek"
-TENSORCAST_API std::span<const ScaledLayout> ScaledLayouts();
-TENSORCAST_API std::optional<ScaledLayout> ParseScaledLayout(std::string_view name);
+// Whose names the tensors of a scaled weight can have, and whose configuration then says so:
+// "deepseek", "compressed-tensors", "modelopt", "comfyui"; "onnx", a model's, which has codes,
+// scales and a DequantizeLinear behind them.
+TENSORCAST_API std::span<const std::string_view> ScaledLayouts();
 
 // What a cell's scale is, amax being the largest finite magnitude in the cell, M the largest value
 // of the codes' type (127 of int8, which has no use for -128).
@@ -154,8 +147,9 @@ struct Request {
   // their file's one tensor.
   bool all_types = false;
   bool ignore_scales = false;  // cast bare codes where scales would be applied
-  // Of the scaled formats that are asked for; none: the usual of each. Models have kOnnx alone.
-  std::optional<ScaledLayout> layout;
+  // One of ScaledLayouts, of the scaled formats that are asked for; empty: the usual of each.
+  // Models have "onnx" alone.
+  std::string layout;
   std::optional<ScaleRule> scale_rule;
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
@@ -248,7 +242,7 @@ struct PlannedJob {
   DataType to = DataType::kUndefined;
   // kQuantise: the format and its layout; `to` is the codes' type, and these are made.
   ScaledFormat format = ScaledFormat::kNone;
-  ScaledLayout layout = ScaledLayout::kDeepSeek;
+  std::string_view layout = {};
   std::vector<MadeTensor> made;
   std::uint64_t bytes_before = 0;  // of the data, without what a file needs around it
   // nullopt: of strings that are to be printed, and whose size the output need not know before.

@@ -81,8 +81,13 @@ convert::Request RequestOf(const nb::dict& words) {
   request.all_types = nb::cast<bool>(words["all_types"]);
   request.ignore_scales = nb::cast<bool>(words["ignore_scales"]);
   if (!words["layout"].is_none()) {
-    request.layout = Argument("layout", words["layout"], convert::ParseScaledLayout,
-                              convert::ScaledLayouts(), convert::ScaledLayoutName);
+    const auto layouts = convert::ScaledLayouts();
+    const auto known = [&](std::string_view name) {
+      const auto found = std::ranges::find(layouts, name);
+      return found != layouts.end() ? std::optional(*found) : std::nullopt;
+    };
+    request.layout =
+        Argument("layout", words["layout"], known, layouts, [](auto name) { return name; });
   }
   if (!words["scale_rule"].is_none()) {
     request.scale_rule = Argument("scale_rule", words["scale_rule"], convert::ParseScaleRule,

@@ -16,12 +16,12 @@
 #include <unordered_set>
 #include <utility>
 
-#include "convert/config_coverage.h"
 #include "convert/survey.h"
 #include "io/checkpoint.h"
 #include "io/error_text.h"
 #include "naming/name_parts.h"
 #include "naming/weight_roles.h"
+#include "scale/config_coverage.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::convert {
@@ -283,7 +283,7 @@ class BareFinder {
         if (const std::string weight = WeightOfScale(name); !weight.empty()) keep(weight);
       });
     }
-    const ConfigCoverage coverage(config);
+    const scale::ConfigCoverage coverage(config);
     for (const std::size_t i : scales_.companions.unscaled) {
       const TensorInfo& info = tensors_[i];
       const auto module = modules_.find(OwnerOf(info.name));

@@ -32,10 +32,10 @@ std::string ReadTwiceText(const FilePlan& plan) {
 
 // What the request asks of an output that this one has not.
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
-  if (request.layout && *request.layout != ScaledLayout::kOnnx && file.sink->has_graph()) {
+  if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
     throw Error(ErrorKind::kArguments, io::PathText(file.output) +
                                            ": a model's scaled weights have the layout onnx, not " +
-                                           std::string(ScaledLayoutName(*request.layout)));
+                                           request.layout);
   }
   const bool is_directory =
       survey.reader->checkpoint() != nullptr && io::IsDirectoryName(file.output);
@@ -49,7 +49,7 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
 // What becomes of a tensor that is made a scaled weight.
 void AddMade(const scale::WrittenForm& form, const io::TensorInfo& tensor, PlannedJob& planned) {
   planned.format = scale::FormatOf(*form.format);
-  if (form.layout != nullptr) planned.layout = form.layout->layout;
+  if (form.dialect != nullptr) planned.layout = form.dialect->layout;
   planned.bytes_after = 0;
   for (scale::WrittenTensor& one : scale::TensorsOf(form, tensor.name, tensor.shape)) {
     *planned.bytes_after += one.bytes;

@@ -31,7 +31,7 @@ struct FilePlan {
   std::vector<TensorJob> jobs;                  // one for each of the output's, in its order
   // What the texts that jobs make will take, where the sink must know it; by job.
   std::map<std::size_t, io::TextSize> texts;
-  WrittenConfig config;  // of the scaled weights that are made
+  OutputConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
   std::vector<FusedFile> fused;

@@ -64,9 +64,9 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.is_dequantised = input.is_dequantised;
   output.model_type = plan.config.model_type;
-  output.quantization_config = plan.config.quantization_config;
-  output.hf_quant_config = plan.config.hf_quant_config;
-  for (const auto& [key, text] : plan.config.metadata) output.metadata[key] = text;
+  output.quantization_config = plan.config.texts.quantization_config;
+  output.hf_quant_config = plan.config.texts.hf_quant_config;
+  for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {
     if (job.scaled) {

@@ -31,10 +31,6 @@ template <class List, class Of> bool IsAmong(const List& list, const Of& one) {
   return std::ranges::find(list, one) != std::end(list);
 }
 
-bool HasLayout(const WrittenForm& form, ScaledLayout layout) {
-  return form.layout != nullptr && form.layout->layout == layout;
-}
-
 bool IsStack(std::span<const std::uint64_t> shape) { return shape.size() >= 3; }
 
 bool IsOfConv1d(std::string_view name) {
@@ -49,34 +45,11 @@ bool LiesTransposed(const TensorInfo& info) {
          info.shape[1] > info.shape[0];
 }
 
-// "layers.0.mlp.experts.3.up_proj.weight"
-bool IsOfSeparateExpert(std::string_view name) {
-  constexpr std::string_view kExperts = "experts.";
-  const std::size_t at = name.find(kExperts);
-  return at != std::string_view::npos && at + kExperts.size() < name.size() &&
-         name[at + kExperts.size()] >= '0' && name[at + kExperts.size()] <= '9';
-}
-
-bool HasRaggedBlocks(const WrittenForm& form, std::span<const std::uint64_t> shape) {
-  return form.format->cells == scale::CellsBy::kBlocks && shape.size() >= 2 &&
-         (shape.end()[-2] % form.format->block_rows != 0 ||
-          shape.end()[-1] % form.format->block_columns != 0);
-}
-
-// A weight that is written, by its plain name and shape.
-struct Made {
-  std::string_view name;
-  std::span<const std::uint64_t> shape;
-  const WrittenForm& form;
-  const scale::ScaledWeight* was;  // null: it had no scales
-};
-
-// A kind of them, and what becomes of it.
-struct MisreadKind {
-  std::string_view noun;  // "stacked weight"
-  std::string_view fate;  // "X takes ... for ..."
-  std::function<bool(const Made&)> has;
-};
+constexpr scale::ReaderNote kConv1dNote = {
+    "weight",
+    "transformers' Conv1D holds its weight as [inputs, outputs], and its scales are read as if it "
+    "were [outputs, inputs]",
+    [](const scale::MadeWeight& one) { return one.is_of_conv1d; }};
 
 }  // namespace
 
@@ -100,7 +73,7 @@ std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const s
   if (has_transposed_experts_ && IsStack(shape) && name.find("experts") != std::string_view::npos) {
     return "stacked experts, [experts, inputs, outputs]: read wrongly as scaled weights";
   }
-  const bool is_read = HasLayout(form, ScaledLayout::kDeepSeek);
+  const bool is_read = form.dialect != nullptr && form.dialect->reads_conv1d;
   if (has_conv1d_ && !is_read && shape.size() == 2 && IsOfConv1d(name)) {
     return "of a Conv1D, [inputs, outputs]: read wrongly as a scaled weight";
   }
@@ -108,61 +81,38 @@ std::string_view MisreadWeights::KindOf(std::string_view name, std::span<const s
 }
 
 std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Decision> decisions) {
-  std::vector<Made> made;
+  const MisreadWeights model(survey.tensors(), survey.scales.weights.config.model_types);
+  std::vector<scale::MadeWeight> made;
+  std::vector<scale::ReaderNote> kinds = {kConv1dNote};
+  const scale::Dialect* last = nullptr;
   auto weight = survey.scales.weights.weights.begin();
   const auto end = survey.scales.weights.weights.end();
   for (std::size_t i = 0; i < decisions.size(); ++i) {
-    if (!decisions[i].scaled) continue;
+    const WrittenForm& form = decisions[i].scaled;
+    if (!form) continue;
     while (weight != end && weight->codes < i) ++weight;
     const scale::ScaledWeight* const was = weight != end && weight->codes == i ? &*weight : nullptr;
     const TensorInfo& info = survey.tensors()[i];
-    made.push_back({was != nullptr ? was->name : info.name,
-                    was != nullptr ? was->shape : info.shape, decisions[i].scaled, was});
+    const std::string& name = was != nullptr ? was->name : info.name;
+    const std::vector<std::uint64_t>& shape = was != nullptr ? was->shape : info.shape;
+    const bool is_of_model = !model.KindOf(name, shape, form).empty();
+    const bool was_transposed = was != nullptr && was->reading.layout->is_transposed;
+    made.push_back({name, shape, form, was, was_transposed || (IsStack(shape) && is_of_model),
+                    !IsStack(shape) && is_of_model});
+    if (form.dialect == nullptr || form.dialect == last) continue;
+    last = form.dialect;
+    for (const scale::ReaderNote& kind : last->reader_notes) {
+      if (std::ranges::find(kinds, kind.fate, &scale::ReaderNote::fate) == kinds.end()) {
+        kinds.push_back(kind);
+      }
+    }
   }
-  if (made.empty()) return {};
-  const MisreadWeights model(survey.tensors(), survey.scales.weights.config.model_types);
-  const auto is_of_model = [&](const Made& one) {
-    return !model.KindOf(one.name, one.shape, one.form).empty();
-  };
-  const MisreadKind kinds[] = {
-      {"stacked weight",
-       "transformers reads compressed-tensors' scales of linear layers alone, and takes codes of "
-       "stacked experts for values",
-       [](const Made& one) {
-         return HasLayout(one.form, ScaledLayout::kCompressedTensors) && IsStack(one.shape);
-       }},
-      {"stacked weight",
-       "transformers takes experts in fp8 for [experts, outputs, inputs], and these are [experts, "
-       "inputs, outputs]",
-       [&](const Made& one) {
-         return HasLayout(one.form, ScaledLayout::kDeepSeek) &&
-                ((one.was != nullptr && one.was->reading.layout->is_transposed) ||
-                 (IsStack(one.shape) && is_of_model(one)));
-       }},
-      {"weight",
-       "transformers' Conv1D holds its weight as [inputs, outputs], and its scales are read as if "
-       "it were [outputs, inputs]",
-       [&](const Made& one) { return !IsStack(one.shape) && is_of_model(one); }},
-      {"weight",
-       "transformers stacks separate experts as it loads them, and reads them wrongly in nvfp4, "
-       "int8-row and mxfp8",
-       [](const Made& one) {
-         return HasLayout(one.form, ScaledLayout::kCompressedTensors) &&
-                IsOfSeparateExpert(one.name) &&
-                IsAmong(std::initializer_list<std::string_view>{"nvfp4", "int8-row", "mxfp8"},
-                        one.form.format->name);
-       }},
-      {"weight", "transformers reads blocks wrongly where a dimension is no multiple of 128",
-       [](const Made& one) {
-         return !one.form.IsOfModel() && HasRaggedBlocks(one.form, one.shape);
-       }},
-  };
   std::vector<std::string> notes;
-  for (const MisreadKind& kind : kinds) {
+  for (const scale::ReaderNote& kind : kinds) {
     std::uint64_t count = 0;
     std::string_view first;
     bool any_had_scales = false;
-    for (const Made& one : made) {
+    for (const scale::MadeWeight& one : made) {
       if (!kind.has(one)) continue;
       if (count++ == 0) first = one.name;
       any_had_scales = any_had_scales || one.was != nullptr;

@@ -32,6 +32,7 @@ scale::WrittenForm ModelScales::FormOf(std::size_t tensor, const scale::WrittenF
   scale::WrittenForm form = asked;
   form.layout = scale::ModelLayoutOf(*asked.format);
   if (form.layout == nullptr) return asked;
+  form.dialect = scale::DialectOfLayout(scale::kModelLayout);
   if (HasRows(form) && rules_.TakesAxis(tensor)) form.axis = uses_[tensor].axis;
   return form;
 }

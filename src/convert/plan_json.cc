@@ -52,7 +52,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   }
   if (job.scaled) {
     json["made"] = {{"format", job.scaled.format->name},
-                    {"layout", ScaledLayoutName(job.scaled.layout->layout)},
+                    {"layout", job.scaled.dialect->layout},
                     {"scale", scale::RuleName(*job.scaled.format, job.scaled.rule)},
                     {"tensors", Json::array()}};
     if (job.scaled.IsOfModel()) {

@@ -44,9 +44,9 @@ std::string ExpertsModule(const io::TensorInfo& info) {
 }
 
 // Experts of which some are made scaled are no module that is left alone.
-void RemoveParents(QuantisedModules& modules) {
+void RemoveParents(scale::QuantisedModules& modules) {
   std::unordered_set<std::string> parents;
-  for (const WrittenGroup& group : modules.written) {
+  for (const scale::WrittenGroup& group : modules.written) {
     for (const std::string& one : group.modules) {
       parents.insert(one.substr(0, std::min(one.rfind('.'), one.size())));
     }
@@ -60,13 +60,13 @@ void AddOnce(std::vector<std::string>& modules, const std::string& module) {
 
 }  // namespace
 
-QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
-                           const FilePlan& plan) {
+scale::QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
+                                  const FilePlan& plan) {
   std::unordered_map<std::size_t, const scale::ScaledWeight*> scaled;  // by codes
   for (const scale::ScaledTensor& one : scales.companions.scaled)
     scaled.emplace(one.tensor, nullptr);
   for (const scale::ScaledWeight& one : scales.weights.weights) scaled[one.codes] = &one;
-  QuantisedModules modules;
+  scale::QuantisedModules modules;
   bool has_head = false;
   for (const TensorJob& job : plan.jobs) {
     const io::TensorInfo& info = reader.contents().tensors[job.tensor];
@@ -75,7 +75,7 @@ QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& sc
     const std::string module =
         weight != nullptr ? ModuleOfScaled(*weight) : std::string(naming::ModuleOf(info.name));
     if (job.scaled) {
-      auto group = std::ranges::find(modules.written, job.scaled, &WrittenGroup::form);
+      auto group = std::ranges::find(modules.written, job.scaled, &scale::WrittenGroup::form);
       if (group == modules.written.end()) {
         group = modules.written.insert(group, {job.scaled, {}});
       }

@@ -77,7 +77,7 @@ Json RequestJson(const Request& request) {
   for (const Keep keep : request.keep) json["keep"].push_back(KeepName(keep));
   json["all_types"] = request.all_types;
   json["ignore_scales"] = request.ignore_scales;
-  json["layout"] = request.layout ? Json(ScaledLayoutName(*request.layout)) : Json();
+  json["layout"] = !request.layout.empty() ? Json(BytesJson(request.layout)) : Json();
   json["scale_rule"] = request.scale_rule ? Json(ScaleRuleName(*request.scale_rule)) : Json();
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
@@ -108,7 +108,7 @@ Request RequestOf(const Place& json) {
   request.all_types = json.Member("all_types").Bool();
   request.ignore_scales = json.Member("ignore_scales").Bool();
   if (const Place layout = json.Member("layout"); !layout.IsNull()) {
-    request.layout = layout.Parsed(ParseScaledLayout, "is not a layout");
+    request.layout = layout.Bytes();
   }
   if (const Place rule = json.Member("scale_rule"); !rule.IsNull()) {
     request.scale_rule = rule.Parsed(ParseScaleRule, "is not a rule of scales");

@@ -39,8 +39,8 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   const scale::ScaledWeight* const weight = candidate.weight;
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
   const std::vector<std::uint64_t>& shape = weight != nullptr ? weight->shape : tensor.shape;
-  if (weight != nullptr && form.layout != nullptr && weight->reading.Name() == form.format->name &&
-      weight->reading.layout->method == scale::MethodName(form.layout->layout)) {
+  if (weight != nullptr && form.dialect != nullptr && weight->reading.dialect == form.dialect &&
+      weight->reading.Name() == form.format->name) {
     return Refusal{Reason::kAlready, "already " + weight->LayoutText()};
   }
   if (weight == nullptr &&
@@ -160,8 +160,8 @@ std::string RuleText(const RequestedRule& rule) {
   return text + "=" + std::string(DestinationName(rule.to));
 }
 
-Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
-            const std::optional<ScaleRule>& rule, bool is_measured) {
+Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
+            bool is_measured) {
   const auto fail = [](const std::string& why) { throw io::Error(io::ErrorKind::kArguments, why); };
   if (to.format == ScaledFormat::kNone) {
     if (FindType(to.type) == nullptr) {
@@ -175,25 +175,29 @@ Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
     fail("the request names scaled format " + std::to_string(static_cast<int>(to.format)) +
          ", which is not one; ScaledFormat lists them");
   }
-  Goal goal{format->scaling.element, {format, nullptr, format->rules.front().rule}};
-  const std::span<const scale::LayoutNames> layouts = scale::LayoutsOf(*format);
+  Goal goal{format->scaling.element, {.format = format, .rule = format->rules.front().rule}};
+  const std::vector<scale::FormatWriter> writers = scale::WritersOf(*format);
   const std::string name(format->name);
   std::string possible;
   const auto list = [&](std::string_view one) {
     possible.append(possible.empty() ? "" : ", ").append(one);
   };
-  if (!layouts.empty()) goal.scaled.layout = &layouts.front();
-  if (layouts.empty() && !is_measured) {
+  if (writers.empty() && !is_measured) {
     fail(name + " can be measured, not written: no layout has it");
   }
-  if (layout && !layouts.empty()) {
-    const auto found = std::ranges::find(layouts, *layout, &scale::LayoutNames::layout);
-    for (const scale::LayoutNames& one : layouts) list(ScaledLayoutName(one.layout));
-    if (found == layouts.end()) {
-      fail(name + " is not written in the layout " + std::string(ScaledLayoutName(*layout)) +
-           "; it is in " + possible);
+  if (!writers.empty()) {
+    auto writer = writers.begin();
+    if (!layout.empty()) {
+      writer = std::ranges::find_if(
+          writers, [&](const scale::FormatWriter& one) { return one.dialect->layout == layout; });
     }
-    goal.scaled.layout = &*found;
+    if (writer == writers.end()) {
+      for (const scale::FormatWriter& one : writers) list(one.dialect->layout);
+      fail(name + " is not written in the layout " + std::string(layout) + "; it is in " +
+           possible);
+    }
+    goal.scaled.dialect = writer->dialect;
+    goal.scaled.layout = writer->layout;
   }
   if (rule) {
     possible.clear();
@@ -209,6 +213,13 @@ Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
 
 SelectionRequest SelectionOf(const Request& request) {
   SelectionRequest selection;
+  const auto layouts = ScaledLayouts();
+  if (!request.layout.empty() && std::ranges::count(layouts, request.layout) == 0) {
+    std::string known;
+    for (const std::string_view one : layouts) known.append(known.empty() ? "" : ", ").append(one);
+    throw io::Error(io::ErrorKind::kArguments,
+                    io::Quoted(request.layout) + " is not a layout; there are " + known);
+  }
   const auto goal = [&](const Destination& to) {
     return GoalOf(to, request.layout, request.scale_rule, false);
   };
@@ -222,9 +233,9 @@ SelectionRequest SelectionOf(const Request& request) {
     made.text = made.where + "rule '" + RuleText(rule);
     made.text += "'";
   }
-  if (!HasScaledGoal(selection) && (request.layout || request.scale_rule)) {
+  if (!HasScaledGoal(selection) && (!request.layout.empty() || request.scale_rule)) {
     throw io::Error(io::ErrorKind::kArguments,
-                    std::string(request.layout ? "a layout" : "a rule of scales") +
+                    std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
                         " is asked for, and no scaled format that would have it");
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);

@@ -30,8 +30,8 @@ struct Goal {
 
 // Throws io::Error (arguments) where it is no type, and where the format has not that layout or
 // rule, listing those it has. `is_measured`: formats that are only measured are taken too.
-Goal GoalOf(const Destination& to, const std::optional<ScaledLayout>& layout,
-            const std::optional<ScaleRule>& rule, bool is_measured);
+Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
+            bool is_measured);
 
 // Tensors that match all patterns become `to`.
 struct Rule {

@@ -38,7 +38,7 @@ class Sink {
   // are.
   virtual bool holds_scaled_weights() const { return false; }
   // Whether they are a model's: Restrict tells by its graph which tensors these are, and how each
-  // is held (ScaledLayout::kOnnx).
+  // is held (the layout of models).
   virtual bool has_graph() const { return false; }
   // Something the user should know of decisions that Restrict has seen.
   virtual std::vector<std::string> NotesOn(std::span<const Decision> /*decisions*/) const {

@@ -1,109 +1,116 @@
-// Each layout's own form, as the library that reads it has it: transformers' FineGrainedFP8Config,
-// compressed-tensors' QuantizationConfig, ModelOpt's hf_quant_config.json, ComfyUI's metadata.
+// A dialect says what its own weights need; what is decided here is who speaks where weights of the
+// input stay beside those that are made.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/written_config.h"
 
+#include <algorithm>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
-#include "convert/compressed_tensors_config.h"
 #include "convert/file_plan.h"
-#include "convert/ignored_modules.h"
-#include "convert/kept_config.h"
 #include "convert/quantised_modules.h"
 #include "convert/survey.h"
 #include "io/error_text.h"
 #include "io/model_config.h"
-#include "io/ordered_json.h"
 #include "scale/written_form.h"
-#include "tensorcast/version.h"
 
 namespace tensorcast::convert {
 namespace {
 
-using Json = io::OrderedJson;
+using scale::Dialect;
+using scale::QuantisedModules;
+using scale::WrittenConfig;
 
-Json DeepSeekConfig(const QuantisedModules& modules) {
-  Json json = Json::object();
-  json["quant_method"] = "fp8";
-  json["fmt"] = "e4m3";
-  json["activation_scheme"] = "dynamic";
-  const scale::ScaledFormat& format = *modules.written.front().form.format;
-  json["weight_block_size"] = {format.block_rows, format.block_columns};
-  json["modules_to_not_convert"] = IgnoredModules(ScaledLayout::kDeepSeek, modules);
-  return json;
-}
-
-// Weights alone are quantised: without the scales of activations, which are calibrated, none of
-// ModelOpt's formats quantises these.
-void AddModelOpt(const QuantisedModules& modules, WrittenConfig& config) {
-  const scale::ScaledFormat& format = *modules.written.front().form.format;
-  const bool is_fp8 = format.cells == scale::CellsBy::kTensor;
-  Json weights = Json::object();
-  weights["dynamic"] = false;
-  weights["num_bits"] = FindType(format.scaling.element)->bits;
-  weights["type"] = "float";
-  if (!is_fp8) weights["group_size"] = format.block_columns;
-  const std::string_view algorithm = is_fp8 ? "FP8" : "W4A16_NVFP4";
-  Json json = Json::object();
-  json["quant_method"] = "modelopt";
-  json["quant_algo"] = algorithm;
-  json["config_groups"] = {{"group_0", {{"weights", weights}, {"targets", {"Linear"}}}}};
-  json["ignore"] = IgnoredModules(ScaledLayout::kModelOpt, modules);
-  json["producer"] = {{"name", "tensorcast"}, {"version", TENSORCAST_VERSION}};
-  config.quantization_config = ConfigText(json);
-  Json quantization = Json::object();
-  quantization["quant_algo"] = algorithm;
-  quantization["kv_cache_quant_algo"] = nullptr;
-  if (!is_fp8) quantization["group_size"] = format.block_columns;
-  quantization["exclude_modules"] = json["ignore"];
-  const Json file = {{"producer", json["producer"]}, {"quantization", std::move(quantization)}};
-  config.hf_quant_config = ConfigText(file) + "\n";
-}
-
-void AddComfyUi(const QuantisedModules& modules, WrittenConfig& config) {
-  Json json = Json::object();
-  json["format_version"] = "1.0";
-  json["layers"] = Json::object();
-  for (const std::string& module : modules.written.front().modules) {
-    json["layers"][module] = {{"format", "float8_e4m3fn"}};
-  }
-  config.metadata[std::string(scale::kMetadataMark)] = ConfigText(json, -1);
+[[noreturn]] void RefuseConfig(const std::string& path, const std::string& why) {
+  throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why);
 }
 
 // Of the weights that are made, as if there were no others.
 WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modules) {
-  WrittenConfig config;
-  if (modules.written.empty()) return config;
+  if (modules.written.empty()) return {};
   const scale::WrittenForm& first = modules.written.front().form;
-  for (const WrittenGroup& group : modules.written) {
-    const bool is_said_together = group.form.layout->layout == first.layout->layout &&
-                                  (group.form.format == first.format || first.IsOfModel() ||
-                                   first.layout->layout == ScaledLayout::kCompressedTensors);
+  const Dialect& dialect = *first.dialect;
+  for (const scale::WrittenGroup& group : modules.written) {
+    const bool is_said_together =
+        group.form.dialect == &dialect &&
+        (group.form.format == first.format || first.IsOfModel() || dialect.says_several_formats);
     if (is_said_together) continue;
-    throw io::Error(io::ErrorKind::kUnsupported,
-                    io::PathText(path) + ": " + first.Text() + " and " + group.form.Text() +
-                        " in one model; only several formats of compressed-tensors have a "
-                        "configuration: name that layout, or one format");
+    RefuseConfig(path, first.Text() + " and " + group.form.Text() +
+                           " in one model; only several formats of compressed-tensors have a "
+                           "configuration: name that layout, or one format");
   }
-  if (first.layout->layout == ScaledLayout::kComfyUi && !io::HasEnding(path, ".safetensors")) {
-    throw io::Error(io::ErrorKind::kUnsupported,
-                    io::PathText(path) + ": ComfyUI reads one .safetensors file, no directory");
+  if (!dialect.only_format.empty() && !io::HasEnding(path, dialect.only_format)) {
+    RefuseConfig(path, std::string(dialect.name) + " reads one " +
+                           std::string(dialect.only_format) + " file, no directory");
   }
-  switch (first.layout->layout) {
-    case ScaledLayout::kDeepSeek:
-      config.quantization_config = ConfigText(DeepSeekConfig(modules));
-      break;
-    case ScaledLayout::kCompressedTensors:
-      config.quantization_config = ConfigText(CompressedTensorsConfig(modules));
-      break;
-    case ScaledLayout::kModelOpt: AddModelOpt(modules, config); break;
-    case ScaledLayout::kComfyUi: AddComfyUi(modules, config); break;
-    case ScaledLayout::kOnnx: break;  // the model says it
+  return dialect.write_config != nullptr ? dialect.write_config(modules) : WrittenConfig();
+}
+
+// Whether weights are stored as the form that others are made in stores its own.
+bool IsOfForm(const scale::KeptWeight& kept, const scale::WrittenForm& form) {
+  if (kept.weight == nullptr) return false;
+  const scale::Reading& reading = kept.weight->reading;
+  return reading.dialect == form.dialect && reading.Name() == form.format->name &&
+         (form.format->cells != scale::CellsBy::kBlocks ||
+          (reading.partition.block_rows == form.format->block_rows &&
+           reading.partition.block_columns == form.format->block_columns));
+}
+
+// Of modules some of which are kept. `written`: the configuration of those that are made, as if
+// they were alone. Empty texts: the input's stay as they are.
+WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& modules,
+                         const scale::QuantizationConfig& config, WrittenConfig written) {
+  const std::unordered_set<std::string_view> freed(modules.freed.begin(), modules.freed.end());
+  for (const scale::KeptWeight& kept : modules.kept) {
+    if (config.file.empty() || !freed.contains(kept.module)) continue;
+    RefuseConfig(path,
+                 "one weight of " + io::EscapeName(kept.module) +
+                     " keeps its scales and another does not; a configuration names the whole "
+                     "layer: cast both or none");
   }
-  return config;
+  const Dialect* const dialect = config.dialect;
+  if (modules.written.empty()) {
+    // How a method that is not known names layers is not known either.
+    const bool is_edited = !modules.freed.empty() && !config.file.empty() && dialect != nullptr &&
+                           dialect->edit_config != nullptr;
+    return is_edited ? dialect->edit_config(modules, config) : WrittenConfig();
+  }
+  const scale::WrittenForm& form = modules.written.front().form;
+  std::string unclear = modules.kept.front().module;
+  if (!config.file.empty()) {
+    if (dialect == form.dialect && dialect->join_config != nullptr) {
+      if (auto joined = dialect->join_config(modules, config, &unclear)) return *std::move(joined);
+    }
+  } else {
+    const auto other = std::ranges::find_if(
+        modules.kept, [&](const scale::KeptWeight& kept) { return !IsOfForm(kept, form); });
+    // What is described layer by layer may be of any kinds.
+    if (other == modules.kept.end() || !form.dialect->metadata_key.empty()) return written;
+    unclear = other->module;
+  }
+  const auto found = std::ranges::find(modules.kept, unclear, &scale::KeptWeight::module);
+  RefuseConfig(path,
+               io::EscapeName(unclear) + " stays " +
+                   (found->weight != nullptr ? found->weight->LayoutText() : "as it is quantised") +
+                   " and others become " + form.Text() +
+                   "; one configuration cannot say both: cast all of them, or none" +
+                   (found->weight != nullptr ? ", or make all plain (bfloat16) first" : ""));
+}
+
+// Descriptions of layers in the metadata of a file, which stay beside others.
+void KeepDescriptions(const io::FileContents& contents, const QuantisedModules& modules,
+                      const std::map<std::string, std::string>& made, WrittenConfig& config) {
+  for (const Dialect* const dialect : scale::Dialects()) {
+    const auto old = contents.metadata.find(std::string(dialect->metadata_key));
+    if (dialect->metadata_key.empty() || old == contents.metadata.end()) continue;
+    const auto added = made.find(old->first);
+    std::string text = dialect->edit_metadata(old->second, modules,
+                                              added != made.end() ? added->second : std::string());
+    if (!text.empty()) config.metadata[old->first] = std::move(text);
+  }
 }
 
 // The type of the plain tensors: scales, and codes that stay, say nothing of it.
@@ -126,18 +133,15 @@ DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
 
 }  // namespace
 
-std::string ConfigText(const Json& json, int indent) { return io::Dumped(json, indent); }
-
-WrittenConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
-                       const std::string& path, const FilePlan& plan) {
+OutputConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
+                      const std::string& path, const FilePlan& plan) {
   const QuantisedModules modules = ModulesOf(reader, scales, plan);
-  WrittenConfig config = WrittenAlone(path, modules);
+  OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan)};
   if (!modules.kept.empty()) {
-    const std::string descriptions = KeptDescriptions(reader.contents(), modules, config);
-    config = KeptConfig(path, modules, scales.weights.config, std::move(config));
-    if (!descriptions.empty()) config.metadata[std::string(scale::kMetadataMark)] = descriptions;
+    const std::map<std::string, std::string> made = config.texts.metadata;
+    config.texts = KeptConfig(path, modules, scales.weights.config, std::move(config.texts));
+    KeepDescriptions(reader.contents(), modules, made, config.texts);
   }
-  config.model_type = ModelTypeOf(reader, scales, plan);
   return config;
 }
 

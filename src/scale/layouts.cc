@@ -1,4 +1,4 @@
-// A reading is tried for each row and each partition; what is equal in meaning is one.
+// A reading is tried for each layout and each partition; what is equal in meaning is one.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/layouts.h"
@@ -18,37 +18,7 @@ using Shape = std::vector<std::uint64_t>;
 using enum Storage;
 using enum ScaleType;
 
-constexpr DataType kE2M1 = DataType::kFloat4E2M1;
-constexpr DataType kE2M3 = DataType::kFloat6E2M3;
 constexpr DataType kOwn = DataType::kUndefined;
-
-constexpr std::string_view kCt = "compressed-tensors";
-
-constexpr Layout kLayouts[] = {
-    {"DeepSeek", "fp8", "", "", "_scale_inv", "", kFloat8, kOwn, kFloat},
-    {"DeepSeek", "fp8", "", "", "_scale_inv", "", kFloat8, kOwn, kE8M0},
-    {"DeepSeek", "", "", "", ".scale", "", kFloat8, kOwn, kFloat},
-    {"DeepSeek V4", "", "", "", ".scale", "", kFloat8, kOwn, kE8M0},
-    {"DeepSeek V4", "", ".weight", ".weight", ".scale", "", kPackedBytes, kE2M1, kE8M0, 32},
-    {kCt, kCt, "", "", "_scale", "", kFloat8, kOwn, kFloat},
-    {"ModelOpt", "modelopt", "", "", "_scale", "", kFloat8, kOwn, kFloat},
-    {"FBGEMM", "fbgemm_fp8", "", "", "_scale", "", kFloat8, kOwn, kFloat},
-    {kCt, kCt, "", "", "_scale", "", kInt8, kOwn, kFloat},
-    {kCt, kCt, "", "", "_scale", "", kFloat8, kOwn, kE8M0},
-    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", ".weight_global_scale", kPackedBytes,
-     kE2M1, kE4M3FN, 16, Factor::kDivides},
-    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", "", kPackedBytes, kE2M1, kE8M0, 32},
-    {kCt, kCt, ".weight_packed", ".weight", ".weight_scale", "", kPackedBytes, kE2M3, kE8M0, 32},
-    {"ModelOpt", "modelopt", ".weight", ".weight", ".weight_scale", ".weight_scale_2", kPackedBytes,
-     kE2M1, kE4M3FN, 16, Factor::kMultiplies},
-    {"ModelOpt", "modelopt", ".weight", ".weight", ".weight_scale", "", kPackedBytes, kE2M1, kE8M0,
-     32},
-    {"gpt-oss", "mxfp4", "_blocks", "", "_scales", "", kPackedBytes, kE2M1, kE8M0, 32,
-     Factor::kNone, true},
-    {"ComfyUI", "", "", "", ".scale_weight", "", kFloat8, kOwn, kFloat},
-    {"ComfyUI", "comfyui", "", "", "_scale", "", kFloat8, kOwn, kFloat},
-    {"Mistral", "", "", "", ".qscale_weight", "", kFloat8, kOwn, kFloat},
-};
 
 // Sizes of blocks that are tried beside the configuration's, the usual one first. Of powers of two
 // no two cut a dimension into the same number of pieces, unless it is one.
@@ -222,6 +192,10 @@ bool HasBits(const WeightScheme& scheme, const Reading& reading) {
 
 }  // namespace
 
+std::string_view Reading::Writer() const {
+  return layout->writer.empty() ? dialect->name : layout->writer;
+}
+
 std::string_view Reading::Name() const {
   const TypeInfo* const type = FindType(scaling.element);
   if (type->bits == 4) return scaling.global_use != Factor::kNone ? "nvfp4" : "mxfp4";
@@ -259,36 +233,51 @@ bool Reading::Means(const Reading& other) const {
          CutOf(partition) == CutOf(other.partition);
 }
 
+namespace {
+
+// The readings that one layout allows, without its dialect.
+std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Layout& layout,
+                                const QuantizationConfig& config) {
+  std::vector<Reading> readings;
+  if (!tensors.codes->name.ends_with(layout.codes) ||
+      !tensors.scale->name.ends_with(layout.scale) ||
+      (tensors.global != nullptr) != !layout.global.empty() ||
+      (tensors.global != nullptr && !tensors.global->name.ends_with(layout.global))) {
+    return readings;
+  }
+  const DataType scale = ScaleTypeOf(layout, tensors.scale->type);
+  const std::optional<Elements> elements = ElementsOf(layout, *tensors.codes);
+  if (scale == kOwn || !elements) return readings;
+  if (tensors.zero_point != nullptr && layout.storage != kInt8) return readings;
+  for (const Partition& partition :
+       PartitionsOf(elements->shape, tensors.scale->shape, layout.group, config)) {
+    Reading& reading = readings.emplace_back();
+    reading.layout = &layout;
+    reading.scaling.element = elements->type;
+    reading.scaling.scale = scale;
+    reading.scaling.global_use = layout.global_use;
+    reading.scaling.zero_point = tensors.zero_point != nullptr;
+    reading.partition = partition;
+    reading.shape = elements->shape;
+  }
+  return readings;
+}
+
+}  // namespace
+
 std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config) {
   std::vector<Reading> readings;
-  for (const Layout& layout : kLayouts) {
-    if (!tensors.codes->name.ends_with(layout.codes) ||
-        !tensors.scale->name.ends_with(layout.scale) ||
-        (tensors.global != nullptr) != !layout.global.empty() ||
-        (tensors.global != nullptr && !tensors.global->name.ends_with(layout.global))) {
-      continue;
-    }
-    const DataType scale = ScaleTypeOf(layout, tensors.scale->type);
-    const std::optional<Elements> elements = ElementsOf(layout, *tensors.codes);
-    if (scale == kOwn || !elements) continue;
-    if (tensors.zero_point != nullptr && layout.storage != kInt8) continue;
-    for (const Partition& partition :
-         PartitionsOf(elements->shape, tensors.scale->shape, layout.group, config)) {
-      Reading reading;
-      reading.layout = &layout;
-      reading.scaling.element = elements->type;
-      reading.scaling.scale = scale;
-      reading.scaling.global_use = layout.global_use;
-      reading.scaling.zero_point = tensors.zero_point != nullptr;
-      reading.partition = partition;
-      reading.shape = elements->shape;
-      const auto same = std::find_if(readings.begin(), readings.end(),
-                                     [&](const Reading& one) { return one.Means(reading); });
-      if (same == readings.end()) {
-        readings.push_back(std::move(reading));
-      } else if (!config.method.empty() && layout.method == config.method &&
-                 same->layout->method != config.method) {
-        *same = std::move(reading);
+  for (const Dialect* const dialect : Dialects()) {
+    for (const Layout& layout : dialect->layouts) {
+      for (Reading& reading : ReadingsOf(tensors, layout, config)) {
+        reading.dialect = dialect;
+        const auto same = std::find_if(readings.begin(), readings.end(),
+                                       [&](const Reading& one) { return one.Means(reading); });
+        if (same == readings.end()) {
+          readings.push_back(std::move(reading));
+        } else if (config.dialect == dialect && same->dialect != dialect) {
+          *same = std::move(reading);
+        }
       }
     }
   }

@@ -1,5 +1,4 @@
-// The layouts in which checkpoints keep scaled weights, one row for each, and how codes and scales
-// fit into one. docs/scales.md has them as a table.
+// How codes and scales fit into the layouts of the dialects. docs/scales.md has these as a table.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_LAYOUTS_H_
@@ -13,42 +12,11 @@
 #include <vector>
 
 #include "io/tensor_file.h"
+#include "scale/dialects/dialect.h"
 #include "scale/quantization_config.h"
 #include "scale/scaled_tensor.h"
 
 namespace tensorcast::scale {
-
-// In what the codes stand.
-enum class Storage : std::uint8_t {
-  kFloat8,       // float8 of the tensor's own type
-  kInt8,         // int8
-  kPackedBytes,  // several codes in the bytes of uint8 or int8, or a tensor of the code's own type
-};
-
-// Which types scales have.
-enum class ScaleType : std::uint8_t {
-  kFloat,   // float32, bfloat16, float16
-  kE8M0,    // float8e8m0, by that name or as uint8
-  kE4M3FN,  // float8e4m3fn
-};
-
-struct Layout {
-  std::string_view writer;  // "DeepSeek"
-  std::string_view method;  // its quant_method in a configuration; empty: none
-  // Endings of names, of which the codes' is replaced by `plain` in the weight's own.
-  std::string_view codes;
-  std::string_view plain;
-  std::string_view scale;
-  std::string_view global = {};
-  Storage storage = Storage::kFloat8;
-  DataType element = DataType::kUndefined;  // of packed bytes
-  ScaleType scale_type = ScaleType::kFloat;
-  std::uint64_t group = 0;  // 0: any partition that fits
-  Factor global_use = Factor::kNone;
-  // The last two dimensions of the weight are those of the codes, swapped; the last dimension of
-  // the codes is a group's bytes.
-  bool is_transposed = false;
-};
 
 // The tensors of one weight.
 struct WeightTensors {
@@ -60,11 +28,13 @@ struct WeightTensors {
 
 // Codes and scales understood in one way.
 struct Reading {
-  const Layout* layout = nullptr;
+  const Dialect* dialect = nullptr;
+  const Layout* layout = nullptr;  // the dialect's
   Scaling scaling;
   Partition partition;
   std::vector<std::uint64_t> shape;  // of the codes, as elements; not transposed
 
+  std::string_view Writer() const;  // "DeepSeek"
   // "fp8-block", "mxfp4", "int8-row" ...; static storage.
   std::string_view Name() const;
   // "blocks of 128 × 128", "groups of 32", "one scale for a row", "one scale for the tensor".

@@ -7,10 +7,15 @@
 #define TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "io/ordered_json_fwd.h"
+
 namespace tensorcast::scale {
+
+struct Dialect;  // scale/dialects/dialect.h
 
 // One way in which weights are quantised. What is not said is empty or 0.
 struct WeightScheme {
@@ -35,8 +40,11 @@ struct QuantizationConfig {
   std::vector<std::string> model_types;  // config.json's, of the whole and of its parts
   std::string file;                      // "config.json"; empty: nothing is said
   std::string method;                    // "fp8", "compressed-tensors", "modelopt" ...
-  std::string text;    // its JSON, an object, in its order; empty where only `beside` says it
-  std::string beside;  // ModelOpt's: all of hf_quant_config.json
+  // Whose method it is; null: nobody's who is known here.
+  const Dialect* dialect = nullptr;
+  // Its JSON, an object, in its order; null where only `beside` says it.
+  std::shared_ptr<const io::OrderedJson> json;
+  std::shared_ptr<const io::OrderedJson> beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes', which are none where the method is one

@@ -12,6 +12,8 @@
 
 namespace tensorcast::scale {
 
+struct Dialect;  // scale/dialects/dialect.h
+
 // What a companion is to its tensor.
 enum class CompanionRole {
   kScale,
@@ -44,12 +46,14 @@ struct CompanionName {
   // Whether such a name stands for nothing else. Where it may (".scale" is a norm's too), integers
   // of a whole byte are not enough.
   bool is_telling = true;
-  // Who keeps weights so in a form that src/scale does not read; empty: it has a layout of the
-  // kind.
+  // Who keeps weights so in a form that is not read here; empty: it has a layout of the kind.
   std::string_view opaque = {};
+  std::string_view why_not = {};     // a weight that has such a companion is not read
+  const Dialect* dialect = nullptr;  // whose row it is; CompanionNames sets it
 };
 
-// The first that fits a companion is taken; of a tensor's scales that of the first row.
+// Those of all dialects. The first that fits a companion is taken; of a tensor's scales that of the
+// first row.
 std::span<const CompanionName> CompanionNames();
 
 // Float8 and narrower, but for float8e8m0, which holds scales itself.

@@ -21,8 +21,6 @@ using io::ErrorKind;
 using io::TensorInfo;
 
 constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
-constexpr std::string_view kPreQuantScale = ".pre_quant_scale";
-constexpr std::string_view kComfyQuant = ".comfy_quant";
 
 // "q.weight_scale [4, 4]"
 std::string ShapedName(const TensorInfo& info) {
@@ -137,7 +135,8 @@ class Finder {
   std::string WhyNotOfMetadata(const std::string& name) const {
     if (described_.is_null()) return {};
     if (!described_.is_object()) return "which cannot be read";
-    return IsDescribed(name) ? WhyNotOfComfy(described_[LayerOf(name)]) : std::string();
+    return IsDescribed(name) ? of_metadata_.dialect->why_not_described(described_[LayerOf(name)])
+                             : std::string();
   }
   static std::string LayerOf(const std::string& name) { return name.substr(0, name.rfind('.')); }
   bool IsDescribed(const std::string& name) const {
@@ -146,8 +145,10 @@ class Finder {
   // What they say of a layer that is read, as a configuration would.
   static QuantizationConfig ConfigOfMetadata() {
     QuantizationConfig config;
+    const auto all = Dialects();
+    config.dialect = *std::ranges::find(all, kMetadataMark, &Dialect::metadata_key);
     config.file = "__metadata__[\"" + std::string(kMetadataMark) + "\"]";
-    config.method = "comfyui";
+    config.method = config.dialect->layout;
     config.schemes.emplace_back().bits = 8;
     return config;
   }
@@ -163,39 +164,22 @@ class Finder {
 
   // Why a companion keeps its weight from being read; empty: it does not.
   std::string WhyNot(const Companion& one) const {
-    const TensorInfo& info = tensors_[one.tensor];
-    if (info.name.ends_with(kPreQuantScale)) {
-      return "which scales the layer's input: without it the weight is another";
-    }
+    if (!one.row->why_not.empty()) return std::string(one.row->why_not);
     if (one.row->role == CompanionRole::kOrder) {
       return "which reorders its groups; that is not done here";
     }
-    if (info.name.ends_with(kComfyQuant)) return WhyNotOfComfy(one.tensor);
-    return {};
+    const bool is_description = one.row->role == CompanionRole::kState &&
+                                one.row->dialect != nullptr &&
+                                one.row->dialect->why_not_described != nullptr;
+    return is_description ? WhyNotDescribed(one.tensor, *one.row->dialect) : std::string();
   }
 
-  std::string WhyNotOfComfy(std::size_t tensor) const {
+  std::string WhyNotDescribed(std::size_t tensor, const Dialect& dialect) const {
     const TensorInfo& info = tensors_[tensor];
     if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
     std::string text(static_cast<std::size_t>(info.bytes), '\0');
     reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return WhyNotOfComfy(io::JsonOrNull(text));
-  }
-
-  // ComfyUI describes a layer in JSON. Its block formats have their scales in the order of a
-  // matrix unit, and some weights are rotated: only what is plainly one factor is read.
-  static std::string WhyNotOfComfy(const io::OrderedJson& json) {
-    if (!json.is_object()) return "which is not a description in JSON";
-    for (const auto& [key, value] : json.items()) {
-      if (key == "full_precision_matrix_mult") continue;
-      if (key == "format" && value.is_string()) {
-        const auto format = value.get<std::string>();
-        if (format == "float8_e4m3fn" || format == "float8_e5m2") continue;
-        return "whose format " + io::Quoted(format) + " is not read here";
-      }
-      return "whose " + io::Quoted(key) + " is not understood here";
-    }
-    return {};
+    return dialect.why_not_described(io::JsonOrNull(text));
   }
 
   void Choose(ScaledWeight weight) {
@@ -320,11 +304,8 @@ class Finder {
   // floats of the same layers serve them.
   void LeaveToMethod() {
     const std::string method = io::Quoted(config_.method);
-    // Names of tensors are those of several methods: of others than these, theirs.
-    constexpr std::string_view kToldByNames[] = {"aqlm",   "auto-round", "awq", "bitsandbytes",
-                                                 "exl2",   "gptq",       "hqq", "marlin",
-                                                 "quanto", "torchao"};
-    if (std::ranges::find(kToldByNames, config_.method) == std::end(kToldByNames)) {
+    // Names of tensors are those of several methods: of one that they do not tell, its own.
+    if (config_.dialect == nullptr || config_.dialect->names.empty()) {
       for (OpaqueTensor& one : result_.opaque) one.writer = method;
     }
     const auto is_its = [&](std::size_t tensor) {
@@ -385,7 +366,7 @@ class Finder {
 }  // namespace
 
 std::string ScaledWeight::LayoutText() const {
-  return std::string(reading.Name()) + " (" + std::string(reading.layout->writer) + ")";
+  return std::string(reading.Name()) + " (" + std::string(reading.Writer()) + ")";
 }
 
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,

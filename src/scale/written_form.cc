@@ -1,4 +1,4 @@
-// The table of layouts, and what follows from a row.
+// What follows from a dialect's row, or from none.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/written_form.h"
@@ -13,55 +13,10 @@
 namespace tensorcast::scale {
 namespace {
 
-using enum ScaledLayout;
-
-constexpr Factor kNoGlobal = Factor::kNone;
-constexpr std::string_view kScaleEnding = "_scale", kPackedEnding = "_packed";
-
-constexpr LayoutNames kModelFloat8 = {kOnnx, "__float8e4m3fn", "__scale",
-                                      {},    kNoGlobal,        OneShape::kScalar};
-constexpr LayoutNames kModelInt8 = {kOnnx, "__int8", "__scale", {}, kNoGlobal, OneShape::kScalar};
-
-constexpr LayoutNames kFloatRow[] = {{kCompressedTensors, "", kScaleEnding}, kModelFloat8};
-constexpr LayoutNames kIntegerRow[] = {{kCompressedTensors, "", kScaleEnding}, kModelInt8};
-constexpr LayoutNames kFloatBlock[] = {{kDeepSeek, "", "_scale_inv"},
-                                       {kCompressedTensors, "", kScaleEnding}};
-constexpr LayoutNames kFloatTensor[] = {
-    {kCompressedTensors, "", kScaleEnding},
-    {kModelOpt, "", kScaleEnding, {}, kNoGlobal, OneShape::kScalar},
-    {kComfyUi, "", kScaleEnding, {}, kNoGlobal, OneShape::kScalar},
-    kModelFloat8};
-constexpr LayoutNames kByteGroups[] = {
-    {kCompressedTensors, "", kScaleEnding, {}, kNoGlobal, OneShape::kVector, false, true}};
-constexpr LayoutNames kPackedGroups[] = {{kCompressedTensors,
-                                          kPackedEnding,
-                                          kScaleEnding,
-                                          {},
-                                          kNoGlobal,
-                                          OneShape::kVector,
-                                          true,
-                                          true}};
-constexpr LayoutNames kTwoScales[] = {
-    {kCompressedTensors, kPackedEnding, kScaleEnding, "_global_scale", Factor::kDivides,
-     OneShape::kVector, true},
-    {kModelOpt, "", kScaleEnding, "_scale_2", Factor::kMultiplies, OneShape::kScalar, true}};
-
-struct FormatLayouts {
-  std::string_view format;
-  std::span<const LayoutNames> layouts;
-};
-constexpr FormatLayouts kFormatLayouts[] = {
-    {"fp8-tensor", kFloatTensor}, {"fp8-row", kFloatRow}, {"fp8-block", kFloatBlock},
-    {"int8-row", kIntegerRow},    {"mxfp8", kByteGroups}, {"mxfp6", kPackedGroups},
-    {"mxfp4", kPackedGroups},     {"nvfp4", kTwoScales},
-};
-
 // In the order of convert::ScaledFormat.
 constexpr std::string_view kFormatNames[] = {"none",     "fp8-tensor", "fp8-row",   "fp8-block",
                                              "int8-row", "mxfp8",      "mxfp6",     "mxfp4",
                                              "nvfp4",    "mxfp8-e5m2", "mxfp6-e3m2"};
-constexpr std::string_view kLayoutNames[] = {"deepseek", "compressed-tensors", "modelopt",
-                                             "comfyui", "onnx"};
 
 std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
   return length / block + (length % block != 0);
@@ -69,16 +24,18 @@ std::uint64_t CellsAlong(std::uint64_t length, std::uint64_t block) {
 
 }  // namespace
 
-std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format) {
-  for (const FormatLayouts& row : kFormatLayouts) {
-    if (row.format == format.name) return row.layouts;
+std::vector<FormatWriter> WritersOf(const ScaledFormat& format) {
+  std::vector<FormatWriter> writers;
+  for (const Dialect* const dialect : Dialects()) {
+    const auto layout = std::ranges::find(dialect->written, format.name, &WrittenLayout::format);
+    if (layout != dialect->written.end()) writers.push_back({dialect, &*layout});
   }
-  return {};
+  return writers;
 }
 
-const LayoutNames* ModelLayoutOf(const ScaledFormat& format) {
-  for (const LayoutNames& one : LayoutsOf(format)) {
-    if (one.layout == kOnnx) return &one;
+const WrittenLayout* ModelLayoutOf(const ScaledFormat& format) {
+  for (const FormatWriter& one : WritersOf(format)) {
+    if (one.dialect->layout == kModelLayout) return one.layout;
   }
   return nullptr;
 }
@@ -103,17 +60,6 @@ convert::ScaledFormat FormatOf(const ScaledFormat& row) {
   return static_cast<convert::ScaledFormat>(name - std::begin(kFormatNames));
 }
 
-std::string_view MethodName(ScaledLayout layout) {
-  switch (layout) {
-    case kDeepSeek: return "fp8";
-    case kCompressedTensors: return "compressed-tensors";
-    case kModelOpt: return "modelopt";
-    case kComfyUi: return "comfyui";
-    case kOnnx: break;
-  }
-  return {};
-}
-
 std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
   for (const NamedRule& named : format.rules) {
     if (named.rule == rule) return named.name;
@@ -123,7 +69,7 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule) {
 }
 
 bool WrittenForm::IsOfModel() const {
-  return layout != nullptr && layout->layout == ScaledLayout::kOnnx;
+  return dialect != nullptr && dialect->layout == kModelLayout;
 }
 
 CellsBy WrittenForm::cells() const {
@@ -156,9 +102,7 @@ Partition WrittenForm::PartitionOf(std::span<const std::uint64_t> shape) const {
 
 std::string WrittenForm::Text() const {
   std::string text(format->name);
-  if (layout != nullptr) {
-    text += " (" + std::string(convert::ScaledLayoutName(layout->layout)) + ")";
-  }
+  if (dialect != nullptr) text.append(" (").append(dialect->layout).append(")");
   return text;
 }
 
@@ -175,8 +119,8 @@ std::string WhyNot(const ScaledFormat& format, std::span<const std::uint64_t> sh
 std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view name,
                                      std::span<const std::uint64_t> shape) {
   const ScaledFormat& format = *form.format;
-  const LayoutNames none{};
-  const LayoutNames& layout = form.layout != nullptr ? *form.layout : none;
+  const WrittenLayout none{};
+  const WrittenLayout& layout = form.layout != nullptr ? *form.layout : none;
   const auto tensor = [&](std::string_view suffix, std::vector<std::uint64_t> dims, DataType type) {
     WrittenTensor made{std::string(name) + std::string(suffix), std::move(dims), type};
     made.bytes = *StorageBytes(type, *core::CheckedProduct(made.shape));
@@ -229,19 +173,15 @@ std::optional<ScaledFormat> ParseScaledFormat(std::string_view name) {
   return row != nullptr ? std::optional(scale::FormatOf(*row)) : std::nullopt;
 }
 
-std::string_view ScaledLayoutName(ScaledLayout layout) {
-  return core::NameOf(scale::kLayoutNames, layout);
-}
-
-std::span<const ScaledLayout> ScaledLayouts() {
-  static constexpr ScaledLayout kLayouts[] = {
-      ScaledLayout::kDeepSeek, ScaledLayout::kCompressedTensors, ScaledLayout::kModelOpt,
-      ScaledLayout::kComfyUi, ScaledLayout::kOnnx};
+std::span<const std::string_view> ScaledLayouts() {
+  static const std::vector<std::string_view> kLayouts = [] {
+    std::vector<std::string_view> layouts;
+    for (const scale::Dialect* const dialect : scale::Dialects()) {
+      if (!dialect->layout.empty()) layouts.push_back(dialect->layout);
+    }
+    return layouts;
+  }();
   return kLayouts;
-}
-
-std::optional<ScaledLayout> ParseScaledLayout(std::string_view name) {
-  return core::MemberNamed(ScaledLayouts(), ScaledLayoutName, name);
 }
 
 }  // namespace TENSORCAST_ABI

@@ -1,5 +1,5 @@
-// A scaled format as it is written: in a layout, by a rule. The layouts are the rows of a table;
-// docs/scales.md has it too.
+// A scaled format as it is written: in a dialect's layout, by a rule. docs/scales.md has a table of
+// the layouts.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_WRITTEN_FORM_H_
@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "scale/dialects/dialect.h"
 #include "scale/scale_rule.h"
 #include "scale/scaled_format.h"
 #include "scale/scaled_tensor.h"
@@ -19,33 +20,18 @@
 
 namespace tensorcast::scale {
 
-using convert::ScaledLayout;
-
-// The shape of a scale of the whole tensor.
-enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
-
-// How a layout writes a format.
-struct LayoutNames {
-  ScaledLayout layout;
-  // Appended to the weight's name.
-  std::string_view codes;
-  std::string_view scale;
-  std::string_view global = {};
-  Factor global_use = Factor::kNone;
-  OneShape one = OneShape::kVector;
-  bool packs_codes = false;      // as uint8, several to a byte
-  bool has_scale_bytes = false;  // float8e8m0 as uint8
+// A dialect that writes a format, and how.
+struct FormatWriter {
+  const Dialect* dialect = nullptr;
+  const WrittenLayout* layout = nullptr;  // the dialect's
 };
 
 // The usual one first; none of a format that is only measured.
-std::span<const LayoutNames> LayoutsOf(const ScaledFormat& format);
-// How the format is written into models, the last of its layouts; null: it is not.
-const LayoutNames* ModelLayoutOf(const ScaledFormat& format);
+std::vector<FormatWriter> WritersOf(const ScaledFormat& format);
+// That of models; null: the format is not written into them.
+const WrittenLayout* ModelLayoutOf(const ScaledFormat& format);
 // "tensorcast does not write mxfp4 into models; it writes fp8-tensor, fp8-row, int8-row".
 std::string NotInModelsText(const ScaledFormat& format);
-// What configurations call who writes a layout: "fp8", "compressed-tensors", "modelopt"; empty:
-// they do not.
-std::string_view MethodName(ScaledLayout layout);
 
 // The row of a format of the public interface; null: it is none. And back.
 const ScaledFormat* RowOf(convert::ScaledFormat format);
@@ -55,8 +41,9 @@ std::string_view RuleName(const ScaledFormat& format, ScaleRule rule);
 
 // A format with all that is open of it decided.
 struct WrittenForm {
-  const ScaledFormat* format = nullptr;  // null: it is no scaled form
-  const LayoutNames* layout = nullptr;   // null: it is only measured
+  const ScaledFormat* format = nullptr;   // null: it is no scaled form
+  const Dialect* dialect = nullptr;       // null: it is only measured
+  const WrittenLayout* layout = nullptr;  // the dialect's, of the format
   ScaleRule rule = ScaleRule::kAmax;
   // Of a model's layout: the axis each index of which has a scale; none: the tensor has one.
   std::optional<std::uint32_t> axis = {};

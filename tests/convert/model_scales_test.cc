@@ -99,7 +99,7 @@ TEST_F(ModelScales, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
       EXPECT_EQ(job.name, rows[i].name);
       EXPECT_EQ(job.tensor, 2 * i);
       EXPECT_EQ(job.action, Action::kQuantise);
-      EXPECT_EQ(job.layout, ScaledLayout::kOnnx);
+      EXPECT_EQ(job.layout, "onnx");
       ASSERT_EQ(job.made.size(), 2u);
       EXPECT_EQ(job.made[0].name, rows[i].name + "__int8");
       EXPECT_EQ(job.made[0].type, DataType::kInt8);
@@ -171,9 +171,9 @@ TEST_F(ModelScales, WhatCannotBeIsRefused) {
   request = RequestFor(21, ScaledFormat::kMxfp4);
   refused(StatusCode::kBadInput, "tensorcast does not write mxfp4 into models");
   request = RequestFor(21, ScaledFormat::kInt8Row);
-  request.layout = ScaledLayout::kCompressedTensors;
+  request.layout = "compressed-tensors";
   refused(StatusCode::kBadInput, "the layout onnx, not compressed-tensors");
-  request.layout = ScaledLayout::kOnnx;
+  request.layout = "onnx";
   request.files[0].output = Path("out.safetensors");
   request.rules = {{"conv", ScaledFormat::kInt8Row}};
   refused(StatusCode::kBadInput, "the layout onnx is that of .onnx models");

@@ -71,7 +71,7 @@ TEST_F(QuantiseJobs, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
   Request request;
   request.files = {{MakeWeights(), Path("out.safetensors")}};
   request.to = ScaledFormat::kNvfp4;
-  request.layout = ScaledLayout::kModelOpt;
+  request.layout = "modelopt";
   request.rules = {{"ragged.*", DataType::kBfloat16}};
   const ConversionPlan plan = PlanOf(request);
   ASSERT_EQ(plan.jobs(), 7u);
@@ -84,7 +84,7 @@ TEST_F(QuantiseJobs, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
     if (job.name != "even.weight") continue;
     EXPECT_EQ(job.action, Action::kQuantise);
     EXPECT_EQ(job.format, ScaledFormat::kNvfp4);
-    EXPECT_EQ(job.layout, ScaledLayout::kModelOpt);
+    EXPECT_EQ(job.layout, "modelopt");
     EXPECT_EQ(job.to, DataType::kFloat4E2M1);
     EXPECT_EQ(job.bytes_after, 256u * 512 + 256 * 64 + 4);
     EXPECT_EQ(job.made[0].name, "even.weight");
@@ -157,19 +157,19 @@ TEST_F(QuantiseJobs, WhatCannotBeIsRefused) {
     EXPECT_NE(error.find(text), std::string::npos) << error;
   };
   request.to = ScaledFormat::kFp8Row;
-  request.layout = ScaledLayout::kDeepSeek;
+  request.layout = "deepseek";
   refused(StatusCode::kBadInput,
           "fp8-row is not written in the layout deepseek; it is in compressed-tensors, onnx");
-  request.layout.reset();
+  request.layout.clear();
   request.scale_rule = ScaleRule::kOcp;
   refused(StatusCode::kBadInput, "fp8-row does not take the scale rule ocp; it takes amax, pow2");
   request.scale_rule.reset();
   request.to = ScaledFormat::kMxfp8E5M2;
   refused(StatusCode::kBadInput, "mxfp8-e5m2 can be measured, not written");
   request.to = DataType::kBfloat16;
-  request.layout = ScaledLayout::kDeepSeek;
+  request.layout = "deepseek";
   refused(StatusCode::kBadInput, "a layout is asked for, and no scaled format");
-  request.layout.reset();
+  request.layout.clear();
   request.to = ScaledFormat::kFp8Block;
   request.rules = {{"wide.*", ScaledFormat::kMxfp4}};
   refused(StatusCode::kUnsupportedFile, "fp8-block (deepseek)");

@@ -3,7 +3,7 @@
 // ModelOpt's globs.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/ignored_modules.h"
+#include "scale/layer_lists.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -14,10 +14,12 @@
 #include <unordered_set>
 #include <utility>
 
+#include "io/ordered_json.h"
 #include "naming/name_parts.h"
 #include "naming/weight_roles.h"
+#include "scale/config_json.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::scale {
 namespace {
 
 // Whether a layer that is scaled may be taken for a head: by transformers' "fp8" wherever the word
@@ -134,23 +136,23 @@ class EndPatterns {
 
 }  // namespace
 
-std::vector<std::string> IgnoredModules(ScaledLayout layout, const QuantisedModules& modules) {
-  const bool has_patterns = layout == ScaledLayout::kCompressedTensors;
+std::vector<std::string> IgnoredModules(LayerNames style, const QuantisedModules& modules) {
+  const bool has_patterns = style == LayerNames::kWhole;
   std::vector<std::string> names = modules.plain;
-  std::string pattern;  // of compressed-tensors: of all modules that are called so
+  std::string pattern;  // of all modules that are called so
   for (const naming::HeadName& head : naming::HeadNames()) {
     const bool is_outside = head.use == naming::HeadNameUse::kOutsideOfLayers;
-    if (IsTaken(modules, head, is_outside && layout != ScaledLayout::kDeepSeek)) continue;
+    if (IsTaken(modules, head, is_outside && style != LayerNames::kParts)) continue;
     std::string entry(head.word);
     if (!is_outside && has_patterns) {
       pattern += pattern.empty() ? "" : "|";
       pattern += head.use == naming::HeadNameUse::kEnding ? "[^.]*" + entry : entry;
       continue;
     }
-    if (!is_outside && layout == ScaledLayout::kModelOpt) entry = "*" + entry + "*";
+    if (!is_outside && style == LayerNames::kGlobs) entry = "*" + entry + "*";
     names.push_back(std::move(entry));
   }
-  if (layout != ScaledLayout::kModelOpt) {
+  if (style != LayerNames::kGlobs) {
     const std::string ends = EndPatterns(modules).Text();
     const std::string_view mark = has_patterns ? "re:" : "";  // the fp8 readers take any for one
     if (!ends.empty()) names.push_back(std::string(mark) + "(.*\\.)?(" + ends + ")$");
@@ -159,4 +161,31 @@ std::vector<std::string> IgnoredModules(ScaledLayout layout, const QuantisedModu
   return names;
 }
 
-}  // namespace tensorcast::convert
+void AddNames(io::OrderedJson& list, std::span<const std::string> names) {
+  if (!list.is_array()) list = io::OrderedJson::array();
+  std::unordered_set<std::string> known;
+  for (const io::OrderedJson& one : list) {
+    if (one.is_string()) known.insert(one.get<std::string>());
+  }
+  for (const std::string& name : names) {
+    if (known.insert(name).second) list.push_back(name);
+  }
+}
+
+void Forget(io::OrderedJson& layers, std::span<const std::string> names) {
+  const std::unordered_set<std::string_view> gone(names.begin(), names.end());
+  layers.get_ref<io::OrderedJson::object_t&>().EraseIf(
+      [&](const std::string& layer) { return gone.contains(layer); });
+}
+
+// transformers leaves the head alone where there is no list, and nothing else where there is one.
+WrittenConfig AddNotConverted(const QuantisedModules& modules, const QuantizationConfig& config) {
+  constexpr const char* kNotConverted = "modules_to_not_convert";
+  io::OrderedJson json = *config.json;
+  const bool has_list = Member(json, kNotConverted).is_array();
+  AddNames(json[kNotConverted],
+           has_list ? modules.freed : IgnoredModules(LayerNames::kParts, modules));
+  return {.quantization_config = ConfigText(json)};
+}
+
+}  // namespace tensorcast::scale

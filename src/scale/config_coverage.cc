@@ -2,34 +2,32 @@
 // said to be covered and has no scale is refused.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "convert/config_coverage.h"
+#include "scale/config_coverage.h"
 
 #include <algorithm>
 
 #include "io/error_text.h"
 #include "naming/weight_roles.h"
+#include "scale/dialects/dialect.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::scale {
 namespace {
 
 constexpr int kFloat8Bits = 8;
 constexpr std::string_view kRegex = "re:";
 constexpr std::string_view kLinearClass = "Linear";
 
-bool IsTransformersMethod(const std::string& method) {
-  return method == "fp8" || method == "fbgemm_fp8";
-}
-
 }  // namespace
 
-void ConfigCoverage::ModuleNames::Add(const scale::QuantizationConfig& config,
-                                      const std::string& entry) {
+void ConfigCoverage::ModuleNames::Add(const QuantizationConfig& config, const std::string& entry) {
   try {
-    if (IsTransformersMethod(config.method)) {
+    const LayerNames style =
+        config.dialect != nullptr ? config.dialect->layer_names : LayerNames::kWhole;
+    if (style == LayerNames::kParts) {
       parts_.push_back(entry);
     } else if (entry.starts_with(kRegex)) {
       expressions_.emplace_back(std::string_view(entry).substr(kRegex.size()), io::Quoted(entry));
-    } else if (config.method == "modelopt") {
+    } else if (style == LayerNames::kGlobs) {
       globs_.emplace_back(entry);
     } else {
       whole_.insert(entry);
@@ -50,11 +48,13 @@ bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
                              [&](const auto& one) { return one.MatchesBeginning(module); });
 }
 
-ConfigCoverage::ConfigCoverage(const scale::QuantizationConfig& config) {
-  const bool says_targets = config.method == "compressed-tensors" || config.method == "modelopt";
-  for (const scale::WeightScheme& scheme : config.schemes) {
+ConfigCoverage::ConfigCoverage(const QuantizationConfig& config) {
+  const Dialect* const dialect = config.dialect;
+  const bool says_targets = dialect != nullptr && dialect->has_targets;
+  const bool is_whole = dialect != nullptr && dialect->layer_names == LayerNames::kParts;
+  for (const WeightScheme& scheme : config.schemes) {
     if (scheme.bits != kFloat8Bits || scheme.is_integer) continue;
-    if (IsTransformersMethod(config.method) || (says_targets && scheme.targets.empty())) {
+    if (is_whole || (says_targets && scheme.targets.empty())) {
       takes_linear_ = true;
     }
     if (!says_targets) continue;
@@ -84,4 +84,4 @@ bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
   return (is_linear || targets_.Contain(module)) && !Excepts(weight);
 }
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::scale

@@ -1,8 +1,8 @@
 // Which weights a checkpoint's configuration says are quantised to float8.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_
-#define TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_
+#ifndef TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_
+#define TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_
 
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 #include "naming/name_pattern.h"
 #include "scale/quantization_config.h"
 
-namespace tensorcast::convert {
+namespace tensorcast::scale {
 
 // Targets and exceptions as the libraries that write them read them: compressed-tensors' names,
 // "re:" patterns and the class "Linear"; transformers' modules_to_not_convert; ModelOpt's
@@ -22,7 +22,7 @@ namespace tensorcast::convert {
 class ConfigCoverage {
  public:
   // Throws io::Error (contents) where a pattern is none.
-  explicit ConfigCoverage(const scale::QuantizationConfig& config);
+  explicit ConfigCoverage(const QuantizationConfig& config);
 
   bool Covers(const io::TensorInfo& weight) const;
   // Whether it is among the exceptions, which are plain.
@@ -32,7 +32,7 @@ class ConfigCoverage {
   // Names that stand for a module or, as patterns, for several.
   class ModuleNames {
    public:
-    void Add(const scale::QuantizationConfig& config, const std::string& entry);
+    void Add(const QuantizationConfig& config, const std::string& entry);
     bool Contain(std::string_view module) const;
 
    private:
@@ -46,6 +46,6 @@ class ConfigCoverage {
   bool takes_linear_ = false;
 };
 
-}  // namespace tensorcast::convert
+}  // namespace tensorcast::scale
 
-#endif  // TENSORCAST_SRC_CONVERT_CONFIG_COVERAGE_H_
+#endif  // TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_

@@ -1,0 +1,34 @@
+// Members of a library's configuration, and what several of them say alike. A member of an
+// unexpected kind is as if it were not there, but for sizes of blocks, without which other ones
+// would be tried.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_CONFIG_JSON_H_
+#define TENSORCAST_SRC_SCALE_CONFIG_JSON_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/ordered_json_fwd.h"
+#include "scale/quantization_config.h"
+
+namespace tensorcast::scale {
+
+// null where `json` is no object, or has no such member.
+const io::OrderedJson& Member(const io::OrderedJson& json, const char* key);
+std::string Text(const io::OrderedJson& json);
+std::vector<std::string> Texts(const io::OrderedJson& json);  // those of a list
+
+// "config_groups" of compressed-tensors and ModelOpt: a scheme for each that has weights.
+void ReadGroups(const io::OrderedJson& json, QuantizationConfig& config);
+// transformers' "fp8" and the like: float8, in blocks of "weight_block_size".
+void ReadFp8(const io::OrderedJson& json, QuantizationConfig& config);
+
+// A configuration's text, whatever bytes its names have.
+std::string ConfigText(const io::OrderedJson& json, int indent = 2);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_CONFIG_JSON_H_

@@ -1,0 +1,171 @@
+// How one library keeps quantised weights: what it calls their tensors, how codes and scales fit
+// together, what its configuration says, read and written, and what its readers get wrong. A file
+// of this folder for each; docs/adding_a_layout.md shows how one more is added.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_DIALECTS_DIALECT_H_
+#define TENSORCAST_SRC_SCALE_DIALECTS_DIALECT_H_
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "io/ordered_json_fwd.h"
+#include "scale/scale_names.h"
+#include "scale/scaled_tensor.h"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::scale {
+
+struct QuantisedModules;    // scale/quantised_modules.h
+struct QuantizationConfig;  // scale/quantization_config.h
+struct ScaledWeight;        // scale/scaled_weights.h
+struct WrittenForm;         // scale/written_form.h
+
+// ------------------------------------------------------------------------------- reading
+
+// In what the codes stand.
+enum class Storage : std::uint8_t {
+  kFloat8,       // float8 of the tensor's own type
+  kInt8,         // int8
+  kPackedBytes,  // several codes in the bytes of uint8 or int8, or a tensor of the code's own type
+};
+
+// Which types scales have.
+enum class ScaleType : std::uint8_t {
+  kFloat,   // float32, bfloat16, float16
+  kE8M0,    // float8e8m0, by that name or as uint8
+  kE4M3FN,  // float8e4m3fn
+};
+
+// How codes and scales fit together. Endings of names, of which the codes' is replaced by `plain`
+// in the weight's own.
+struct Layout {
+  std::string_view codes;
+  std::string_view plain;
+  std::string_view scale;
+  std::string_view global = {};
+  Storage storage = Storage::kFloat8;
+  DataType element = DataType::kUndefined;  // of packed bytes
+  ScaleType scale_type = ScaleType::kFloat;
+  std::uint64_t group = 0;  // 0: any partition that fits
+  Factor global_use = Factor::kNone;
+  // The last two dimensions of the weight are those of the codes, swapped; the last dimension of
+  // the codes is a group's bytes.
+  bool is_transposed = false;
+  std::string_view writer = {};  // where it is not the dialect's name
+};
+
+// How a configuration's lists of targets and exceptions name layers.
+enum class LayerNames : std::uint8_t {
+  kWhole,  // whole names, and regular expressions behind "re:"
+  kParts,  // the beginning or end of a name, or its middle
+  kGlobs,  // globs
+};
+
+// ------------------------------------------------------------------------------- writing
+
+// The shape of a scale of the whole tensor.
+enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
+
+// How a scaled format is written: endings that are appended to the weight's name.
+struct WrittenLayout {
+  std::string_view format;  // "fp8-block"
+  std::string_view codes;
+  std::string_view scale;
+  std::string_view global = {};
+  Factor global_use = Factor::kNone;
+  OneShape one = OneShape::kVector;
+  bool packs_codes = false;      // as uint8, several to a byte
+  bool has_scale_bytes = false;  // float8e8m0 as uint8
+};
+
+// JSON texts; empty: nothing is to be said.
+struct WrittenConfig {
+  std::string quantization_config = {};  // the member of config.json of that name
+  std::string hf_quant_config = {};      // the file hf_quant_config.json beside it (ModelOpt's)
+  std::map<std::string, std::string> metadata = {};  // of the .safetensors file (ComfyUI's)
+};
+
+// A weight that is written, by its plain name and shape.
+struct MadeWeight {
+  std::string_view name;
+  std::span<const std::uint64_t> shape;
+  const WrittenForm& form;
+  const ScaledWeight* was;  // null: it had no scales
+  bool is_transposed;       // stacked experts, [experts, inputs, outputs]
+  bool is_of_conv1d;        // of transformers' Conv1D, [inputs, outputs]
+};
+
+// A kind of weights that the dialect's readers take for others, though every number is right.
+struct ReaderNote {
+  std::string_view noun;  // "stacked weight"
+  std::string_view fate;  // "X takes ... for ..."
+  bool (*has)(const MadeWeight& weight);
+};
+
+bool HasRaggedBlocks(const MadeWeight& weight);
+inline constexpr ReaderNote kRaggedBlocksNote = {
+    "weight", "transformers reads blocks wrongly where a dimension is no multiple of 128",
+    HasRaggedBlocks};
+
+// ------------------------------------------------------------------------------- dialects
+
+// That of models.
+inline constexpr std::string_view kModelLayout = "onnx";
+
+struct Dialect {
+  std::string_view name;  // "DeepSeek", in messages; empty: no library's
+
+  std::span<const CompanionName> names = {};
+  std::span<const Layout> layouts = {};  // none: it is recognised, and never touched
+  // Its "quant_method"s; the first is the one that it writes.
+  std::span<const std::string_view> methods = {};
+  void (*read_config)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  // "quantization" of its own file, hf_quant_config.json, where config.json says nothing.
+  void (*read_file)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  LayerNames layer_names = LayerNames::kWhole;
+  bool has_targets = false;  // its configuration names the layers that are quantised
+
+  std::string_view layout = {};  // its name as --layout; empty: it is not written
+  std::span<const WrittenLayout> written = {};
+  // Of modules all of which are made, in one form each.
+  WrittenConfig (*write_config)(const QuantisedModules& modules) = nullptr;
+  // The input's configuration, of modules some of which are kept and others become plain.
+  WrittenConfig (*edit_config)(const QuantisedModules& modules,
+                               const QuantizationConfig& config) = nullptr;
+  // The same where others are made beside those; nothing where it cannot say both, and then
+  // `unclear` may name the module that is in the way.
+  std::optional<WrittenConfig> (*join_config)(const QuantisedModules& modules,
+                                              const QuantizationConfig& config,
+                                              std::string* unclear) = nullptr;
+  bool says_several_formats = false;  // one configuration may say several
+  // A key of safetensors' __metadata__ under which layers are described one by one; and its text
+  // less the layers that became plain, with those that are made. Empty: nothing changes.
+  std::string_view metadata_key = {};
+  std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
+                               const std::string& made) = nullptr;
+  // Of the description of one layer: why its weight is not read; empty: it is.
+  std::string (*why_not_described)(const io::OrderedJson& description) = nullptr;
+  // An ending of the one format whose files its readers take; empty: directories too.
+  std::string_view only_format = {};
+
+  std::span<const ReaderNote> reader_notes = {};
+  bool reads_conv1d = false;             // its readers know that a Conv1D's weight is transposed
+  std::string_view directory_note = {};  // of a directory that is written in it
+
+  std::string_view Method() const { return methods.empty() ? std::string_view() : methods[0]; }
+};
+
+// All, in the order in which they are tried: where several fit, the first is taken.
+std::span<const Dialect* const> Dialects();
+// Null where there is none.
+const Dialect* DialectOfMethod(std::string_view method);
+const Dialect* DialectOfLayout(std::string_view layout);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_DIALECTS_DIALECT_H_

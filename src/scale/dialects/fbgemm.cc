@@ -1,0 +1,31 @@
+// FBGEMM: float8 weights with a scale for each row, as transformers' FbgemmFp8Config keeps them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/config_json.h"
+#include "scale/dialects/dialect.h"
+#include "scale/layer_lists.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}};
+constexpr std::string_view kFbgemmMethods[] = {"fbgemm_fp8"};
+
+void ReadFbgemm(const io::OrderedJson& json, QuantizationConfig& config) {
+  ReadFp8(json, config);
+  if (config.schemes.front().strategy.empty()) config.schemes.front().strategy = "channel";
+}
+
+}  // namespace
+
+extern const Dialect kFbgemm;
+constinit const Dialect kFbgemm = {
+    .name = "FBGEMM",
+    .layouts = kFbgemmLayouts,
+    .methods = kFbgemmMethods,
+    .read_config = ReadFbgemm,
+    .layer_names = LayerNames::kParts,
+    .edit_config = AddNotConverted,
+};
+
+}  // namespace tensorcast::scale

@@ -1,0 +1,112 @@
+// Libraries whose weights are told by their names, or by the method of a configuration, and are not
+// read here: they are kept as they are, or refused by name.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/dialects/dialect.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using enum CompanionRole;
+using enum Codes;
+
+constexpr CompanionName kGptqNames[] = {
+    {".qweight", ".scales", kScale, kWords},
+    {".qweight", ".qzeros", kZeroPoint, kWords},
+    {".qweight", ".g_idx", kOrder, kWords},
+};
+constexpr std::string_view kGptqMethods[] = {"gptq", "awq", "auto-round"};
+
+constexpr CompanionName kMlxNames[] = {
+    {".weight", ".scales", kScale, kWords},
+    {".weight", ".biases", kZeroPoint, kWords, false},
+};
+
+constexpr CompanionName kBitsAndBytesNames[] = {
+    {".weight", ".SCB", kScale},
+    {"", ".absmax", kScale, kAny},
+    {"", ".nested_absmax", kSecondScale, kAny},
+    {"", ".quant_map", kCodeMap, kAny},
+    {"", ".nested_quant_map", kCodeMap, kAny},
+    {"", ".quant_state.bitsandbytes__nf4", kState, kAny},
+    {"", ".quant_state.bitsandbytes__fp4", kState, kAny},
+    {".weight", ".weight_format", kState},
+};
+constexpr std::string_view kBitsAndBytesMethods[] = {"bitsandbytes"};
+
+constexpr CompanionName kOnnxRuntimeNames[] = {
+    {"_quantized", "_scale", kScale},    {"_Q4", "_scales", kScale},
+    {"_Q8", "_scales", kScale},          {"_quantized", "_zero_point", kZeroPoint},
+    {"_Q4", "_zero_points", kZeroPoint}, {"_Q8", "_zero_points", kZeroPoint},
+};
+
+constexpr CompanionName kTorchaoNames[] = {{"_qdata", "_scale", kScale}};
+constexpr std::string_view kTorchaoMethods[] = {"torchao"};
+
+constexpr CompanionName kQuantoNames[] = {
+    {"._data", "._scale", kScale},
+    {"._data._data", "._scale", kScale},  // of fewer than 8 bits
+    {"._data._data", "._shift", kZeroPoint},
+    {"._data._data", "._zeropoint", kZeroPoint},
+    {".weight._data", ".input_scale", kActivationScale},
+    {".weight._data", ".output_scale", kActivationScale},
+    {".weight._data._data", ".input_scale", kActivationScale},
+    {".weight._data._data", ".output_scale", kActivationScale},
+};
+constexpr std::string_view kQuantoMethods[] = {"quanto"};
+
+constexpr CompanionName kHqqNames[] = {
+    {".W_q", ".scale", kScale, kWords},
+    {".W_q", ".zero", kZeroPoint, kWords},
+};
+constexpr std::string_view kHqqMethods[] = {"hqq"};
+
+constexpr CompanionName kSvdQuantNames[] = {
+    {".qweight", ".wscales", kScale, kWords},
+    {".qweight", ".smooth_factor", kActivationScale, kWords},
+    {".qweight", ".smooth_factor_orig", kActivationScale, kWords},
+};
+
+constexpr CompanionName kAqlmNames[] = {
+    {".codes", ".scales", kScale, kWords},
+    {".codes", ".codebooks", kCodeMap, kWords},
+};
+constexpr std::string_view kAqlmMethods[] = {"aqlm"};
+
+constexpr CompanionName kExLlamaV2Names[] = {
+    {".q_weight", ".q_scale", kScale, kWords},
+    {".q_weight", ".q_scale_max", kSecondScale, kWords},
+};
+constexpr std::string_view kExLlamaV2Methods[] = {"exl2"};
+
+constexpr CompanionName kMarlinNames[] = {{".B", ".s", kScale, kWords}};
+constexpr std::string_view kMarlinMethods[] = {"marlin"};
+
+// Of no names that tell. Methods that are in no list may have scales like those of the methods that
+// are read (Quark's do).
+constexpr std::string_view kNamelessMethods[] = {"bitnet", "eetq", "fp_quant", "higgs",
+                                                 "sinq",   "spqr", "vptq"};
+
+}  // namespace
+
+#define TENSORCAST_RECOGNISED(dialect, ...) \
+  extern const Dialect dialect;             \
+  constinit const Dialect dialect = {__VA_ARGS__};
+
+TENSORCAST_RECOGNISED(kGptq, .name = "GPTQ or AWQ", .names = kGptqNames, .methods = kGptqMethods)
+TENSORCAST_RECOGNISED(kMlx, .name = "MLX", .names = kMlxNames)
+TENSORCAST_RECOGNISED(kBitsAndBytes, .name = "bitsandbytes", .names = kBitsAndBytesNames,
+                      .methods = kBitsAndBytesMethods)
+TENSORCAST_RECOGNISED(kOnnxRuntime, .name = "ONNX Runtime", .names = kOnnxRuntimeNames)
+TENSORCAST_RECOGNISED(kTorchao, .name = "torchao", .names = kTorchaoNames,
+                      .methods = kTorchaoMethods)
+TENSORCAST_RECOGNISED(kQuanto, .name = "quanto", .names = kQuantoNames, .methods = kQuantoMethods)
+TENSORCAST_RECOGNISED(kHqq, .name = "HQQ", .names = kHqqNames, .methods = kHqqMethods)
+TENSORCAST_RECOGNISED(kSvdQuant, .name = "SVDQuant", .names = kSvdQuantNames)
+TENSORCAST_RECOGNISED(kAqlm, .name = "AQLM", .names = kAqlmNames, .methods = kAqlmMethods)
+TENSORCAST_RECOGNISED(kExLlamaV2, .name = "ExLlamaV2", .names = kExLlamaV2Names,
+                      .methods = kExLlamaV2Methods)
+TENSORCAST_RECOGNISED(kMarlin, .name = "Marlin", .names = kMarlinNames, .methods = kMarlinMethods)
+TENSORCAST_RECOGNISED(kOtherMethods, .name = "", .methods = kNamelessMethods)
+
+}  // namespace tensorcast::scale
