@@ -10,8 +10,13 @@
 namespace tensorcast::scale {
 namespace {
 
+using io::ErrorOf;
 using io::FileContents;
+using io::FileTest;
+using io::ReplaceAll;
+using io::Tensor;
 using io::TensorInfo;
+using io::WriteBytes;
 
 constexpr DataType kFp8 = DataType::kFloat8E4M3FN;
 constexpr DataType kF32 = DataType::kFloat32;
