@@ -10,14 +10,14 @@
 
 #include <fmt/format.h>
 
-#include "build_info.h"
-#include "command_line.h"
-#include "commands.h"
-#include "exit_codes.h"
+#include "commands/commands.h"
+#include "display/refusals.h"
 #include "io/tensor_file.h"
-#include "process.h"
-#include "refusals.h"
-#include "streams.h"
+#include "shell/build_info.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/process.h"
+#include "shell/streams.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {

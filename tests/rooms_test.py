@@ -28,7 +28,7 @@ def main():
     wrong = count = 0
     for room in sorted(rooms):
         folder = {"programs": root / "programs", "python": root / "python/src"}.get(room, root / "src" / room)
-        for path in sorted(folder.glob("*.[hc]*")):
+        for path in sorted(folder.rglob("*.[hc]*")):
             for other in re.findall(r'^#include "([a-z_]+)/', path.read_text(encoding="utf-8"),
                                     re.MULTILINE):
                 count += 1

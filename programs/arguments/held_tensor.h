@@ -1,0 +1,53 @@
+// Tensors in memory: read from files as a model wants them, written to files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_
+#define TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+// A tensor and its values.
+struct HeldTensor {
+  std::string name;
+  DataType type = DataType::kUndefined;
+  std::vector<std::uint64_t> shape;
+  std::unique_ptr<std::byte[]> data;  // `bytes` of them, dense
+  std::uint64_t bytes = 0;
+  io::StringPiece strings;  // of kString
+
+  onnx::TensorView view() const;
+};
+
+// Opens a file whose one type that it does not name, if it has one (npy's |V1), is `wanted`.
+std::unique_ptr<io::TensorReader> OpenAs(const std::string& path, DataType wanted);
+
+// Reads a tensor that is to be `wanted`: of that type, or unsigned integers of its width, which are
+// taken as its codes (UINT16 for BFLOAT16, as old ONNX files have it). `what` names what it is for:
+// "input \"x\"". Throws io::Error (arguments) for another type.
+HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType wanted,
+                    const std::string& path, const std::string& what);
+
+// Writes tensors to one new file of the format of its name's ending, as yet under a temporary name:
+// the caller commits.
+std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
+                                               const std::vector<std::string>& names,
+                                               const std::vector<onnx::TensorView>& tensors,
+                                               const io::CreateOptions& options);
+
+// Throws what a status of onnx.hpp is to the tool: io::Error with the exit code of its kind,
+// io::Interrupted, std::bad_alloc.
+void CheckStatus(Status status, const std::string& error);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_

@@ -1,0 +1,188 @@
+// Reads TOML by toml++; each refusal names the line and the column of what it refuses.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "arguments/rules_file.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#define TOML_ENABLE_FORMATTERS 0
+#define TOML_ENABLE_WINDOWS_COMPAT 0
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include "arguments/type_argument.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "naming/keep.h"
+#include "naming/tensor_pattern.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes; thousands of rules
+
+// A table of the file, whose keys are taken one by one: what is left is refused.
+class Table {
+ public:
+  Table(const toml::table& table, const std::string& path, std::string_view keys)
+      : table_(table), path_(path), keys_(keys) {}
+
+  // "rules.toml:4:9", escaped.
+  std::string Place(const toml::source_region& source) const {
+    return fmt::format("{}:{}:{}", io::Escape(path_), source.begin.line, source.begin.column);
+  }
+  [[noreturn]] void Refuse(const toml::node& node, const std::string& why) const {
+    throw Error(ErrorKind::kArguments, Place(node.source()) + ": " + why);
+  }
+  // Null where the table has no such key.
+  const toml::node* Take(std::string_view key) {
+    taken_.push_back(key);
+    return table_.get(key);
+  }
+  std::string Text(const toml::node& node, std::string_view key) const {
+    const auto* const text = node.as_string();
+    if (text == nullptr) Refuse(node, fmt::format("{} is not a string", key));
+    return text->get();
+  }
+  // A string, or a list of strings, each given to `use` with the place where it stands.
+  template <class Use> void EachText(std::string_view key, const Use& use) {
+    const toml::node* const node = Take(key);
+    if (node == nullptr) return;
+    if (const toml::array* const list = node->as_array()) {
+      for (const toml::node& one : *list) use(Text(one, key), one);
+      if (list->empty()) Refuse(*node, fmt::format("{} is an empty list", key));
+    } else if (node->is_string()) {
+      use(Text(*node, key), *node);
+    } else {
+      Refuse(*node, fmt::format("{} is neither a string nor a list of strings", key));
+    }
+  }
+  std::vector<std::string> Patterns(std::string_view key) {
+    std::vector<std::string> patterns;
+    EachText(key, [&](std::string text, const toml::node& node) {
+      try {
+        const naming::TensorPattern checked(text);
+      } catch (const Error& error) {
+        Refuse(node, error.what());
+      }
+      patterns.push_back(std::move(text));
+    });
+    return patterns;
+  }
+  void RequireAllTaken() const {
+    for (const auto& [key, node] : table_) {
+      if (std::find(taken_.begin(), taken_.end(), key.str()) != taken_.end()) continue;
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("{}: '{}' is not one of {}", Place(key.source()),
+                              io::EscapeName(key.str()), keys_));
+    }
+  }
+
+ private:
+  const toml::table& table_;
+  const std::string& path_;
+  std::string_view keys_;
+  std::vector<std::string_view> taken_;
+};
+
+convert::RequestedRule RuleOf(const toml::table& table, const std::string& path) {
+  Table keys(table, path, "match, to");
+  convert::RequestedRule rule;
+  rule.where = fmt::format("{}:{}", path, table.source().begin.line);
+  std::vector<std::string> patterns = keys.Patterns("match");
+  const toml::node* const to = keys.Take("to");
+  keys.RequireAllTaken();
+  if (patterns.empty()) keys.Refuse(table, "the rule has no match");
+  if (to == nullptr) keys.Refuse(table, "the rule has no to");
+  rule.to = ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
+  rule.pattern = std::move(patterns.front());
+  rule.also.assign(std::make_move_iterator(patterns.begin() + 1),
+                   std::make_move_iterator(patterns.end()));
+  return rule;
+}
+
+std::string ReadText(const std::string& path) {
+  const io::InputFile file(path);
+  if (file.size() > kLongest) {
+    throw Error(ErrorKind::kArguments,
+                fmt::format("{}: {} bytes are more than a file of rules may have ({})",
+                            io::Escape(path), file.size(), kLongest));
+  }
+  std::string text(static_cast<std::size_t>(file.size()), '\0');
+  file.Read(0, std::as_writable_bytes(std::span(text)));
+  file.CheckUnchanged();
+  return text;
+}
+
+toml::table Parsed(const std::string& path) {
+  const std::string text = ReadText(path);
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error& error) {
+    const toml::source_position place = error.source().begin;
+    throw Error(ErrorKind::kArguments,
+                fmt::format("{}:{}:{}: not TOML: {}", io::Escape(path), place.line, place.column,
+                            io::Escape(error.what())));
+  }
+}
+
+void Append(std::vector<std::string>& list, std::vector<std::string> more) {
+  list.insert(list.end(), std::make_move_iterator(more.begin()),
+              std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+void ReadRulesFile(const std::string& path, convert::Request& request) {
+  const toml::table table = Parsed(path);
+  Table keys(table, path, "to, layout, scale, keep, only, exclude, rule");
+  if (const toml::node* const to = keys.Take("to")) {
+    const convert::Destination type =
+        ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
+    if (!request.to) request.to = type;
+  }
+  if (const toml::node* const layout = keys.Take("layout")) {
+    std::string parsed =
+        ParseLayoutArgument(keys.Place(layout->source()), keys.Text(*layout, "layout"));
+    if (request.layout.empty()) request.layout = std::move(parsed);
+  }
+  if (const toml::node* const scale = keys.Take("scale")) {
+    const auto parsed =
+        ParseScaleRuleArgument(keys.Place(scale->source()), keys.Text(*scale, "scale"));
+    if (!request.scale_rule) request.scale_rule = parsed;
+  }
+  keys.EachText("keep", [&](const std::string& word, const toml::node& node) {
+    request.keep.push_back(ParseKeep(keys.Place(node.source()), word));
+  });
+  Append(request.only, keys.Patterns("only"));
+  Append(request.excluded, keys.Patterns("exclude"));
+  const toml::node* const rules = keys.Take("rule");
+  keys.RequireAllTaken();
+  if (rules == nullptr) return;
+  const toml::array* const list = rules->as_array();
+  if (list == nullptr) keys.Refuse(*rules, "rule is not a list of tables, each under [[rule]]");
+  for (const toml::node& one : *list) {
+    if (!one.is_table()) keys.Refuse(one, "a rule is a table, under [[rule]]");
+    request.rules.push_back(RuleOf(*one.as_table(), path));
+  }
+}
+
+convert::Keep ParseKeep(std::string_view where, std::string_view word) {
+  if (const auto keep = convert::ParseKeep(word)) return *keep;
+  std::string words;
+  for (const convert::Keep keep : convert::Keeps()) {
+    words.append(words.empty() ? "" : ", ").append(KeepName(keep));
+  }
+  throw Error(ErrorKind::kArguments,
+              fmt::format("{}: '{}' is not one of {}", where, io::Escape(word), words));
+}
+
+}  // namespace tensorcast::tool

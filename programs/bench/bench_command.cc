@@ -1,0 +1,363 @@
+// tensorcast bench: every pair beside a copy of the same shape.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "arguments/cast_flags.h"
+#include "arguments/type_argument.h"
+#include "bench/bench_pair.h"
+#include "bench/copy_of_shape.h"
+#include "commands/commands.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "shell/build_info.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/process.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using io::Error;
+using io::ErrorKind;
+
+struct BenchFlags {
+  std::vector<std::string> from;
+  std::vector<std::string> to;
+  std::vector<std::string> sizes;
+  std::string bytes;
+  unsigned rounds = 9;
+  std::string target = "best";
+  std::string csv;
+  bool loss = false;
+};
+
+constexpr const char* kBenchDescription =
+    R"(Measure casts beside a copy of the same shape, on one thread.
+
+Examples:
+  tensorcast bench --size l2
+  tensorcast bench --from float32 --to bfloat16,float8e4m3fn
+  tensorcast bench --csv all_pairs.csv
+
+R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many
+bytes per element: the median of the rounds. Cast and copy take turns in one process. Sizes: l2 is
+256 KiB read + written, dram 512 MiB.
+)";
+
+constexpr std::uint64_t kL2Bytes = std::uint64_t{256} << 10;
+constexpr std::uint64_t kDramBytes = std::uint64_t{512} << 20;
+// Short runs are repeated within a round until they take this long: the clock's grain and a
+// scheduler's tick then weigh little.
+constexpr double kShortestSample = 200e-6;
+
+struct Size {
+  std::string name;
+  std::uint64_t bytes;  // read + written
+};
+
+struct Measurement {
+  const TypeInfo* from = nullptr;
+  const TypeInfo* to = nullptr;
+  std::string size;
+  std::uint64_t elements = 0;
+  double ratio = 0;             // R
+  double bytes_per_second = 0;  // ours, median
+  double copy_bytes_per_second = 0;
+  double goal = 0;  // 0: none
+};
+
+// Memory aligned to a page and touched, so that no measured run meets a page fault.
+class Buffer {
+ public:
+  explicit Buffer(std::uint64_t bytes)
+      : size_(static_cast<std::size_t>(bytes)),
+        memory_(static_cast<std::byte*>(::operator new(size_, kPage))) {
+    std::fill_n(memory_.get(), size_, std::byte{1});
+  }
+  std::span<std::byte> First(std::uint64_t bytes) const {
+    return {memory_.get(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_))};
+  }
+
+ private:
+  static constexpr std::align_val_t kPage{std::size_t{2} << 20};
+  struct Free {
+    void operator()(std::byte* memory) const { ::operator delete(memory, kPage); }
+  };
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> memory_;
+};
+
+template <class Work> double Seconds(std::uint64_t repeats, const Work& work) {
+  const Clock::time_point begin = Clock::now();
+  for (std::uint64_t i = 0; i < repeats; ++i) work();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+double Median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+std::uint64_t ElementsFor(const TypeInfo& from, const TypeInfo& to, std::uint64_t bytes) {
+  const auto bits = static_cast<std::uint64_t>(from.bits + to.bits);
+  return std::max<std::uint64_t>(1024, bytes * 8 / bits / 1024 * 1024);
+}
+
+class Bench {
+ public:
+  Bench(const BenchFlags& flags, Target target, std::vector<Size> sizes)
+      : rounds_(flags.rounds), with_loss_(flags.loss), target_(target), sizes_(std::move(sizes)) {
+    std::uint64_t largest = 0;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    source_.emplace(largest);
+    destination_.emplace(largest);
+  }
+
+  std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
+    std::uint64_t largest = 0;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    FillWithValues(from, to,
+                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest))));
+    std::vector<Measurement> measurements;
+    for (const Size& size : sizes_) measurements.push_back(Measure(from, to, size));
+    return measurements;
+  }
+
+ private:
+  Measurement Measure(const TypeInfo& from, const TypeInfo& to, const Size& size) const {
+    CastPlan plan;
+    Check(CastPlan::Bind(from.type, to.type, {}, &plan, target_));
+    const std::uint64_t n = ElementsFor(from, to, size.bytes);
+    const std::span<const std::byte> source = source_->First(*StorageBytes(from.type, n));
+    const std::span<std::byte> destination = destination_->First(*StorageBytes(to.type, n));
+    LossMeter meter(from.type, to.type);
+    Target ran = Target::kBest;
+    RunOptions options;
+    options.ran = &ran;
+    if (with_loss_) options.loss = &meter;
+    const auto ours = [&] { Check(plan.Run(source, 0, destination, 0, n, options)); };
+    const CopyOfShape copy = CopyForWidths(from.bits, to.bits);
+    const auto theirs = [&] {
+      copy(source.data(), source.size(), destination.data(), destination.size());
+      // The copy's result is not used: keep the compiler from knowing.
+      asm volatile("" : : "r"(destination.data()) : "memory");
+    };
+    const std::uint64_t our_repeats = Repeats(ours);
+    const std::uint64_t copy_repeats = Repeats(theirs);
+    if (target_ != Target::kBest && ran != target_) {
+      throw Error(ErrorKind::kSystem, fmt::format("internal error: target {} was forced, {} ran",
+                                                  TargetName(target_), TargetName(ran)));
+    }
+    std::vector<double> ratios, our_seconds, copy_seconds;
+    for (unsigned round = 0; round < rounds_; ++round) {
+      our_seconds.push_back(Seconds(our_repeats, ours) / static_cast<double>(our_repeats));
+      copy_seconds.push_back(Seconds(copy_repeats, theirs) / static_cast<double>(copy_repeats));
+      ratios.push_back(copy_seconds.back() / our_seconds.back());
+    }
+    const auto bytes = static_cast<double>(source.size() + destination.size());
+    const double goal = with_loss_          ? 0
+                        : size.name == "l2" ? CacheGoal(from, to, ran)
+                                            : MemoryGoal(from, to);
+    return {&from,
+            &to,
+            size.name,
+            n,
+            Median(ratios),
+            bytes / Median(our_seconds),
+            bytes / Median(copy_seconds),
+            goal};
+  }
+
+  // How often to run within a round; runs once at least, which warms caches and meters.
+  template <class Work> static std::uint64_t Repeats(const Work& work) {
+    Seconds(1, work);
+    const double once = std::max(1e-9, Seconds(1, work));
+    return static_cast<std::uint64_t>(std::ceil(std::max(1.0, kShortestSample / once)));
+  }
+
+  static void Check(Status status) {
+    if (!status.ok()) throw Error(ErrorKind::kSystem, std::string(status.message()));
+  }
+
+  unsigned rounds_;
+  bool with_loss_;
+  Target target_;
+  std::vector<Size> sizes_;
+  std::optional<Buffer> source_;
+  std::optional<Buffer> destination_;
+};
+
+std::vector<const TypeInfo*> ParseTimedTypes(const char* flag,
+                                             const std::vector<std::string>& names) {
+  std::vector<const TypeInfo*> types;
+  for (const std::string& name : names) {
+    types.push_back(FindType(ParseNumberTypeArgument(flag, name, "bench times casts of numbers")));
+  }
+  if (!types.empty()) return types;
+  for (const TypeInfo& row : Types()) {
+    if (row.bits != 0) types.push_back(&row);
+  }
+  return types;
+}
+
+std::vector<Size> ParseSizes(const BenchFlags& flags) {
+  std::uint64_t dram = kDramBytes;
+  if (!flags.bytes.empty()) {
+    const char* end = flags.bytes.data() + flags.bytes.size();
+    const auto [stop, error] = std::from_chars(flags.bytes.data(), end, dram);
+    constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+    if (error != std::errc() || stop != end || dram < 4096 || dram > kMost) {
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("--bytes: '{}' is not a number from 4096 to {}",
+                              io::Escape(flags.bytes), kMost));
+    }
+  }
+  std::vector<Size> sizes;
+  for (const std::string& name : flags.sizes) {
+    if (name == "l2") {
+      sizes.push_back({name, kL2Bytes});
+    } else if (name == "dram") {
+      sizes.push_back({name, dram});
+    } else {
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("--size: '{}' is not one of l2, dram", io::Escape(name)));
+    }
+  }
+  if (sizes.empty()) sizes = {{"l2", kL2Bytes}, {"dram", dram}};
+  return sizes;
+}
+
+std::string CpuName() {
+  std::ifstream cpus("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(cpus, line)) {
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  }
+  return "unknown";
+}
+
+void WriteCsv(const std::string& path, const std::vector<Measurement>& measurements,
+              const BenchFlags& flags, Target target) {
+  std::ofstream csv{std::filesystem::path(path)};
+  csv << "# cpu: " << CpuName() << "\n# compiler: " << CompilerName()
+      << "\n# commit: " << CommitName() << "\n# target: " << TargetName(target)
+      << "\n# loss measured: " << (flags.loss ? "yes" : "no") << "\n# rounds: " << flags.rounds
+      << "\nfrom,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal\n";
+  for (const Measurement& m : measurements) {
+    csv << fmt::format("{},{},{},{},{},{:.3f},{:.0f},{:.0f},{}\n", m.from->name, m.to->name,
+                       static_cast<char>(ClassOf(*m.from, *m.to)), m.size, m.elements, m.ratio,
+                       m.bytes_per_second, m.copy_bytes_per_second,
+                       m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "");
+  }
+  csv.close();
+  if (!csv) throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be written", io::Escape(path)));
+}
+
+// Per class and size: how the ratios lie, and how many reach the goal and half of it.
+std::string Summary(const std::vector<Measurement>& measurements) {
+  TextTable table({{"class"},
+                   {"size"},
+                   {"pairs", true},
+                   {"median R", true},
+                   {"lowest R", true},
+                   {"lowest pair"},
+                   {"≥ goal", true},
+                   {"≥ goal/2", true}});
+  for (const char name : {'A', 'B', 'C', 'D', 'E'}) {
+    for (const char* size : {"l2", "dram"}) {
+      std::vector<double> ratios;
+      std::size_t reached = 0, half = 0, goals = 0;
+      const Measurement* lowest = nullptr;
+      for (const Measurement& m : measurements) {
+        if (static_cast<char>(ClassOf(*m.from, *m.to)) != name || m.size != size) continue;
+        ratios.push_back(m.ratio);
+        if (lowest == nullptr || m.ratio < lowest->ratio) lowest = &m;
+        if (m.goal == 0) continue;
+        ++goals;
+        reached += m.ratio >= m.goal ? 1 : 0;
+        half += m.ratio >= m.goal / 2 ? 1 : 0;
+      }
+      if (ratios.empty()) continue;
+      table.Add({std::string(1, name), size, fmt::format("{}", ratios.size()),
+                 fmt::format("{:.2f}", Median(ratios)), fmt::format("{:.2f}", lowest->ratio),
+                 fmt::format("{} → {}", lowest->from->name, lowest->to->name),
+                 goals == 0 ? "" : fmt::format("{}", reached),
+                 goals == 0 ? "" : fmt::format("{}", half)});
+    }
+  }
+  return "\n" + table.Render(TextColumns(stdout), false);
+}
+
+int RunBench(const BenchFlags& flags) {
+  const std::vector<const TypeInfo*> from_types = ParseTimedTypes("--from", flags.from);
+  const std::vector<const TypeInfo*> to_types = ParseTimedTypes("--to", flags.to);
+  const Target target = ParseTargetFlag(flags.target);
+  if (flags.rounds < 1 || flags.rounds > 10001) {
+    throw Error(ErrorKind::kArguments, "--rounds: from 1 to 10001");
+  }
+  Bench bench(flags, target, ParseSizes(flags));
+  const std::atomic<bool>* interrupted = CatchInterrupts();
+  std::vector<Measurement> measurements;
+  Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7}{:>11}{:>11}{:>7}\n", "from", "to", "class",
+                    "size", "R", "ours", "copy", "goal"));
+  for (const TypeInfo* from : from_types) {
+    for (const TypeInfo* to : to_types) {
+      if (interrupted->load()) return kExitInterrupted;
+      if (PrintingFailed() && flags.csv.empty()) return kExitDone;  // nobody waits for the rest
+      for (const Measurement& m : bench.Pair(*from, *to)) {
+        Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7.2f}{:>11}{:>11}{:>7}\n", from->name,
+                          to->name, static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
+                          SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
+                          m.goal > 0 ? fmt::format("{:.2f}", m.goal) : ""));
+        measurements.push_back(m);
+      }
+      FlushPrinted();
+    }
+  }
+  Print(Summary(measurements));
+  const Target ran = target == Target::kBest ? Targets().front() : target;
+  if (!flags.csv.empty()) WriteCsv(flags.csv, measurements, flags, ran);
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddBenchCommand(CommandLine& line) {
+  auto flags = std::make_shared<BenchFlags>();
+  Command command = line.AddCommand("bench", kBenchDescription);
+  const auto list = [&](const std::string& name, std::vector<std::string>& values,
+                        const std::string& help) {
+    return command.AddOption(name, values, help).Delimiter(',');
+  };
+  list("--from", flags->from, "Source types (default: all)").Value("T");
+  list("--to", flags->to, "Destination types (default: all)").Value("T");
+  list("--size", flags->sizes, "What is read and written (default: both)").Value("l2|dram");
+  command.AddOption("--bytes", flags->bytes, "Bytes read + written for dram").Value("N");
+  command.AddOption("--rounds", flags->rounds, "Rounds, of which the median (9)").Value("N");
+  command.AddOption("--target", flags->target, "Force an instruction set")
+      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
+  command.AddOption("--csv", flags->csv, "Write the measurements to this file").Value("PATH");
+  command.AddFlag("--loss", flags->loss, "Measure the loss too, as the report does");
+  command.Runs([flags] { return RunBench(*flags); });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,87 @@
+// Several destination types beside each other: what is cast to which of them, and what each loses.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_COMMANDS_COMPARISON_H_
+#define TENSORCAST_PROGRAMS_COMMANDS_COMPARISON_H_
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "convert/runner.h"
+#include "convert/selection.h"
+#include "convert/sink.h"
+#include "io/tensor_file.h"
+#include "report/keep_advice.h"
+#include "tensorcast/report.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+// What one destination type does to the file.
+struct Candidate {
+  convert::Goal to;
+  std::uint64_t bytes = 0;           // of all the file's tensors
+  std::uint64_t cast_bytes = 0;      // of those that are cast, scales included
+  LossReport total;                  // over all cast
+  std::unique_ptr<LossMeter> meter;  // the same of a scaled format, as it is gathered
+  LossSum sum;
+};
+
+// One bit for each type, in the order of --to: all types and scaled formats, 35, may be asked for
+// at once. Beyond its size set() throws.
+using TypeSet = std::bitset<64>;
+
+// What is cast to which of the types.
+struct Comparison {
+  std::vector<Candidate> candidates;
+  std::vector<TypeSet> cast_to;  // of each tensor
+  // The tensors that rules take, and their types: the same whatever the others are cast to, so that
+  // they count in the bytes and are not compared.
+  std::map<std::size_t, convert::Goal> ruled;
+  std::uint64_t data_bytes = 0;  // of the tensors as they are stored
+  std::unique_ptr<convert::Sink> sink;
+
+  // What one of the types is to a tensor: in a model scales stand along the axis of its channels.
+  convert::Goal GoalFor(const convert::Goal& to, std::size_t tensor) const {
+    return to.scaled ? convert::Goal{to.type, sink->FormOf(tensor, to.scaled)} : to;
+  }
+};
+
+// The bytes of a tensor that is cast.
+std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info);
+
+// Measures the tensors that are cast to one of `types`, in one pass over the file; `keep` gets
+// each report, in the order of the file.
+using KeepReport =
+    std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>;
+void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet& types,
+                 convert::JobOptions options, const KeepReport& keep);
+
+// Where keeping all tensors of a kind would pay, under one type; `decibel` is asked for the k-th of
+// the tensors that are cast, which is tensor i.
+std::optional<report::KeepAdvice> AdviceFor(
+    const std::vector<io::TensorInfo>& tensors, const Comparison& plan, std::size_t type,
+    const std::function<double(std::size_t k, std::uint32_t i)>& decibel);
+
+struct CompareOptions {
+  std::string input;  // as it was given
+  bool verbose = false;
+  std::vector<LossLimit> limits;
+  convert::JobOptions jobs;
+};
+// Measure, and print what was measured: tables, or JSON.
+void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
+                      const CompareOptions& options);
+void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
+                        const CompareOptions& options);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_COMMANDS_COMPARISON_H_

@@ -1,0 +1,315 @@
+// tensorcast inspect: what a file holds, from its header alone.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "arguments/cast_flags.h"
+#include "arguments/open_options.h"
+#include "arguments/type_argument.h"
+#include "commands/commands.h"
+#include "commands/mdf_model.h"
+#include "commands/model_facts.h"
+#include "convert/scaled_tensors.h"
+#include "convert/survey.h"
+#include "display/json_printer.h"
+#include "display/loss_json.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "display/type_text.h"
+#include "io/checkpoint_reader.h"
+#include "io/error_text.h"
+#include "io/ordered_json.h"
+#include "io/tensor_file.h"
+#include "report/distinct_names.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+#include "tensorcast/mdf.hpp"
+
+namespace tensorcast::tool {
+namespace {
+
+struct InspectFlags {
+  std::string input;
+  std::string assume_type;
+  bool allow_hard_links = false;
+  bool json = false;
+};
+
+constexpr const char* kInspectDescription =
+    R"(List the tensors of a file or directory. Only headers are read.
+
+Examples:
+  tensorcast inspect model.safetensors
+  tensorcast inspect model.safetensors --json
+  tensorcast inspect arrays.npz
+  tensorcast inspect Qwen3-8B
+  tensorcast inspect model.yaml
+
+Of a checkpoint's directory it also says how many parameters the model has, how many bits each takes,
+and which architecture and type config.json names. Of an MDF model (.json, .yaml, .yml, .bson) it
+lists the inputs, nodes and outputs.
+)";
+
+struct DtypeTotal {
+  std::string dtype;
+  std::uint64_t tensors = 0;
+  std::uint64_t elements = 0;
+  std::uint64_t bytes = 0;
+};
+
+// In the order in which the types first appear.
+std::vector<DtypeTotal> TotalsByDtype(const std::vector<io::TensorInfo>& tensors) {
+  std::vector<DtypeTotal> totals;
+  std::map<std::string, std::size_t> places;
+  for (const io::TensorInfo& info : tensors) {
+    const auto [place, is_new] = places.try_emplace(TypeText(info), totals.size());
+    if (is_new) totals.push_back({place->first});
+    DtypeTotal& total = totals[place->second];
+    ++total.tensors;
+    total.elements += info.elements;
+    total.bytes += info.bytes;
+  }
+  return totals;
+}
+
+// A survey, and what kept it from going further.
+struct Inspected {
+  convert::Survey survey;
+  std::string problem;
+};
+
+Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
+  const std::shared_ptr<const io::TensorReader> reader = io::OpenTensorFile(path, open);
+  try {
+    return {convert::SurveyOf(reader, path, false), {}};
+  } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
+    return {{path, reader, {scale::FindScaleCompanions(*reader, {}), {}}}, error.what()};
+  }
+}
+
+// What is said below the tables of weights with scales.
+std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
+  std::string text;
+  const convert::InputScales& scales = survey.scales;
+  const std::vector<scale::ScaledTensor>& scaled = scales.companions.scaled;
+  if (!scaled.empty()) {
+    const scale::ScaledTensor& first = scaled.front();
+    text += "\n" + Wrapped(" scaled:",
+                           fmt::format("{} tensor{} with scales, the first {} by {}{}",
+                                       scaled.size(), scaled.size() == 1 ? "" : "s",
+                                       io::Escape(survey.tensors()[first.tensor].name),
+                                       io::Escape(first.companion),
+                                       first.file.empty() ? "" : " of " + io::Escape(first.file)),
+                           columns);
+  }
+  for (const std::string& line : convert::AppliedText(survey, {})) {
+    text += Wrapped("  ", line, columns);
+  }
+  std::map<std::string_view, std::size_t> opaque;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) ++opaque[one.writer];
+  for (const auto& [writer, count] : opaque) {
+    text += fmt::format("   {} of {}, never touched\n", io::CountText(count, "tensor"), writer);
+  }
+  for (const scale::UnreadWeight& one : scales.weights.unread) {
+    text += Wrapped("  ", one.why, columns);
+  }
+  if (const std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
+    text += "\n" + Wrapped("", idle, columns);
+  }
+  if (const std::string serving = convert::CompanionsText(survey); !serving.empty()) {
+    text += Wrapped("", "serve the codes of scaled weights: " + serving, columns);
+  }
+  return text;
+}
+
+void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
+  const convert::Survey& survey = inspected.survey;
+  const io::TensorReader& reader = *survey.reader;
+  const io::FileContents& contents = reader.contents();
+  Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
+                    contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
+  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
+    Print(FactsText(FindModelFacts(*checkpoint, survey.scales)) + '\n');
+  }
+  Print("\n");
+  const auto row = [&](std::size_t i) -> TableRow {
+    const io::TensorInfo& info = contents.tensors[i];
+    return {{io::Escape(info.name), TypeText(info),
+             ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
+             CountText(info.elements), BytesText(info.bytes)}};
+  };
+  PrintTable({{"tensor", false, 20, 0, report::EscapedNames(contents.tensors)},
+              {"type"},
+              {"shape", false, 8},
+              {"values", true, 0, 1},
+              {"bytes", true}},
+             {contents.tensors.size(), row}, Columns(stdout), false);
+  TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
+  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
+    totals.Add(
+        {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
+  }
+  std::string text = "\n" + totals.Render(Columns(stdout), false);
+  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
+    TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
+    for (const io::CheckpointShard& shard : checkpoint->shards()) {
+      files.Add({io::Escape(shard.name), CountText(shard.tensors), BytesText(shard.bytes)});
+    }
+    text += "\n" + files.Render(Columns(stdout), false);
+  }
+  if (!contents.metadata.empty()) {
+    text += "\n metadata\n";
+    // A value may be a document: it is cut for a file too.
+    const std::size_t width = std::min(Columns(stdout), kReportColumns);
+    for (const auto& [key, value] : contents.metadata) {
+      text += fmt::format("   {} = {}\n", Shorten(io::Escape(key), width / 3),
+                          Shorten(io::Escape(value), width * 3 / 5));
+    }
+  }
+  text += ScalesText(survey, Columns(stdout));
+  if (const std::string unscaled = convert::UnscaledText(survey, nullptr); !unscaled.empty()) {
+    text += "\n" + Wrapped("", unscaled, Columns(stdout));
+  }
+  if (!inspected.problem.empty()) text += Wrapped(" note:", inspected.problem, Columns(stdout));
+  for (const std::string& note : reader.notes()) text += Wrapped(" note:", note, Columns(stdout));
+  Print(text);
+}
+
+void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
+  const convert::Survey& survey = inspected.survey;
+  const io::TensorReader& reader = *survey.reader;
+  const io::FileContents& contents = reader.contents();
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "inspect");
+  json.Member("file", flags.input);
+  json.Member("bytes", reader.file_bytes());
+  const io::CheckpointReader* const checkpoint = reader.checkpoint();
+  if (checkpoint != nullptr)
+    json.Member("model", FactsJson(FindModelFacts(*checkpoint, survey.scales)));
+  json.BeginArray("tensors");
+  for (const io::TensorInfo& info : contents.tensors) {
+    Json entry = TensorJson(info);
+    if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
+    json.Element(entry);
+  }
+  json.EndArray();
+  if (checkpoint != nullptr) {
+    json.BeginArray("files");
+    for (const io::CheckpointShard& shard : checkpoint->shards()) {
+      json.Element({{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}});
+    }
+    json.EndArray();
+  }
+  json.BeginArray("totals");
+  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
+    json.Element({{"type", total.dtype},
+                  {"tensors", total.tensors},
+                  {"elements", total.elements},
+                  {"bytes", total.bytes}});
+  }
+  json.EndArray();
+  Json metadata = Json::object();
+  for (const auto& [key, value] : contents.metadata) metadata[key] = value;
+  json.Member("metadata", metadata);
+  json.BeginArray("scaled");
+  auto weight = survey.scales.weights.weights.begin();
+  for (const scale::ScaledTensor& scaled : survey.scales.companions.scaled) {
+    Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
+                  {"companion", scaled.companion}};
+    if (!scaled.file.empty()) entry["file"] = scaled.file;
+    while (weight != survey.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
+    if (weight != survey.scales.weights.weights.end() && weight->codes == scaled.tensor) {
+      entry["layout"] = weight->reading.Name();
+      entry["writer"] = weight->reading.Writer();
+      entry["scales"] = weight->reading.PartitionText();
+      entry["name"] = weight->name;
+      entry["shape"] = weight->shape;
+      entry["evidence"] = weight->evidence;
+    }
+    json.Element(entry);
+  }
+  json.EndArray();
+  const scale::ScaledWeights& weights = survey.scales.weights;
+  json.BeginArray("refused");
+  for (const scale::UnreadWeight& one : weights.unread) {
+    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"reason", one.why}});
+  }
+  json.EndArray();
+  json.BeginArray("never_touched");
+  for (const scale::OpaqueTensor& one : weights.opaque) {
+    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"writer", one.writer}});
+  }
+  json.EndArray();
+  json.BeginArray("without_scales");
+  for (const std::size_t tensor : survey.scales.companions.unscaled) {
+    json.Element(contents.tensors[tensor].name);
+  }
+  json.EndArray();
+  const scale::QuantizationConfig& config = weights.config;
+  json.Member("quantization_config", config.file.empty()
+                                         ? Json()
+                                         : Json{{"file", config.file}, {"method", config.method}});
+  json.BeginArray("companions");
+  for (const scale::Companion& companion : survey.scales.companions.companions) {
+    json.Element({{"tensor", contents.tensors[companion.tensor].name},
+                  {"role", companion.role},
+                  {"of", companion.of}});
+  }
+  json.EndArray();
+  Json notes = reader.notes();
+  if (!inspected.problem.empty()) notes.push_back(inspected.problem);
+  if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
+    notes.push_back(std::move(idle));
+  }
+  json.Member("notes", notes);
+  json.End();
+}
+
+int Inspect(const InspectFlags& flags) {
+  io::OpenOptions open = ToolOpenOptions();
+  open.allow_hard_links = flags.allow_hard_links;
+  if (!flags.assume_type.empty()) {
+    open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
+                                               "a file of strings names its type");
+  }
+  if (mdf::IsModelFile(flags.input)) {
+    PrintMdf(flags.input, open.assume_type, flags.json);
+    return kExitDone;
+  }
+  const Inspected inspected = OpenInspected(flags.input, open);
+  if (flags.json) {
+    PrintInspectJson(flags, inspected);
+  } else {
+    PrintInspectText(flags, inspected);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddInspectCommand(CommandLine& line) {
+  auto flags = std::make_shared<InspectFlags>();
+  Command command = line.AddCommand("inspect", kInspectDescription);
+  command
+      .AddOption("FILE", flags->input,
+                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .Required();
+  command
+      .AddOption(
+          "--assume-type", flags->assume_type,
+          "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type")
+      .Value("T");
+  AddHardLinksFlag(command, flags->allow_hard_links);
+  command.AddFlag("--json", flags->json, "As JSON");
+  command.Runs([flags] { return Inspect(*flags); });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,264 @@
+// MDF files become graphs, and graphs ONNX models: what runs, and what is optimised.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/mdf_model.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include "arguments/held_tensor.h"
+#include "arguments/open_options.h"
+#include "display/json_printer.h"
+#include "display/loss_json.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "io/error_text.h"
+#include "io/ordered_json.h"
+#include "io/system.h"
+#include "io/tensor_file.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+#include "tensorcast/mdf.hpp"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+// The type that a file brings to an input: that of its one tensor, or of the one of its name.
+std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name) {
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  for (const io::TensorInfo& each : tensors) {
+    if (each.name == name) return each.type;
+  }
+  return tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
+}
+
+// Of "NAME=FILE" the file, where NAME is an input's; nothing where it is another's.
+std::optional<std::string> FileFor(const std::string& argument, const std::string& name) {
+  if (!argument.starts_with(name) || argument.substr(name.size(), 1) != "=") return std::nullopt;
+  return argument.substr(name.size() + 1);
+}
+
+std::map<std::string, DataType> TypesOfInputs(const std::string& path,
+                                              const std::vector<std::string>& arguments) {
+  std::vector<ValueInfo> inputs;
+  std::string error;
+  CheckStatus(mdf::Inputs(path, &inputs, &error), error);
+  std::map<std::string, DataType> types;
+  for (const ValueInfo& input : inputs) {
+    if (input.type != DataType::kUndefined) continue;
+    for (const std::string& argument : arguments) {
+      const std::optional<std::string> named = FileFor(argument, input.name);
+      std::error_code none;
+      if (!named && !std::filesystem::exists(argument, none)) continue;
+      const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions());
+      const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+      const bool holds = std::any_of(tensors.begin(), tensors.end(),
+                                     [&](const auto& each) { return each.name == input.name; });
+      if (!named && !holds) continue;
+      const std::optional<DataType> type = TypeIn(*reader, input.name);
+      if (type && FindType(*type) != nullptr) types[input.name] = *type;
+    }
+    if (types.contains(input.name)) continue;
+    throw Error(ErrorKind::kArguments,
+                fmt::format("the model needs input {}, of any type; give it with --input NAME=FILE",
+                            io::Quoted(input.name)));
+  }
+  return types;
+}
+
+std::vector<std::byte> OnnxBytes(const Graph& graph) {
+  std::vector<std::byte> bytes;
+  std::string error;
+  CheckStatus(graph.Serialize({}, &bytes, &error), error);
+  return bytes;
+}
+
+std::string TypeOrAny(DataType type) {
+  return type == DataType::kUndefined ? "any" : std::string(TypeName(type));
+}
+
+std::string ShapeOf(bool has_shape, const std::vector<std::optional<std::uint64_t>>& shape) {
+  if (!has_shape) return "any";
+  std::string text;
+  for (const auto& size : shape) {
+    text += (text.empty() ? "" : ", ") + (size ? std::to_string(*size) : std::string("?"));
+  }
+  return "[" + text + "]";
+}
+
+Json ShapeJson(bool has_shape, const std::vector<std::optional<std::uint64_t>>& shape) {
+  if (!has_shape) return nullptr;
+  Json json = Json::array();
+  for (const auto& size : shape) json.push_back(size ? Json(*size) : Json(nullptr));
+  return json;
+}
+
+// What is shown of a model: its inputs as its file has them, and the graph that it is.
+struct Shown {
+  std::vector<ValueInfo> inputs;
+  Graph graph;
+  bool is_open = false;  // a type is up to the values: those that follow from it are not shown
+
+  DataType TypeOf(const GraphNode& node, DataType type) const {
+    return is_open && node.op_type != "Cast" ? DataType::kUndefined : type;
+  }
+};
+
+void PrintMdfText(const std::string& path, const Shown& shown) {
+  std::string text =
+      fmt::format("{}   MDF, opset {}   {}   {}\n\n", io::Escape(path), shown.graph.opset(),
+                  io::CountText(shown.graph.node_count(), "node"),
+                  BytesText(io::FileBytes(path, "cannot be looked at")));
+  TextTable inputs({{"input", false, 20}, {"type"}, {"shape", false, 8}});
+  for (const ValueInfo& input : shown.inputs) {
+    inputs.Add(
+        {io::Escape(input.name), TypeOrAny(input.type), ShapeOf(input.has_shape, input.shape)});
+  }
+  TextTable nodes({{"node", false, 20}, {"operator"}, {"from"}, {"to"}, {"options"}});
+  for (const GraphNode& node : shown.graph.Nodes()) {
+    std::string options;
+    if (node.is_cast && !node.saturate) options = "saturate=0";
+    if (node.is_cast && node.round_mode != RoundingMode::kUp) {
+      options += node.round_mode == RoundingMode::kDown ? "round_mode=down" : "round_mode=nearest";
+    }
+    nodes.Add({io::Escape(node.name), node.op_type,
+               TypeOrAny(shown.is_open ? DataType::kUndefined : node.from),
+               TypeOrAny(shown.TypeOf(node, node.to)), options});
+  }
+  TextTable outputs({{"output", false, 20}});
+  for (const GraphValue& output : shown.graph.outputs()) {
+    GraphValueInfo info;
+    (void)shown.graph.Value(output, &info);
+    outputs.Add({io::Escape(info.name)});
+  }
+  if (!shown.inputs.empty()) text += inputs.Render(Columns(stdout), false) + "\n";
+  if (shown.graph.node_count() != 0) text += nodes.Render(Columns(stdout), false) + "\n";
+  Print(text + outputs.Render(Columns(stdout), false));
+}
+
+void PrintMdfJson(const std::string& path, const Shown& shown) {
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "inspect");
+  json.Member("file", path);
+  json.Member("bytes", io::FileBytes(path, "cannot be looked at"));
+  json.Member("format", "mdf");
+  json.Member("opset", shown.graph.opset());
+  json.BeginArray("inputs");
+  for (const ValueInfo& input : shown.inputs) {
+    json.Element({{"name", input.name},
+                  {"type", TypeJson(input.type)},
+                  {"shape", ShapeJson(input.has_shape, input.shape)},
+                  {"has_default", input.has_default}});
+  }
+  json.EndArray();
+  json.BeginArray("nodes");
+  for (const GraphNode& node : shown.graph.Nodes()) {
+    json.Element({{"node", node.name},
+                  {"operator", node.op_type},
+                  {"from", TypeJson(shown.is_open ? DataType::kUndefined : node.from)},
+                  {"to", TypeJson(shown.TypeOf(node, node.to))},
+                  {"saturate", node.saturate}});
+  }
+  json.EndArray();
+  json.BeginArray("outputs");
+  for (const GraphValue& output : shown.graph.outputs()) {
+    GraphValueInfo info;
+    (void)shown.graph.Value(output, &info);
+    json.Element({{"name", info.name}});
+  }
+  json.EndArray();
+  json.End();
+}
+
+}  // namespace
+
+onnx::Model LoadModel(const std::string& path, const onnx::LoadOptions& options,
+                      const std::vector<std::string>& inputs) {
+  onnx::Model model;
+  std::string error;
+  if (!mdf::IsModelFile(path)) {
+    CheckStatus(onnx::Model::Load(path, options, &model, &error), error);
+    return model;
+  }
+  mdf::LoadOptions load;
+  load.contradictions = options.contradictions;
+  load.input_types = TypesOfInputs(path, inputs);
+  Graph graph;
+  CheckStatus(mdf::Load(path, load, &graph, &error), error);
+  CheckStatus(onnx::Model::Parse(OnnxBytes(graph), options, &model, &error), error);
+  return model;
+}
+
+ModelPaths FormatsOf(const std::string& input, const std::string& output) {
+  return {input, output, mdf::IsModelFile(input), mdf::IsModelName(output)};
+}
+
+Graph ReadGraph(const ModelPaths& paths, const ModelConversion& options) {
+  // Before the model is read: a refusal that overwriting lifts says so.
+  io::CheckOutput(paths.output, 0, {options.force, {paths.input}});
+  Graph graph;
+  std::string error;
+  if (paths.is_mdf_input) {
+    mdf::LoadOptions load;
+    load.other_inputs = options.assume_type;
+    CheckStatus(mdf::Load(paths.input, load, &graph, &error), error);
+    return graph;
+  }
+  if (io::OpenTensorFile(paths.input, ToolOpenOptions())->onnx_model() == nullptr) {
+    throw Error(ErrorKind::kArguments,
+                io::PathText(paths.output) +
+                    ": MDF is written from a model only: tensors alone have no graph");
+  }
+  onnx::LoadOptions load;
+  load.allow_hard_links = options.allow_hard_links;
+  CheckStatus(Graph::Load(paths.input, load, &graph, &error), error);
+  return graph;
+}
+
+std::uint64_t WriteGraph(const Graph& graph, const ModelPaths& paths,
+                         const ModelConversion& options) {
+  std::string error;
+  if (paths.is_mdf_output) {
+    const mdf::SaveOptions save{options.force, {paths.input}};
+    CheckStatus(mdf::Save(graph, paths.output, save, &error), error);
+  } else if (std::filesystem::path(paths.output).extension() == ".onnx") {
+    CheckStatus(graph.Save(paths.output, {false, options.force}, &error), error);
+  } else {
+    throw Error(ErrorKind::kArguments,
+                io::PathText(paths.output) +
+                    ": an MDF model becomes another model: .onnx, .json, .yaml, .yml or .bson");
+  }
+  return io::FileBytes(paths.output, "was written, but its size cannot be looked at");
+}
+
+void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool as_json) {
+  Shown shown;
+  std::string error;
+  CheckStatus(mdf::Inputs(path, &shown.inputs, &error), error);
+  for (ValueInfo& input : shown.inputs) {
+    if (input.type == DataType::kUndefined && assume_type) input.type = *assume_type;
+    shown.is_open = shown.is_open || input.type == DataType::kUndefined;
+  }
+  // Of nodes it does not matter which one an open type is: it is not shown.
+  mdf::LoadOptions load;
+  load.other_inputs = assume_type.value_or(DataType::kFloat32);
+  CheckStatus(mdf::Load(path, load, &shown.graph, &error), error);
+  if (as_json) {
+    PrintMdfJson(path, shown);
+  } else {
+    PrintMdfText(path, shown);
+  }
+}
+
+}  // namespace tensorcast::tool

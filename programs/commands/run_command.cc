@@ -1,0 +1,387 @@
+// tensorcast run: an ONNX or MDF model of Cast, CastLike, Identity and Constant, on tensors of
+// files.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "arguments/cast_flags.h"
+#include "arguments/held_tensor.h"
+#include "arguments/model_arguments.h"
+#include "arguments/open_options.h"
+#include "commands/commands.h"
+#include "commands/mdf_model.h"
+#include "display/loss_json.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "io/error_text.h"
+#include "io/ordered_json.h"
+#include "io/output_files.h"
+#include "io/system_output_directory.h"
+#include "io/tensor_file.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/process.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+#include "tensorcast/onnx.hpp"
+
+namespace tensorcast::tool {
+namespace {
+
+using io::Error;
+using io::ErrorKind;
+
+struct RunFlags {
+  std::string model;
+  std::vector<std::string> inputs;
+  std::string directory;
+  std::string format = "npy";
+  std::string contradictions = "text";
+  std::string target = "best";
+  std::string threads;
+  bool allow_hard_links = false;
+  bool optimize = false;
+  bool profile = false;
+  bool json = false;
+  bool force = false;
+  bool quiet = false;
+};
+
+constexpr const char* kRunDescription =
+    R"(Run an ONNX or MDF model that consists of casts.
+
+Examples:
+  tensorcast run casts.onnx --input x=x.npy --output-dir out
+  tensorcast run casts.onnx --input all.safetensors --output-dir out \
+      --output-format safetensors
+  tensorcast run model.yaml --input port=x.npy --output-dir out
+  tensorcast run casts.onnx --input x=x.pb --input like=like.pb \
+      --output-dir out --profile
+
+A model may hold Cast, CastLike, Identity, Constant and functions of these; the model's opset says
+what a cast means (docs/onnx.md). Inputs are .npy, .pb, .npz or .safetensors files; one without NAME=
+gives every input that it holds under its name. An input with an initializer of its name need not be
+given. Each output becomes a file of its name in DIR, as .npy or .pb, or all become one .safetensors
+file. Tensors are held in memory.
+
+Exit codes: 0 done; 2 the arguments; 3 the contents of the model or of an input; 4 the system; 5 legal
+but not supported (any other node); 130 interrupted.
+)";
+
+// ----------------------------------------------------------------------------------- inputs
+
+std::string InputNames(const onnx::Model& model) {
+  std::string names;
+  for (const onnx::ValueInfo& input : model.inputs()) {
+    names += (names.empty() ? "" : ", ") + io::Quoted(input.name);
+  }
+  return names.empty() ? "it has none" : "its inputs are " + names;
+}
+
+// Where "NAME=FILE" is to be cut: names may hold an '=' themselves.
+std::optional<std::pair<std::size_t, std::string>> SplitInput(const onnx::Model& model,
+                                                              const std::string& argument) {
+  for (std::size_t at = argument.find('='); at != std::string::npos;
+       at = argument.find('=', at + 1)) {
+    if (const auto input = model.FindInput(argument.substr(0, at))) {
+      return std::pair(*input, argument.substr(at + 1));
+    }
+  }
+  return std::nullopt;
+}
+
+class Inputs {
+ public:
+  explicit Inputs(const onnx::Model& model) : model_(model), held_(model.inputs().size()) {}
+
+  void Take(const std::string& argument) {
+    if (const auto named = SplitInput(model_, argument))
+      return TakeOne(named->first, named->second);
+    std::error_code none;
+    if (argument.find('=') != std::string::npos && !std::filesystem::exists(argument, none)) {
+      throw Error(
+          ErrorKind::kArguments,
+          fmt::format("--input {}: the model has no input {}; {}", io::EscapeName(argument),
+                      io::Quoted(argument.substr(0, argument.find('='))), InputNames(model_)));
+    }
+    TakeAll(argument);
+  }
+
+  void CheckAll() const {
+    std::string missing;
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      const onnx::ValueInfo& input = model_.inputs()[i];
+      if (held_[i] || input.has_default) continue;
+      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", io::Quoted(input.name),
+                             TypeName(input.type));
+    }
+    if (missing.empty()) return;
+    throw Error(
+        ErrorKind::kArguments,
+        fmt::format("the model needs more inputs: {}; give each with --input NAME=FILE", missing));
+  }
+
+  std::vector<onnx::TensorView> Views() const {
+    std::vector<onnx::TensorView> views(held_.size());
+    for (std::size_t i = 0; i < held_.size(); ++i) {
+      if (held_[i]) views[i] = held_[i]->view();
+    }
+    return views;
+  }
+
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  void TakeOne(std::size_t input, const std::string& path) {
+    const onnx::ValueInfo& info = model_.inputs()[input];
+    const std::unique_ptr<io::TensorReader> reader = OpenAs(path, info.type);
+    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+    std::size_t tensor = 0;
+    if (tensors.size() != 1) {
+      const auto named = std::find_if(tensors.begin(), tensors.end(),
+                                      [&](const auto& each) { return each.name == info.name; });
+      if (named == tensors.end()) {
+        throw Error(ErrorKind::kArguments,
+                    fmt::format("{}: holds {} tensors, and none is named {}", io::PathText(path),
+                                tensors.size(), io::Quoted(info.name)));
+      }
+      tensor = static_cast<std::size_t>(named - tensors.begin());
+    }
+    Hold(input, *reader, tensor, path);
+  }
+
+  void TakeAll(const std::string& path) {
+    const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(path, ToolOpenOptions());
+    bool is_any = false;
+    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      if (const auto input = model_.FindInput(tensors[i].name)) {
+        Hold(*input, *reader, i, path);
+        is_any = true;
+      }
+    }
+    if (is_any) return;
+    throw Error(ErrorKind::kArguments,
+                fmt::format("{}: holds no input of the model; {}; --input NAME=FILE takes the one "
+                            "tensor of a file",
+                            io::PathText(path), InputNames(model_)));
+  }
+
+  void Hold(std::size_t input, const io::TensorReader& reader, std::size_t tensor,
+            const std::string& path) {
+    const onnx::ValueInfo& info = model_.inputs()[input];
+    if (held_[input]) {
+      throw Error(ErrorKind::kArguments,
+                  fmt::format("input {} is given twice, the second time by {}",
+                              io::Quoted(info.name), io::PathText(path)));
+    }
+    held_[input] = ReadHeld(reader, tensor, info.type, path, "input " + io::Quoted(info.name));
+    paths_.push_back(path);
+  }
+
+  const onnx::Model& model_;
+  std::vector<std::optional<HeldTensor>> held_;
+  std::vector<std::string> paths_;
+};
+
+// ----------------------------------------------------------------------------------- outputs
+
+// A name as a part of a path: other characters than these as %XX, so that no two names meet.
+std::string FileName(std::string_view name) {
+  std::string text;
+  for (const char c : name) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                          (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+                          (c == '.' && !text.empty());
+    text += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return text.empty() ? "%" : text;
+}
+
+void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::Outputs& outputs,
+                  io::CreateOptions create, const std::atomic<bool>* interrupted) {
+  std::error_code failed;
+  std::filesystem::create_directories(flags.directory, failed);
+  if (failed) {
+    throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be made a directory: {}",
+                                                io::PathText(flags.directory), failed.message()));
+  }
+  std::vector<std::string> names;
+  std::vector<onnx::TensorView> tensors;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    names.push_back(model.outputs()[i].name);
+    tensors.push_back(outputs[i]);
+  }
+  const std::filesystem::path directory(flags.directory);
+  // A model may have as many outputs as a process may not have files open.
+  std::optional<io::StagingDirectory> staging;
+  io::OutputFiles files;
+  if (flags.format == "safetensors") {
+    const std::string path = (directory / "outputs.safetensors").generic_string();
+    files.emplace_back(path, WriteTensors(path, names, tensors, create));
+  } else {
+    staging.emplace((directory / "outputs").generic_string(), tensors.size());
+    create.staging = staging->ForFiles();
+    for (std::size_t i = 0; i < tensors.size(); ++i) {
+      io::StopIfInterrupted(interrupted);
+      const std::string path =
+          (directory / (FileName(names[i]) + '.' + flags.format)).generic_string();
+      files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
+    }
+  }
+  io::CommitAll(files, interrupted, staging ? &*staging : nullptr);
+  ExitOnInterrupts(Leaves::kOutput);
+  if (flags.quiet) return;
+  if (staging) {
+    for (const std::string& note : staging->notes()) SayNote(note);
+  }
+  for (const auto& [path, writer] : files) {
+    for (const std::string& note : writer->notes()) {
+      SayNote(note);
+    }
+    Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
+    if (const std::string hint = writer->reading_hint(); !hint.empty()) {
+      Say(" read it with: " + hint + (hint.ends_with('\n') ? "" : "\n"));
+    }
+  }
+}
+
+// ----------------------------------------------------------------------------------- profile
+
+std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
+
+std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
+  constexpr std::size_t kShown = 40;
+  std::vector<const onnx::NodeProfile*> nodes;
+  double seconds = 0;
+  std::uint64_t read = 0, written = 0;
+  for (const onnx::NodeProfile& node : profile) {
+    nodes.push_back(&node);
+    seconds += node.seconds;
+    read += node.bytes_read;
+    written += node.bytes_written;
+  }
+  std::stable_sort(nodes.begin(), nodes.end(),
+                   [](const auto* a, const auto* b) { return a->seconds > b->seconds; });
+  TextTable table({{"node", false, 20},
+                   {"operator"},
+                   {"from"},
+                   {"to"},
+                   {"read", true},
+                   {"written", true},
+                   {"µs", true},
+                   {"of all", true}});
+  for (std::size_t i = 0; i < nodes.size() && i < kShown; ++i) {
+    const onnx::NodeProfile& node = *nodes[i];
+    table.Add({io::Escape(node.node), io::Escape(node.op_type), std::string(TypeName(node.from)),
+               std::string(TypeName(node.to)), BytesText(node.bytes_read),
+               BytesText(node.bytes_written), MicrosecondsText(node.seconds),
+               seconds > 0 ? fmt::format("{:.1f} %", 100 * node.seconds / seconds) : "·"});
+  }
+  std::string text = table.Render(Columns(stdout), false);
+  if (nodes.size() > kShown) text += fmt::format("   … {} more\n", nodes.size() - kShown);
+  return text + fmt::format("\n {} nodes took {}, read {} and wrote {}\n", CountText(nodes.size()),
+                            SecondsText(seconds), BytesText(read), BytesText(written));
+}
+
+std::string ProfileJson(const RunFlags& flags, const onnx::Model& model,
+                        const std::vector<onnx::NodeProfile>& profile) {
+  Json json = Json::object();
+  json["schema_version"] = kJsonSchemaVersion;
+  json["command"] = "run";
+  json["model"] = flags.model;
+  json["opset"] = model.opset();
+  json["nodes"] = Json::array();
+  for (const onnx::NodeProfile& node : profile) {
+    json["nodes"].push_back({{"node", node.node},
+                             {"operator", node.op_type},
+                             {"from", TypeName(node.from)},
+                             {"to", TypeName(node.to)},
+                             {"seconds", node.seconds},
+                             {"bytes_read", node.bytes_read},
+                             {"bytes_written", node.bytes_written}});
+  }
+  return JsonText(json);
+}
+
+int RunModel(const RunFlags& flags) {
+  if (flags.format != "npy" && flags.format != "pb" && flags.format != "safetensors") {
+    throw Error(ErrorKind::kArguments,
+                fmt::format("--output-format: '{}' is not one of npy, pb, safetensors",
+                            io::Escape(flags.format)));
+  }
+  onnx::LoadOptions load;
+  load.contradictions = ParseContradictions(flags.contradictions);
+  load.target = ParseTargetFlag(flags.target);
+  load.allow_hard_links = flags.allow_hard_links;
+  load.optimize = flags.optimize;
+  const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
+  const onnx::Model model = LoadModel(flags.model, load, flags.inputs);
+  std::string error;
+  Inputs inputs(model);
+  for (const std::string& argument : flags.inputs) inputs.Take(argument);
+  inputs.CheckAll();
+
+  std::vector<onnx::NodeProfile> profile;
+  onnx::ModelRun run;
+  run.executor = executor.get();
+  run.interrupted = CatchInterrupts();
+  if (flags.profile) run.profile = &profile;
+  onnx::Outputs outputs;
+  const std::vector<onnx::TensorView> views = inputs.Views();
+  CheckStatus(model.Run(views, run, &outputs, &error), error);
+  io::CreateOptions create{flags.force, inputs.paths()};
+  create.inputs.push_back(flags.model);
+  WriteOutputs(flags, model, outputs, std::move(create), run.interrupted);
+  if (flags.profile) {
+    const std::string report =
+        flags.json ? ProfileJson(flags, model, profile) : ProfileTable(profile);
+    Print(report);
+  }
+  return kExitDone;
+}
+
+}  // namespace
+
+void AddRunCommand(CommandLine& line) {
+  auto flags = std::make_shared<RunFlags>();
+  Command command = line.AddCommand("run", kRunDescription);
+  command
+      .AddOption("MODEL", flags->model, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
+      .Value("FILE")
+      .Required();
+  command
+      .AddOption("--input", flags->inputs,
+                 "The tensor of an input, or a file of many by name; repeatable")
+      .Value("NAME=FILE")
+      .OneValue();
+  command.AddOption("--output-dir", flags->directory, "Where the outputs go; created if missing")
+      .Value("DIR")
+      .Required();
+  command.AddOption("--output-format", flags->format, "What the outputs become (npy)")
+      .Value("npy|pb|safetensors");
+  AddContradictionsFlag(command, flags->contradictions);
+  AddHardLinksFlag(command, flags->allow_hard_links);
+  command.AddFlag("--optimize", flags->optimize,
+                  "Leave out the Casts that change nothing, as optimize does");
+  command.AddFlag("--profile", flags->profile, "Print time and bytes of each node");
+  command.AddFlag("--json", flags->json, "The profile as JSON").Needs("--profile");
+  command.AddOption("--threads", flags->threads, "Threads to use (all cores)").Value("N");
+  command.AddOption("--target", flags->target, "Instruction set to use (best)")
+      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
+  command.AddFlag("--force", flags->force, "Replace existing outputs");
+  command.AddFlag("-q,--quiet", flags->quiet, "Say nothing but errors");
+  command.Runs([flags] { return RunModel(*flags); });
+}
+
+}  // namespace tensorcast::tool

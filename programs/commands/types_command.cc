@@ -1,0 +1,185 @@
+// tensorcast types: the table of element types.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include "commands/commands.h"
+#include "display/loss_json.h"
+#include "display/text_table.h"
+#include "io/ordered_json.h"
+#include "scale/written_form.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+constexpr const char* kTypesDescription =
+    R"(List the element types with their ranges and names, and the scaled formats.
+
+Examples:
+  tensorcast types
+  tensorcast types --json
+)";
+
+std::string Layout(const TypeInfo& row) {
+  switch (row.type_class) {
+    case TypeClass::kBool: return "0 or 1";
+    case TypeClass::kUnsigned: return "unsigned";
+    case TypeClass::kSigned: return "signed";
+    case TypeClass::kString: return "UTF-8";
+    case TypeClass::kFloat: break;
+  }
+  return fmt::format("{}/{}/{}/{}", row.has_sign ? 1 : 0, row.exponent_bits, row.mantissa_bits,
+                     row.bias);
+}
+
+// Whole numbers that are not too long exactly, others in four digits.
+std::string LimitText(double value) {
+  if (value == std::floor(value) && value < 1e10) return fmt::format("{:.0f}", value);
+  return fmt::format("{:.4g}", value);
+}
+
+// What has one scale: "a row", "16 along the last dimension".
+std::string CellText(const scale::ScaledFormat& format) {
+  switch (format.cells) {
+    case scale::CellsBy::kTensor: return "the tensor";
+    case scale::CellsBy::kRows: return "a row";
+    case scale::CellsBy::kBlocks:
+      return fmt::format("{} × {}", format.block_rows, format.block_columns);
+    case scale::CellsBy::kGroups: break;
+  }
+  return fmt::format("{} in a row", format.block_columns);
+}
+
+std::vector<std::string_view> LayoutNames(const scale::ScaledFormat& format) {
+  std::vector<std::string_view> names;
+  for (const scale::FormatWriter& one : scale::WritersOf(format)) {
+    names.push_back(one.dialect->layout);
+  }
+  return names;
+}
+
+std::vector<std::string_view> RuleNames(const scale::ScaledFormat& format) {
+  std::vector<std::string_view> names;
+  for (const scale::NamedRule& one : format.rules) names.push_back(one.name);
+  return names;
+}
+
+std::string FormatTable() {
+  constexpr std::size_t kAllLayouts = 111;  // columns of the widest row
+  const bool has_room = Columns(stdout) >= kAllLayouts;
+  TextTable table({{"scaled format"},
+                   {"codes", false, 0, 1},
+                   {"a scale for"},
+                   {"scales", false, 0, 2},
+                   {"--scale"},
+                   {"--layout"}});
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    std::vector<std::string_view> layouts = LayoutNames(format);
+    if (layouts.empty()) layouts = {"measured only"};
+    table.Add({std::string(format.name), std::string(TypeName(format.scaling.element)),
+               CellText(format), std::string(TypeName(format.scaling.scale)),
+               fmt::format("{}", fmt::join(RuleNames(format), " ")),
+               has_room ? fmt::format("{}", fmt::join(layouts, " ")) : std::string(layouts[0])});
+    for (std::size_t i = 1; i < layouts.size() && !has_room; ++i) {
+      table.Add({"", "", "", "", "", std::string(layouts[i])});
+    }
+  }
+  return table.Render(Columns(stdout), false);
+}
+
+std::string AllTypesText() {
+  TextTable table({{"name"},
+                   {"ONNX", false, 0, 2},
+                   {"id", true},
+                   {"bits", true},
+                   {"s/e/m/bias"},
+                   {"max", true},
+                   {"min normal", true, 0, 1},
+                   {"min > 0", true},
+                   {"special"}});
+  for (const TypeInfo& row : Types()) {
+    std::vector<std::string> cells = {std::string(row.name), std::string(row.onnx_name),
+                                      fmt::format("{}", static_cast<int>(row.type)),
+                                      row.bits == 0 ? "" : fmt::format("{}", row.bits),
+                                      Layout(row)};
+    if (row.bits != 0) {
+      const TypeLimits limits = LimitsOf(row.type);
+      cells.push_back(LimitText(limits.greatest));
+      cells.push_back(row.is_float() ? LimitText(limits.least_normal) : "");
+      cells.push_back(row.is_float() ? LimitText(limits.least_positive) : "");
+      cells.push_back(row.has_infinity() ? "Inf NaN" : row.has_nan() ? "NaN" : "·");
+    }
+    table.Add(std::move(cells));
+  }
+  std::string text = table.Render(TextColumns(stdout), false) + "\n";
+  TextTable spellings({{"name"}, {"also accepted, in any case"}});
+  for (const TypeInfo& row : Types()) {
+    std::string names;
+    for (const std::string_view name : TypeSpellings(row.type)) {
+      names.append(names.empty() ? "" : " ").append(name);
+    }
+    if (!names.empty()) spellings.Add({std::string(row.name), names});
+  }
+  return text + spellings.Render(TextColumns(stdout), false) + "\n" + FormatTable();
+}
+
+std::string AllTypesJson() {
+  Json json = Json::object();
+  json["schema_version"] = kJsonSchemaVersion;
+  json["command"] = "types";
+  json["types"] = Json::array();
+  for (const TypeInfo& row : Types()) {
+    Json entry = Json::object();
+    entry["name"] = row.name;
+    entry["onnx_name"] = row.onnx_name;
+    entry["onnx_id"] = static_cast<int>(row.type);
+    entry["bits"] = row.bits == 0 ? Json() : Json(row.bits);
+    const bool is_float = row.is_float();
+    entry["sign_bits"] = is_float ? Json(row.has_sign ? 1 : 0) : Json();
+    entry["exponent_bits"] = is_float ? Json(row.exponent_bits) : Json();
+    entry["mantissa_bits"] = is_float ? Json(row.mantissa_bits) : Json();
+    entry["bias"] = is_float ? Json(row.bias) : Json();
+    const TypeLimits limits = LimitsOf(row.type);
+    entry["max"] = row.bits == 0 ? Json() : Json(limits.greatest);
+    entry["lowest"] = row.bits == 0 ? Json() : Json(limits.lowest);
+    entry["min_normal"] = is_float ? Json(limits.least_normal) : Json();
+    entry["min_subnormal"] = is_float ? Json(limits.least_positive) : Json();
+    entry["infinity"] = row.has_infinity();
+    entry["nan"] = row.has_nan();
+    entry["spellings"] = TypeSpellings(row.type);
+    json["types"].push_back(std::move(entry));
+  }
+  json["scaled_formats"] = Json::array();
+  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
+    json["scaled_formats"].push_back({{"name", format.name},
+                                      {"codes", TypeName(format.scaling.element)},
+                                      {"a_scale_for", CellText(format)},
+                                      {"scales", TypeName(format.scaling.scale)},
+                                      {"scale_rules", RuleNames(format)},
+                                      {"layouts", LayoutNames(format)}});
+  }
+  return JsonText(json);
+}
+
+}  // namespace
+
+void AddTypesCommand(CommandLine& line) {
+  auto as_json = std::make_shared<bool>(false);
+  Command command = line.AddCommand("types", kTypesDescription);
+  command.AddFlag("--json", *as_json, "As JSON");
+  command.Runs([as_json] {
+    Print(*as_json ? AllTypesJson() : AllTypesText());
+    return kExitDone;
+  });
+}
+
+}  // namespace tensorcast::tool

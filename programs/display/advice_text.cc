@@ -1,0 +1,140 @@
+// Advice in words: what is wrong, and the flags that change it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "display/conversion_summary.h"
+#include "display/quantities.h"
+#include "naming/keep.h"
+#include "report/advice.h"
+#include "report/distinct_names.h"
+#include "shell/terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+using report::Advice;
+using report::Problem;
+
+std::string Description(const Advice& advice, double amax) {
+  const bool plural = advice.tensors > 1;
+  const std::string_view type = TypeName(advice.to);
+  switch (advice.problem) {
+    case Problem::kNotPositive:
+      return fmt::format("{} zeros or negatives, which {} does not have (it is for scales)",
+                         plural ? "hold" : "holds", type);
+    case Problem::kNan:
+      return fmt::format("{} NaN, which {} does not have", plural ? "hold" : "holds", type);
+    case Problem::kInfinity:
+      return fmt::format("{} Inf, which {} does not have", plural ? "hold" : "holds", type);
+    case Problem::kBeyond:
+      return fmt::format("{} {}, beyond {}'s {}", plural ? "reach" : "reaches", MagnitudeText(amax),
+                         type, MagnitudeText(LimitsOf(advice.to).greatest));
+    case Problem::kBelow:
+      return fmt::format("{} below {}'s normal range", plural ? "lie" : "lies", type);
+    case Problem::kWrapped:
+    case Problem::kIntegerZeros:
+    case Problem::kCoarse: break;
+  }
+  return fmt::format("{} {}", plural ? "are too fine for" : "is too fine for", type);
+}
+
+std::string ShellQuoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) {
+    if (c == '\'') {
+      quoted += "'\\''";
+    } else {
+      quoted += c;
+    }
+  }
+  return quoted + "'";
+}
+
+std::string WayOut(const Advice& advice) {
+  const std::string_view better = advice.better ? TypeName(*advice.better) : "";
+  if (advice.prevention == report::Prevention::kOtherType) {
+    return fmt::format("try --to {}", better);
+  }
+  const bool is_rule = advice.prevention == report::Prevention::kOtherTypeHere;
+  if (advice.patterns.empty()) {
+    return is_rule ? fmt::format("try a --rule that gives it {}", better)
+                   : "try an --exclude that names it";
+  }
+  std::string text = "try";
+  for (const std::string& pattern : advice.patterns) {
+    const std::string glob = io::Escape(pattern);
+    text += is_rule ? " --rule " + ShellQuoted(fmt::format("{}={}", glob, better))
+                    : " --exclude " + ShellQuoted(glob);
+  }
+  if (advice.matched < advice.tensors) {
+    text += fmt::format(", for {} of the {}", advice.matched, advice.tensors);
+  }
+  return text;
+}
+
+std::string AdviceText(const Advice& advice, const ConversionSummary& summary,
+                       std::size_t name_columns) {
+  if (advice.problem == Problem::kWrapped) {
+    return fmt::format(
+        "values outside {} gave their low bits; --integer-overflow saturate gives "
+        "its limits",
+        TypeName(advice.to));
+  }
+  if (advice.problem == Problem::kIntegerZeros) {
+    return fmt::format("{} makes 0 of small values; {} keeps them", TypeName(advice.to),
+                       TypeName(*advice.better));
+  }
+  const report::CastTensor worst = summary.cast[advice.worst];
+  const std::string name =
+      report::DistinctName(io::EscapeName(worst.info->name), name_columns, summary.names);
+  return fmt::format("{}{} {}; {}", name,
+                     advice.tensors > 1 ? fmt::format(" and {} more", advice.tensors - 1) : "",
+                     Description(advice, worst.loss.amax), WayOut(advice));
+}
+
+}  // namespace
+
+std::string KeepText(const report::KeepAdvice& advice) {
+  std::string words;
+  for (const convert::Keep keep : advice.keep) {
+    words.append(words.empty() ? "" : ",").append(KeepName(keep));
+  }
+  const std::string after = DecibelText(advice.worst_after) + " dB";
+  return fmt::format(
+      "try --keep {}: {} for {} ({}) more, and the worst SNR {}", words,
+      advice.tensors == 1 ? "1 tensor stays as it is"
+                          : CountText(advice.tensors) + " tensors stay as they are",
+      BytesText(advice.more_bytes),
+      advice.share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * advice.share),
+      std::isinf(advice.worst_before)
+          ? "of the others is " + after
+          : fmt::format("goes from {} dB to {}", DecibelText(advice.worst_before), after));
+}
+
+std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size_t columns) {
+  const std::size_t name_columns = columns == kUnlimitedColumns ? columns : columns * 3 / 5;
+  std::vector<std::string> lines;
+  const auto figures = [&](std::size_t i) -> report::CastFigures {
+    const io::TensorInfo& info = summary.cast.info(i);
+    return {&info, StorageBytes(summary.cast.to(i), info.elements).value_or(0),
+            summary.cast.decibel(i), summary.may_be_kept(info)};
+  };
+  const std::optional<report::KeepAdvice> keep =
+      report::AdviseKeeping(summary.cast.size(), figures, summary.output_bytes);
+  if (keep) lines.push_back(KeepText(*keep));
+  const auto settled = [&](const io::TensorInfo& info) {
+    return keep && summary.may_be_kept(info) && naming::KeptBy(keep->keep, info.name, info.shape);
+  };
+  for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {
+    lines.push_back(AdviceText(advice, summary, name_columns));
+  }
+  return lines;
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,103 @@
+// What several types lose, for programs: all figures of every tensor under every type.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "io/ordered_json.h"
+
+#include "commands/comparison.h"
+#include "display/json_printer.h"
+#include "display/loss_json.h"
+#include "naming/keep.h"
+#include "report/packed_reports.h"
+#include "scale/written_form.h"
+
+namespace tensorcast::tool {
+namespace {
+
+// Null: there is none.
+Json AdviceJson(const std::optional<report::KeepAdvice>& advice) {
+  if (!advice) return nullptr;
+  Json json = Json::object();
+  json["keep"] = Json::array();
+  for (const convert::Keep keep : advice->keep) json["keep"].push_back(convert::KeepName(keep));
+  json["tensors"] = advice->tensors;
+  json["more_bytes"] = advice->more_bytes;
+  json["worst_snr_db"] = advice->worst_after;
+  return json;
+}
+
+}  // namespace
+
+// Type by type, as the report is ordered: where the reports of all types would take much memory,
+// the file is read more than once.
+void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
+                        const CompareOptions& options) {
+  constexpr std::size_t kMostBytes = std::size_t{96} << 20;
+  constexpr std::size_t kReportBytes = 384;  // packed, at most
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::size_t at_once = std::max<std::size_t>(
+      1, kMostBytes / kReportBytes / std::max<std::size_t>(1, tensors.size()));
+  JsonPrinter json;
+  json.Member("schema_version", kJsonSchemaVersion);
+  json.Member("command", "loss");
+  json.Member("input", options.input);
+  json.Member("options", OptionsJson(options.jobs.cast));
+  json.BeginArray("types");
+  for (std::size_t first = 0; first < plan.candidates.size(); first += at_once) {
+    const std::size_t end = std::min(plan.candidates.size(), first + at_once);
+    TypeSet types;
+    for (std::size_t t = first; t < end; ++t) types.set(t);
+    std::vector<report::PackedReports> reports(end - first);
+    MeasurePass(
+        reader, plan, types, options.jobs,
+        [&](std::size_t t, std::size_t, const LossReport& loss) { reports[t - first].Add(loss); });
+    for (std::size_t t = first; t < end; ++t) {
+      const Candidate& candidate = plan.candidates[t];
+      const std::optional<std::string>& worst = candidate.sum.worst;
+      json.BeginObject();
+      json.Member("to", candidate.to.Name());
+      if (candidate.to.scaled) {
+        json.Member("codes", TypeName(candidate.to.type));
+        json.Member("scale_rule",
+                    scale::RuleName(*candidate.to.scaled.format, candidate.to.scaled.rule));
+      }
+      json.Member("cast_bytes", candidate.cast_bytes);
+      json.Member("data_bytes", candidate.bytes);
+      json.Member("total", worst ? FiguresJson(candidate.total) : Json());
+      json.Member("worst_snr_db", SnrJson(candidate.sum.worst_loss));
+      json.Member("worst_tensor", worst ? Json(*worst) : Json());
+      json.BeginArray("tensors");
+      std::size_t next = 0;
+      for (std::size_t i = 0; i < tensors.size(); ++i) {
+        if (!plan.cast_to[i][t]) continue;
+        Json one = TensorJson(tensors[i]);
+        one["loss"] =
+            LossOfTensorJson(tensors[i], reports[t - first][next++],
+                             candidate.to.scaled ? ResultIs::kCodeOfScale : ResultIs::kValue);
+        json.Element(one);
+      }
+      json.EndArray();
+      json.Member("keep_advice",
+                  AdviceJson(AdviceFor(tensors, plan, t, [&](std::size_t k, std::uint32_t) {
+                    return ComparableDecibel(reports[t - first][k]);
+                  })));
+      json.BeginArray("limits_crossed");
+      for (const CrossedLimit& crossed : CrossedLimits(options.limits, candidate.sum)) {
+        json.Element(CrossedJson(crossed));
+      }
+      json.EndArray();
+      json.EndObject();
+      reports[t - first] = {};
+    }
+  }
+  json.EndArray();
+  json.End();
+}
+
+}  // namespace tensorcast::tool

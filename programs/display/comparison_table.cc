@@ -1,0 +1,174 @@
+// What several types lose, for people: a row for each type, and one for each tensor.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "commands/comparison.h"
+#include "display/conversion_summary.h"
+#include "display/figure_table.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "report/distinct_names.h"
+#include "shell/process.h"
+#include "shell/streams.h"
+#include "shell/terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+// "4.25": of a cast value, with its share of the scales.
+std::string BitsText(const Candidate& candidate) {
+  return fmt::format("{:.4g}", 8.0 * static_cast<double>(candidate.cast_bytes) /
+                                   static_cast<double>(candidate.total.elements));
+}
+
+std::string TypeTable(const std::vector<Candidate>& candidates, const report::NamesOfFile& names) {
+  // Where there is no room for all, what the others tell, or nearly, goes first. Of plain types the
+  // name tells the bits.
+  const bool has_bits = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& one) {
+    return static_cast<bool>(one.to.scaled);
+  });
+  std::vector<Column> columns = {{"type"}, {"data", true, 0, 3}};
+  if (has_bits) columns.push_back({"bits/value", true, 0, 5});
+  for (const Column& column : {Column{"SNR dB", true},
+                               {"lost", true},
+                               {"→ zero", true, 0, 4},
+                               {"subnormal", true, 0, 7},
+                               {"max abs error", true, 0, 6},
+                               {"worst dB", true, 0, 1},
+                               {"in tensor", false, 20, 2, names}}) {
+    columns.push_back(column);
+  }
+  TextTable table(std::move(columns));
+  for (const Candidate& candidate : candidates) {
+    std::vector<std::string> cells = {std::string(candidate.to.Name()), BytesText(candidate.bytes)};
+    if (has_bits) {
+      cells.push_back(candidate.sum.worst ? BitsText(candidate) : "–");
+    }
+    if (candidate.sum.worst) {
+      const LossReport& loss = candidate.total;
+      const std::uint64_t lost = LostValues(loss);
+      cells.push_back(SnrText(loss));
+      cells.push_back(lost == 0 ? "·" : CountText(lost));
+      cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
+      cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
+      cells.push_back(loss.max_abs_error > 0 ? MagnitudeText(loss.max_abs_error) : "·");
+      cells.push_back(SnrText(candidate.sum.worst_loss));
+      cells.push_back(io::Escape(*candidate.sum.worst));
+    }
+    table.Add(std::move(cells));
+  }
+  return table.Render(Columns(stdout), false);
+}
+
+// SNR of each tensor under each type, the tensor that fares worst under any of them first.
+void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+                      const FigureTable& figures, bool verbose) {
+  constexpr std::size_t kRowsShown = 12;
+  constexpr std::size_t kLeastName = 20;
+  constexpr std::size_t kWidestFigure = 7;  // "✗ 100.2"
+  std::vector<Column> columns = {
+      {"SNR dB by tensor", false, kLeastName, 0, report::EscapedNames(tensors)},
+      {"shape", false, 8, 1}};
+  // The first types, as many as leave room for names.
+  const std::size_t width = Columns(stdout);
+  std::size_t types = 0;
+  for (std::size_t taken = 1 + kLeastName; types < plan.candidates.size(); ++types) {
+    const std::string name(plan.candidates[types].to.Name());
+    taken += 2 + std::max(name.size(), kWidestFigure);
+    if (types > 0 && taken > width) break;
+    columns.push_back({name, true});
+  }
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < tensors.size(); ++i) {
+    if (figures.IsCast(i)) order.push_back(i);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return figures.Worst(a) < figures.Worst(b);
+  });
+  const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
+  const auto row = [&](std::size_t place) -> TableRow {
+    const std::uint32_t i = order[place];
+    TableRow made{{io::Escape(tensors[i].name), ShapeText(tensors[i].shape)}};
+    for (std::size_t t = 0; t < types; ++t) {
+      made.cells.push_back(figures.Text(i, t));
+    }
+    return made;
+  };
+  Print("\n");
+  PrintTable(columns, {shown, row}, width, false);
+  if (shown < order.size()) {
+    Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
+  }
+  if (types < plan.candidates.size()) {
+    Print(fmt::format("   … {} more types in a wider terminal\n", plan.candidates.size() - types));
+  }
+}
+
+// The lines of the limits that a type crossed.
+void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
+                  const report::NamesOfFile& names) {
+  const std::size_t columns = Columns(stdout);
+  for (const Candidate& candidate : plan.candidates) {
+    for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
+      Print(
+          Wrapped(" limit crossed:",
+                  fmt::format("{}: {}", candidate.to.Name(), CrossedText(crossed, names, columns)),
+                  columns));
+    }
+  }
+}
+
+void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+                 const FigureTable& figures) {
+  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
+    const auto advice = AdviceFor(
+        tensors, plan, t, [&](std::size_t, std::uint32_t i) { return figures.Decibel(i, t); });
+    if (advice) {
+      Print(Wrapped(
+          " advice:", fmt::format("{}: {}", plan.candidates[t].to.Name(), KeepText(*advice)),
+          Columns(stdout)));
+    }
+  }
+}
+
+}  // namespace
+
+void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
+                      const CompareOptions& options) {
+  constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const bool aside = plan.candidates.size() <= kTypesAside;
+  FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
+  MeasurePass(reader, plan, TypeSet().set(), options.jobs,
+              [&](std::size_t t, std::size_t i, const LossReport& loss) {
+                if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
+              });
+  ExitOnInterrupts(Leaves::kNothing);
+  const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
+                                  [](const TypeSet& types) { return types.any(); });
+  const std::string facts = fmt::format("   {} of {} tensors   {} of data", cast, tensors.size(),
+                                        BytesText(plan.data_bytes));
+  const std::size_t columns = Columns(stdout);
+  std::string heading = Shorten(io::EscapeName(options.input), columns);
+  if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
+  Print(heading + facts + "\n\n");
+  Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
+  if (cast == 0) {
+    Print("\n nothing was selected: no loss to measure\n");
+  } else if (aside) {
+    PrintTensorTable(tensors, plan, figures, options.verbose);
+    PrintAdvice(tensors, plan, figures);
+  }
+  PrintCrossed(plan, options.limits, report::EscapedNames(tensors));
+}
+
+}  // namespace tensorcast::tool

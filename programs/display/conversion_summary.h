@@ -1,0 +1,85 @@
+// What a finished convert has to say: the material of the table and of the JSON report.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_DISPLAY_CONVERSION_SUMMARY_H_
+#define TENSORCAST_PROGRAMS_DISPLAY_CONVERSION_SUMMARY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/tensor_file.h"
+#include "report/advice.h"
+#include "report/cast_tensors.h"
+#include "report/distinct_names.h"
+#include "report/keep_advice.h"
+#include "tensorcast/report.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+// The SNR as tables show it: "–" where nothing was compared, "∞" only where all that was is exact,
+// "?" where squares left double's range.
+std::string SnrText(const LossReport& loss);
+
+// Cast from or to strings, of which no loss is measured.
+struct CastText {
+  const io::TensorInfo* info = nullptr;  // of the input
+  DataType to = DataType::kUndefined;
+  std::string_view taken_by;
+};
+
+struct LeftAlone {
+  const io::TensorInfo* info = nullptr;
+  std::string_view reason;
+  bool is_companion = false;  // a scale or the like; the reason says whose
+};
+
+// "to_zero 31 is above 5", "snr 12.0 dB of blk.0.w is below 20 dB"; the name is shortened for a
+// line of so many columns.
+std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& names,
+                        std::size_t columns);
+
+struct ConversionSummary {
+  std::string input;
+  std::string output;
+  std::uint64_t input_bytes = 0;
+  std::uint64_t output_bytes = 0;
+  CastOptions options;
+  report::CastTensors cast;  // in the order of the file
+  std::vector<CastText> texts;
+  std::vector<LeftAlone> left_alone;
+  std::vector<CrossedLimit> crossed;
+  std::string reading_hint;
+  std::string reading_code;  // Python, whole lines; empty: the hint says all
+  std::string
+      quantization_config;  // JSON that config.json needs; empty: nothing, or it stands there
+  report::CanHold can_hold;
+  // Whether --keep would leave a tensor of the input alone, if it were of its kind.
+  std::function<bool(const io::TensorInfo&)> may_be_kept;
+  report::NamesOfFile names;  // of all the input's tensors
+
+  std::uint64_t Values() const { return cast.sum().elements; }
+  std::uint64_t Count(Loss loss) const { return cast.sum().count(loss); }
+};
+
+// "try --keep small: 36 tensors stay as they are for 0.4 % more bytes, and ...".
+std::string KeepText(const report::KeepAdvice& advice);
+
+// Where values were lost in a way that another type or option prevents: one line each, the worst
+// problem first, at most three; names are shortened to what such a line has room for.
+std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size_t columns);
+
+// The report for people, at most `columns` wide where that can be.
+std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
+                      std::size_t columns);
+
+// The report for programs. The same bytes for the same input and arguments.
+void PrintLossJson(const ConversionSummary& summary);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_DISPLAY_CONVERSION_SUMMARY_H_

@@ -1,0 +1,318 @@
+// The loss report for people: worst tensors first, first offenders, what was left alone, advice.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "display/conversion_summary.h"
+#include "display/element_text.h"
+#include "display/loss_json.h"
+#include "display/quantities.h"
+#include "display/text_table.h"
+#include "display/type_text.h"
+#include "io/element_index.h"
+#include "report/distinct_names.h"
+#include "shell/terminal.h"
+
+namespace tensorcast::tool {
+namespace {
+
+constexpr std::size_t kTensorsShown = 12;
+constexpr std::size_t kNamesShown = 3;
+
+// What is said of the first value of a kind that should not have occurred.
+struct Offence {
+  Loss kind;
+  std::string_view said;
+};
+constexpr Offence kOffences[] = {
+    {Loss::kNanLost, "were NaN and became numbers"}, {Loss::kToNan, "became NaN"},
+    {Loss::kToInfinity, "became infinite"},          {Loss::kWrapped, "wrapped around"},
+    {Loss::kToLimit, "went to the limit"},
+};
+
+// "a float32, b float32, …": the first names, each with what stands behind it, in `room` columns.
+// As many as there is room for, one at least.
+std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typed,
+                     std::size_t room, const report::NamesOfFile& file) {
+  constexpr std::size_t kLeast = 12;  // columns of a name
+  for (std::size_t n = std::min(kNamesShown, tensors.size());; --n) {
+    std::vector<std::string> names, types;
+    std::size_t taken = n < tensors.size() ? 3 : 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const io::TensorInfo& info = *tensors[i];
+      names.push_back(io::Escape(info.name));
+      std::string& type = types.emplace_back();
+      if (typed) {
+        type = ' ';
+        type += FindType(info.type) ? TypeText(info) : Shorten(TypeText(info), 20);
+      }
+      taken += TextWidth(types.back()) + (i == 0 ? 0 : 2);
+    }
+    const auto width = [&] {
+      std::size_t columns = taken;
+      for (const std::string& name : names) columns += TextWidth(name);
+      return columns;
+    };
+    if (width() > room) {
+      names =
+          report::DistinctNames(names, std::max(kLeast, (room - std::min(room, taken)) / n), file);
+    }
+    if (width() > room && n > 1) continue;
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += (i == 0 ? "" : ", ") + names[i] + types[i];
+    return n < tensors.size() ? text + ", …" : text;
+  }
+}
+
+// What is left of a line's columns, for a name in it.
+std::size_t RoomIn(std::size_t columns, std::size_t taken) {
+  constexpr std::size_t kLeast = 16;
+  return columns > taken + kLeast ? columns - taken : kLeast;
+}
+
+// The distinct source or destination types in the order of the file, "float32, float16", or their
+// number where there are many.
+template <class TypeOf> std::string TypeList(const report::CastTensors& tensors, TypeOf type_of) {
+  constexpr std::size_t kNamed = 2;
+  std::vector<std::string> seen;
+  for (const report::CastTensor& tensor : tensors) {
+    const std::string type = type_of(tensor);
+    if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
+  }
+  if (seen.size() > kNamed) return fmt::format("{} types", seen.size());
+  std::string text;
+  for (const std::string& type : seen) text.append(text.empty() ? "" : ", ").append(type);
+  return text;
+}
+
+bool HasSeveralTypes(const report::CastTensors& tensors) {
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
+    if (GoalText(tensors.to(i), tensors.scaled(i)) != GoalText(tensors.to(0), tensors.scaled(0))) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string Heading(const ConversionSummary& summary, std::size_t columns) {
+  std::string facts;
+  if (!summary.cast.empty()) {
+    facts = fmt::format(
+        "   {} → {}   {} value{}",
+        TypeList(summary.cast,
+                 [](const report::CastTensor& tensor) { return TypeText(*tensor.info); }),
+        TypeList(summary.cast,
+                 [](const report::CastTensor& tensor) {
+                   return tensor.scaled ? tensor.scaled.Text() : std::string(TypeName(tensor.to));
+                 }),
+        CountText(summary.Values()), summary.Values() == 1 ? "" : "s");
+  }
+  facts +=
+      fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
+  const std::string input = io::Escape(summary.input), output = io::Escape(summary.output);
+  constexpr std::string_view kArrow = " → ";
+  std::string heading = input + std::string(kArrow) + output;
+  if (TextWidth(heading) > columns) {
+    const std::size_t each = std::max<std::size_t>(16, (columns - TextWidth(kArrow)) / 2);
+    heading = Shorten(input, each) + std::string(kArrow) + Shorten(output, each);
+  }
+  // Two lines where one would cut the names.
+  if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
+  return heading + facts;
+}
+
+std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : CountText(count); }
+
+std::string ErrorCell(const report::CastTensor& tensor) {
+  const LossReport& loss = tensor.loss;
+  if (loss.compared == 0 || loss.max_abs_error == 0) return "·";
+  const std::string place = io::IndexText(*tensor.info, loss.max_abs_example.index);
+  return MagnitudeText(loss.max_abs_error) + (place.empty() ? "" : " at " + place);
+}
+
+std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colour,
+                       std::size_t columns) {
+  const std::vector<std::uint32_t> order = summary.cast.WorstFirst();
+  // One row more than fits is not worth a line that says so.
+  const std::size_t shown =
+      verbose || order.size() <= kTensorsShown + 1 ? order.size() : kTensorsShown;
+  const bool typed = HasSeveralTypes(summary.cast);
+  struct Extra {
+    Loss kind;
+    std::string_view title;
+  };
+  std::vector<Extra> extras;
+  for (const Extra& extra : {Extra{Loss::kToInfinity, "→ Inf"}, Extra{Loss::kToNan, "→ NaN"},
+                             Extra{Loss::kNanLost, "NaN lost"}, Extra{Loss::kWrapped, "wrapped"}}) {
+    if (summary.Count(extra.kind) > 0) extras.push_back(extra);
+  }
+
+  std::vector<Column> layout = {{""}, {"worst first", false, 24, 0, summary.names}};
+  if (typed) layout.push_back({"type"});
+  layout.push_back({"shape", false, 8});
+  layout.push_back({"SNR dB", true});
+  layout.push_back({"at limit", true});
+  for (const Extra& extra : extras) layout.push_back({std::string(extra.title), true});
+  layout.push_back({"→ zero", true});
+  layout.push_back({"subnormal", true, 0, 2});
+  layout.push_back({"max abs error", false, 0, 1});
+
+  TextTable table(std::move(layout));
+  for (std::size_t i = 0; i < shown; ++i) {
+    const report::CastTensor tensor = summary.cast[order[i]];
+    const LossReport& loss = tensor.loss;
+    const Verdict verdict = Judge(loss);
+    std::vector<std::string> cells;
+    cells.push_back(verdict == Verdict::kLost ? "✗" : verdict == Verdict::kPoor ? "!" : "✓");
+    cells.push_back(io::Escape(tensor.info->name));
+    if (typed) cells.push_back(GoalText(tensor.to, tensor.scaled));
+    cells.push_back(ShapeText(tensor.info->shape));
+    cells.push_back(SnrText(loss));
+    cells.push_back(CountCell(loss.count(Loss::kToLimit)));
+    for (const Extra& extra : extras) cells.push_back(CountCell(loss.count(extra.kind)));
+    cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
+    cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
+    cells.push_back(ErrorCell(tensor));
+    table.Add(std::move(cells), verdict == Verdict::kLost   ? Style::kRed
+                                : verdict == Verdict::kPoor ? Style::kYellow
+                                                            : Style::kGreen);
+  }
+  std::string text = table.Render(columns, colour);
+  if (shown < order.size()) {
+    double low = INFINITY, high = -INFINITY;
+    for (std::size_t i = shown; i < order.size(); ++i) {
+      const LossReport loss = summary.cast[order[i]].loss;
+      if (loss.compared == 0 || std::isnan(loss.snr_db)) continue;
+      low = std::min(low, loss.snr_db);
+      high = std::max(high, loss.snr_db);
+    }
+    const auto bound = [](double decibel) {
+      return std::isinf(decibel) ? DecibelText(decibel) : fmt::format("{:.0f}", decibel);
+    };
+    const std::string range = low > high ? ""
+                              : bound(low) == bound(high)
+                                  ? fmt::format(" at {} dB", bound(low))
+                                  : fmt::format(" between {} and {} dB", bound(low), bound(high));
+    text += fmt::format("   … {} more{} (--verbose shows all)\n", order.size() - shown, range);
+  }
+  return text;
+}
+
+std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) {
+  std::string text;
+  for (const Offence& offence : kOffences) {
+    const std::uint64_t count = summary.Count(offence.kind);
+    if (count == 0) continue;
+    std::size_t place = 0;
+    while (summary.cast[place].loss.count(offence.kind) == 0) ++place;
+    const report::CastTensor first = summary.cast[place];
+    const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
+    const std::string fact =
+        fmt::format("{} = {} → {}{}", io::IndexText(*first.info, example.index),
+                    ElementText(first.info->type, example.source_code),
+                    ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
+    const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
+                                         CountText(summary.Values()), offence.said);
+    const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
+    text += lead + report::DistinctName(io::Escape(first.info->name), room, summary.names) + fact +
+            "\n";
+  }
+  return text;
+}
+
+// Casts from and to strings, with their types: one line for each pair.
+std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
+  std::vector<std::pair<DataType, DataType>> pairs;
+  for (const CastText& text : summary.texts) {
+    const std::pair pair(text.info->type, text.to);
+    if (std::find(pairs.begin(), pairs.end(), pair) == pairs.end()) pairs.push_back(pair);
+  }
+  std::string lines;
+  for (const auto& [from, to] : pairs) {
+    std::vector<const io::TensorInfo*> tensors;
+    for (const CastText& text : summary.texts) {
+      if (text.info->type == from && text.to == to) tensors.push_back(text.info);
+    }
+    const std::string head =
+        fmt::format(" text: {} tensor{} {} → {} (", tensors.size(), tensors.size() == 1 ? "" : "s",
+                    TypeName(from), TypeName(to));
+    const std::string tail = "): loss is not measured";
+    const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
+    lines += head + NameList(tensors, false, room, summary.names) + tail + "\n";
+  }
+  return lines;
+}
+
+std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns) {
+  std::string text;
+  std::vector<std::string> reasons;
+  std::map<std::string, std::vector<const LeftAlone*>> by_reason;
+  for (const LeftAlone& left : summary.left_alone) {
+    // Each companion has a reason of its own.
+    const std::string reason(left.is_companion ? "they belong to quantised tensors" : left.reason);
+    std::vector<const LeftAlone*>& group = by_reason[reason];
+    if (group.empty()) reasons.push_back(reason);
+    group.push_back(&left);
+  }
+  for (const std::string& reason : reasons) {
+    const std::vector<const LeftAlone*>& group = by_reason[reason];
+    std::vector<const io::TensorInfo*> tensors;
+    for (const LeftAlone* left : group) tensors.push_back(left->info);
+    const std::string head =
+        fmt::format(" left alone: {} tensor{} (", group.size(), group.size() == 1 ? "" : "s");
+    const std::string tail =
+        ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
+    const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
+    text += head + NameList(tensors, true, room, summary.names) + tail + "\n";
+  }
+  return text;
+}
+
+// One line, or where that is too long what is wrong and what to do on lines of their own; on a
+// terminal these too are broken where they do not fit.
+std::string AdviceLines(std::string_view advice, std::size_t columns) {
+  constexpr std::string_view kHead = " advice:";
+  const std::size_t end = advice.find("; ");
+  const std::size_t one_line = std::min(columns, kReportColumns);
+  if (TextWidth(kHead) + 1 + TextWidth(advice) <= one_line || end == std::string_view::npos) {
+    return Wrapped(kHead, advice, columns);
+  }
+  return Wrapped(kHead, advice.substr(0, end + 1), columns) +
+         Wrapped(std::string(TextWidth(kHead), ' '), advice.substr(end + 2), columns);
+}
+
+}  // namespace
+
+std::string LossTable(const ConversionSummary& summary, bool verbose, bool colour,
+                      std::size_t columns) {
+  std::string text = Styled(Heading(summary, columns), Style::kBold, colour) + "\n\n";
+  if (summary.cast.empty() && summary.texts.empty()) {
+    text += " nothing was selected: the tensors were copied unchanged\n";
+  } else if (!summary.cast.empty()) {
+    text += TensorRows(summary, verbose, colour, columns) + "\n" + OffenceLines(summary, columns);
+  }
+  text += TextLines(summary, columns);
+  text += LeftAloneLines(summary, columns);
+  for (const std::string& advice : AdviceTexts(summary, columns))
+    text += AdviceLines(advice, columns);
+  if (!summary.reading_hint.empty())
+    text += Wrapped(" read it with:", summary.reading_hint, std::min(columns, kReportColumns)) +
+            summary.reading_code;
+  if (!summary.quantization_config.empty()) {
+    text += " config.json of a model with these weights needs:\n\"quantization_config\": " +
+            IndentedJson(summary.quantization_config);
+  }
+  for (const CrossedLimit& crossed : summary.crossed) {
+    text += Wrapped(" limit crossed:", CrossedText(crossed, summary.names, columns), columns);
+  }
+  return text;
+}
+
+}  // namespace tensorcast::tool

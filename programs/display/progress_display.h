@@ -1,0 +1,43 @@
+// How far a run is: a bar on a terminal that moves its cursor, elsewhere a line now and then.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_DISPLAY_PROGRESS_DISPLAY_H_
+#define TENSORCAST_PROGRAMS_DISPLAY_PROGRESS_DISPLAY_H_
+
+#include <chrono>
+#include <string>
+
+#include "tensorcast/convert.hpp"
+
+namespace tensorcast::tool {
+
+// Writes to stderr.
+class ProgressDisplay {
+ public:
+  // `when` is auto, always or never; throws io::Error (arguments) for anything else.
+  ProgressDisplay(const std::string& when, bool quiet);
+  ~ProgressDisplay();
+  ProgressDisplay(const ProgressDisplay&) = delete;
+  ProgressDisplay& operator=(const ProgressDisplay&) = delete;
+
+  // For RunSettings::progress. What cannot be shown is left out.
+  void Show(const convert::Progress& progress) noexcept;
+  // Removes the bar, before other output.
+  void Clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  enum class Mode { kNone, kBar, kLines };
+  std::string Text(const convert::Progress& progress, double seconds) const;
+  void Draw(const convert::Progress& progress, double seconds);
+
+  Mode mode_ = Mode::kNone;
+  bool always_ = false;
+  bool bar_drawn_ = false;
+  Clock::time_point begin_;
+  Clock::time_point next_;
+};
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_DISPLAY_PROGRESS_DISPLAY_H_

@@ -1,0 +1,85 @@
+// One row for each remedy and each reason that has a flag.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "display/refusals.h"
+
+#include <string_view>
+
+#include "convert/selection.h"
+#include "io/error_text.h"
+#include "shell/exit_codes.h"
+
+namespace tensorcast::tool {
+namespace {
+
+// What stands around a message.
+struct Words {
+  Remedy remedy;
+  std::string_view before;
+  std::string_view after;
+};
+
+constexpr std::string_view kPatterns =
+    " (patterns match whole names; 'tensorcast inspect' lists them)";
+
+constexpr Words kWords[] = {
+    {Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
+    {Remedy::kAllowOverwriting, "", " with --force"},
+    {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
+    {Remedy::kLeaveOut, "", "; or leave it with --exclude"},
+    {Remedy::kIgnoreScales, "", ": --exclude it, or cast the bare codes with --raw-scaled"},
+    {Remedy::kTakeDirectory, "",
+     ": give the directory, which has both, --exclude it, or cast the bare codes with "
+     "--raw-scaled"},
+    {Remedy::kKeepPacked, "", ": pass them through as they are with --keep packed, or --exclude"},
+    {Remedy::kAssumeType, "", ": name it with --assume-type"},
+    {Remedy::kMatchRule, "--rule ", kPatterns},
+    {Remedy::kMatchChosen, "--tensor ", kPatterns},
+    {Remedy::kMatchExcluded, "--exclude ", kPatterns},
+    {Remedy::kMatchNames, "", kPatterns},
+};
+
+}  // namespace
+
+int ExitCodeOf(io::ErrorKind kind) {
+  switch (kind) {
+    case io::ErrorKind::kArguments: return kExitArguments;
+    case io::ErrorKind::kContents: return kExitContents;
+    case io::ErrorKind::kSystem: return kExitSystem;
+    case io::ErrorKind::kUnsupported: return kExitUnsupported;
+  }
+  return kExitSystem;
+}
+
+std::string RefusalText(const io::Error& error) {
+  for (const Words& words : kWords) {
+    if (words.remedy != error.remedy()) continue;
+    return std::string(words.before) + error.what() + std::string(words.after);
+  }
+  return error.what();
+}
+
+std::string RuleFlag(const convert::RequestedRule& rule) {
+  return (rule.where.empty() ? "--rule " : io::Escape(rule.where) + ": ") + convert::RuleText(rule);
+}
+
+void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions) {
+  using convert::Reason;
+  for (convert::Decision& decision : decisions) {
+    switch (decision.reason) {
+      case Reason::kAsked: decision.text = std::string("--to"); break;  // gives memory back
+      case Reason::kRule:
+        if (decision.rule) decision.text = RuleFlag(request.rules[*decision.rule]);
+        break;
+      case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
+      case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
+      case Reason::kKept:
+        decision.text.replace(0, std::string_view("kept: ").size(), "--keep ");
+        break;
+      default: break;  // the library's words name what the file holds
+    }
+    if (decision.applies_scales) decision.text += ", scales applied";
+  }
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,99 @@
+// By a short list of synonyms, then by edit distance.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "shell/suggestions.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <numeric>
+#include <utility>
+
+namespace tensorcast::tool {
+namespace {
+
+struct Synonym {
+  std::string_view word;
+  std::string_view meant;
+};
+constexpr Synonym kCommands[] = {
+    {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},      {"list", "inspect"},
+    {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"},  {"cast", "convert"},
+    {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"},  {"compare", "loss"},
+    {"measure", "loss"},     {"error", "loss"},       {"benchmark", "bench"}, {"perf", "bench"},
+    {"dtypes", "types"},     {"formats", "types"},    {"exec", "run"},
+};
+constexpr std::string_view kTwoFiles =
+    "tensorcast does not compare two files; loss compares what types would lose of one";
+constexpr Synonym kNotOffered[] = {{"diff", kTwoFiles}, {"cmp", kTwoFiles}, {"verify", kTwoFiles}};
+constexpr Synonym kOptions[] = {
+    {"--dtype", "--to"},     {"--type", "--to"},        {"--overwrite", "--force"},
+    {"--yes", "--force"},    {"--out", "--output"},     {"--include", "--tensor"},
+    {"--only", "--tensor"},  {"--skip", "--exclude"},   {"--jobs", "--threads"},
+    {"--silent", "--quiet"}, {"--no-run", "--dry-run"},
+};
+
+template <std::size_t kSize>
+std::string_view Meant(const Synonym (&synonyms)[kSize], std::string_view word) {
+  for (const Synonym& synonym : synonyms) {
+    if (synonym.word == word) return synonym.meant;
+  }
+  return {};
+}
+
+// Levenshtein's distance.
+std::size_t Distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// The first of the nearest; empty where none is near.
+std::string Nearest(const std::vector<std::string>& names, std::string_view word) {
+  const std::vector<std::string> nearest = NearestNames(names, word);
+  return nearest.empty() ? std::string() : nearest.front();
+}
+
+}  // namespace
+
+std::vector<std::string> NearestNames(const std::vector<std::string>& names,
+                                      std::string_view word) {
+  constexpr std::size_t kLongest = 64;
+  if (word.size() > kLongest) return {};
+  std::vector<std::string> nearest;
+  std::size_t least = std::max<std::size_t>(1, word.size() / 3);
+  for (const std::string& name : names) {
+    const std::size_t distance = Distance(word, name);
+    if (distance > least) continue;
+    if (distance < least) nearest.clear();
+    least = distance;
+    nearest.push_back(name);
+  }
+  return nearest;
+}
+
+std::string NearestCommand(const std::vector<std::string>& names, std::string_view word) {
+  if (const std::string_view meant = Meant(kCommands, word); !meant.empty()) {
+    return std::string(meant);
+  }
+  return Nearest(names, word);
+}
+
+std::string_view NotOffered(std::string_view word) { return Meant(kNotOffered, word); }
+
+std::string NearestOption(const std::vector<std::string>& names, std::string_view word) {
+  word = word.substr(0, word.find('='));
+  const std::string_view meant = Meant(kOptions, word);
+  if (std::find(names.begin(), names.end(), meant) != names.end()) return std::string(meant);
+  return Nearest(names, word);
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,28 @@
+// What a word that is no command or no option probably meant.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_SHELL_SUGGESTIONS_H_
+#define TENSORCAST_PROGRAMS_SHELL_SUGGESTIONS_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tensorcast::tool {
+
+// A command, by meaning ("info") or, of `names`, by spelling ("convrt"); empty where none is near.
+std::string NearestCommand(const std::vector<std::string>& names, std::string_view word);
+
+// Why there is no command of a usual name ("diff"), and which comes near; empty of other words.
+std::string_view NotOffered(std::string_view word);
+
+// The nearest of `names` by spelling: those at the least distance, which is at most a third of the
+// word; none where none is near.
+std::vector<std::string> NearestNames(const std::vector<std::string>& names, std::string_view word);
+
+// The same of a command's options, which have their dashes; a value behind "=" is not looked at.
+std::string NearestOption(const std::vector<std::string>& names, std::string_view word);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_SHELL_SUGGESTIONS_H_

@@ -1,0 +1,99 @@
+// Terminal detection and text measured in columns.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "shell/terminal.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+
+#include "shell/process.h"
+
+namespace tensorcast::tool {
+
+bool IsTerminal(std::FILE* stream) { return IsConsole(stream); }
+
+bool MovesCursor(std::FILE* stream) {
+  const char* const terminal = std::getenv("TERM");
+  return IsTerminal(stream) && (terminal == nullptr || std::string_view(terminal) != "dumb");
+}
+
+bool UsesColour(std::FILE* stream) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  return (no_colour == nullptr || *no_colour == '\0') && MovesCursor(stream);
+}
+
+std::size_t Columns(std::FILE* stream) {
+  constexpr std::size_t kLeast = 40;
+  if (!IsTerminal(stream)) return kUnlimitedColumns;
+  if (const char* const variable = std::getenv("COLUMNS"); variable != nullptr) {
+    const std::string_view text(variable);
+    std::uint16_t columns = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), columns);
+    if (error == std::errc() && end == text.data() + text.size() && columns > 0) {
+      return std::max<std::size_t>(kLeast, columns);
+    }
+  }
+  const std::size_t columns = ConsoleColumns(stream);
+  return columns == 0 ? kReportColumns : std::max(kLeast, columns);
+}
+
+std::size_t TextColumns(std::FILE* stream) { return std::min(Columns(stream), kReportColumns); }
+
+std::string Styled(std::string_view text, Style style, bool colour) {
+  if (!colour || style == Style::kPlain) return std::string(text);
+  std::string_view code;
+  switch (style) {
+    case Style::kPlain: break;
+    case Style::kBold: code = "\x1b[1m"; break;
+    case Style::kDim: code = "\x1b[2m"; break;
+    case Style::kRed: code = "\x1b[31m"; break;
+    case Style::kYellow: code = "\x1b[33m"; break;
+    case Style::kGreen: code = "\x1b[32m"; break;
+  }
+  return std::string(code).append(text).append("\x1b[0m");
+}
+
+std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns) {
+  std::string lines;
+  std::string line(head);
+  const std::string indent(TextWidth(head), ' ');
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (TextWidth(line) + 1 + TextWidth(word) > columns && line != head && line != indent) {
+      lines += line + "\n";
+      line = indent;
+    }
+    line.append(" ").append(word);
+  }
+  return lines + line + "\n";
+}
+
+std::string FilledParagraphs(std::string_view text, std::size_t columns) {
+  std::string filled;
+  std::size_t width = 0;  // of the last line, where a paragraph may go on
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const bool stands = line.empty() || line.starts_with(' ') || line.ends_with(':');
+    if (stands) {
+      if (width != 0) filled += '\n';
+      filled.append(line).append("\n");
+      width = 0;
+      continue;
+    }
+    while (!line.empty()) {
+      const std::string_view word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(line.size(), word.size() + 1));
+      const bool fits = width + 1 + TextWidth(word) <= columns;
+      if (width != 0) filled += fits ? ' ' : '\n';
+      width = (width != 0 && fits ? width + 1 : 0) + TextWidth(word);
+      filled += word;
+    }
+  }
+  return width != 0 ? filled + "\n" : filled;
+}
+
+}  // namespace tensorcast::tool
