@@ -71,10 +71,11 @@ void BeginLoss(const Job& job) {
   job.loss->Begin(job.loss_index);
 }
 
-// Slices begin at multiples of the block, of the tensor's own where measured; the first goes on
-// with the caller's meter.
-Status RunJob(const Bound& bound, const CastOptions& options, const Job& job,
-              const RunOptions& run) {
+// For an executor, or where an interruption is looked for. Slices begin at multiples of the block,
+// of the tensor's own where measured; the first goes on with the caller's meter. Sets `ran_last`
+// after a success.
+Status RunInSlices(const Bound& bound, const CastOptions& options, const Job& job,
+                   const RunOptions& run, Target* ran_last) {
   const std::uint64_t head =
       job.loss == nullptr ? 0 : std::min(job.n, (kBlock - job.loss_index % kBlock) % kBlock);
   const Slices slices(job.n, head, kBlock, CountSlices(bound, job, run.executor, head));
@@ -108,7 +109,7 @@ Status RunJob(const Bound& bound, const CastOptions& options, const Job& job,
       if (meter.elements != 0) job.loss->Append(meter);
     }
   }
-  if (run.ran != nullptr) *run.ran = ran.load(std::memory_order_relaxed);
+  *ran_last = ran.load(std::memory_order_relaxed);
   return Status();
 }
 
@@ -143,13 +144,20 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
     if (run.loss_index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
     if (!loss->Continues(run.loss_index)) return Status(StatusCode::kLossPosition);
   }
-  if (n == 0) {
-    if (run.ran != nullptr) *run.ran = bound.kernels->target;
-    return Status();
+  Target ran = bound.kernels->target;
+  if (n != 0) {
+    const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
+                           loss,          run.loss_index};
+    if (run.executor == nullptr && run.interrupted == nullptr) {
+      core::BeginLoss(job);
+      ran = core::RunGuarded(bound, options_, job);
+    } else {
+      const Status status = core::RunInSlices(bound, options_, job, run, &ran);
+      if (!status.ok()) return status;
+    }
   }
-  const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
-                         loss,          run.loss_index};
-  return core::RunJob(bound, options_, job, run);
+  if (run.ran != nullptr) *run.ran = ran;
+  return Status();
 }
 
 Status Cast(DataType from, std::span<const std::byte> source, DataType to,
