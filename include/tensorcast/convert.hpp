@@ -16,7 +16,7 @@
 // texts from a file are escaped in it. Codes are those of onnx.hpp: kBadInput (what was asked for
 // cannot be: a pattern that matches nothing, an output that exists), kBadFile (the contents of an
 // input, or of a plan in JSON), kFileError (the system refused), kUnsupportedFile (legal, but not
-// done here), kInterrupted, kOutOfMemory, kExecutorFailed.
+// done here), kInterrupted, kOutOfMemory, kExecutorFailed, kCallbackFailed, kInternalError.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_CONVERT_HPP_
@@ -174,7 +174,8 @@ struct RunSettings {
   Target target = Target::kBest;
   std::size_t buffer_bytes = std::size_t{64} << 20;  // of all buffers together
   const std::atomic<bool>* interrupted = nullptr;    // once true a call ends with kInterrupted
-  // Called now and then, from any thread but never from two at once. Does not throw.
+  // Called now and then, from any thread but never from two at once. What it throws ends the call
+  // with kCallbackFailed.
   std::function<void(const Progress&)> progress;
 };
 

@@ -113,7 +113,8 @@ class TENSORCAST_API Model {
 
 // ------------------------------------------------------------------------- storage only
 
-// Asked of each tensor of a model: the type to store it in, or kUndefined to leave it.
+// Asked of each tensor of a model: the type to store it in, or kUndefined to leave it. What it
+// throws ends the call with kCallbackFailed.
 using ChooseStorage =
     std::function<DataType(std::string_view name, DataType type, std::span<const std::uint64_t>)>;
 

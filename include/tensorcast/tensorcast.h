@@ -108,8 +108,11 @@ enum {
   TENSORCAST_BAD_INPUT = 23,        /* what was asked for or given does not fit the model */
   TENSORCAST_INTERRUPTED = 24,      /* tensorcast_interrupt_set was called */
   /* Of graphs (graph.h): */
-  TENSORCAST_NO_SUCH_NAME = 25, /* nothing in the graph has the name */
-  TENSORCAST_NO_SUCH_INDEX = 26 /* the graph has nothing at the index */
+  TENSORCAST_NO_SUCH_NAME = 25,  /* nothing in the graph has the name */
+  TENSORCAST_NO_SUCH_INDEX = 26, /* the graph has nothing at the index */
+  /* Of any function: */
+  TENSORCAST_INTERNAL_ERROR = 27, /* nobody foresaw it: a fault of the library; please report it */
+  TENSORCAST_CALLBACK_FAILED = 28 /* a callback other than an executor's threw */
 };
 
 /* One sentence in English for a status; "unknown status" for an unknown number. */

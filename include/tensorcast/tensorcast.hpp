@@ -83,7 +83,7 @@ enum class StatusCode : std::int32_t {
   kMisaligned = 16,        // a table of offsets is not aligned to 8 bytes
   // Of the C interface only, whose executors are not trusted to keep their word:
   kBadStruct = 17,       // a struct's size is 0, or it asks for what this version does not know
-  kExecutorFailed = 18,  // an executor threw, or did not run every task once
+  kExecutorFailed = 18,  // an executor threw (of C++ too), or did not run every task once
   kNoThreads = 19,       // this build has no oneTBB
   // Of ONNX models (onnx.hpp), which say more in a text of their own:
   kFileError = 20,        // the system refused: missing, permission, full
@@ -94,6 +94,9 @@ enum class StatusCode : std::int32_t {
   // Of graphs (graph.hpp):
   kNoSuchName = 25,   // nothing in the graph has the name
   kNoSuchIndex = 26,  // the graph has nothing at the index
+  // Of every call that takes an `error`, and of the C interface:
+  kInternalError = 27,   // something was thrown that nobody foresaw: a fault of the library
+  kCallbackFailed = 28,  // a function that the caller gave threw
 };
 
 // What else could have been asked for, where that lifts a refusal. The sentence of the error ends

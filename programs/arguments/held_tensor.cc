@@ -140,6 +140,8 @@ void CheckStatus(Status status, const std::string& error) {
     case StatusCode::kOk: return;
     case StatusCode::kOutOfMemory: throw std::bad_alloc();
     case StatusCode::kInterrupted: throw io::Interrupted();
+    case StatusCode::kInternalError:
+    case StatusCode::kExecutorFailed:
     case StatusCode::kFileError: throw Error(ErrorKind::kSystem, text, status.remedy());
     case StatusCode::kBadFile:
     case StatusCode::kNotANumber:

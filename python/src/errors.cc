@@ -17,8 +17,9 @@ namespace tensorcast::python {
 namespace {
 
 // In the order of ErrorClass; set once, when the package is imported, and never given back.
-constexpr std::array<const char*, 6> kNames = {
-    "ArgumentError", "KindError", "RangeError", "FileError", "ContentsError", "UnsupportedError"};
+constexpr std::array<const char*, 7> kNames = {"ArgumentError", "KindError",     "RangeError",
+                                               "FileError",     "ContentsError", "UnsupportedError",
+                                               "InternalError"};
 std::array<PyObject*, kNames.size()>& Classes() {
   static std::array<PyObject*, kNames.size()> classes = {};
   return classes;
@@ -59,6 +60,9 @@ ErrorClass ClassOf(StatusCode code) {
     case StatusCode::kUnsupported:
     case StatusCode::kUnsupportedFile:
     case StatusCode::kTargetUnavailable: return ErrorClass::kUnsupported;
+    case StatusCode::kInternalError:
+    case StatusCode::kExecutorFailed:
+    case StatusCode::kCallbackFailed: return ErrorClass::kInternal;  // both are the package's own
     default: return ErrorClass::kValue;
   }
 }

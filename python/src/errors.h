@@ -21,6 +21,7 @@ enum class ErrorClass {
   kFile,         // the system refused; also an OSError
   kContents,     // what a file holds is wrong; also a ValueError
   kUnsupported,  // legal, but not done; also a ValueError
+  kInternal,     // a fault of ours; also a RuntimeError
 };
 
 // Raises one, as nanobind's functions raise: by a C++ exception.

@@ -25,6 +25,7 @@ from .errors import (  # noqa: E402
     ContentsError,
     Error,
     FileError,
+    InternalError,
     KindError,
     RangeError,
     UnsupportedError,
@@ -44,8 +45,8 @@ else:
 __version__: str = _core.version
 
 __all__ = [
-    "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "Job", "KindError",
-    "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError", "c_library",
-    "cast", "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "InternalError", "Job",
+    "KindError", "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError",
+    "c_library", "cast", "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
     "type_name", "type_names",
 ]

@@ -11,7 +11,7 @@ import errno
 import os
 
 __all__ = ["Error", "ArgumentError", "KindError", "RangeError", "FileError", "ContentsError",
-           "UnsupportedError"]
+           "UnsupportedError", "InternalError"]
 
 
 class Error(Exception):
@@ -48,6 +48,10 @@ class ContentsError(Error, ValueError):
 
 class UnsupportedError(Error, ValueError):
     """Legal, but not done here: an unknown format, an operator that is not a cast."""
+
+
+class InternalError(Error, RuntimeError):
+    """Nobody foresaw it: a fault of tensorcast, or of the threads that it was to have. Please report it."""
 
 
 def _line(error: OSError) -> str:

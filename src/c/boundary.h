@@ -24,7 +24,8 @@ struct tensorcast_plan {
   tensorcast::CastPlan plan;
 };
 struct tensorcast_executor {
-  std::unique_ptr<tensorcast::Executor> executor;
+  std::unique_ptr<tensorcast::Executor> own;
+  std::unique_ptr<tensorcast::Executor> executor;  // calls that
 };
 struct tensorcast_loss_meter {
   tensorcast::LossMeter meter;

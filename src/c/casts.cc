@@ -4,9 +4,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <stdexcept>
+#include <utility>
 
 #include "c/boundary.h"
+#include "core/failure.h"
+#include "core/given.h"
 #include "core/range.h"
 
 namespace tensorcast::c {
@@ -34,7 +36,7 @@ class CustomExecutor final : public Executor {
         },
         &counted);
     if (counted.done.load(std::memory_order_acquire) != tasks) {
-      throw std::runtime_error("the executor did not run every task once");
+      throw core::Failure(StatusCode::kExecutorFailed, "the executor did not run every task once");
     }
   }
 
@@ -51,7 +53,8 @@ class CustomExecutor final : public Executor {
 
 std::int32_t GiveExecutor(std::unique_ptr<Executor> executor, tensorcast_executor** handle) {
   auto given = std::make_unique<tensorcast_executor>();
-  given->executor = std::move(executor);
+  given->executor = std::make_unique<core::GivenExecutor>(executor.get());
+  given->own = std::move(executor);
   *handle = given.release();
   return TENSORCAST_OK;
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "c/boundary.h"
+#include "core/given.h"
 #include "core/shape.h"
 #include "tensorcast/onnx.hpp"
 #include "text/error_text.h"
@@ -263,9 +264,11 @@ void Report(const StorageCallbacks& callbacks, const std::vector<onnx::StoredTen
     tensorcast_loss_report loss = {};
     loss.struct_size = sizeof(loss);
     CopyLoss(tensor.loss, &loss);
-    callbacks.report(callbacks.context, tensor.name.c_str(), tensor.name.size(),
-                     static_cast<std::int32_t>(tensor.from), static_cast<std::int32_t>(tensor.to),
-                     tensor.reason.c_str(), &loss);
+    core::CallGiven(StatusCode::kCallbackFailed, [&] {
+      callbacks.report(callbacks.context, tensor.name.c_str(), tensor.name.size(),
+                       static_cast<std::int32_t>(tensor.from), static_cast<std::int32_t>(tensor.to),
+                       tensor.reason.c_str(), &loss);
+    });
   }
 }
 

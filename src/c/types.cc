@@ -67,6 +67,15 @@ static_assert(TENSORCAST_MISALIGNED == Code(StatusCode::kMisaligned));
 static_assert(TENSORCAST_BAD_STRUCT == Code(StatusCode::kBadStruct));
 static_assert(TENSORCAST_EXECUTOR_FAILED == Code(StatusCode::kExecutorFailed));
 static_assert(TENSORCAST_NO_THREADS == Code(StatusCode::kNoThreads));
+static_assert(TENSORCAST_FILE_ERROR == Code(StatusCode::kFileError));
+static_assert(TENSORCAST_BAD_FILE == Code(StatusCode::kBadFile));
+static_assert(TENSORCAST_UNSUPPORTED_FILE == Code(StatusCode::kUnsupportedFile));
+static_assert(TENSORCAST_BAD_INPUT == Code(StatusCode::kBadInput));
+static_assert(TENSORCAST_INTERRUPTED == Code(StatusCode::kInterrupted));
+static_assert(TENSORCAST_NO_SUCH_NAME == Code(StatusCode::kNoSuchName));
+static_assert(TENSORCAST_NO_SUCH_INDEX == Code(StatusCode::kNoSuchIndex));
+static_assert(TENSORCAST_INTERNAL_ERROR == Code(StatusCode::kInternalError));
+static_assert(TENSORCAST_CALLBACK_FAILED == Code(StatusCode::kCallbackFailed));
 
 constexpr bool Is(int id, DataType type) { return id == static_cast<int>(type); }
 static_assert(Is(TENSORCAST_FLOAT32, DataType::kFloat32));

@@ -11,6 +11,7 @@
 #include "convert/text_jobs.h"
 #include "core/enum_names.h"
 #include "core/failure.h"
+#include "core/given.h"
 #include "io/error_text.h"
 
 namespace tensorcast::convert {
@@ -171,7 +172,7 @@ JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunS
   options.buffer_bytes = settings.buffer_bytes;
   options.input = file.input;
   options.interrupted = settings.interrupted;
-  options.progress = settings.progress;
+  options.progress = core::Given(settings.progress);
   options.globals = file.plan.globals.get();
   return options;
 }

@@ -13,6 +13,7 @@
 #include "convert/runner.h"
 #include "convert/sink.h"
 #include "core/failure.h"
+#include "core/given.h"
 #include "io/error_text.h"
 #include "io/onnx_tensors.h"
 #include "io/system.h"
@@ -43,7 +44,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     stored.name = info.name;
     stored.from = info.type;
     convert::Decision& decision = plan.decisions.emplace_back();
-    decision.to = choose(info.name, info.type, info.shape);
+    decision.to = core::CallGiven(StatusCode::kCallbackFailed,
+                                  [&] { return choose(info.name, info.type, info.shape); });
     decision.by_name = options.all_chosen;
     if (decision.to != DataType::kUndefined && FindType(decision.to) == nullptr) {
       throw Error(ErrorKind::kArguments,

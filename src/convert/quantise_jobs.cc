@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "core/given.h"
 #include "scale/quantiser.h"
 #include "scale/written_form.h"
 
@@ -290,7 +291,7 @@ class QuantiseJob {
     const auto workers =
         static_cast<std::size_t>(std::min<std::uint64_t>(WorkersOf(options_), chunks));
     if (workers > 1) {
-      options_.executor->ParallelFor(workers, work, &state);
+      core::GivenExecutor(options_.executor).ParallelFor(workers, work, &state);
     } else {
       work(&state, 0);
     }

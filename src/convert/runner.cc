@@ -17,6 +17,7 @@
 
 #include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
+#include "core/given.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -174,8 +175,9 @@ class Run {
   void RunBatch() {
     const auto workers = static_cast<std::size_t>(std::min<std::uint64_t>(workers_, chunks_));
     if (workers > 1) {
-      options_.executor->ParallelFor(
-          workers, [](void* self, std::size_t) { static_cast<Run*>(self)->Work(); }, this);
+      core::GivenExecutor(options_.executor)
+          .ParallelFor(
+              workers, [](void* self, std::size_t) { static_cast<Run*>(self)->Work(); }, this);
     } else if (workers == 1) {
       Work();
     }

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/given.h"
 #include "io/element_index.h"
 #include "io/error_text.h"
 
@@ -46,9 +47,10 @@ class TextJob {
       : reader_(reader),
         job_(job),
         options_(options),
+        executor_(options.executor),
         info_(reader.contents().tensors.at(job.tensor)),
         to_(job.to.empty() ? DataType::kString : job.to.front()) {
-    run_.executor = options.executor;
+    run_.executor = executor_.get();
     if (info_.type == to_) return;
     CheckStatus(CastPlan::Bind(info_.type, to_, options.cast, &plan_, options.target), info_);
   }
@@ -143,6 +145,7 @@ class TextJob {
   const TensorReader& reader_;
   const TensorJob& job_;
   const JobOptions& options_;
+  core::GivenExecutor executor_;
   const TensorInfo& info_;
   const DataType to_;
   CastPlan plan_;

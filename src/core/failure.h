@@ -5,7 +5,6 @@
 #ifndef TENSORCAST_SRC_CORE_FAILURE_H_
 #define TENSORCAST_SRC_CORE_FAILURE_H_
 
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -74,8 +73,15 @@ inline Status Refused(Status status, std::string_view text, std::string* error) 
   return status;
 }
 
-// Calls `body`, which gives a Status, and turns what it throws into one. `error`, where given, says
-// what is wrong, and is empty after a success.
+// A status's message, and behind it what an exception that is not ours says, where it says
+// anything, in printable ASCII.
+std::string WithThrown(Status status, std::string_view what);
+
+// The status of the exception that is being handled; `error` as Guarded has it.
+Status StatusOfThrown(std::string* error) noexcept;
+
+// Calls `body`, which gives a Status, and turns what it throws into one; what nobody foresaw is an
+// internal error. `error`, where given, says what is wrong, and is empty after a success.
 template <class Body> Status Guarded(std::string* error, const Body& body) noexcept {
   if (error != nullptr) {
     error->clear();
@@ -84,14 +90,8 @@ template <class Body> Status Guarded(std::string* error, const Body& body) noexc
   Status status;
   try {
     status = body();
-  } catch (const Failure& failure) {
-    if (error != nullptr) KeepRefusal(failure.refusal());
-    return Refused(Status(failure.code(), failure.remedy()), failure.what(), error);
-  } catch (const std::bad_alloc&) {
-    status = Status(StatusCode::kOutOfMemory);
   } catch (...) {
-    // Of what is not ours only the caller's code runs inside: an executor. oneTBB throws too.
-    status = Status(StatusCode::kExecutorFailed);
+    return StatusOfThrown(error);
   }
   if (!status.ok() && error != nullptr && error->empty()) {
     return Refused(status, status.message(), error);

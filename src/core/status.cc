@@ -49,6 +49,8 @@ std::string_view Status::message() const {
     case StatusCode::kInterrupted: return "interrupted";
     case StatusCode::kNoSuchName: return "nothing in the graph has this name";
     case StatusCode::kNoSuchIndex: return "the graph has nothing at this index";
+    case StatusCode::kInternalError: return "internal error";
+    case StatusCode::kCallbackFailed: return "a callback threw";
   }
   return "unknown status";
 }

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/failure.h"
+#include "core/given.h"
 #include "core/round_to_odd.h"
 #include "graph/exact_sum.h"
 #include "graph/operator_versions.h"
@@ -147,9 +148,10 @@ Gradient Gradients::Sum(DataType type, std::vector<Part>& parts, const GraphRun&
   const std::span<std::byte> out(sum.buffer->bytes.get(), sum.buffer->size);
   if (!out.empty()) out.back() = std::byte{0};  // pad bits
   sum.data = out;
+  core::GivenExecutor executor(run.executor);
   if (is_one) {
     RunOptions options;
-    options.executor = run.executor;
+    options.executor = executor.get();
     options.interrupted = run.interrupted;
     const Gradient& of = parts.front().gradient;
     Check(PlanOf(of.type, type).Run(of.data, 0, out, 0, n, options));
@@ -180,7 +182,7 @@ Gradient Gradients::Sum(DataType type, std::vector<Part>& parts, const GraphRun&
   };
   const auto tasks = static_cast<std::size_t>(n / kTaskElements + (n % kTaskElements != 0));
   if (run.executor != nullptr && tasks > 1) {
-    run.executor->ParallelFor(tasks, task, &work);
+    executor.ParallelFor(tasks, task, &work);
   } else {
     for (std::size_t i = 0; i < tasks; ++i) task(&work, i);
   }

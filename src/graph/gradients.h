@@ -35,7 +35,7 @@ class Gradients {
   // `outputs`: of each output the gradient that is given, of the output's type, which has a
   // derivative, or one of type kUndefined; `elements`: how many each has. The gradients of the
   // inputs come in their order, of type kUndefined where none reaches an input. Throws
-  // core::Failure, std::bad_alloc, and what an executor throws.
+  // core::Failure and std::bad_alloc.
   void Run(std::span<const TensorView> outputs, std::span<const std::uint64_t> elements,
            const GraphRun& run, std::vector<Gradient>& inputs);
 

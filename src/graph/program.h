@@ -120,7 +120,7 @@ struct Results {
 };
 
 // Runs it. Memory of `old`, the results of another run or nothing, is used again. Throws
-// core::Failure, std::bad_alloc, and what an executor throws.
+// core::Failure and std::bad_alloc.
 void Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
          Results* old, Results& results);
 

@@ -66,7 +66,8 @@ void Runner::ClearRegisters() {
 }
 
 void Runner::RunSteps(const GraphRun& run, std::span<const std::uint8_t> wanted) {
-  run_options_.executor = run.executor;
+  executor_ = core::GivenExecutor(run.executor);
+  run_options_.executor = executor_.get();
   run_options_.interrupted = run.interrupted;
   for (std::size_t i = 0; i < program_.steps.size(); ++i) {
     if (wanted.empty() || wanted[i] != 0) RunStep(i, run);

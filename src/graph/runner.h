@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/given.h"
 #include "graph/program.h"
 #include "tensorcast/tensor_view.hpp"
 
@@ -49,8 +50,8 @@ class Runner {
   // Checks an input and takes it; a view of type kUndefined takes its default. Throws core::Failure
   // (kBadInput).
   void SetInput(std::size_t index, const TensorView& view);
-  // Runs the steps that are wanted, all where `wanted` is empty. Throws core::Failure,
-  // std::bad_alloc, and what an executor throws.
+  // Runs the steps that are wanted, all where `wanted` is empty. Throws core::Failure and
+  // std::bad_alloc.
   void RunSteps(const GraphRun& run, std::span<const std::uint8_t> wanted);
   // Lets go of what the registers hold.
   void ClearRegisters();
@@ -75,7 +76,8 @@ class Runner {
 
   const Program& program_;
   ResultMemory& memory_;
-  RunOptions run_options_;
+  core::GivenExecutor executor_{nullptr};
+  RunOptions run_options_;   // with that
   std::vector<Slot> slots_;  // by place
   std::size_t first_register_ = 0;
 };

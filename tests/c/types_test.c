@@ -61,10 +61,10 @@ static void test_versions(void) {
 static void test_status_texts(void) {
   const char* unknown = tensorcast_status_text(-1);
   CHECK_TEXT(unknown, "unknown status");
-  CHECK_TEXT(tensorcast_status_text(TENSORCAST_NO_SUCH_INDEX + 1), unknown);
+  CHECK_TEXT(tensorcast_status_text(TENSORCAST_CALLBACK_FAILED + 1), unknown);
   CHECK_TEXT(tensorcast_status_text(INT32_MAX), unknown);
   CHECK_TEXT(tensorcast_status_text(INT32_MIN), unknown);
-  for (int32_t a = 0; a <= TENSORCAST_NO_SUCH_INDEX; ++a) {
+  for (int32_t a = 0; a <= TENSORCAST_CALLBACK_FAILED; ++a) {
     CHECK(strlen(tensorcast_status_text(a)) > 5);
     CHECK(strcmp(tensorcast_status_text(a), unknown) != 0);
     for (int32_t b = 0; b < a; ++b) {

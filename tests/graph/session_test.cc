@@ -517,6 +517,42 @@ TEST(Backward, SumsAreExact) {
   }
 }
 
+class ShutPool final : public Executor {
+ public:
+  std::size_t Concurrency() const noexcept override { return 4; }
+  void ParallelFor(std::size_t, void (*)(void*, std::size_t), void*) override { throw 1; }
+};
+
+// One Cast is a cast on the executor; two are a sum, whose tasks are the session's own.
+TEST(Backward, AnExecutorThatThrows) {
+  for (const std::size_t casts : {1, 2}) {
+    Graph graph;
+    GraphValue input;
+    ASSERT_TRUE(graph.AddInput("x", DataType::kFloat32, &input).ok());
+    for (std::size_t i = 0; i < casts; ++i) {
+      GraphValue output;
+      ASSERT_TRUE(graph.AddCast(input, {.to = DataType::kFloat16}, &output).ok());
+      ASSERT_TRUE(graph.MarkOutput(output, "y" + std::to_string(i)).ok());
+    }
+    Session session;
+    std::string error;
+    ASSERT_TRUE(Session::Create(graph, Backward(), &session, &error).ok()) << error;
+    const std::vector<std::uint64_t> zeros(std::size_t{1} << 20, 0);
+    const Packed values(oracle::RowOf(1), zeros), gradient(oracle::RowOf(10), zeros);
+    ASSERT_TRUE(session.BindInput(0, values.view(), &error).ok()) << error;
+    ASSERT_TRUE(session.Run({}, &error).ok()) << error;
+    for (std::size_t i = 0; i < casts; ++i) {
+      ASSERT_TRUE(session.BindGradient(i, gradient.view(), &error).ok()) << error;
+    }
+    ShutPool pool;
+    GraphRun run;
+    run.executor = &pool;
+    EXPECT_EQ(session.Backward(run, &error).code(), StatusCode::kExecutorFailed);
+    EXPECT_EQ(error, "the executor failed, or did not run every task once");
+    EXPECT_EQ(session.Run(run, &error).code(), StatusCode::kExecutorFailed);
+  }
+}
+
 // float64 -> float32 -> float16: the gradient is rounded at every node, not once at the end.
 TEST(Backward, ChainsAreNotFusedAndIdentitiesPass) {
   Graph graph;

@@ -428,6 +428,20 @@ TEST_F(StoredFiles, CopyingDataIsInterrupted) {
   EXPECT_TRUE(std::filesystem::is_empty(Path("other")));
 }
 
+TEST_F(StoredFiles, AChoiceThatThrowsIsTheCallers) {
+  WriteModel();
+  std::string error;
+  const Status status = ConvertStorage(
+      Path("in.onnx"), Path("out.onnx"),
+      [](std::string_view, DataType, std::span<const std::uint64_t>) -> DataType {
+        throw std::out_of_range("no type");
+      },
+      {}, nullptr, &error);
+  EXPECT_EQ(status.code(), StatusCode::kCallbackFailed);
+  EXPECT_EQ(error, "a callback threw: no type");
+  EXPECT_EQ(Names(), (Listing{"in.data", "in.onnx"}));
+}
+
 TEST_F(StoredFiles, AnInputThatIsRewrittenMeanwhileIsRefused) {
   WriteModel();
   for (const char* const name : {"in.onnx", "in.data"}) {

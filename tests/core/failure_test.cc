@@ -1,0 +1,114 @@
+// What is thrown inside a call, as the status and the text that leave it: ours, nobody's, the
+// caller's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "core/failure.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <functional>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "core/given.h"
+
+namespace tensorcast::core {
+namespace {
+
+struct Outcome {
+  Status status;
+  std::string text;
+};
+
+template <class Body> Outcome OutcomeOf(const Body& body) {
+  Outcome outcome;
+  outcome.text = "of an earlier call";
+  outcome.status = Guarded(&outcome.text, [&] {
+    body();
+    return Status();
+  });
+  EXPECT_EQ(Guarded(nullptr,
+                    [&] {
+                      body();
+                      return Status();
+                    }),
+            outcome.status);
+  return outcome;
+}
+
+TEST(Failure, NobodyForesaw) {
+  const Outcome of_exception = OutcomeOf([] { throw std::out_of_range("at 7 of 3\n\x1b[2J"); });
+  EXPECT_EQ(of_exception.status.code(), StatusCode::kInternalError);
+  EXPECT_EQ(of_exception.text, "internal error: at 7 of 3??[2J");
+  const Outcome of_anything = OutcomeOf([] { throw 1; });
+  EXPECT_EQ(of_anything.status.code(), StatusCode::kInternalError);
+  EXPECT_EQ(of_anything.text, "internal error");
+}
+
+TEST(Failure, OfOurs) {
+  const Outcome good = OutcomeOf([] {});
+  EXPECT_TRUE(good.status.ok());
+  EXPECT_EQ(good.text, "");
+  const Outcome failed = OutcomeOf([] {
+    throw Failure(Status(StatusCode::kBadInput, Remedy::kAllowOverwriting), "a.npy exists");
+  });
+  EXPECT_EQ(failed.status, Status(StatusCode::kBadInput, Remedy::kAllowOverwriting));
+  EXPECT_EQ(failed.text, "a.npy exists");
+  const Outcome memory = OutcomeOf([] { throw std::bad_alloc(); });
+  EXPECT_EQ(memory.status.code(), StatusCode::kOutOfMemory);
+  EXPECT_EQ(memory.text, "out of memory");
+}
+
+// Throws before, or what a task throws.
+class FailingExecutor final : public Executor {
+ public:
+  explicit FailingExecutor(std::function<void()> thrown) : thrown_(std::move(thrown)) {}
+  std::size_t Concurrency() const noexcept override { return 3; }
+  void ParallelFor(std::size_t, void (*task)(void* context, std::size_t index),
+                   void* context) override {
+    thrown_();
+    task(context, 0);
+  }
+
+ private:
+  std::function<void()> thrown_;
+};
+
+Outcome OutcomeOfExecutor(const std::function<void()>& thrown, void (*task)(void*, std::size_t)) {
+  FailingExecutor executor(thrown);
+  GivenExecutor given(&executor);
+  EXPECT_EQ(given.get()->Concurrency(), 3u);
+  return OutcomeOf([&] { given.get()->ParallelFor(1, task, nullptr); });
+}
+
+TEST(Failure, OfTheCallersExecutor) {
+  const auto none = [](void*, std::size_t) {};
+  const Outcome failed =
+      OutcomeOfExecutor([] { throw std::runtime_error("the pool is shut"); }, none);
+  EXPECT_EQ(failed.status.code(), StatusCode::kExecutorFailed);
+  EXPECT_EQ(failed.text, "the executor failed, or did not run every task once: the pool is shut");
+  EXPECT_EQ(OutcomeOfExecutor([] { throw 1; }, none).status.code(), StatusCode::kExecutorFailed);
+  EXPECT_EQ(OutcomeOfExecutor([] { throw std::bad_alloc(); }, none).status.code(),
+            StatusCode::kOutOfMemory);
+  // Ours comes through it as it is.
+  const Outcome ours = OutcomeOfExecutor(
+      [] {}, [](void*, std::size_t) { throw Failure(StatusCode::kBadFile, "torn"); });
+  EXPECT_EQ(ours.status.code(), StatusCode::kBadFile);
+  EXPECT_EQ(ours.text, "torn");
+  EXPECT_EQ(GivenExecutor(nullptr).get(), nullptr);
+}
+
+TEST(Failure, OfTheCallersFunction) {
+  const std::function<void(const int&)> call = Given(std::function<void(const int&)>(
+      [](const int& n) { throw std::out_of_range("no " + std::to_string(n)); }));
+  const Outcome failed = OutcomeOf([&] { call(3); });
+  EXPECT_EQ(failed.status.code(), StatusCode::kCallbackFailed);
+  EXPECT_EQ(failed.text, "a callback threw: no 3");
+  EXPECT_FALSE(Given(std::function<void(const int&)>()));
+  EXPECT_EQ(CallGiven(StatusCode::kCallbackFailed, [] { return 7; }), 7);
+}
+
+}  // namespace
+}  // namespace tensorcast::core
