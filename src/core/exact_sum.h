@@ -1,4 +1,4 @@
-// A sum of non-negative doubles without rounding: a long (Kulisch) accumulator.
+// Sums of doubles, and of products of doubles, without rounding: long (Kulisch) accumulators.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CORE_EXACT_SUM_H_
@@ -10,32 +10,45 @@
 
 namespace tensorcast::core {
 
-// Adds in any order to the same value; rounds once, in Value. NaN and negative terms are not
-// expected; an infinite term makes the sum infinite.
-class ExactSum {
+// A number in fixed point whose lowest bit weighs 2^kLeast, in words of 64 bits, the lowest first;
+// in two's complement where kSigned. Terms in any order give the same number, which is rounded
+// once, at the end.
+template <int kLeast, std::size_t kWords, bool kSigned> class ExactSum {
  public:
-  void Add(double term);
-  void Add(const ExactSum& other);
-  double Value() const;  // nearest double, ties to even; +Inf beyond the largest
+  using Words = std::array<std::uint64_t, kWords>;
 
-  // The whole sum: its digits of 32 bits, the lowest first, and whether it is infinite. The same
-  // for the same terms in any order.
-  static constexpr std::size_t kDigits = 68;
-  std::array<std::uint32_t, kDigits> Digits() const;
+  ExactSum() = default;
+  ExactSum(const Words& words, bool infinite) : words_(words), infinite_(infinite) {}
+
+  // A term that is not negative; an infinite one makes the sum infinite.
+  void Add(double term);
+  // Adds a * b; both are finite, and the sum holds the least product: kLeast is -2148.
+  void AddProduct(double a, double b);
+  void Add(const ExactSum& other);
+
+  // The sum rounded to nearest, ties to even; beyond the largest double Inf. +0 where it is zero.
+  double Nearest() const { return Round(false); }
+  // Rounded to odd: where the sum is no double, the neighbour whose last bit is 1; beyond the
+  // largest double that one. Rounded once more to a narrower type it gives what the sum gives.
+  double Odd() const { return Round(true); }
+
+  const Words& words() const { return words_; }
   bool infinite() const { return infinite_; }
-  static ExactSum Of(const std::array<std::uint32_t, kDigits>& digits, bool infinite);
 
  private:
-  // Digit i weighs 2^(32 i - 1074): the subnormals' unit at the bottom, 2^1024 and 2^77 terms of
-  // headroom at the top. A digit may exceed 32 bits until Carry.
-  static constexpr std::uint32_t kAddsBeforeCarry = 1u << 30;
+  double Round(bool to_odd) const;
 
-  void Carry();
-
-  std::array<std::uint64_t, kDigits> digits_ = {};
-  std::uint32_t adds_ = 0;
+  Words words_{};
   bool infinite_ = false;
 };
+
+// From 2^-1074, the least subnormal, to 2^77 of the largest doubles. Terms are not negative.
+using SumOfMagnitudes = ExactSum<-1074, 34, false>;
+// Of 2^60 products: from 2^-2148, that of the least subnormals, to 2^2048 times 2^60.
+using SumOfProducts = ExactSum<-2148, 68, true>;
+
+extern template class ExactSum<-1074, 34, false>;
+extern template class ExactSum<-2148, 68, true>;
 
 }  // namespace tensorcast::core
 

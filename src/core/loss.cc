@@ -171,7 +171,7 @@ void LossState::Begin(std::uint64_t index) {
 }
 
 void LossState::CloseBlock() {
-  const auto close = [](double* s, ExactSum* sum) {
+  const auto close = [](double* s, SumOfMagnitudes* sum) {
     const double pair[4] = {s[0] + s[4], s[1] + s[5], s[2] + s[6], s[3] + s[7]};
     sum->Add((pair[0] + pair[1]) + (pair[2] + pair[3]));
     for (std::size_t i = 0; i < kLossSums; ++i) s[i] = 0;
@@ -410,8 +410,8 @@ LossReport LossState::Report() const {
   report.compared_nonzero = compared_nonzero;
   report.max_rel_error = compared_nonzero == 0 ? 0 : max_rel_error;
   report.max_rel_example = max_rel_example;
-  report.sum_squares = closed.squares.Value();
-  report.sum_squared_error = closed.errors.Value();
+  report.sum_squares = closed.squares.Nearest();
+  report.sum_squared_error = closed.errors.Nearest();
   if (compared != 0) {
     report.rmse = std::sqrt(report.sum_squared_error / static_cast<double>(compared));
   }

@@ -91,8 +91,8 @@ struct LossState {
   double amax = 0;
   double smallest_nonzero = 0;
 
-  ExactSum squares;
-  ExactSum errors;
+  SumOfMagnitudes squares;
+  SumOfMagnitudes errors;
   // The block that the last run left incomplete: the sums so far.
   double open_squares[kLossSums] = {};
   double open_errors[kLossSums] = {};

@@ -2,7 +2,6 @@
 // order; what is read is held against what measuring can leave.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -21,7 +20,7 @@ constexpr std::uint32_t kMagic = 0x4D4C4354;
 constexpr std::uint32_t kVersion = 1;
 
 constexpr std::size_t kExampleBytes = 3 * 8;
-constexpr std::size_t kSumBytes = ExactSum::kDigits * 4 + 4;
+constexpr std::size_t kSumBytes = sizeof(SumOfMagnitudes::Words) + 4;
 constexpr std::size_t kSavedBytes = 2 * 4 + 3 * 4 + 6 + 2 +                 // types and options
                                     8 + kLossKinds * (8 + kExampleBytes) +  // counts
                                     2 * (8 + 8 + kExampleBytes) +           // maxima
@@ -45,8 +44,8 @@ class Writer {
   template <class Option> bool TakeOption(Option option, int) {
     return Number(static_cast<std::uint8_t>(option));
   }
-  bool Take(const ExactSum& sum) {
-    for (const std::uint32_t digit : sum.Digits()) Number(digit);
+  bool Take(const SumOfMagnitudes& sum) {
+    for (const std::uint64_t word : sum.words()) Number(word);
     return Number(std::uint32_t{sum.infinite()});
   }
 
@@ -81,11 +80,11 @@ class Reader {
     option = static_cast<Option>(value);
     return value <= last;
   }
-  bool Take(ExactSum& sum) {
-    std::array<std::uint32_t, ExactSum::kDigits> digits;
-    for (std::uint32_t& digit : digits) digit = Number<std::uint32_t>();
+  bool Take(SumOfMagnitudes& sum) {
+    SumOfMagnitudes::Words words;
+    for (std::uint64_t& word : words) word = Number<std::uint64_t>();
     const auto infinite = Number<std::uint32_t>();
-    sum = ExactSum::Of(digits, infinite != 0);
+    sum = SumOfMagnitudes(words, infinite != 0);
     return infinite <= 1;
   }
 

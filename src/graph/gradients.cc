@@ -11,10 +11,10 @@
 #include <cmath>
 #include <string>
 
+#include "core/exact_sum.h"
 #include "core/failure.h"
 #include "core/given.h"
 #include "core/round_to_odd.h"
-#include "graph/exact_sum.h"
 #include "graph/operator_versions.h"
 #include "graph/runner.h"
 
@@ -55,8 +55,8 @@ double SumOf(std::span<const double> x, std::span<const double> y, bool to_doubl
     if (to_double) return plain;
     if (IsModerate(x[0]) && IsModerate(y[0])) return core::MultiplyToOdd(x[0], y[0]);
   }
-  ExactSum sum;
-  for (std::size_t i = 0; i < x.size(); ++i) sum.Add(x[i], y[i]);
+  core::SumOfProducts sum;
+  for (std::size_t i = 0; i < x.size(); ++i) sum.AddProduct(x[i], y[i]);
   return to_double ? sum.Nearest() : sum.Odd();
 }
 

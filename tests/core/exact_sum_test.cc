@@ -1,7 +1,7 @@
-// Sums of products against rational numbers.
+// Sums of doubles and of products against rational numbers.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/exact_sum.h"
+#include "core/exact_sum.h"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 #include "oracle/scaled.h"
 #include "oracle/types.h"
 
-namespace tensorcast::graph {
+namespace tensorcast::core {
 namespace {
 
 using Limits = std::numeric_limits<double>;
@@ -38,8 +38,8 @@ mpq_class Exact(const std::vector<Product>& products) {
 std::uint64_t BitsOf(double value) { return std::bit_cast<std::uint64_t>(value); }
 
 void Compare(const std::vector<Product>& products) {
-  ExactSum sum;
-  for (const Product& each : products) sum.Add(each.a, each.b);
+  SumOfProducts sum;
+  for (const Product& each : products) sum.AddProduct(each.a, each.b);
   const mpq_class exact = Exact(products);
   const mpq_class magnitude = abs(exact);
   const oracle::Row& row = oracle::RowOf(11);
@@ -106,13 +106,74 @@ TEST(ExactSum, RandomSums) {
   }
 }
 
-TEST(ExactSum, ClearsWhatItHeld) {
-  ExactSum sum;
-  sum.Add(-3, 5);
-  sum.Clear();
-  sum.Add(2, 4);
-  EXPECT_EQ(sum.Nearest(), 8);
+// Of the same terms, in one sum and merged from two.
+void CompareMagnitudes(const std::vector<double>& terms) {
+  SumOfMagnitudes sum, parts[2];
+  mpq_class exact = 0;
+  for (std::size_t i = 0; i < terms.size(); ++i) {
+    sum.Add(terms[i]);
+    parts[i % 2].Add(terms[i]);
+    exact += oracle::NumberOf(terms[i]).magnitude;
+  }
+  const oracle::Row& row = oracle::RowOf(11);
+  const oracle::NearestCode nearest = oracle::Nearest(row, exact);
+  EXPECT_EQ(BitsOf(sum.Nearest()), nearest.beyond ? row.infinity : nearest.code);
+  parts[0].Add(parts[1]);
+  EXPECT_EQ(parts[0].words(), sum.words());
+}
+
+TEST(ExactSum, MagnitudesAtTheEdges) {
+  const double most = Limits::max(), least = Limits::denorm_min(), normal = Limits::min();
+  const double half = std::ldexp(most, -53) / 2;  // beside the largest: a little less than half
+  for (const std::vector<double>& terms : std::vector<std::vector<double>>{
+           {},
+           {0, 0},
+           {least},
+           {least, least, least},
+           {normal, least},
+           {normal - least, least},
+           {normal - least, normal - least},
+           {1, 0x1p-53},
+           {1, 0x1p-53, least},
+           {1 + Limits::epsilon(), 0x1p-53},
+           {most, least},
+           {most, half},
+           {most, 0x1p970, 0},
+           {most, 0x1p969, 0x1p969},
+           {most, 0x1p970 - 0x1p917},
+           std::vector<double>(5000, most),
+       }) {
+    CompareMagnitudes(terms);
+  }
+  SumOfMagnitudes sum, other;
+  other.Add(Limits::infinity());
+  EXPECT_TRUE(other.infinite());
+  sum.Add(1);
+  sum.Add(other);
+  EXPECT_EQ(sum.Nearest(), Limits::infinity());
+}
+
+TEST(ExactSum, RandomMagnitudes) {
+  std::mt19937_64 random(20261123);
+  for (const int spread : {4, 60, 500, 1000}) {
+    for (int i = 0; i < 1000; ++i) {
+      std::vector<double> terms;
+      for (std::uint64_t n = random() % 40 + 1; n != 0; --n) {
+        terms.push_back(std::ldexp(
+            static_cast<double>(random() >> 11),
+            static_cast<int>(random() % static_cast<unsigned>(2 * spread)) - spread - 60));
+      }
+      CompareMagnitudes(terms);
+    }
+  }
+}
+
+// Bit 1101, and every one above the headroom, is no sign here.
+TEST(ExactSum, MagnitudesHaveNoSign) {
+  SumOfMagnitudes::Words words{};
+  words.back() = ~std::uint64_t{0};
+  EXPECT_EQ(SumOfMagnitudes(words, false).Nearest(), Limits::infinity());
 }
 
 }  // namespace
-}  // namespace tensorcast::graph
+}  // namespace tensorcast::core
