@@ -20,6 +20,7 @@
 #include "cast.h"
 #include "errors.h"
 #include "text/error_text.h"
+#include "text/utf8.h"
 #include "threads.h"
 #include "types.h"
 
@@ -42,27 +43,6 @@ std::string ElementName(std::uint64_t index, const std::vector<std::uint64_t>& s
 
 std::vector<std::uint64_t> ShapeOf(PyArrayObject* array) {
   return {PyArray_DIMS(array), PyArray_DIMS(array) + PyArray_NDIM(array)};
-}
-
-void AppendCodePoint(std::uint32_t point, Texts& texts) {
-  char utf8[4];
-  std::size_t size = 0;
-  if (point < 0x80) {
-    utf8[size++] = static_cast<char>(point);
-  } else if (point < 0x800) {
-    utf8[size++] = static_cast<char>(0xC0 | point >> 6);
-    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
-  } else if (point < 0x10000) {
-    utf8[size++] = static_cast<char>(0xE0 | point >> 12);
-    utf8[size++] = static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
-  } else {
-    utf8[size++] = static_cast<char>(0xF0 | point >> 18);
-    utf8[size++] = static_cast<char>(0x80 | (point >> 12 & 0x3F));
-    utf8[size++] = static_cast<char>(0x80 | (point >> 6 & 0x3F));
-    utf8[size++] = static_cast<char>(0x80 | (point & 0x3F));
-  }
-  texts.bytes.insert(texts.bytes.end(), utf8, utf8 + size);
 }
 
 void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, Texts& texts) {
@@ -101,11 +81,12 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   while (length > 0 && point_at(length - 1) == 0) --length;
   for (std::size_t i = 0; i < length; ++i) {
     const std::uint32_t point = point_at(i);
-    if (point > 0x10FFFF || (point >= 0xD800 && point < 0xE000)) {
+    if (!text::IsUnicode(point)) {
       Raise(ErrorClass::kValue,
             ElementName(index, ShapeOf(array)) + " holds what is not a character of Unicode");
     }
-    AppendCodePoint(point, texts);
+    char utf8[4];
+    texts.bytes.insert(texts.bytes.end(), utf8, text::PutUtf8(point, utf8));
   }
   texts.offsets.push_back(texts.bytes.size());
 }
@@ -178,9 +159,8 @@ Texts Print(std::span<const std::byte> source, DataType from, std::uint64_t n,
 }
 
 std::uint64_t CodePoints(std::string_view utf8) {
-  return static_cast<std::uint64_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
+  return static_cast<std::uint64_t>(
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !text::ContinuesUtf8(c); }));
 }
 
 // A str; raises where the bytes are not UTF-8.

@@ -10,6 +10,7 @@
 #include "core/shape.h"
 #include "tensorcast/flat.h"
 #include "tensorcast/onnx.h"
+#include "text/utf8.h"
 
 namespace tensorcast::c {
 namespace {
@@ -29,12 +30,7 @@ std::string Given(const char* what) { return std::string("parameter ") + what; }
 }  // namespace
 
 void SetLastError(std::string_view text) noexcept {
-  std::size_t size = std::min(text.size(), last_error.bytes.size() - 1);
-  // A character of several bytes goes as a whole.
-  while (size > 0 && size < text.size() &&
-         (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) {
-    --size;
-  }
+  const std::size_t size = text::WholeUtf8(text, last_error.bytes.size() - 1);
   text.copy(last_error.bytes.data(), size);
   last_error.size = size;
 }

@@ -19,6 +19,7 @@
 #include "core/shape.h"
 #include "tensorcast/onnx.hpp"
 #include "text/error_text.h"
+#include "text/utf8.h"
 
 using tensorcast::DataType;
 using tensorcast::Status;
@@ -45,11 +46,7 @@ static_assert(TENSORCAST_CONTRADICTIONS_TESTS == static_cast<int>(onnx::Contradi
 // character of several bytes goes as a whole.
 void WriteError(std::string_view text, char* buffer, std::uint64_t buffer_bytes) {
   if (buffer == nullptr || buffer_bytes == 0) return;
-  std::size_t size = std::min(text.size(), Size(buffer_bytes - 1));
-  const auto goes_on = [&](std::size_t at) {
-    return at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80;
-  };
-  while (size > 0 && goes_on(size)) --size;
+  const std::size_t size = text::WholeUtf8(text, Size(buffer_bytes - 1));
   text.copy(buffer, size);
   buffer[size] = '\0';
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "io/tensor_file.h"
+#include "text/utf8.h"
 
 namespace tensorcast::naming {
 namespace {
@@ -52,9 +53,6 @@ bool OneMatches(std::string_view pattern, std::size_t& at, char c) {
   }
 }
 
-// Whether a byte goes on with a character that UTF-8 writes in several.
-bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
-
 // Only the last * is ever taken up again: what an earlier one could still gain, the last one can
 // gain too.
 bool GlobMatches(std::string_view pattern, std::string_view name) {
@@ -71,7 +69,7 @@ bool GlobMatches(std::string_view pattern, std::string_view name) {
       const bool whole_character = pattern[p] == '?';
       p = after;
       ++n;
-      while (whole_character && n < name.size() && IsContinuation(name[n])) ++n;
+      while (whole_character && n < name.size() && text::ContinuesUtf8(name[n])) ++n;
     } else if (star != std::string_view::npos) {
       p = star;
       n = ++star_name;

@@ -13,6 +13,7 @@
 
 #include "naming/name_parts.h"
 #include "report/text_width.h"
+#include "text/utf8.h"
 
 namespace tensorcast::report {
 namespace {
@@ -23,8 +24,6 @@ constexpr int kMostRounds = 4;
 
 // What the parts of names are divided by; a part is shown whole where there is room.
 bool IsDivider(char c) { return c == '.' || c == '/' || c == ':'; }
-
-bool ContinuesCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
 // How many bytes all names have in common at the front, whole parts of the names; `names` holds two
 // that differ.
@@ -54,7 +53,7 @@ std::size_t CommonBack(const Views& names, std::size_t front) {
   }
   const std::string_view first = names.front();
   while (common > 0 && (!IsDivider(first[first.size() - common]) ||
-                        ContinuesCharacter(first[first.size() - common]))) {
+                        text::ContinuesUtf8(first[first.size() - common]))) {
     --common;
   }
   return common;

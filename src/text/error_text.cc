@@ -19,7 +19,7 @@ constexpr std::size_t kLongestPath = 1000;
 // The first place from `at` on where a character can begin; one has at most three bytes more.
 std::size_t NextCharacter(std::string_view text, std::size_t at) {
   const std::size_t last = std::min(text.size(), at + 3);
-  while (at < last && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+  while (at < last && ContinuesUtf8(text[at])) ++at;
   return at;
 }
 

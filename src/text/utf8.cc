@@ -25,7 +25,7 @@ Utf8Character DecodeUtf8(std::string_view text) {
   }
   if (text.size() < bytes) return {1, 0, false};
   for (std::size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {1, 0, false};
+    if (!ContinuesUtf8(text[i])) return {1, 0, false};
     point = point << 6 | (byte(i) & 0x3Fu);
   }
   const bool overlong = (bytes == 3 && point < 0x800) || (bytes == 4 && point < 0x10000);
@@ -40,6 +40,12 @@ bool IsUtf8(std::string_view text) {
     text.remove_prefix(c.bytes);
   }
   return true;
+}
+
+std::size_t WholeUtf8(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text.size();
+  while (most > 0 && ContinuesUtf8(text[most])) --most;
+  return most;
 }
 
 bool IsDeceptive(std::uint32_t point) {

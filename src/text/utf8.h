@@ -23,6 +23,14 @@ Utf8Character DecodeUtf8(std::string_view text);
 // Whether all of `text` is UTF-8.
 bool IsUtf8(std::string_view text);
 
+// Whether a byte is within a character, and not its first.
+constexpr bool ContinuesUtf8(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
+
+// How much of a text of at most `most` bytes ends where a character does.
+std::size_t WholeUtf8(std::string_view text, std::size_t most);
+
 // Whether a number is a character that UTF-8 (and any form of Unicode) holds.
 constexpr bool IsUnicode(std::uint32_t point) {
   return point <= 0x10FFFF && (point < 0xD800 || point > 0xDFFF);
