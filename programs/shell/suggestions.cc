@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <initializer_list>
-#include <numeric>
-#include <utility>
+
+#include "core/edit_distance.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -41,21 +41,6 @@ std::string_view Meant(const Synonym (&synonyms)[kSize], std::string_view word) 
   return {};
 }
 
-// Levenshtein's distance.
-std::size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
 // The first of the nearest; empty where none is near.
 std::string Nearest(const std::vector<std::string>& names, std::string_view word) {
   const std::vector<std::string> nearest = NearestNames(names, word);
@@ -66,12 +51,11 @@ std::string Nearest(const std::vector<std::string>& names, std::string_view word
 
 std::vector<std::string> NearestNames(const std::vector<std::string>& names,
                                       std::string_view word) {
-  constexpr std::size_t kLongest = 64;
-  if (word.size() > kLongest) return {};
+  if (word.size() > core::kLongestCompared) return {};
   std::vector<std::string> nearest;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& name : names) {
-    const std::size_t distance = Distance(word, name);
+    const std::size_t distance = core::EditDistance(name, word);
     if (distance > least) continue;
     if (distance < least) nearest.clear();
     least = distance;

@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "core/edit_distance.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast {
@@ -51,36 +51,18 @@ constexpr Spellings kSpellings[] = {
     {DataType::kFloat6E3M2, {"e3m2", "F6_E3M2", "float6_e3m2fn", "fp6_e3m2"}},
 };
 
-constexpr std::size_t kLongestCompared = 64;
-
 // The first characters of a name in lower case.
 struct Lower {
-  std::array<char, kLongestCompared> text = {};
+  std::array<char, core::kLongestCompared> text = {};
   std::size_t size = 0;
 
-  explicit Lower(std::string_view name) : size(std::min(name.size(), kLongestCompared)) {
+  explicit Lower(std::string_view name) : size(std::min(name.size(), core::kLongestCompared)) {
     std::transform(
         name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size), text.begin(),
         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
   }
   std::string_view view() const { return {text.data(), size}; }
 };
-
-// Levenshtein's distance.
-std::size_t EditDistance(std::string_view a, std::string_view b) {
-  std::array<std::size_t, kLongestCompared + 1> row;
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 }  // namespace
 
@@ -99,9 +81,9 @@ std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
   std::array<std::pair<std::size_t, std::size_t>, Types().size()> found;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const TypeInfo& row = Types()[i];
-    std::size_t distance = EditDistance(wanted.view(), row.name);
+    std::size_t distance = core::EditDistance(wanted.view(), row.name);
     for (const std::string_view spelling : TypeSpellings(row.type)) {
-      distance = std::min(distance, EditDistance(wanted.view(), Lower(spelling).view()));
+      distance = std::min(distance, core::EditDistance(wanted.view(), Lower(spelling).view()));
     }
     found[i] = {distance, i};
   }
