@@ -142,8 +142,8 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
     return {{io::Escape(info.name), TypeText(info),
-             ShapeText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
-             CountText(info.elements), BytesText(info.bytes)}};
+             ExtentsText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
+             RoundedCount(info.elements), BytesText(info.bytes)}};
   };
   PrintTable({{"tensor", false, 20, 0, report::EscapedNames(contents.tensors)},
               {"type"},
@@ -153,14 +153,14 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
              {contents.tensors.size(), row}, Columns(stdout), false);
   TextTable totals({{"total"}, {"tensors", true}, {"values", true}, {"bytes", true}});
   for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
-    totals.Add(
-        {total.dtype, CountText(total.tensors), CountText(total.elements), BytesText(total.bytes)});
+    totals.Add({total.dtype, RoundedCount(total.tensors), RoundedCount(total.elements),
+                BytesText(total.bytes)});
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
   if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
     TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
     for (const io::CheckpointShard& shard : checkpoint->shards()) {
-      files.Add({io::Escape(shard.name), CountText(shard.tensors), BytesText(shard.bytes)});
+      files.Add({io::Escape(shard.name), RoundedCount(shard.tensors), BytesText(shard.bytes)});
     }
     text += "\n" + files.Render(Columns(stdout), false);
   }

@@ -64,7 +64,7 @@ std::optional<double> BitsPerWeight(const ModelFacts& facts) {
 std::string ParametersText(std::uint64_t parameters) {
   constexpr double kBillion = 1e9;
   const auto count = static_cast<double>(parameters);
-  return count < kBillion ? CountText(parameters) : fmt::format("{:.2f} B", count / kBillion);
+  return count < kBillion ? RoundedCount(parameters) : fmt::format("{:.2f} B", count / kBillion);
 }
 
 }  // namespace

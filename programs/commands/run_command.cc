@@ -290,8 +290,9 @@ std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
   }
   std::string text = table.Render(Columns(stdout), false);
   if (nodes.size() > kShown) text += fmt::format("   … {} more\n", nodes.size() - kShown);
-  return text + fmt::format("\n {} nodes took {}, read {} and wrote {}\n", CountText(nodes.size()),
-                            SecondsText(seconds), BytesText(read), BytesText(written));
+  return text + fmt::format("\n {} nodes took {}, read {} and wrote {}\n",
+                            RoundedCount(nodes.size()), SecondsText(seconds), BytesText(read),
+                            BytesText(written));
 }
 
 std::string ProfileJson(const RunFlags& flags, const onnx::Model& model,

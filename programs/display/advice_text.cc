@@ -109,7 +109,7 @@ std::string KeepText(const report::KeepAdvice& advice) {
   return fmt::format(
       "try --keep {}: {} for {} ({}) more, and the worst SNR {}", words,
       advice.tensors == 1 ? "1 tensor stays as it is"
-                          : CountText(advice.tensors) + " tensors stay as they are",
+                          : RoundedCount(advice.tensors) + " tensors stay as they are",
       BytesText(advice.more_bytes),
       advice.share < 0.0005 ? "<0.1 %" : fmt::format("{:.1f} %", 100 * advice.share),
       std::isinf(advice.worst_before)

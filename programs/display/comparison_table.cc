@@ -57,7 +57,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
       const LossReport& loss = candidate.total;
       const std::uint64_t lost = LostValues(loss);
       cells.push_back(SnrText(loss));
-      cells.push_back(lost == 0 ? "·" : CountText(lost));
+      cells.push_back(lost == 0 ? "·" : RoundedCount(lost));
       cells.push_back(ShareText(loss.count(Loss::kToZero), loss.elements));
       cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
       cells.push_back(loss.max_abs_error > 0 ? MagnitudeText(loss.max_abs_error) : "·");
@@ -97,7 +97,7 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
   const auto row = [&](std::size_t place) -> TableRow {
     const std::uint32_t i = order[place];
-    TableRow made{{io::Escape(tensors[i].name), ShapeText(tensors[i].shape)}};
+    TableRow made{{io::Escape(tensors[i].name), ExtentsText(tensors[i].shape)}};
     for (std::size_t t = 0; t < types; ++t) {
       made.cells.push_back(figures.Text(i, t));
     }

@@ -69,7 +69,7 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
     }
     const convert::PlannedJob job = plan.job(i);
     const io::TensorInfo& info = file.TensorOf(i);
-    return {{io::Escape(info.name), ShapeText(info.shape), TypeText(info),
+    return {{io::Escape(info.name), ExtentsText(info.shape), TypeText(info),
              IsCast(job) ? PlannedGoalText(job) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };

@@ -112,7 +112,7 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
                  [](const report::CastTensor& tensor) {
                    return tensor.scaled ? tensor.scaled.Text() : std::string(TypeName(tensor.to));
                  }),
-        CountText(summary.Values()), summary.Values() == 1 ? "" : "s");
+        RoundedCount(summary.Values()), summary.Values() == 1 ? "" : "s");
   }
   facts +=
       fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
@@ -128,7 +128,7 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   return heading + facts;
 }
 
-std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : CountText(count); }
+std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : RoundedCount(count); }
 
 std::string ErrorCell(const report::CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
@@ -173,7 +173,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     cells.push_back(verdict == Verdict::kLost ? "✗" : verdict == Verdict::kPoor ? "!" : "✓");
     cells.push_back(io::Escape(tensor.info->name));
     if (typed) cells.push_back(GoalText(tensor.to, tensor.scaled));
-    cells.push_back(ShapeText(tensor.info->shape));
+    cells.push_back(ExtentsText(tensor.info->shape));
     cells.push_back(SnrText(loss));
     cells.push_back(CountCell(loss.count(Loss::kToLimit)));
     for (const Extra& extra : extras) cells.push_back(CountCell(loss.count(extra.kind)));
@@ -218,8 +218,8 @@ std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) 
         fmt::format("{} = {} → {}{}", io::IndexText(*first.info, example.index),
                     ElementText(first.info->type, example.source_code),
                     ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
-    const std::string lead = fmt::format(" {} of {} values {}; first: ", CountText(count),
-                                         CountText(summary.Values()), offence.said);
+    const std::string lead = fmt::format(" {} of {} values {}; first: ", RoundedCount(count),
+                                         RoundedCount(summary.Values()), offence.said);
     const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
     text += lead + report::DistinctName(io::Escape(first.info->name), room, summary.names) + fact +
             "\n";

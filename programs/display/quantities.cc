@@ -29,7 +29,7 @@ Scaled Scale(double value) {
 
 }  // namespace
 
-std::string CountText(std::uint64_t count) {
+std::string RoundedCount(std::uint64_t count) {
   if (count < 10000) return fmt::format("{}", count);
   const Scaled scaled = Scale(static_cast<double>(count));
   return fmt::format("{:.1f} {}", scaled.value, scaled.prefix);
@@ -72,7 +72,7 @@ std::string MagnitudeText(double value) {
   return fmt::format("{:.3g}", value);
 }
 
-std::string ShapeText(std::span<const std::uint64_t> shape) {
+std::string ExtentsText(std::span<const std::uint64_t> shape) {
   if (shape.empty()) return "scalar";
   std::string text;
   for (const std::uint64_t dim : shape) {
