@@ -36,9 +36,8 @@ bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
 // A plan of default options, bound when it is first asked for. With the GIL.
 const CastPlan& KeptPlan(DataType from, DataType to) {
-  constexpr std::size_t kNumbers = 29;
-  static std::array<std::unique_ptr<CastPlan>, kNumbers * kNumbers> plans;
-  auto& plan = plans[static_cast<std::size_t>(from) * kNumbers + static_cast<std::size_t>(to)];
+  static std::array<std::unique_ptr<CastPlan>, kTypeNumbers * kTypeNumbers> plans;
+  auto& plan = plans[static_cast<std::size_t>(from) * kTypeNumbers + static_cast<std::size_t>(to)];
   if (plan == nullptr) {
     auto bound = std::make_unique<CastPlan>();
     Check(CastPlan::Bind(from, to, {}, bound.get()));

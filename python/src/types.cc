@@ -23,14 +23,13 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::size_t kNumbers = 29;  // ONNX's, from 0 on
 constexpr Py_ssize_t kMostRemembered = 1024;
 
 // Filled when the package is imported, and never given back.
 struct Table {
-  std::array<PyArray_Descr*, kNumbers> descrs = {};
-  std::array<int, kNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
-  PyObject* remembered = nullptr;               // a dict: argument -> ONNX's number
+  std::array<PyArray_Descr*, kTypeNumbers> descrs = {};
+  std::array<int, kTypeNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
+  PyObject* remembered = nullptr;                   // a dict: argument -> ONNX's number
 };
 Table& TheTable() {
   static Table table;
@@ -49,7 +48,7 @@ DataType IntegerType(int bytes, bool is_signed) {
 
 DataType RegisteredType(int number) {
   const Table& table = TheTable();
-  for (std::size_t i = 0; i < kNumbers; ++i) {
+  for (std::size_t i = 0; i < kTypeNumbers; ++i) {
     if (table.type_numbers[i] != 0 && table.type_numbers[i] == number) {
       return static_cast<DataType>(i);
     }
@@ -261,8 +260,8 @@ void BindTypes(nb::module_& m) {
       [](const nb::dict& dtypes) {
         for (const auto& [number, dtype] : dtypes) {
           const auto index = nb::cast<std::size_t>(number);
-          if (index >= kNumbers || !PyArray_DescrCheck(dtype.ptr())) {
-            Raise(ErrorClass::kKind, "set_dtypes takes numbers below 29 and dtypes");
+          if (index >= kTypeNumbers || !PyArray_DescrCheck(dtype.ptr())) {
+            Raise(ErrorClass::kKind, "set_dtypes takes numbers of types and dtypes");
           }
           auto* const descr =
               reinterpret_cast<PyArray_Descr*>(nb::object(nb::borrow(dtype)).release().ptr());

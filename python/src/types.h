@@ -7,10 +7,22 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "arrays.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::python {
+
+// ONNX's numbers of types are below this.
+inline constexpr std::size_t kTypeNumbers = [] {
+  std::size_t numbers = 0;
+  for (const TypeInfo& row : Types()) {
+    numbers = std::max(numbers, static_cast<std::size_t>(row.type) + 1);
+  }
+  return numbers;
+}();
 
 // The type of a dtype's elements, in either byte order; kString for each way of numpy's to hold
 // texts (object, U, S, StringDType), kUndefined for what has no type here.
