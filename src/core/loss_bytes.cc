@@ -7,8 +7,10 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "core/fp_environment.h"
+#include "core/little_endian.h"
 #include "core/loss.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -31,9 +33,8 @@ class Writer {
  public:
   explicit Writer(std::byte* at) : at_(at) {}
   template <class Unsigned> bool Number(Unsigned value) {
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-      *at_++ = static_cast<std::byte>(value >> (8 * i) & 0xFF);
-    }
+    StoreLittle(at_, value, sizeof value);
+    at_ += sizeof value;
     return true;
   }
   bool Take(std::uint64_t value) { return Number(value); }
@@ -57,11 +58,8 @@ class Reader {
  public:
   explicit Reader(const std::byte* at) : at_(at) {}
   template <class Unsigned> Unsigned Number() {
-    Unsigned value = 0;
-    for (std::size_t i = 0; i < sizeof value; ++i) {
-      value = static_cast<Unsigned>(value | std::to_integer<Unsigned>(*at_++) << (8 * i));
-    }
-    return value;
+    const std::byte* const at = std::exchange(at_, at_ + sizeof(Unsigned));
+    return static_cast<Unsigned>(LoadLittle(at, sizeof(Unsigned)));
   }
   bool Take(std::uint64_t& value) {
     value = Number<std::uint64_t>();

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 
+#include "core/little_endian.h"
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
@@ -225,8 +226,7 @@ NpyHeader ReadNpyHeader(const ByteSource& file) {
   if (head.size() < text_begin) {
     FailFile(file, "ends inside the length of its header; the file is cut short");
   }
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < length_bytes; ++i) length |= byte(kVersionEnd + i) << (8 * i);
+  const std::uint64_t length = core::LoadLittle(&head[kVersionEnd], length_bytes);
   if (length > kMostNpyHeaderBytes) {
     FailFile(file, "gives its header " + std::to_string(length) +
                        " bytes at offset 8; expected at "
@@ -263,9 +263,7 @@ std::string MakeNpyHeader(const NpyHeader& header) {
         (begin + dict.size() + 1 + kNpyAlignment - 1) / kNpyAlignment * kNpyAlignment;
     std::string bytes(kNpyMagic);
     bytes += {major, '\0'};
-    for (std::size_t i = 0; i < length_bytes; ++i) {
-      bytes += static_cast<char>((total - begin) >> (8 * i) & 0xFF);
-    }
+    core::AppendLittle(bytes, total - begin, length_bytes);
     bytes += dict;
     bytes.resize(total - 1, ' ');
     return bytes + '\n';

@@ -13,6 +13,7 @@
 
 #include <zlib.h>
 
+#include "core/little_endian.h"
 #include "io/error_text.h"
 #include "io/formats.h"
 #include "io/npy_array.h"
@@ -34,9 +35,7 @@ constexpr std::uint16_t kUnix = 3 << 8;          // the system that the attribut
 constexpr std::uint16_t kFirstDay = 1 << 5 | 1;  // 1980-01-01, as numpy writes
 constexpr std::uint32_t kAttributes = 0600u << 16;
 
-void Append(std::string& bytes, std::uint64_t value, int size) {
-  for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xFF);
-}
+using core::AppendLittle;
 
 // The CRC-32 of bytes that come in pieces, in any order and from several threads.
 class PiecewiseCrc {
@@ -110,33 +109,33 @@ std::uint16_t Flags(const Member& member) {
 
 // What the local header and the central directory's entry share, from the flags to the CRC.
 void AppendCommon(const Member& member, std::uint32_t crc, std::string& bytes) {
-  Append(bytes, Flags(member), 2);
-  Append(bytes, 0, 2);  // stored
-  Append(bytes, 0, 2);  // midnight
-  Append(bytes, kFirstDay, 2);
-  Append(bytes, crc, 4);
+  AppendLittle(bytes, Flags(member), 2);
+  AppendLittle(bytes, 0, 2);  // stored
+  AppendLittle(bytes, 0, 2);  // midnight
+  AppendLittle(bytes, kFirstDay, 2);
+  AppendLittle(bytes, crc, 4);
 }
 
 std::string LocalHeader(const Member& member, std::uint32_t crc) {
   std::string bytes;
-  Append(bytes, kZipLocalSignature, 4);
-  Append(bytes, kVersion, 2);
+  AppendLittle(bytes, kZipLocalSignature, 4);
+  AppendLittle(bytes, kVersion, 2);
   AppendCommon(member, crc, bytes);
-  Append(bytes, UINT32_MAX, 4);  // the sizes are in the ZIP64 extra field
-  Append(bytes, UINT32_MAX, 4);
+  AppendLittle(bytes, UINT32_MAX, 4);  // the sizes are in the ZIP64 extra field
+  AppendLittle(bytes, UINT32_MAX, 4);
   const std::uint64_t extra =
       member.data_begin - member.header_begin - kZipLocalBytes - member.name.size();
-  Append(bytes, member.name.size(), 2);
-  Append(bytes, extra, 2);
+  AppendLittle(bytes, member.name.size(), 2);
+  AppendLittle(bytes, extra, 2);
   bytes += member.name;
-  Append(bytes, kZip64Extra, 2);
-  Append(bytes, kZip64ExtraBytes - 4, 2);
-  Append(bytes, member.layout.bytes(), 8);
-  Append(bytes, member.layout.bytes(), 8);
+  AppendLittle(bytes, kZip64Extra, 2);
+  AppendLittle(bytes, kZip64ExtraBytes - 4, 2);
+  AppendLittle(bytes, member.layout.bytes(), 8);
+  AppendLittle(bytes, member.layout.bytes(), 8);
   if (const std::uint64_t padding = extra - kZip64ExtraBytes; padding > 0) {
-    Append(bytes, kAlignmentExtra, 2);
-    Append(bytes, padding - 4, 2);
-    Append(bytes, kNpyAlignment, 2);
+    AppendLittle(bytes, kAlignmentExtra, 2);
+    AppendLittle(bytes, padding - 4, 2);
+    AppendLittle(bytes, kNpyAlignment, 2);
     bytes.append(static_cast<std::size_t>(padding - kLeastAlignmentExtra), '\0');
   }
   return bytes;
@@ -147,29 +146,29 @@ std::string CentralDirectoryEntry(const Member& member, std::uint32_t crc) {
   std::string wide;  // what does not fit 32 bits
   const auto narrow = [&](std::uint64_t value, int times) {
     if (value < UINT32_MAX) return value;
-    for (int i = 0; i < times; ++i) Append(wide, value, 8);
+    for (int i = 0; i < times; ++i) AppendLittle(wide, value, 8);
     return std::uint64_t{UINT32_MAX};
   };
   const std::uint64_t narrow_size = narrow(size, 2);
   const std::uint64_t narrow_begin = narrow(member.header_begin, 1);
   std::string bytes;
-  Append(bytes, kZipEntrySignature, 4);
-  Append(bytes, kUnix | kVersion, 2);
-  Append(bytes, kVersion, 2);
+  AppendLittle(bytes, kZipEntrySignature, 4);
+  AppendLittle(bytes, kUnix | kVersion, 2);
+  AppendLittle(bytes, kVersion, 2);
   AppendCommon(member, crc, bytes);
-  Append(bytes, narrow_size, 4);
-  Append(bytes, narrow_size, 4);
-  Append(bytes, member.name.size(), 2);
-  Append(bytes, wide.empty() ? 0 : wide.size() + 4, 2);
-  Append(bytes, 0, 2);  // no comment
-  Append(bytes, 0, 2);  // disk
-  Append(bytes, 0, 2);  // internal attributes
-  Append(bytes, kAttributes, 4);
-  Append(bytes, narrow_begin, 4);
+  AppendLittle(bytes, narrow_size, 4);
+  AppendLittle(bytes, narrow_size, 4);
+  AppendLittle(bytes, member.name.size(), 2);
+  AppendLittle(bytes, wide.empty() ? 0 : wide.size() + 4, 2);
+  AppendLittle(bytes, 0, 2);  // no comment
+  AppendLittle(bytes, 0, 2);  // disk
+  AppendLittle(bytes, 0, 2);  // internal attributes
+  AppendLittle(bytes, kAttributes, 4);
+  AppendLittle(bytes, narrow_begin, 4);
   bytes += member.name;
   if (!wide.empty()) {
-    Append(bytes, kZip64Extra, 2);
-    Append(bytes, wide.size(), 2);
+    AppendLittle(bytes, kZip64Extra, 2);
+    AppendLittle(bytes, wide.size(), 2);
     bytes += wide;
   }
   return bytes;
@@ -179,27 +178,27 @@ std::string CentralDirectoryEntry(const Member& member, std::uint32_t crc) {
 std::string EndRecords(std::uint64_t members, std::uint64_t begin, std::uint64_t size) {
   std::string bytes;
   if (members >= 0xFFFF || begin >= UINT32_MAX || size >= UINT32_MAX) {
-    Append(bytes, kZip64EndSignature, 4);
-    Append(bytes, kZip64EndBytes - 12, 8);
-    Append(bytes, kUnix | kVersion, 2);
-    Append(bytes, kVersion, 2);
-    Append(bytes, 0, 8);  // disks
-    Append(bytes, members, 8);
-    Append(bytes, members, 8);
-    Append(bytes, size, 8);
-    Append(bytes, begin, 8);
-    Append(bytes, kZip64LocatorSignature, 4);
-    Append(bytes, 0, 4);
-    Append(bytes, begin + size, 8);
-    Append(bytes, 1, 4);
+    AppendLittle(bytes, kZip64EndSignature, 4);
+    AppendLittle(bytes, kZip64EndBytes - 12, 8);
+    AppendLittle(bytes, kUnix | kVersion, 2);
+    AppendLittle(bytes, kVersion, 2);
+    AppendLittle(bytes, 0, 8);  // disks
+    AppendLittle(bytes, members, 8);
+    AppendLittle(bytes, members, 8);
+    AppendLittle(bytes, size, 8);
+    AppendLittle(bytes, begin, 8);
+    AppendLittle(bytes, kZip64LocatorSignature, 4);
+    AppendLittle(bytes, 0, 4);
+    AppendLittle(bytes, begin + size, 8);
+    AppendLittle(bytes, 1, 4);
   }
-  Append(bytes, kZipEndSignature, 4);
-  Append(bytes, 0, 4);  // disks
-  Append(bytes, std::min<std::uint64_t>(members, 0xFFFF), 2);
-  Append(bytes, std::min<std::uint64_t>(members, 0xFFFF), 2);
-  Append(bytes, std::min<std::uint64_t>(size, UINT32_MAX), 4);
-  Append(bytes, std::min<std::uint64_t>(begin, UINT32_MAX), 4);
-  Append(bytes, 0, 2);  // no comment
+  AppendLittle(bytes, kZipEndSignature, 4);
+  AppendLittle(bytes, 0, 4);  // disks
+  AppendLittle(bytes, std::min<std::uint64_t>(members, 0xFFFF), 2);
+  AppendLittle(bytes, std::min<std::uint64_t>(members, 0xFFFF), 2);
+  AppendLittle(bytes, std::min<std::uint64_t>(size, UINT32_MAX), 4);
+  AppendLittle(bytes, std::min<std::uint64_t>(begin, UINT32_MAX), 4);
+  AppendLittle(bytes, 0, 2);  // no comment
   return bytes;
 }
 

@@ -9,6 +9,7 @@
 #include <protozero/exception.hpp>
 #include <protozero/varint.hpp>
 
+#include "core/little_endian.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
 
@@ -90,12 +91,8 @@ std::uint64_t WireReader::Fixed(std::size_t size) {
     Fail("has a value of " + std::to_string(size) + " bytes at offset " + std::to_string(at_) +
          ", but only " + std::to_string(bytes.size()) + " follow" + CutShort(end_));
   }
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < size; ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
   at_ += size;
-  return value;
+  return core::LoadLittle(bytes.data(), size);
 }
 
 bool WireReader::Next(WireField* field) {

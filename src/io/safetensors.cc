@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/little_endian.h"
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "io/json_text.h"
@@ -24,14 +25,6 @@ namespace tensorcast::io {
 namespace {
 
 constexpr std::uint64_t kDataAlignment = 8;  // of the data in the file
-
-std::uint64_t LittleEndian(std::span<const std::byte, kHeaderLengthBytes> bytes) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
-  return value;
-}
 
 class SafetensorsReader final : public TensorReader {
  public:
@@ -105,9 +98,7 @@ class SafetensorsLayoutMaker {
     constexpr std::size_t kAtOnce = std::size_t{1} << 20;
     const std::uint64_t length = layout.header_bytes - kHeaderLengthBytes;
     std::string text;
-    for (std::size_t i = 0; i < kHeaderLengthBytes; ++i) {
-      text += static_cast<char>(length >> (8 * i) & 0xFF);
-    }
+    core::AppendLittle(text, length, kHeaderLengthBytes);
     std::uint64_t written = 0;
     const auto write = [&] {
       file.Write(written, std::as_bytes(std::span(text)));
@@ -311,7 +302,7 @@ class SafetensorsWriter final : public TensorWriter {
 
 bool LooksLikeSafetensors(std::span<const std::byte> head) {
   if (head.size() <= kHeaderLengthBytes) return false;
-  return LittleEndian(head.first<kHeaderLengthBytes>()) <= kMostHeaderBytes &&
+  return core::LoadLittle(head.data(), kHeaderLengthBytes) <= kMostHeaderBytes &&
          head[kHeaderLengthBytes] == std::byte{'{'};
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "core/little_endian.h"
 #include "core/shape.h"
 #include "io/error_text.h"
 #include "io/safetensors_dtype.h"
@@ -32,10 +33,7 @@ std::uint64_t ReadLength(const ByteSource& file) {
   }
   std::array<std::byte, kHeaderLengthBytes> bytes;
   file.Read(0, bytes);
-  std::uint64_t length = 0;
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
-  }
+  const std::uint64_t length = core::LoadLittle(bytes.data(), bytes.size());
   if (length > kMostHeaderBytes) {
     FailFile(file, "gives its header " + std::to_string(length) +
                        " bytes at offset 0; expected at most " + std::to_string(kMostHeaderBytes));

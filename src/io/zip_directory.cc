@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "core/little_endian.h"
 #include "io/error_text.h"
 #include "io/tensor_file.h"
 
@@ -26,20 +27,16 @@ constexpr std::uint16_t kPatched = 1u << 5;
 // Deflate gives at most 258 bytes for 2 bits, a little less with what surrounds them.
 constexpr std::uint64_t kMostRatio = 1032;
 
-std::uint64_t Load(std::span<const std::byte> bytes, std::size_t at, int size) {
-  std::uint64_t value = 0;
-  for (int i = 0; i < size; ++i) {
-    value |= std::to_integer<std::uint64_t>(bytes[at + static_cast<std::size_t>(i)]) << (8 * i);
-  }
-  return value;
+std::uint64_t Load64(std::span<const std::byte> bytes, std::size_t at) {
+  return core::LoadLittle(&bytes[at], 8);
 }
 
 std::uint16_t Load16(std::span<const std::byte> bytes, std::size_t at) {
-  return static_cast<std::uint16_t>(Load(bytes, at, 2));
+  return static_cast<std::uint16_t>(core::LoadLittle(&bytes[at], 2));
 }
 
 std::uint32_t Load32(std::span<const std::byte> bytes, std::size_t at) {
-  return static_cast<std::uint32_t>(Load(bytes, at, 4));
+  return static_cast<std::uint32_t>(core::LoadLittle(&bytes[at], 4));
 }
 
 [[noreturn]] void FailMember(const ByteSource& source, const ZipMember& member,
@@ -80,7 +77,7 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   std::array<std::byte, kZip64LocatorBytes> locator;
   source.Read(end - locator.size(), locator);
   if (Load32(locator, 0) != kZip64LocatorSignature) return std::nullopt;
-  const std::uint64_t at = Load(locator, 8, 8);
+  const std::uint64_t at = Load64(locator, 8);
   if (Load32(locator, 4) != 0 || Load32(locator, 16) > 1) RefuseDisks(source);
   const std::uint64_t locator_at = end - locator.size();
   if (at > locator_at || locator_at - at < kZip64EndBytes) {
@@ -89,16 +86,16 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   }
   std::array<std::byte, kZip64EndBytes> record;
   source.Read(at, record);
-  if (Load32(record, 0) != kZip64EndSignature || Load(record, 4, 8) != locator_at - at - 12) {
+  if (Load32(record, 0) != kZip64EndSignature || Load64(record, 4) != locator_at - at - 12) {
     FailFile(source, "has no ZIP64 end record at offset " + std::to_string(at) +
                          ", where its locator says it is");
   }
   if (Load32(record, 16) != 0 || Load32(record, 20) != 0) RefuseDisks(source);
   Directory directory;
-  directory.entries = Load(record, 32, 8);
-  directory.bytes = Load(record, 40, 8);
-  directory.begin = Load(record, 48, 8);
-  if (Load(record, 24, 8) != directory.entries) RefuseDisks(source);
+  directory.entries = Load64(record, 32);
+  directory.bytes = Load64(record, 40);
+  directory.begin = Load64(record, 48);
+  if (Load64(record, 24) != directory.entries) RefuseDisks(source);
   if (directory.begin > at || directory.bytes != at - directory.begin) {
     FailFile(source, "has a central directory of " + CountText(directory.bytes, "byte") +
                          " from offset " + std::to_string(directory.begin) +
@@ -166,7 +163,7 @@ bool ApplyZip64(std::span<const std::byte> extra, bool has_header_begin, Places&
   const auto widen = [&](std::uint64_t& value) {
     if (value != UINT32_MAX) return true;
     if (wide.size() - at < 8) return false;
-    value = Load(wide, at, 8);
+    value = Load64(wide, at);
     at += 8;
     return true;
   };

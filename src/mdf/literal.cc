@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/failure.h"
+#include "core/little_endian.h"
 #include "core/shape.h"
 #include "graph/error.h"
 #include "mdf/number_text.h"
@@ -153,11 +154,7 @@ Value ListsOf(std::span<const std::uint64_t> shape, std::uint64_t& at, const Sca
 }
 
 std::uint64_t WordAt(std::span<const std::byte> words, std::uint64_t i) {
-  std::uint64_t word = 0;
-  for (std::size_t k = 0; k < 8; ++k) {
-    word |= std::to_integer<std::uint64_t>(words[static_cast<std::size_t>(i) * 8 + k]) << (8 * k);
-  }
-  return word;
+  return core::LoadLittle(&words[static_cast<std::size_t>(i) * 8], 8);
 }
 
 // Texts have one NaN, without a sign.
@@ -165,9 +162,7 @@ void MakeNansOne(std::span<std::byte> doubles) {
   constexpr auto kNan = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < doubles.size() / 8; ++i) {
     if (!std::isnan(std::bit_cast<double>(WordAt(doubles, i)))) continue;
-    for (std::size_t k = 0; k < 8; ++k) {
-      doubles[i * 8 + k] = static_cast<std::byte>(kNan >> (8 * k) & 0xFF);
-    }
+    core::StoreLittle(&doubles[i * 8], kNan, 8);
   }
 }
 
@@ -237,9 +232,7 @@ graph::Constant TensorOf(const Value& literal, const std::string& what) {
   const std::span<std::byte> bytes = tensor.Allocate(tensor.elements * size);
   for (std::size_t i = 0; i < scan.scalars().size(); ++i) {
     const std::uint64_t code = CodeOf(*scan.scalars()[i], tensor.type, what);
-    for (std::size_t k = 0; k < size; ++k) {
-      bytes[i * size + k] = static_cast<std::byte>(code >> (8 * k) & 0xFF);
-    }
+    core::StoreLittle(&bytes[i * size], code, size);
   }
   return tensor;
 }
