@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/onnx.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
