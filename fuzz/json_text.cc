@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "demand.h"
+#include "files/error.h"
 #include "fuzzers.h"
-#include "io/json_text.h"
-#include "io/tensor_file.h"
+#include "json/json_text.h"
 
 namespace {
 

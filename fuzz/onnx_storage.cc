@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "demand.h"
+#include "formats/onnx_tensors.h"
 #include "fuzzers.h"
-#include "io/onnx_tensors.h"
 #include "onnx/storage_layout.h"
 #include "onnx/storage_model.h"
 #include "onnx/weight_uses.h"

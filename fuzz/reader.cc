@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "demand.h"
+#include "files/byte_source.h"
+#include "formats/tensor_file.h"
 #include "fuzzers.h"
-#include "io/byte_source.h"
-#include "io/tensor_file.h"
 #include "zip_checksums.h"
 
 namespace {

@@ -12,7 +12,7 @@
 
 #include "commands/commands.h"
 #include "display/refusals.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_file.h"
 #include "shell/build_info.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"

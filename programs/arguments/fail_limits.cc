@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/command_line.h"
 
 namespace tensorcast::tool {

@@ -11,7 +11,8 @@
 #include <fmt/format.h>
 
 #include "arguments/open_options.h"
-#include "io/error_text.h"
+#include "checkpoint/open_tensor_file.h"
+#include "files/error.h"
 
 namespace tensorcast::tool {
 namespace {

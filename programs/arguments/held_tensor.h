@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "files/output_options.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 #include "tensorcast/onnx.hpp"
 #include "tensorcast/tensorcast.hpp"
 

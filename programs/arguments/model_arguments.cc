@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/command_line.h"
 
 namespace tensorcast::tool {

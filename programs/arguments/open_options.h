@@ -4,7 +4,7 @@
 #ifndef TENSORCAST_PROGRAMS_ARGUMENTS_OPEN_OPTIONS_H_
 #define TENSORCAST_PROGRAMS_ARGUMENTS_OPEN_OPTIONS_H_
 
-#include "io/tensor_file.h"
+#include "formats/tensor_file.h"
 
 namespace tensorcast::tool {
 

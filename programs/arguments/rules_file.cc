@@ -16,8 +16,8 @@
 #include <toml++/toml.h>
 
 #include "arguments/type_argument.h"
-#include "io/system.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "files/system.h"
 #include "naming/keep.h"
 #include "naming/tensor_pattern.h"
 

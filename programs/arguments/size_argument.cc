@@ -9,8 +9,7 @@
 #include <string>
 #include <system_error>
 
-#include "io/error_text.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
 
 namespace tensorcast::tool {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "scale/written_form.h"
 #include "shell/suggestions.h"
 

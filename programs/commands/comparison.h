@@ -17,7 +17,7 @@
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "convert/sink.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "report/keep_advice.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"

@@ -18,7 +18,7 @@
 #include "display/explain_text.h"
 #include "display/json_printer.h"
 #include "display/loss_json.h"
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/streams.h"

@@ -25,7 +25,7 @@
 #include "convert/shared_globals.h"
 #include "convert/survey.h"
 #include "display/progress_display.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/process.h"

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 
+#include "checkpoint/checkpoint.h"
 #include "display/quantities.h"
-#include "io/checkpoint.h"
-#include "io/json_text.h"
-#include "io/system.h"
-#include "io/system_directory.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "json/json_text.h"
 
 namespace tensorcast::tool {
 namespace {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <string>
 
+#include "checkpoint/checkpoint_reader.h"
 #include "convert/survey.h"
 #include "display/loss_json.h"
-#include "io/checkpoint_reader.h"
 
 namespace tensorcast::tool {
 

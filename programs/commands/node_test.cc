@@ -16,11 +16,11 @@
 
 #include "arguments/held_tensor.h"
 #include "display/element_text.h"
-#include "io/error_text.h"
-#include "io/formats.h"
-#include "io/system.h"
-#include "io/system_directory.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "formats/formats.h"
+#include "formats/tensor_reader.h"
 
 namespace tensorcast::tool {
 namespace {

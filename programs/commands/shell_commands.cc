@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "commands/commands.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/command_line.h"
 #include "shell/command_tree.h"
 #include "shell/completion.h"

@@ -11,7 +11,7 @@
 #include "commands/commands.h"
 #include "display/loss_json.h"
 #include "display/text_table.h"
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "scale/written_form.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"

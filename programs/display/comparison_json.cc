@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 
 #include "commands/comparison.h"
 #include "display/json_printer.h"

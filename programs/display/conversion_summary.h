@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "report/advice.h"
 #include "report/cast_tensors.h"
 #include "report/distinct_names.h"

@@ -15,7 +15,7 @@
 #include "display/quantities.h"
 #include "display/text_table.h"
 #include "display/type_text.h"
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 

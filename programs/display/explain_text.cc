@@ -14,7 +14,7 @@
 #include "arguments/cast_flags.h"
 #include "display/element_text.h"
 #include "display/text_table.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/terminal.h"
 
 namespace tensorcast::tool {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "shell/streams.h"
 
 namespace tensorcast::tool {

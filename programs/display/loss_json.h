@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "convert/request_json.h"
-#include "io/ordered_json_fwd.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
+#include "json/ordered_json_fwd.h"
 #include "tensorcast/report.hpp"
 #include "tensorcast/tensorcast.hpp"
 

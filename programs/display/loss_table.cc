@@ -16,7 +16,7 @@
 #include "display/quantities.h"
 #include "display/text_table.h"
 #include "display/type_text.h"
-#include "io/element_index.h"
+#include "formats/element_index.h"
 #include "report/distinct_names.h"
 #include "shell/terminal.h"
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "display/quantities.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "convert/selection.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "shell/exit_codes.h"
 
 namespace tensorcast::tool {

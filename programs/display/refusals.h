@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {

@@ -6,7 +6,8 @@
 
 #include <string>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "formats/tensor_info.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::tool {

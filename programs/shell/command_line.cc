@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "shell/command_tree.h"
 #include "shell/exit_codes.h"
 #include "shell/streams.h"

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_file.h"
 #include "scale/scaled_format.h"
 #include "tensorcast/tensorcast.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "bindings.h"
 #include "core/failure.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "text_objects.h"
 
 namespace nb = nanobind;

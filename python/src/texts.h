@@ -10,8 +10,8 @@
 #include <span>
 
 #include "arrays.h"
-#include "io/tensor_file.h"
 #include "tensorcast/tensorcast.hpp"
+#include "text/string_piece.h"
 
 namespace tensorcast::python {
 

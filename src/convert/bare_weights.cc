@@ -16,9 +16,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "checkpoint/checkpoint.h"
 #include "convert/survey.h"
-#include "io/checkpoint.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "naming/name_parts.h"
 #include "naming/weight_roles.h"
 #include "scale/config_coverage.h"

@@ -8,14 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_others.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "checkpoint/checkpoint_writer.h"
+#include "checkpoint/model_config.h"
 #include "convert/sink.h"
-#include "io/checkpoint.h"
-#include "io/checkpoint_others.h"
-#include "io/checkpoint_reader.h"
-#include "io/checkpoint_writer.h"
-#include "io/error_text.h"
-#include "io/model_config.h"
-#include "io/system_directory.h"
+#include "files/error.h"
+#include "files/system_directory.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "checkpoint/open_tensor_file.h"
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
 #include "core/enum_names.h"
 #include "core/failure.h"
 #include "core/given.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 namespace {

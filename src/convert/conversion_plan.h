@@ -18,7 +18,9 @@
 #include "convert/file_plan.h"
 #include "convert/sink.h"
 #include "convert/survey.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "files/output_options.h"
+#include "formats/tensor_info.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {

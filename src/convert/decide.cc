@@ -9,7 +9,7 @@
 
 #include "convert/misread_weights.h"
 #include "convert/scaled_tensors.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -9,7 +9,7 @@
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 

@@ -18,7 +18,8 @@
 #include "convert/shared_globals.h"
 #include "convert/sink.h"
 #include "convert/written_config.h"
-#include "io/tensor_file.h"
+#include "files/output_options.h"
+#include "formats/tensor_reader.h"
 #include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {

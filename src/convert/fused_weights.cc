@@ -11,12 +11,12 @@
 #include <string_view>
 #include <utility>
 
+#include "checkpoint/checkpoint.h"
 #include "convert/matching.h"
 #include "convert/scaled_tensors.h"
-#include "io/checkpoint.h"
-#include "io/error_text.h"
-#include "io/named_file.h"
-#include "io/system.h"
+#include "files/error.h"
+#include "files/named_file.h"
+#include "files/system.h"
 #include "scale/fused_names.h"
 
 namespace tensorcast::convert {

@@ -16,7 +16,7 @@
 #include "convert/selection.h"
 #include "convert/shared_globals.h"
 #include "convert/survey.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 
 namespace tensorcast::convert {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <utility>
 
-#include "io/ordered_json.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "json/ordered_json.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/utf8.h"
 

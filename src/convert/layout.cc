@@ -8,7 +8,7 @@
 
 #include "convert/file_plan.h"
 #include "core/shape.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "convert/candidate.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 namespace {

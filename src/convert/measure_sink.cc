@@ -7,8 +7,8 @@
 
 #include "convert/model_scales.h"
 #include "convert/sink.h"
-#include "io/error_text.h"
-#include "io/onnx_tensors.h"
+#include "files/error.h"
+#include "formats/onnx_tensors.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "convert/selection.h"
 #include "convert/survey.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "naming/weight_roles.h"
 
 namespace tensorcast::convert {

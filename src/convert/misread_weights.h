@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {

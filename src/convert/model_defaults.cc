@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convert/model_defaults.h"
 
-#include "io/error_text.h"
+#include "files/error.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::convert {

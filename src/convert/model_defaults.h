@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "convert/runner.h"
-#include "io/onnx_tensors.h"
+#include "formats/onnx_tensors.h"
 
 namespace tensorcast::convert {
 

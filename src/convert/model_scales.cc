@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "convert/selection.h"
-#include "io/onnx_tensors.h"
+#include "formats/onnx_tensors.h"
 #include "onnx/storage_model.h"
 #include "onnx/weight_uses.h"
 #include "scale/written_form.h"

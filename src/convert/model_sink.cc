@@ -8,7 +8,7 @@
 #include "convert/model_defaults.h"
 #include "convert/model_scales.h"
 #include "convert/sink.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::convert {

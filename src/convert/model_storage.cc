@@ -14,9 +14,9 @@
 #include "convert/sink.h"
 #include "core/failure.h"
 #include "core/given.h"
-#include "io/error_text.h"
-#include "io/onnx_tensors.h"
-#include "io/system.h"
+#include "files/error.h"
+#include "files/system.h"
+#include "formats/onnx_tensors.h"
 #include "naming/name_pattern.h"
 #include "tensorcast/onnx.hpp"
 

@@ -14,9 +14,9 @@
 #include "convert/conversion_plan.h"
 #include "convert/json_place.h"
 #include "convert/request_json.h"
-#include "io/error_text.h"
-#include "io/ordered_json.h"
-#include "io/xxh64.h"
+#include "files/error.h"
+#include "files/xxh64.h"
+#include "json/ordered_json.h"
 
 namespace tensorcast::convert {
 namespace {

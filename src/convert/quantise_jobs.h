@@ -11,7 +11,8 @@
 #include <span>
 
 #include "convert/runner.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::convert {

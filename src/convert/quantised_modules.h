@@ -4,7 +4,7 @@
 #ifndef TENSORCAST_SRC_CONVERT_QUANTISED_MODULES_H_
 #define TENSORCAST_SRC_CONVERT_QUANTISED_MODULES_H_
 
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "scale/quantised_modules.h"
 
 namespace tensorcast::convert {

@@ -5,7 +5,7 @@
 #define TENSORCAST_SRC_CONVERT_REQUEST_JSON_H_
 
 #include "convert/json_place.h"
-#include "io/ordered_json_fwd.h"
+#include "json/ordered_json_fwd.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {

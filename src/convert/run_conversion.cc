@@ -14,8 +14,8 @@
 #include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
 #include "core/failure.h"
-#include "io/error_text.h"
-#include "io/system.h"
+#include "files/error.h"
+#include "files/system.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "convert/conversion_plan.h"
-#include "io/output_files.h"
+#include "formats/output_files.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::convert {

@@ -14,7 +14,8 @@
 
 #include "convert/shared_globals.h"
 #include "convert/type_list.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "convert/selection.h"
-#include "io/error_text.h"
-#include "io/system.h"
+#include "files/error.h"
+#include "files/system.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "convert/survey.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "scale/scaled_reader.h"
 
 namespace tensorcast::convert {

@@ -11,7 +11,7 @@
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
 #include "core/shape.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "naming/keep.h"
 #include "naming/weight_roles.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "convert/survey.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "naming/tensor_pattern.h"
 #include "scale/written_form.h"
 #include "tensorcast/convert.hpp"

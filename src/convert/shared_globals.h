@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 
 namespace tensorcast::convert {
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "checkpoint/open_tensor_file.h"
+
 namespace tensorcast::convert {
 namespace {
 

@@ -15,8 +15,10 @@
 
 #include "convert/runner.h"
 #include "convert/selection.h"
-#include "io/onnx_tensors.h"
-#include "io/tensor_file.h"
+#include "files/output_options.h"
+#include "formats/onnx_tensors.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 
 namespace tensorcast::convert {
 

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utility>
 
+#include "checkpoint/open_tensor_file.h"
 #include "convert/bare_weights.h"
 
 namespace tensorcast::convert {

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "files/output_options.h"
+#include "formats/tensor_reader.h"
 #include "scale/scale_companions.h"
 #include "scale/scaled_weights.h"
 #include "tensorcast/convert.hpp"

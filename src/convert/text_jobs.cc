@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "core/given.h"
-#include "io/element_index.h"
-#include "io/error_text.h"
+#include "files/error.h"
+#include "formats/element_index.h"
 
 namespace tensorcast::convert {
 namespace {

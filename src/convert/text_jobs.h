@@ -8,7 +8,8 @@
 #include <functional>
 
 #include "convert/runner.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 
 namespace tensorcast::convert {
 

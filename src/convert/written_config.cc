@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "checkpoint/model_config.h"
 #include "convert/file_plan.h"
 #include "convert/quantised_modules.h"
 #include "convert/survey.h"
-#include "io/error_text.h"
-#include "io/model_config.h"
+#include "files/error.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {

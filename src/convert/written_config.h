@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "files/error.h"
 #include "graph/error.h"
-#include "io/error_text.h"
 #include "mdf/syntax.h"
 #include "text/utf8.h"
 

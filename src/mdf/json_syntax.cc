@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "graph/error.h"
-#include "io/json_events.h"
-#include "io/json_text.h"
+#include "json/json_events.h"
+#include "json/json_text.h"
 #include "mdf/number_text.h"
 #include "mdf/syntax.h"
 #include "text/error_text.h"

@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "files/byte_source.h"
+#include "files/error.h"
+#include "files/output_options.h"
+#include "files/system.h"
+#include "formats/formats.h"
 #include "graph/error.h"
 #include "graph/graph_state.h"
-#include "io/byte_source.h"
-#include "io/error_text.h"
-#include "io/formats.h"
-#include "io/system.h"
-#include "io/tensor_file.h"
 #include "mdf/graph_of_model.h"
 #include "mdf/model.h"
 #include "mdf/model_of_graph.h"

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "text/utf8.h"
 
 namespace tensorcast::naming {

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/regular_expression.h"
+#include "naming/regular_expression.h"
 
 namespace tensorcast::naming {
 

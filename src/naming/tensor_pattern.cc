@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "naming/name_parts.h"
 
 namespace tensorcast::naming {

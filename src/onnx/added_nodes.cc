@@ -6,8 +6,8 @@
 
 #include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
-#include "io/onnx_fields.h"
 #include "onnx/model_edit.h"
+#include "protobuf/onnx_fields.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 
 namespace tensorcast::onnx {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "files/byte_source.h"
 #include "graph/constant.h"
-#include "io/byte_source.h"
 
 namespace tensorcast::onnx {
 

@@ -8,8 +8,8 @@
 
 #include "core/range.h"
 #include "core/shape.h"
-#include "io/error_text.h"
-#include "io/tensor_proto_values.h"
+#include "files/error.h"
+#include "protobuf/tensor_proto_values.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -10,10 +10,10 @@
 #include <optional>
 #include <span>
 
+#include "files/byte_source.h"
 #include "graph/constant.h"
-#include "io/byte_source.h"
-#include "io/external_data.h"
-#include "io/tensor_proto_message.h"
+#include "protobuf/external_data.h"
+#include "protobuf/tensor_proto_message.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {

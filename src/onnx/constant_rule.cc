@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "core/onnx_numbers.h"
+#include "files/error.h"
 #include "graph/cast_chains.h"
 #include "graph/operator_versions.h"
-#include "io/tensor_file.h"
 #include "onnx/added_nodes.h"
 
 namespace tensorcast::onnx {

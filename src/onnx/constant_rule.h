@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.h"
-#include "io/onnx_model.h"
+#include "files/byte_source.h"
 #include "onnx/cast_rules.h"
 #include "onnx/folded_constant.h"
 #include "onnx/model_values.h"
+#include "protobuf/onnx_model.h"
 
 namespace tensorcast::onnx {
 

@@ -14,13 +14,12 @@
 #include <system_error>
 #include <utility>
 
-#include "io/error_text.h"
-#include "io/external_data.h"
-#include "io/onnx_model.h"
-#include "io/system.h"
-#include "io/system_directory.h"
-#include "io/tensor_file.h"
-#include "io/xxh64.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "files/xxh64.h"
+#include "formats/tensor_file.h"
+#include "protobuf/external_data.h"
+#include "protobuf/onnx_model.h"
 
 namespace tensorcast::onnx {
 namespace {

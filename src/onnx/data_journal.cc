@@ -12,7 +12,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
 
 namespace tensorcast::onnx {
 namespace {

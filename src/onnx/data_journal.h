@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "io/file_status.h"
-#include "io/system.h"
+#include "files/file_status.h"
+#include "files/system.h"
 
 namespace tensorcast::onnx {
 

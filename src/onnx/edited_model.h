@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.h"
+#include "files/byte_source.h"
 #include "onnx/folded_constant.h"
 #include "onnx/model_edit.h"
 

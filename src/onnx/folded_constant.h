@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "io/byte_source.h"
-#include "io/tensor_proto_message.h"
-#include "io/tensor_proto_values.h"
+#include "files/byte_source.h"
+#include "protobuf/tensor_proto_message.h"
+#include "protobuf/tensor_proto_values.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "files/error.h"
+#include "files/system.h"
 #include "graph/graph_state.h"
 #include "graph/program.h"
-#include "io/error_text.h"
-#include "io/system.h"
 #include "onnx/graph_of_model.h"
 #include "onnx/memory_bytes.h"
 #include "onnx/model_of_graph.h"

@@ -13,11 +13,10 @@
 #include <vector>
 
 #include "core/onnx_numbers.h"
+#include "files/error.h"
 #include "graph/error.h"
-#include "io/error_text.h"
-#include "io/onnx_model.h"
-#include "io/tensor_file.h"
 #include "onnx/constant.h"
+#include "protobuf/onnx_model.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -8,11 +8,11 @@
 #include <memory>
 #include <span>
 
+#include "files/byte_source.h"
 #include "graph/error.h"
 #include "graph/graph.h"
 #include "graph/program.h"
-#include "io/byte_source.h"
-#include "io/onnx_model.h"
+#include "protobuf/onnx_model.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {

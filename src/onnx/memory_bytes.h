@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.h"
-#include "io/tensor_file.h"
+#include "files/byte_source.h"
+#include "files/error.h"
 #include "onnx/model_edit.h"
 
 namespace tensorcast::onnx {

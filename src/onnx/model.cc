@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "files/error.h"
+#include "files/system.h"
 #include "graph/program.h"
-#include "io/error_text.h"
-#include "io/system.h"
-#include "io/tensor_file.h"
 #include "onnx/graph_of_model.h"
 #include "onnx/memory_bytes.h"
 #include "onnx/optimise.h"

@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/protobuf_wire.h"
+#include "protobuf/protobuf_wire.h"
 
 namespace tensorcast::onnx {
 

@@ -15,12 +15,12 @@
 #include "core/onnx_numbers.h"
 #include "core/shape.h"
 #include "graph/cast_chains.h"
-#include "io/onnx_fields.h"
-#include "io/onnx_model.h"
-#include "io/protobuf_wire.h"
 #include "onnx/blob_source.h"
 #include "onnx/model_edit.h"
 #include "onnx/training_metadata.h"
+#include "protobuf/onnx_fields.h"
+#include "protobuf/onnx_model.h"
+#include "protobuf/protobuf_wire.h"
 #include "text/error_text.h"
 
 namespace tensorcast::onnx {

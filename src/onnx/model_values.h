@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "files/byte_source.h"
 #include "graph/operator_versions.h"
-#include "io/byte_source.h"
-#include "io/onnx_model.h"
+#include "protobuf/onnx_model.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::onnx {

@@ -16,14 +16,13 @@
 #include <utility>
 #include <vector>
 
-#include "io/error_text.h"
-#include "io/onnx_fields.h"
-#include "io/onnx_model.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
 #include "onnx/cast_rules.h"
 #include "onnx/constant_rule.h"
 #include "onnx/model_edit.h"
 #include "onnx/model_values.h"
+#include "protobuf/onnx_fields.h"
+#include "protobuf/onnx_model.h"
 
 namespace tensorcast::onnx {
 namespace {

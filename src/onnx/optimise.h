@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "io/byte_source.h"
+#include "files/byte_source.h"
 #include "onnx/edited_model.h"
 #include "tensorcast/onnx.hpp"
 

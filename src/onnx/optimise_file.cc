@@ -11,9 +11,10 @@
 #include <vector>
 
 #include "core/failure.h"
-#include "io/onnx_tensors.h"
-#include "io/system.h"
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "files/system.h"
+#include "formats/onnx_tensors.h"
+#include "formats/tensor_writer.h"
 #include "onnx/memory_bytes.h"
 #include "onnx/optimise.h"
 #include "onnx/storage_model.h"

@@ -11,11 +11,11 @@
 #include <unordered_set>
 #include <utility>
 
-#include "io/error_text.h"
-#include "io/onnx_fields.h"
-#include "io/protobuf_wire.h"
+#include "files/error.h"
 #include "onnx/added_nodes.h"
 #include "onnx/storage_model.h"
+#include "protobuf/onnx_fields.h"
+#include "protobuf/protobuf_wire.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "io/onnx_tensors.h"
-#include "io/tensor_file.h"
+#include "formats/onnx_tensors.h"
+#include "formats/tensor_info.h"
 #include "onnx/model_edit.h"
 
 namespace tensorcast::onnx {

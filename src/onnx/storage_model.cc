@@ -14,11 +14,11 @@
 #include <system_error>
 #include <utility>
 
-#include "io/error_text.h"
-#include "io/system.h"
-#include "io/system_directory.h"
-#include "io/system_output_directory.h"
-#include "io/xxh64.h"
+#include "files/error.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "files/system_output_directory.h"
+#include "files/xxh64.h"
 #include "onnx/data_files.h"
 #include "onnx/storage_layout.h"
 #include "text/utf8.h"

@@ -15,8 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/onnx_tensors.h"
-#include "io/tensor_file.h"
+#include "files/output_options.h"
+#include "formats/onnx_tensors.h"
+#include "formats/tensor_writer.h"
 
 namespace tensorcast::onnx {
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/onnx_numbers.h"
+#include "files/error.h"
 #include "graph/operator_versions.h"
-#include "io/error_text.h"
 #include "onnx/storage_model.h"
 
 namespace tensorcast::onnx {

@@ -10,10 +10,10 @@
 
 #include "core/failure.h"
 #include "graph/graph_state.h"
-#include "io/onnx_fields.h"
-#include "io/protobuf_wire.h"
-#include "io/tensor_proto_message.h"
 #include "onnx/blob_source.h"
+#include "protobuf/onnx_fields.h"
+#include "protobuf/protobuf_wire.h"
+#include "protobuf/tensor_proto_message.h"
 #include "text/error_text.h"
 #include "text/shortest.h"
 

@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "core/onnx_numbers.h"
-#include "io/error_text.h"
-#include "io/onnx_model.h"
+#include "files/error.h"
+#include "protobuf/onnx_model.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "io/onnx_tensors.h"
+#include "formats/onnx_tensors.h"
 
 namespace tensorcast::onnx {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "report/cast_tensors.h"
 #include "tensorcast/tensorcast.hpp"
 

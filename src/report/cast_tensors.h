@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "report/packed_reports.h"
 #include "scale/written_form.h"
 #include "tensorcast/report.hpp"

@@ -13,6 +13,7 @@
 
 #include "naming/name_parts.h"
 #include "report/text_width.h"
+#include "text/error_text.h"
 #include "text/utf8.h"
 
 namespace tensorcast::report {
@@ -254,7 +255,7 @@ std::vector<std::string> Display(const Views& names, std::size_t columns, Shorte
 }  // namespace
 
 NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors) {
-  return {tensors.size(), [&](std::size_t i) { return io::Escape(tensors[i].name); }};
+  return {tensors.size(), [&](std::size_t i) { return text::Escape(tensors[i].name); }};
 }
 
 std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns,

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 
 namespace tensorcast::report {
 

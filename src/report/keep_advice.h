@@ -11,7 +11,7 @@
 #include <optional>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "tensorcast/convert.hpp"
 
 namespace tensorcast::report {

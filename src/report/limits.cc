@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "io/tensor_file.h"  // Escape
+#include "text/error_text.h"
 #include "tensorcast/report.hpp"
 
 namespace tensorcast {
@@ -24,7 +24,7 @@ std::string NamesText() {
 
 std::string Quoted(std::string_view text) {
   std::string quoted = "'";
-  quoted += io::Escape(text);
+  quoted += text::Escape(text);
   quoted += '\'';
   return quoted;
 }

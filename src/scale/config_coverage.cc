@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "io/error_text.h"
+#include "files/error.h"
 #include "naming/weight_roles.h"
 #include "scale/dialects/dialect.h"
 

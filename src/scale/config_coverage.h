@@ -9,9 +9,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "io/regular_expression.h"
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "naming/name_pattern.h"
+#include "naming/regular_expression.h"
 #include "scale/quantization_config.h"
 
 namespace tensorcast::scale {

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 
 namespace tensorcast::scale {
 namespace {

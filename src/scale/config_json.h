@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "io/ordered_json_fwd.h"
+#include "json/ordered_json_fwd.h"
 #include "scale/quantization_config.h"
 
 namespace tensorcast::scale {

@@ -5,7 +5,7 @@
 #ifndef TENSORCAST_SRC_SCALE_GRAPH_COMPANIONS_H_
 #define TENSORCAST_SRC_SCALE_GRAPH_COMPANIONS_H_
 
-#include "io/onnx_tensors.h"
+#include "formats/onnx_tensors.h"
 #include "scale/scale_companions.h"
 
 namespace tensorcast::scale {

@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "naming/name_parts.h"
 #include "naming/weight_roles.h"
 #include "scale/config_json.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/ordered_json_fwd.h"
+#include "json/ordered_json_fwd.h"
 #include "scale/dialects/dialect.h"
 #include "scale/quantised_modules.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/shape.h"
-#include "io/error_text.h"
+#include "files/error.h"
 
 namespace tensorcast::scale {
 namespace {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 #include "scale/dialects/dialect.h"
 #include "scale/quantization_config.h"
 #include "scale/scaled_tensor.h"

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "io/checkpoint.h"
-#include "io/ordered_json.h"
-#include "io/system.h"
+#include "checkpoint/checkpoint.h"
+#include "files/system.h"
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "io/checkpoint.h"
+#include "checkpoint/checkpoint.h"
 #include "scale/graph_companions.h"
 #include "scale/scale_names.h"
 

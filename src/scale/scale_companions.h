@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::scale {

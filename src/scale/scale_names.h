@@ -8,7 +8,7 @@
 #include <span>
 #include <string_view>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_info.h"
 
 namespace tensorcast::scale {
 

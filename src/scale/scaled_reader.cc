@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/shape.h"
-#include "io/error_text.h"
+#include "files/error.h"
 #include "scale/dequantiser.h"
 #include "scale/fused_names.h"
 

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "formats/tensor_reader.h"
 #include "scale/cell_values.h"
 #include "scale/dequantiser.h"
 #include "scale/scaled_tensor.h"

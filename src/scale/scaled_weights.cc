@@ -10,9 +10,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "io/checkpoint.h"
-#include "io/error_text.h"
-#include "io/ordered_json.h"
+#include "checkpoint/checkpoint.h"
+#include "files/error.h"
+#include "json/ordered_json.h"
 
 namespace tensorcast::scale {
 namespace {

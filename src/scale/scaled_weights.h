@@ -10,7 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "files/error.h"
+#include "formats/tensor_reader.h"
 #include "scale/layouts.h"
 #include "scale/scale_companions.h"
 

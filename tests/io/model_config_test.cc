@@ -1,14 +1,14 @@
 // Configurations edited as text: what is asked for changes, all else keeps its bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/model_config.h"
+#include "checkpoint/model_config.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "io/json_text.h"
-#include "io/system.h"
+#include "files/system.h"
+#include "json/json_text.h"
 #include "test_files.h"
 
 namespace tensorcast::io {

@@ -2,7 +2,7 @@
 // models that are damaged, and models that ask for more than they should.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/onnx_tensors.h"
+#include "formats/onnx_tensors.h"
 
 #include <sys/stat.h>
 

@@ -2,7 +2,7 @@
 // many.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 
 #include <gtest/gtest.h>
 

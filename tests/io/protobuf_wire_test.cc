@@ -2,7 +2,7 @@
 // a message is read. Expected values are those of protobuf's encoding guide.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/protobuf_wire.h"
+#include "protobuf/protobuf_wire.h"
 
 #include "wire_bytes.h"
 

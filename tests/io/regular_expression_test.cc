@@ -1,7 +1,7 @@
 // Regular expressions over names: what they match, and that hostile ones end.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/regular_expression.h"
+#include "naming/regular_expression.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <thread>
 
-#include "io/error_text.h"
+#include "files/error.h"
 #include "test_files.h"
 
 namespace tensorcast::io {

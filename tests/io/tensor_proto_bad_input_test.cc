@@ -1,7 +1,7 @@
 // pb: every way a TensorProto can lie, with the kind and the whole text of what is said of it.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/tensor_proto_message.h"
+#include "protobuf/tensor_proto_message.h"
 #include "wire_bytes.h"
 
 namespace tensorcast::io {

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "io/tensor_proto_message.h"
-#include "io/tensor_proto_values.h"
+#include "protobuf/tensor_proto_message.h"
+#include "protobuf/tensor_proto_values.h"
 #include "test_files.h"
 #include "wire_bytes.h"
 

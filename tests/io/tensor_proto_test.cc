@@ -5,9 +5,9 @@
 #include <cstring>
 #include <random>
 
-#include "io/formats.h"
-#include "io/tensor_proto_message.h"
-#include "io/tensor_proto_values.h"
+#include "formats/formats.h"
+#include "protobuf/tensor_proto_message.h"
+#include "protobuf/tensor_proto_values.h"
 #include "wire_bytes.h"
 
 namespace tensorcast::io {

@@ -19,7 +19,10 @@
 #include <string_view>
 #include <vector>
 
-#include "io/tensor_file.h"
+#include "checkpoint/open_tensor_file.h"
+#include "files/error.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
 
 namespace tensorcast::io {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/byte_source.h"
+#include "files/byte_source.h"
 #include "test_files.h"
 
 namespace tensorcast::io {

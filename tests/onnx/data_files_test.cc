@@ -11,7 +11,7 @@
 #include <span>
 #include <string>
 
-#include "io/xxh64.h"
+#include "files/xxh64.h"
 
 namespace tensorcast::onnx {
 namespace {

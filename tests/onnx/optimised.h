@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cast_models.h"
-#include "io/onnx_model.h"
 #include "onnx/memory_bytes.h"
+#include "protobuf/onnx_model.h"
 #include "tensorcast/onnx.hpp"
 
 namespace onnx_test {

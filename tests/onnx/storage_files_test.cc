@@ -11,8 +11,8 @@
 #include <csignal>
 #include <filesystem>
 
-#include "io/onnx_tensors.h"
-#include "io/system.h"
+#include "files/system.h"
+#include "formats/onnx_tensors.h"
 #include "model_bytes.h"
 #include "onnx/data_journal.h"
 #include "onnx/storage_model.h"

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
 
-#include "io/onnx_tensors.h"
-#include "io/system.h"
+#include "files/system.h"
+#include "formats/onnx_tensors.h"
 #include "model_bytes.h"
 #include "onnx/model_edit.h"
 #include "onnx/storage_layout.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The tables of ONNX's facts (src/io/onnx_fields.h, src/graph/operator_versions.cc) against the
+"""The tables of ONNX's facts (src/protobuf/onnx_fields.h, src/graph/operator_versions.cc) against the
 package onnx, and docs/onnx.md against them.
 
     check_onnx_facts.py PRINT_ONNX_FACTS DOCS_ONNX_MD

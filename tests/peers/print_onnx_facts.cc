@@ -8,7 +8,7 @@
 
 #include "graph/cast_operator.h"
 #include "graph/operator_versions.h"
-#include "io/onnx_fields.h"
+#include "protobuf/onnx_fields.h"
 
 namespace {
 

@@ -3,8 +3,8 @@
 // weights are rotated: only what is plainly one factor is read.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/error_text.h"
-#include "io/ordered_json.h"
+#include "files/error.h"
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/layer_lists.h"

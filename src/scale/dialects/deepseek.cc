@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/layer_lists.h"

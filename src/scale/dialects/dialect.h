@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/ordered_json_fwd.h"
+#include "json/ordered_json_fwd.h"
 #include "scale/scale_names.h"
 #include "scale/scaled_tensor.h"
 #include "tensorcast/tensorcast.hpp"

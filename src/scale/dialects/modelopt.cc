@@ -2,7 +2,7 @@
 // hf_quant_config.json, and in config.json.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "io/ordered_json.h"
+#include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
 #include "scale/layer_lists.h"

@@ -1,0 +1,49 @@
+// What stands beside tensors and speaks of them: a checkpoint's index, its configuration.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_H_
+#define TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "files/byte_source.h"
+
+namespace tensorcast::io {
+
+inline constexpr std::uint64_t kMostIndexBytes = std::uint64_t{100} << 20;
+inline constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
+// What "quantization_config" of config.json would say, where a directory has no config.json: our
+// own, which no library reads.
+inline constexpr const char* kQuantizationFile = "quantization_config.json";
+
+// The whole of a text. Throws Error (contents) where it has more than `most` bytes.
+std::string ReadText(const ByteSource& source, std::uint64_t most);
+
+// Calls `take` with the name of each tensor and of the file that "weight_map" gives it, in the
+// order of the index. Throws Error (contents) where it is no such JSON: "PATH: why;
+// advice".
+void ReadIndex(const ByteSource& index, const std::string& advice,
+               const std::function<void(std::string_view tensor, std::string_view file)>& take);
+
+// The same of the index that a shard has. The files of a checkpoint's index are names and no more:
+// none of them is opened. NAME.safetensors.index.json beside NAME-00001-of-00002.safetensors, or
+// model.safetensors.index.json beside any .safetensors file. Where there is none nothing happens;
+// a directory has none beside it.
+void ForEachInIndex(
+    const std::string& path,
+    const std::function<void(std::string_view tensor, std::string_view file)>& take);
+
+// Whether a member of a configuration of that name says how tensors are quantised.
+bool IsQuantisationKey(std::string_view key);
+
+// Whether config.json beside the file at `path`, or in the directory, has a "quantization_config"
+// (or one of its kin), or hf_quant_config.json or kQuantizationFile stands there. A configuration
+// that cannot be read is taken to have one.
+bool ConfigSaysQuantised(const std::string& path);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_H_

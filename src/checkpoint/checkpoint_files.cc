@@ -1,0 +1,282 @@
+// Chooses among the names in a directory; opens nothing but the index.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_files.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "checkpoint/checkpoint.h"
+#include "files/system_directory.h"
+#include "formats/tensor_file.h"
+
+namespace tensorcast::io {
+namespace {
+
+constexpr std::string_view kIndexMark = ".safetensors.index";
+constexpr std::string_view kJson = ".json";
+constexpr std::string_view kUsualFile = "model.safetensors";
+constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
+constexpr std::size_t kMostFilesRead = 10'000;
+
+// "BASE-00002-of-00003.safetensors".
+struct Numbered {
+  std::string base;
+  std::uint64_t number = 0;
+  std::uint64_t count = 0;
+};
+
+// Takes digits, at most nine, from the end of `text`.
+std::optional<std::uint64_t> TakeNumber(std::string_view& text) {
+  constexpr std::size_t kMostDigits = 9;
+  std::uint64_t value = 0, unit = 1;
+  std::size_t digits = 0;
+  for (; !text.empty() && text.back() >= '0' && text.back() <= '9' && digits < kMostDigits;
+       ++digits, unit *= 10) {
+    value += unit * static_cast<std::uint64_t>(text.back() - '0');
+    text.remove_suffix(1);
+  }
+  if (digits == 0) return std::nullopt;
+  return value;
+}
+
+bool TakeEnding(std::string_view& text, std::string_view ending) {
+  if (!text.ends_with(ending)) return false;
+  text.remove_suffix(ending.size());
+  return true;
+}
+
+std::optional<Numbered> ParseNumbered(std::string_view name) {
+  if (!TakeEnding(name, kSafetensorsEnding)) return std::nullopt;
+  const std::optional<std::uint64_t> count = TakeNumber(name);
+  if (!count || !TakeEnding(name, "-of-")) return std::nullopt;
+  const std::optional<std::uint64_t> number = TakeNumber(name);
+  if (!number || !TakeEnding(name, "-") || name.empty()) return std::nullopt;
+  return Numbered{std::string(name), *number, *count};
+}
+
+std::string Listed(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 5;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
+    text += (i == 0 ? "" : ", ") + PathText(names[i]);
+  }
+  if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
+  return text;
+}
+
+class Chooser {
+ public:
+  Chooser(const std::string& directory, const Enclosure& enclosure)
+      : directory_(directory), enclosure_(enclosure), entries_(ListDirectory(directory)) {}
+
+  CheckpointFiles Choose() {
+    std::vector<std::string> indexes;
+    for (const DirectoryEntry& entry : entries_) {
+      if (entry.name.ends_with(kSafetensorsEnding) &&
+          entry.kind != DirectoryEntry::Kind::kDirectory) {
+        files_.push_back(entry.name);
+      }
+      if (IsIndexName(entry.name)) indexes.push_back(entry.name);
+    }
+    const bool has_usual_file = Has(std::string(kUsualFile));
+    if (std::find(indexes.begin(), indexes.end(), kUsualIndex) != indexes.end()) {
+      indexes = {std::string(kUsualIndex)};
+    }
+    if (indexes.size() == 1) {
+      ByIndex(indexes.front());
+    } else if (indexes.size() > 1 && !has_usual_file) {
+      Fail(ErrorKind::kContents, "has " + std::to_string(indexes.size()) + " indexes, " +
+                                     Listed(indexes) +
+                                     ": more than one checkpoint; leave one of them there");
+    } else if (has_usual_file) {
+      chosen_.shards = {std::string(kUsualFile)};
+    } else if (files_.empty()) {
+      FailWithout();
+    } else {
+      ByNumbers();
+    }
+    SayOthers();
+    return std::move(chosen_);
+  }
+
+ private:
+  [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
+    throw Error(kind, PathText(directory_) + ": " + why);
+  }
+  bool Has(const std::string& file) const {
+    return std::binary_search(files_.begin(), files_.end(), file);
+  }
+
+  void ByIndex(const std::string& index) {
+    const std::string path = Joined(directory_, index);
+    const auto fail = [&](const std::string& why) {
+      throw Error(ErrorKind::kContents, PathText(path) + ": " + why);
+    };
+    std::set<std::string, std::less<>> named;
+    ReadIndex(
+        InputFile(path, enclosure_), "it says which files hold the checkpoint: mend it",
+        [&](std::string_view tensor, std::string_view file) {
+          if (named.find(file) != named.end()) return;
+          const std::string of = " of tensor " + Quoted(tensor);
+          // Files below the directory are no part of the layout, and paths lead elsewhere.
+          if (file.empty() || file == "." || file == ".." ||
+              file.find('/') != std::string_view::npos ||
+              file.find('\0') != std::string_view::npos) {
+            fail("gives " + Quoted(file) + " as the file" + of +
+                 "; a shard is a file in the index's own directory, and this is no such name");
+          }
+          if (!Has(std::string(file))) {
+            fail("names " + Quoted(file) + " as the file" + of +
+                 (file.ends_with(kSafetensorsEnding) ? ", which is not there; fetch that file too"
+                                                     : "; only .safetensors files are read"));
+          }
+          if (named.size() == kMostFilesRead) {
+            fail("names more than " + std::to_string(kMostFilesRead) + " files");
+          }
+          named.emplace(file);
+        });
+    if (named.empty()) fail("names no file");
+    if (Has(std::string(kUsualFile)) && index == kUsualIndex &&
+        named.find(kUsualFile) == named.end()) {
+      Fail(ErrorKind::kContents, "has " + std::string(kUsualFile) + " and " + index +
+                                     ", which does not name it: two checkpoints; leave one of "
+                                     "them there");
+    }
+    chosen_.index = index;
+    chosen_.shards.assign(named.begin(), named.end());
+  }
+
+  // Without an index: one file, a numbered set, or files that have nothing to do with each other.
+  void ByNumbers() {
+    std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> sets;
+    std::size_t numbered = 0;
+    for (const std::string& file : files_) {
+      const std::optional<Numbered> parts = ParseNumbered(file);
+      if (!parts) continue;
+      sets[{parts->base, parts->count}].insert(parts->number);
+      ++numbered;
+    }
+    if (sets.size() > 1 || (numbered != 0 && numbered != files_.size())) {
+      Fail(ErrorKind::kContents, "has no index, and files of more than one checkpoint: " +
+                                     Listed(files_) + "; name one file, or leave one set there");
+    }
+    for (const auto& [set, numbers] : sets) {
+      for (std::uint64_t i = 1; i <= std::min<std::uint64_t>(set.second, kMostFilesRead); ++i) {
+        if (numbers.contains(i)) continue;
+        Fail(ErrorKind::kContents, "has no file " + std::to_string(i) + " of " +
+                                       std::to_string(set.second) + ", as " + files_.front() +
+                                       " is numbered; fetch that file too");
+      }
+    }
+    if (files_.size() > kMostFilesRead) {
+      Fail(ErrorKind::kUnsupported, "has " + std::to_string(files_.size()) +
+                                        " .safetensors files; at most " +
+                                        std::to_string(kMostFilesRead) + " are read");
+    }
+    chosen_.shards = files_;
+    if (files_.size() > 1) {
+      chosen_.notes.push_back(PathText(directory_) + ": has no index: its " +
+                              std::to_string(files_.size()) +
+                              " .safetensors files are read as one checkpoint");
+    }
+  }
+
+  void SayOthers() {
+    std::vector<std::string> others;
+    std::set_difference(files_.begin(), files_.end(), chosen_.shards.begin(), chosen_.shards.end(),
+                        std::back_inserter(others));
+    if (others.empty()) return;
+    chosen_.notes.push_back(PathText(directory_) + ": is read from " +
+                            (chosen_.index.empty() ? chosen_.shards.front() : chosen_.index) +
+                            "; not from " + Listed(others));
+  }
+
+  [[noreturn]] void FailWithout() const {
+    std::string below;
+    for (const DirectoryEntry& entry : entries_) {
+      if (entry.kind != DirectoryEntry::Kind::kDirectory || !below.empty()) continue;
+      try {
+        for (const DirectoryEntry& inner : ListDirectory(Joined(directory_, entry.name))) {
+          if (inner.name.ends_with(kSafetensorsEnding)) below = entry.name;
+        }
+      } catch (const Error&) {
+        continue;  // what cannot be read holds nothing to name
+      }
+    }
+    if (!below.empty()) {
+      Fail(ErrorKind::kUnsupported, "has no .safetensors file, but its directory " +
+                                        PathText(below) + " has; name that one");
+    }
+    for (const DirectoryEntry& entry : entries_) {
+      if (entry.kind == DirectoryEntry::Kind::kDirectory || !IsWeightsName(entry.name)) continue;
+      const std::vector<std::string_view> endings = FormatEndings();
+      const bool is_read =
+          std::any_of(endings.begin(), endings.end(),
+                      [&](std::string_view ending) { return HasEnding(entry.name, ending); });
+      Fail(ErrorKind::kUnsupported,
+           "has no .safetensors file, but " + PathText(entry.name) +
+               (is_read ? "; name that file"
+                        : ", which is not read; have transformers save the model as safetensors "
+                          "(save_pretrained) first"));
+    }
+    Fail(ErrorKind::kUnsupported,
+         "has no .safetensors file; name one of its files, or a directory "
+         "that Hugging Face's libraries wrote");
+  }
+
+  const std::string& directory_;
+  const Enclosure& enclosure_;
+  std::vector<DirectoryEntry> entries_;
+  std::vector<std::string> files_;  // .safetensors, by name
+  CheckpointFiles chosen_;
+};
+
+}  // namespace
+
+CheckpointFiles FindCheckpointFiles(const std::string& directory, const Enclosure& enclosure) {
+  return Chooser(directory, enclosure).Choose();
+}
+
+std::string BaseOfShard(std::string_view name) {
+  if (const std::optional<Numbered> numbered = ParseNumbered(name)) return numbered->base;
+  TakeEnding(name, kSafetensorsEnding);
+  return std::string(name);
+}
+
+std::string ShardName(std::string_view base, std::size_t number, std::size_t count) {
+  const auto padded = [](std::size_t n) {
+    constexpr std::size_t kDigits = 5;
+    std::string text = std::to_string(n);
+    return std::string(kDigits - std::min(kDigits, text.size()), '0') + text;
+  };
+  std::string name(base);
+  if (count > 1) name += '-' + padded(number) + "-of-" + padded(count);
+  return name.append(kSafetensorsEnding);
+}
+
+std::string IndexName(std::string_view base) {
+  const std::size_t dot = std::min(base.rfind('.'), base.size());
+  return std::string(base.substr(0, dot)).append(kIndexMark).append(base.substr(dot)).append(kJson);
+}
+
+bool IsIndexName(std::string_view name) {
+  const std::size_t mark = name.find(kIndexMark);
+  return mark != std::string_view::npos && mark > 0 && name.ends_with(kJson) &&
+         (mark + kIndexMark.size() + kJson.size() == name.size() ||
+          name[mark + kIndexMark.size()] == '.');
+}
+
+bool IsWeightsName(std::string_view name) {
+  constexpr std::string_view kEndings[] = {
+      kSafetensorsEnding, ".bin",  ".pt",        ".pth", ".ckpt", ".gguf", ".h5",
+      ".msgpack",         ".onnx", ".onnx_data", ".ot",  ".npz"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return HasEnding(name, ending); });
+}
+
+}  // namespace tensorcast::io

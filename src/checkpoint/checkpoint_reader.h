@@ -1,0 +1,75 @@
+// A directory of safetensors files, as Hugging Face's libraries lay a checkpoint out, as one file
+// of tensors.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_
+#define TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_files.h"
+#include "files/byte_source.h"
+#include "files/system.h"
+#include "formats/tensor_reader.h"
+
+namespace tensorcast::io {
+
+struct CheckpointShard {
+  std::string name;                             // in the directory
+  std::map<std::string, std::string> metadata;  // its __metadata__
+  std::uint64_t bytes = 0;                      // of the file
+  std::size_t tensors = 0;                      // in the contents, shard by shard
+};
+
+// The contents have the tensors of all files, file by file in the order of their names, each file's
+// in the order of its data; TensorInfo::shard is an index into shards(). Their metadata is that of
+// all files, of a key with several values the first.
+class CheckpointReader final : public TensorReader {
+ public:
+  // `directory`: its path. Opening reads the headers of all files and the index, and holds the two
+  // against each other. Throws Error.
+  explicit CheckpointReader(const std::string& directory);
+
+  const FileContents& contents() const override { return contents_; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  std::uint64_t file_bytes() const override;
+  void CheckUnchanged() const override;
+  std::vector<std::string> external_paths() const override;
+  const CheckpointReader* checkpoint() const override { return this; }
+  std::vector<std::string> notes() const override { return files_.notes; }
+
+  const std::string& directory() const { return directory_; }
+  // Where what is read of the directory must lie.
+  const Enclosure& enclosure() const { return enclosure_; }
+  std::span<const CheckpointShard> shards() const { return shards_; }
+  const std::string& index() const { return files_.index; }  // its name; empty where there is none
+
+ private:
+  void AddShard(const std::string& name);
+  void HoldAgainstIndex();
+  std::vector<std::uint32_t> ByName() const;
+
+  std::string directory_;
+  Enclosure enclosure_;
+  std::vector<std::optional<FileStatus>> StatusOfConfigurations() const;
+
+  // As they were when the checkpoint was opened, before anything was read.
+  std::vector<std::optional<FileStatus>> configurations_;
+  CheckpointFiles files_;
+  std::optional<FileStatus> index_;
+  FileContents contents_;
+  std::vector<CheckpointShard> shards_;
+  std::vector<std::unique_ptr<ByteSource>> sources_;  // of each shard
+  std::vector<std::uint64_t> offsets_;                // of each tensor's data in its file
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_

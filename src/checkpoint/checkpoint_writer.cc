@@ -1,0 +1,350 @@
+// Builds the directory under its hidden name: the copies first, then what the tensors' places say.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/checkpoint_writer.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_files.h"
+#include "files/error.h"
+#include "files/file_status.h"
+#include "files/named_file.h"
+#include "files/system_directory.h"
+#include "files/system_output_directory.h"
+#include "formats/formats.h"
+#include "formats/reading_code.h"
+#include "json/json_text.h"
+#include "json/ordered_json.h"
+
+namespace tensorcast::io {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
+constexpr std::string_view kEmptyIndex =
+    "{\n  \"metadata\": {\n    \"total_size\": 0\n  },\n  \"weight_map\": {}\n}\n";
+
+// What a version control system keeps in a directory; around it stands somebody's work.
+constexpr std::string_view kRepositories[] = {".git", ".hg", ".jj", ".svn"};
+
+// The contents of each shard in turn; `contents` gives up its tensors to them where it may.
+template <class Contents, class Take>
+void ForEachShard(Contents& contents, const CheckpointLayout& layout, Take take) {
+  std::vector<std::vector<std::uint32_t>> tensors(layout.shards.size());
+  for (std::uint32_t i = 0; i < layout.shard_of.size(); ++i) {
+    tensors[layout.shard_of[i]].push_back(i);
+  }
+  for (std::size_t shard = 0; shard < tensors.size(); ++shard) {
+    FileContents part;
+    part.metadata = layout.metadata[shard];
+    part.tensors.reserve(tensors[shard].size());
+    for (const std::uint32_t i : tensors[shard]) {
+      part.tensors.push_back(std::move(contents.tensors[i]));
+    }
+    take(shard, std::move(part), tensors[shard]);
+  }
+}
+
+// Whether a configuration is one of a model. Other programs have such members too, with other
+// values.
+bool NamesModel(const std::string& path) {
+  constexpr std::string_view kKeys[] = {"model_type", "architectures", "torch_dtype"};
+  const auto is_name = [](const OrderedJson& value) {
+    return value.is_string() && !value.get_ref<const std::string&>().empty();
+  };
+  try {
+    const JsonText config(path, ReadText(InputFile(path), kMostConfigBytes));
+    return std::any_of(std::begin(kKeys), std::end(kKeys), [&](std::string_view key) {
+      const OrderedJson value = JsonOrNull(config.Find(key).value_or(""));
+      return is_name(value) || (key == "architectures" && value.is_array() &&
+                                std::any_of(value.begin(), value.end(), is_name));
+    });
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::kSystem) throw;
+    return false;
+  }
+}
+
+bool IsRepository(std::string_view name) {
+  return std::find(std::begin(kRepositories), std::end(kRepositories), name) !=
+         std::end(kRepositories);
+}
+
+// Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one.
+std::string WhyNoCheckpoint(const std::string& path) {
+  constexpr std::string_view kModelConfig = "config.json";
+  const std::vector<DirectoryEntry> entries = ListDirectory(path);
+  bool has_weights = false, has_config = false;
+  for (const DirectoryEntry& entry : entries) {
+    if (IsRepository(entry.name)) return "holds " + entry.name;
+    for (const std::string_view name : kRepositories) {
+      if (entry.kind != DirectoryEntry::Kind::kDirectory || entry.is_link) break;
+      const std::string below = Joined(entry.name, name);
+      if (StatusOf(Joined(path, below))) return "holds " + PathText(below);
+    }
+    const bool is_file = entry.kind == DirectoryEntry::Kind::kFile;
+    has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
+    has_config = has_config || (is_file && entry.name == kModelConfig);
+  }
+  if (entries.empty() || has_weights) return {};
+  if (has_config && NamesModel(Joined(path, kModelConfig))) return {};
+  return "holds " + PathText(entries.front().name) + " and no checkpoint";
+}
+
+// The index of the output: the input's, with another total and another map.
+class OutputIndex {
+ public:
+  OutputIndex(const CheckpointReader& reader, const FileContents& contents,
+              const CheckpointLayout& layout)
+      : tensors_(contents.tensors), layout_(layout), order_(contents.tensors.size()) {
+    std::iota(order_.begin(), order_.end(), 0u);
+    std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return tensors_[a].name < tensors_[b].name;
+    });
+    std::uint64_t total = 0, values = 0;
+    for (const TensorInfo& info : tensors_) {
+      total += info.bytes;
+      values += info.elements;
+    }
+    const std::string old = Joined(reader.directory(), reader.index());
+    JsonText text(old, reader.index().empty()
+                           ? std::string(kEmptyIndex)
+                           : ReadText(InputFile(old, reader.enclosure()), kMostIndexBytes));
+    if (const std::optional<std::string> metadata = text.Find("metadata");
+        metadata && metadata->starts_with('{')) {
+      JsonText members(old, *metadata);
+      members.Set("total_size", std::to_string(total));
+      // transformers': elements as the files have them.
+      if (members.Find("total_parameters")) {
+        members.Set("total_parameters", std::to_string(values));
+      }
+      text.Set("metadata", members.text());
+    } else {
+      text.Set("metadata", "{\"total_size\": " + std::to_string(total) + '}');
+    }
+    std::size_t begin = 0, end = 0;
+    text.ForEach([&](const JsonText::Member& member) {
+      if (member.keys.size() != 1 || member.keys.front() != "weight_map") return;
+      begin = member.value_begin;
+      end = member.value_end;
+    });
+    head_ = text.text().substr(0, begin);
+    tail_ = text.text().substr(end);
+  }
+
+  void Write(const std::string& path, const CreateOptions& options) const {
+    std::uint64_t bytes = 0;
+    ForEachPiece([&](std::string_view piece) { bytes += piece.size(); });
+    OutputFile file(path, bytes, options);
+    std::uint64_t written = 0;
+    std::string text;
+    const auto write = [&] {
+      file.Write(written, std::as_bytes(std::span(text)));
+      written += text.size();
+      text.clear();
+    };
+    ForEachPiece([&](std::string_view piece) {
+      text += piece;
+      if (text.size() >= kBufferBytes) write();
+    });
+    write();
+    file.Commit();
+  }
+
+ private:
+  template <class Take> void ForEachPiece(Take take) const {
+    take(head_);
+    std::string_view before = "{\n    ";
+    for (const std::uint32_t i : order_) {
+      take(before);
+      take(JsonString(tensors_[i].name) + ": " + JsonString(layout_.shards[layout_.shard_of[i]]));
+      before = ",\n    ";
+    }
+    take(order_.empty() ? "{}" : "\n  }");
+    take(tail_);
+  }
+
+  const std::vector<TensorInfo>& tensors_;
+  const CheckpointLayout& layout_;
+  std::vector<std::uint32_t> order_;
+  std::string head_;
+  std::string tail_;
+};
+
+class CheckpointWriter final : public TensorWriter {
+ public:
+  CheckpointWriter(const std::string& path, const CheckpointReader& reader, FileContents contents,
+                   CheckpointLayout layout, const CheckpointExtras& extras,
+                   const CreateOptions& options, std::uint64_t bytes,
+                   const std::atomic<bool>* interrupted)
+      : interrupted_(interrupted),
+        input_(reader.directory()),
+        directory_(path, input_, bytes,
+                   extras.others.copied.size() + extras.texts.size() + layout.shards.size() + 1,
+                   options, WhyNoCheckpoint, [interrupted] { StopIfInterrupted(interrupted); }),
+        like_weights_(
+            PermissionsOfOutput(Joined(directory_.staging().path(), ""), InputsOf(reader))),
+        notes_(extras.notes),
+        reading_hint_(SafetensorsReadingHint(contents.tensors)) {
+    for (const std::string& name : extras.others.directories) directory_.Add(name);
+    Say(reader, extras.others);
+    for (const std::string& name : extras.others.copied) {
+      StopIfInterrupted(interrupted_);
+      copied_.push_back(OpenNamedFile(Joined(input_, name), reader.enclosure(), SIZE_MAX));
+      if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
+    }
+    for (const auto& [name, text] : extras.texts) {
+      OutputFile file(Joined(directory_.path(), name), text.size(), Within(name));
+      file.Write(0, std::as_bytes(std::span(text)));
+      file.Commit();
+    }
+    if (!layout.index.empty()) {
+      OutputIndex(reader, contents, layout)
+          .Write(Joined(directory_.path(), layout.index), Within(layout.index));
+    }
+    places_.resize(contents.tensors.size());
+    const std::size_t most_open = MostOpenFiles();
+    ForEachShard(contents, layout,
+                 [&](std::size_t shard, FileContents part, std::span<const std::uint32_t> tensors) {
+                   StopIfInterrupted(interrupted_);
+                   for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
+                   const std::string& name = layout.shards[shard];
+                   CreateOptions within = Within(name);
+                   within.permissions = like_weights_;
+                   within.staging.closes_files = shards_.size() >= most_open;
+                   shards_.push_back(
+                       CreateSafetensors(Joined(directory_.path(), name), std::move(part), within));
+                 });
+    shard_of_ = std::move(layout.shard_of);
+  }
+
+  void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
+    shards_[shard_of_.at(tensor)]->Write(places_[tensor], offset, data);
+  }
+  std::uint64_t file_bytes() const override {
+    std::uint64_t bytes = 0;
+    for (const auto& shard : shards_) bytes += shard->file_bytes();
+    return bytes;
+  }
+  std::string reading_hint() const override { return reading_hint_; }
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes = notes_;
+    for (std::string& note : directory_.notes()) notes.push_back(std::move(note));
+    return notes;
+  }
+
+ private:
+  static std::vector<std::string> InputsOf(const CheckpointReader& reader) {
+    std::vector<std::string> inputs = reader.external_paths();
+    inputs.push_back(reader.directory());
+    return inputs;
+  }
+
+  // A file of the directory, by its path in it, is made where the directory is, no more open to
+  // others than the input's of that name or, where it has none, than its weights.
+  CreateOptions Within(const std::string& name) const {
+    CreateOptions options;
+    const std::size_t slash = name.rfind('/');
+    options.staging =
+        directory_.staging().ForFiles(slash == std::string::npos ? "" : name.substr(0, slash));
+    options.staging.holds_parts = true;
+    options.staging.closes_files = false;
+    options.inputs = {Joined(input_, name)};
+    if (!IsFile(options.inputs.front())) options.permissions = like_weights_;
+    return options;
+  }
+
+  void Copy(const ByteSource& from, const std::string& name) {
+    OutputFile to(Joined(directory_.path(), name), from.size(), Within(name));
+    std::vector<std::byte> buffer;
+    for (std::uint64_t done = 0; done < from.size(); done += buffer.size()) {
+      StopIfInterrupted(interrupted_);
+      buffer.resize(
+          static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, from.size() - done)));
+      from.Read(done, buffer);
+      to.Write(done, buffer);
+    }
+    to.Commit();
+  }
+
+  void Say(const CheckpointReader& reader, const OtherFiles& others) {
+    constexpr std::size_t kShown = 5;
+    if (others.left_out.empty()) return;
+    std::string names;
+    for (std::size_t i = 0; i < others.left_out.size() && i < kShown; ++i) {
+      names += (i == 0 ? "" : ", ") + PathText(others.left_out[i]);
+    }
+    if (others.left_out.size() > kShown) {
+      names += " and " + std::to_string(others.left_out.size() - kShown) + " more";
+    }
+    notes_.push_back(PathText(reader.directory()) + ": not copied (weights that are not read, " +
+                     "or not files): " + names);
+  }
+
+  void DoSync() override {
+    for (const auto& source : copied_) {
+      StopIfInterrupted(interrupted_);
+      source->CheckUnchanged();
+    }
+    for (const auto& shard : shards_) {
+      StopIfInterrupted(interrupted_);
+      shard->Commit();
+    }
+    StopIfInterrupted(interrupted_);
+    directory_.Sync();
+  }
+  void DoCommit() override { directory_.Commit(); }
+
+  const std::atomic<bool>* const interrupted_;
+  const std::string input_;
+  OutputDirectory directory_;  // outlives the files in it
+  const unsigned like_weights_;
+  std::vector<std::unique_ptr<ByteSource>> copied_;
+  std::vector<std::unique_ptr<TensorWriter>> shards_;
+  std::vector<std::uint32_t> shard_of_;  // each tensor's
+  std::vector<std::uint32_t> places_;    // each tensor's in its shard
+  std::vector<std::string> notes_;
+  const std::string reading_hint_;
+};
+
+std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,
+                         const CheckpointLayout& layout) {
+  std::uint64_t bytes = 0;
+  ForEachShard(contents, layout,
+               [&](std::size_t shard, const FileContents& part, std::span<const std::uint32_t>) {
+                 bytes += MeasureSafetensors(Joined(path, layout.shards[shard]), part);
+               });
+  return bytes;
+}
+
+}  // namespace
+
+std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
+                                               const CheckpointReader& reader,
+                                               FileContents contents, CheckpointLayout layout,
+                                               const CheckpointExtras& extras,
+                                               const CreateOptions& options,
+                                               const std::atomic<bool>* interrupted) {
+  const std::uint64_t bytes =
+      CheckCheckpoint(path, reader, contents, layout, extras.others.bytes, options);
+  return std::make_unique<CheckpointWriter>(path, reader, std::move(contents), std::move(layout),
+                                            extras, options, bytes, interrupted);
+}
+
+std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
+                              const FileContents& contents, const CheckpointLayout& layout,
+                              std::uint64_t other_bytes, const CreateOptions& options) {
+  const std::uint64_t bytes = ShardBytes(path, contents, layout) + other_bytes;
+  CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
+  return bytes;
+}
+
+}  // namespace tensorcast::io

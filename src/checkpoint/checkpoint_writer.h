@@ -1,0 +1,61 @@
+// Writes a checkpoint's directory of tensors in other types.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_WRITER_H_
+#define TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_WRITER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/checkpoint_others.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "files/output_options.h"
+#include "formats/tensor_writer.h"
+
+namespace tensorcast::io {
+
+// Which file each tensor of an output goes into.
+struct CheckpointLayout {
+  std::vector<std::string> shards;                           // their names
+  std::vector<std::map<std::string, std::string>> metadata;  // the __metadata__ of each
+  std::vector<std::uint32_t> shard_of;                       // each tensor's
+  std::string index;  // the name of the file that lists them; empty: there is none
+};
+
+// The files of the input, each with its name and its metadata, as long as none comes to hold
+// nothing; then they are numbered anew. With `max_shard_bytes` the tensors are put into files in
+// their order, as Hugging Face's libraries do, each with all the metadata. Throws Error (arguments)
+// where that would be very many.
+CheckpointLayout LayOutCheckpoint(const CheckpointReader& reader, const FileContents& contents,
+                                  std::uint64_t max_shard_bytes);
+
+// What the output holds beside its tensors.
+struct CheckpointExtras {
+  OtherFiles others;  // of the input: copied, but for those that are written anew
+  std::map<std::string, std::string> texts;  // files that are written, by their path in OUT
+  std::vector<std::string> notes;
+};
+
+// Creates OUT/: the shards, the index, the other files. `contents` as the layout was made for;
+// TensorWriter's indices are those of its tensors. Throws Error, and Interrupted where copying
+// takes long.
+std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
+                                               const CheckpointReader& reader,
+                                               FileContents contents, CheckpointLayout layout,
+                                               const CheckpointExtras& extras,
+                                               const CreateOptions& options,
+                                               const std::atomic<bool>* interrupted);
+
+// The checks of CreateCheckpoint that need no writing; `other_bytes`: of the files that are copied.
+// Returns the size of it all.
+std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
+                              const FileContents& contents, const CheckpointLayout& layout,
+                              std::uint64_t other_bytes, const CreateOptions& options);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_WRITER_H_

@@ -1,0 +1,28 @@
+// A directory is a checkpoint's, anything else a file.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/open_tensor_file.h"
+
+#include "checkpoint/checkpoint_files.h"
+#include "checkpoint/checkpoint_reader.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "formats/formats.h"
+
+namespace tensorcast::io {
+
+std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
+  if (!IsDirectory(path)) return OpenTensorSource(std::make_unique<InputFile>(path), options);
+  if (options.assume_type) {
+    throw Error(ErrorKind::kArguments, PathText(path) + ": is a directory of safetensors files, " +
+                                           "which name their types");
+  }
+  return std::make_unique<CheckpointReader>(path);
+}
+
+bool IsDirectoryName(const std::string& path) {
+  const bool ends_in_divider = !path.empty() && NameBegin(path) == path.size();
+  return ends_in_divider || (FindByEnding(path) == nullptr && !IsWeightsName(path));
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,23 @@
+// The choice between a file of tensors and a directory of them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_CHECKPOINT_OPEN_TENSOR_FILE_H_
+#define TENSORCAST_SRC_CHECKPOINT_OPEN_TENSOR_FILE_H_
+
+#include <memory>
+#include <string>
+
+#include "formats/tensor_file.h"
+
+namespace tensorcast::io {
+
+// A file (formats/tensor_file.h), or a checkpoint's directory (checkpoint_reader.h).
+std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);
+
+// Whether an output of that name is a directory: it ends with a slash, or has no ending that files
+// of weights have.
+bool IsDirectoryName(const std::string& path);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_CHECKPOINT_OPEN_TENSOR_FILE_H_

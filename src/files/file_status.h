@@ -1,0 +1,40 @@
+// What the system says of a file, and what that tells of its bytes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FILES_FILE_STATUS_H_
+#define TENSORCAST_SRC_FILES_FILE_STATUS_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tensorcast::io {
+
+enum class FileKind { kFile, kDirectory, kPipe, kSocket, kDevice, kOther };
+
+struct FileStatus {
+  FileKind kind = FileKind::kOther;
+  bool is_link = false;  // a symbolic one, which OwnStatus sees
+  std::uint64_t bytes = 0;
+  std::int64_t written_at = 0;  // in nanoseconds of the system's clock
+  std::int64_t changed_at = 0;  // the same; of bytes, names or permissions
+  std::uint64_t links = 0;      // its names
+  std::uint64_t device = 0;     // with `number`, which file of the machine it is
+  std::uint64_t number = 0;
+  unsigned permissions = 0;  // as the system has them; 0 where it has others
+  std::uint64_t owner = 0;
+  std::uint64_t group = 0;
+};
+// Of what stands at `path`, or what a link there leads to; nothing where there is nothing. Throws
+// Error{kSystem} where the system does not say.
+std::optional<FileStatus> StatusOf(const std::string& path);
+
+// Of a file as it was and as it is: whether its bytes may be others. Programs set the time of
+// writing back (cp -p, rsync -t, tar), and nobody the time of change, which also moves with
+// permissions and names. Where a name came or went it says nothing of the bytes.
+bool MayBeRewritten(const FileStatus& before, const FileStatus& now);
+[[noreturn]] void FailRewritten(const std::string& path);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FILES_FILE_STATUS_H_

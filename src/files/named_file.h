@@ -1,0 +1,24 @@
+// Files that another one names: a model its data, a checkpoint's index its shards.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FILES_NAMED_FILE_H_
+#define TENSORCAST_SRC_FILES_NAMED_FILE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "files/byte_source.h"
+#include "files/system.h"
+
+namespace tensorcast::io {
+
+// The file at `path`; `others`: how many of its kind are there already. A process may have some
+// hundred files open, and a model as many data files as tensors: beyond MostOpenFiles they are
+// opened anew for each reading. Throws Error as InputFile.
+std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosure& enclosure,
+                                          std::size_t others);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FILES_NAMED_FILE_H_

@@ -1,0 +1,166 @@
+// The table of file formats, and the choice among them.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/formats.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "files/error.h"
+#include "files/system.h"
+#include "files/system_directory.h"
+#include "formats/onnx_tensors.h"
+
+namespace tensorcast::io {
+namespace {
+
+constexpr Format kFormats[] = {
+    {".safetensors", "", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors,
+     CheckSafetensors},
+    {".npy", "an .npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
+    {".npz", "", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
+    {".pb", "a .pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
+    // Models are written by src/onnx, from models.
+    {".onnx", "", LooksLikeOnnxModel, OpenOnnxModel, nullptr, nullptr},
+};
+
+constexpr std::size_t kHeadBytes = 16;
+
+// The first bytes of a file.
+class Head {
+ public:
+  explicit Head(const ByteSource& source)
+      : size_(static_cast<std::size_t>(std::min<std::uint64_t>(source.size(), kHeadBytes))) {
+    source.Read(0, std::span(bytes_).first(size_));
+  }
+  std::span<const std::byte> bytes() const { return std::span(bytes_).first(size_); }
+  std::string_view text() const { return {reinterpret_cast<const char*>(bytes_.data()), size_}; }
+
+ private:
+  std::array<std::byte, kHeadBytes> bytes_{};
+  std::size_t size_;
+};
+
+// Formats that are recognised only to say that they are not read.
+struct Stranger {
+  std::string_view magic;
+  std::string_view name;
+};
+
+constexpr Stranger kStrangers[] = {
+    {"\x80\x02", "a pickle"},
+    {"\x80\x04", "a pickle"},
+    {"GGUF", "a GGUF file"},
+    {"\x89HDF", "an HDF5 file"},
+    {"\x1F\x8B", "a gzip file"},
+    {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
+};
+
+bool EndsInDivider(std::string_view path) {
+  return !path.empty() && NameBegin(path) == path.size();
+}
+
+const Format& OutputFormat(const std::string& path) {
+  const Format* const format = FindByEnding(path);
+  if (EndsInDivider(path) || (format == nullptr && IsDirectory(path))) {
+    throw Error(ErrorKind::kArguments, PathText(path) +
+                                           ": a directory is written from a directory " +
+                                           "only; name a file: " + JoinedEndings("or"));
+  }
+  if (format == nullptr) {
+    throw Error(ErrorKind::kUnsupported, PathText(path) + ": the output's format is not known by " +
+                                             "its ending; " + JoinedEndings("and") +
+                                             " are written");
+  }
+  if (format->create == nullptr) {
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) +
+                    ": a model is written from a model only: tensors alone have no "
+                    "graph; write a .safetensors, .npz, .npy or .pb file");
+  }
+  return *format;
+}
+
+}  // namespace
+
+const Format* FindByEnding(std::string_view path) {
+  const auto* const format =
+      std::find_if(std::begin(kFormats), std::end(kFormats),
+                   [&](const Format& row) { return HasEnding(path, row.ending); });
+  return format == std::end(kFormats) ? nullptr : format;
+}
+
+std::vector<std::string_view> FormatEndings() {
+  std::vector<std::string_view> endings;
+  for (const Format& format : kFormats) endings.push_back(format.ending);
+  return endings;
+}
+
+std::string JoinedEndings(std::string_view conjunction) {
+  std::string text;
+  for (const Format& format : kFormats) {
+    const bool is_last = &format == std::end(kFormats) - 1;
+    if (is_last) {
+      text.append(" ").append(conjunction).append(" ");
+    } else if (!text.empty()) {
+      text += ", ";
+    }
+    text += format.ending;
+  }
+  return text;
+}
+
+bool LooksLikeTensorFile(std::span<const std::byte> head) {
+  const auto first = head.first(std::min(head.size(), kHeadBytes));
+  return std::any_of(std::begin(kFormats), std::end(kFormats),
+                     [&](const Format& format) { return format.looks_like(first); });
+}
+
+void RefuseStranger(const ByteSource& source) {
+  const Head head(source);
+  // A safetensors file begins with a length, whose bytes may be any of these.
+  if (LooksLikeSafetensors(head.bytes())) return;
+  for (const Stranger& stranger : kStrangers) {
+    if (head.text().starts_with(stranger.magic)) {
+      throw Error(ErrorKind::kUnsupported, PathText(source.path()) + ": is " +
+                                               std::string(stranger.name) + "; " +
+                                               JoinedEndings("and") + " files are read");
+    }
+  }
+}
+
+std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
+                                               const OpenOptions& options) {
+  const Head head(*source);
+  for (const Format& format : kFormats) {
+    if (format.looks_like(head.bytes())) return format.open(std::move(source), options);
+  }
+  RefuseStranger(*source);
+  const std::string path = source->path();
+  // The format's own reader says best what is wrong with a file that only has its name.
+  if (const Format* const format = FindByEnding(path)) {
+    return format->open(std::move(source), options);
+  }
+  throw Error(ErrorKind::kUnsupported, PathText(path) + ": is not in a known format; " +
+                                           JoinedEndings("and") + " files are read");
+}
+
+std::string_view OneTensorFile(std::string_view path) {
+  const Format* const format = FindByEnding(path);
+  return format != nullptr ? format->one_tensor : std::string_view();
+}
+
+void CheckOutputFormat(const std::string& path) { OutputFormat(path); }
+
+std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
+                                               const CreateOptions& options) {
+  return OutputFormat(path).create(path, std::move(contents), options);
+}
+
+std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
+                              const CreateOptions& options) {
+  return OutputFormat(path).check(path, contents, options);
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,92 @@
+// The file formats: the row each has in formats.cc, and what its row is made of. A new one is a
+// row, its four functions here and their files; docs/adding_a_format.md says what each function
+// owes.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FORMATS_FORMATS_H_
+#define TENSORCAST_SRC_FORMATS_FORMATS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "files/byte_source.h"
+#include "formats/tensor_file.h"
+
+namespace tensorcast::io {
+
+struct Format {
+  std::string_view ending;      // with its dot
+  std::string_view one_tensor;  // how a file is called that holds one; empty where it holds many
+  // Whether a file that begins so is one; `head` is its first 16 bytes, or all.
+  bool (*looks_like)(std::span<const std::byte> head);
+  std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
+                                        const OpenOptions& options);
+  // Both null where the format is not written from tensors alone.
+  std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
+                                          const CreateOptions& options);
+  // CreateTensorFile's checks without writing; the size the file would have.
+  std::uint64_t (*check)(const std::string& path, const FileContents& contents,
+                         const CreateOptions& options);
+};
+
+// The row of a name's ending; null: it is no format's.
+const Format* FindByEnding(std::string_view path);
+
+// Whether a file that begins so is in one of the formats that are told by their first bytes.
+bool LooksLikeTensorFile(std::span<const std::byte> head);
+
+// Throws Error (unsupported) where a file is in a format that is recognised only to say that it is
+// not read.
+void RefuseStranger(const ByteSource& source);
+
+// safetensors: one JSON header, then the tensors' bytes without gaps.
+bool LooksLikeSafetensors(std::span<const std::byte> head);
+std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
+                                              const OpenOptions& options);
+std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
+                                                const CreateOptions& options);
+std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
+                               const CreateOptions& options);
+// The size the file would have; throws where it cannot hold the contents.
+std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents);
+
+// npy: one array in a file, as numpy and ml_dtypes save it. The tensor's name is the file's,
+// without the ending.
+bool LooksLikeNpy(std::span<const std::byte> head);
+std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
+                                      const OpenOptions& options);
+std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
+                                        const CreateOptions& options);
+std::uint64_t CheckNpy(const std::string& path, const FileContents& contents,
+                       const CreateOptions& options);
+
+// npz: arrays in a ZIP archive, as numpy.savez and numpy.savez_compressed save them. The tensors
+// are the members, in the order of the central directory, without their ending. Written members are
+// stored, not deflated, and their data aligned to 64 bytes in the file.
+inline constexpr std::string_view kNpzMemberEnding = ".npy";
+bool LooksLikeNpz(std::span<const std::byte> head);
+std::unique_ptr<TensorReader> OpenNpz(std::unique_ptr<ByteSource> source,
+                                      const OpenOptions& options);
+std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
+                                        const CreateOptions& options);
+std::uint64_t CheckNpz(const std::string& path, const FileContents& contents,
+                       const CreateOptions& options);
+
+// pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
+// no magic number, so the name's ending decides and no head looks like one. The tensor's name is
+// its own or, where it has none, the file's without the ending.
+bool LooksLikeTensorProto(std::span<const std::byte> head);
+std::unique_ptr<TensorReader> OpenTensorProto(std::unique_ptr<ByteSource> source,
+                                              const OpenOptions& options);
+std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
+                                                const CreateOptions& options);
+std::uint64_t CheckTensorProto(const std::string& path, const FileContents& contents,
+                               const CreateOptions& options);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FORMATS_FORMATS_H_

@@ -1,0 +1,73 @@
+// One array as numpy stores it, wherever it lies: a file of its own or a member of an archive.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FORMATS_NPY_ARRAY_H_
+#define TENSORCAST_SRC_FORMATS_NPY_ARRAY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "files/byte_source.h"
+#include "formats/npy_dtype.h"
+#include "formats/npy_header.h"
+#include "formats/tensor_info.h"
+
+namespace tensorcast::io {
+
+// An array to be read. The source is handed to each call, so that it need not stay open.
+class NpyArray {
+ public:
+  // Of `source` only the header is read; the data must be all that follows it. Throws Error.
+  NpyArray(const ByteSource& source, std::string name, std::optional<DataType> assume_type);
+
+  const TensorInfo& info() const { return info_; }
+  // Empty, or what the user should know of how the dtype was read.
+  const std::string& note() const { return dtype_.note; }
+
+  // As TensorReader's; `source` holds the bytes of the constructor's.
+  void Read(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
+  StringPiece ReadStrings(const ByteSource& source, std::uint64_t first, std::uint64_t n) const;
+
+ private:
+  void CheckSize(const ByteSource& source, const NpyHeader& header) const;
+  void ReadPacked(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
+  void ReadSwapped(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
+  void Swap(std::span<std::byte> elements) const;
+
+  TensorInfo info_;
+  NpyDtype dtype_;
+  std::uint64_t data_begin_ = 0;
+};
+
+// Takes bytes to their place in the array's file, counted from the array's first byte.
+using NpySink = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
+
+// An array to be written: a header, then the elements.
+class NpyLayout {
+ public:
+  // Throws Error, beginning with `where`, for a tensor that numpy cannot hold.
+  NpyLayout(std::string where, const TensorInfo& info);
+
+  const TensorInfo& info() const { return info_; }
+  const std::string& header() const { return header_; }
+  std::uint64_t bytes() const { return bytes_; }  // header and elements
+
+  // As TensorWriter's.
+  void Write(std::uint64_t offset, std::span<const std::byte> data, const NpySink& sink) const;
+  void WriteStrings(std::uint64_t first, const Strings& texts, const NpySink& sink) const;
+
+ private:
+  std::string where_;
+  TensorInfo info_;
+  NpyDtype strings_;  // of a tensor of strings
+  std::string header_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FORMATS_NPY_ARRAY_H_

@@ -1,0 +1,36 @@
+// All are synced first, so that what can fail at the end is only a name.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "formats/output_files.h"
+
+#include <cstddef>
+
+#include "files/error.h"
+
+namespace tensorcast::io {
+
+void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
+               StagingDirectory* staging) {
+  for (const auto& [path, writer] : files) {
+    StopIfInterrupted(interrupted);
+    writer->Sync();
+  }
+  if (staging != nullptr) staging->Sync();
+  StopIfInterrupted(interrupted);
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    try {
+      files[i].second->Commit();
+    } catch (const Error& error) {
+      if (i == 0) throw;
+      throw Error(error.kind(),
+                  std::string(error.what()) +
+                      "; written before it, and complete: " + PathText(files.front().first) +
+                      (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
+                      "; the others are as they were",
+                  Remedy::kNone, error.refusal());
+    }
+  }
+  if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,67 @@
+// Files of tensors by the endings of their names, each format behind one reader and one writer.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FORMATS_TENSOR_FILE_H_
+#define TENSORCAST_SRC_FORMATS_TENSOR_FILE_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files/byte_source.h"
+#include "files/error.h"
+#include "files/output_options.h"
+#include "formats/tensor_reader.h"
+#include "formats/tensor_writer.h"
+
+namespace tensorcast::io {
+
+struct OpenOptions {
+  std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
+  // Once true, reading what takes long before its first byte is there (a deflated member, a stored
+  // one that is held against its checksum) ends with Interrupted. Null: nothing interrupts.
+  std::shared_ptr<const CurrentInterrupt> interrupted = nullptr;
+  // onnx: take data from a file that has other names (hard links) too.
+  bool allow_hard_links = false;
+  SpoolOptions spool = {};
+};
+
+// Whether a path has the ending of a format (".npy", in lower case), in any case.
+bool HasEnding(std::string_view path, std::string_view ending);
+
+// The endings of the formats, each with its dot.
+std::vector<std::string_view> FormatEndings();
+// The same for a text: ".safetensors, .npy, .npz, .pb or .onnx".
+std::string JoinedEndings(std::string_view conjunction);
+
+// What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds
+// many, or is not in a known format.
+std::string_view OneTensorFile(std::string_view path);
+
+// Throws Error (unsupported) where tensors cannot be written to a file of that ending.
+void CheckOutputFormat(const std::string& path);
+
+// The format is recognised by the first bytes, then by the ending of source->path(). Directories:
+// checkpoint/open_tensor_file.h.
+std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
+                                               const OpenOptions& options);
+
+// The format is that of the name's ending (.safetensors, .npy ...). Checks that the contents can be
+// expressed in it, that the name is free (or `overwrite`) and that the disk has room, then creates
+// a temporary file beside it. The tensors' indices are those of `contents`, whatever the order in
+// the file.
+std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
+                                               const CreateOptions& options);
+
+// The checks of CreateTensorFile that need no writing (a dry run): throws what it would throw.
+// Returns the size the file would have.
+std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
+                              const CreateOptions& options);
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FORMATS_TENSOR_FILE_H_

@@ -1,0 +1,73 @@
+// What a file holds, as it declares it.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FORMATS_TENSOR_INFO_H_
+#define TENSORCAST_SRC_FORMATS_TENSOR_INFO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensorcast/tensorcast.hpp"
+#include "text/string_piece.h"
+
+namespace tensorcast::io {
+
+using text::AddTextSize;
+using text::kMostStringBytes;
+using text::kStringPieceBytes;
+using text::StringPiece;
+using text::TextSize;
+
+// One tensor as its file declares it.
+struct TensorInfo {
+  std::string name;   // any bytes the file held; escape before showing
+  std::string dtype;  // as the file spells it
+  DataType type =
+      DataType::kUndefined;  // kUndefined: not a type tensorcast knows, passed through as bytes
+  std::uint32_t shard = 0;   // a checkpoint's directory: which of its files holds it
+  std::vector<std::uint64_t> shape;  // in elements; empty for a scalar
+  std::uint64_t elements = 0;        // the checked product of the shape
+  // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
+  // that is not ours the byte range the file gives.
+  std::uint64_t bytes = 0;
+  TextSize text;               // strings: what a writer needs; a reader leaves it 0
+  bool fortran_order = false;  // npy: the elements stand in column-major order
+  // Of a weight whose scales are applied how it is stored ("fp8-block"), to be said in the place of
+  // its type; static storage.
+  std::string_view layout = {};
+  std::uint64_t stored_bytes = 0;  // of such a weight: of its codes and of what serves them
+};
+
+// A weight that a model is to hold as codes: their index, and the axis each index of which has a
+// scale; none: there is one. The scales are the tensor behind the codes.
+struct ScaledOutput {
+  std::size_t codes = 0;
+  std::optional<std::uint32_t> axis;
+};
+
+// What a whole file holds, in the order of its reader (or as given to a writer).
+struct FileContents {
+  std::vector<TensorInfo> tensors;
+  // safetensors' __metadata__, a TensorProto's metadata_props.
+  std::map<std::string, std::string> metadata;
+  // Scales have been applied to all tensors that had some: what a configuration says of quantised
+  // tensors is true of none of these.
+  bool is_dequantised = false;
+  // The type that a configuration beside these tensors has to name as the model's; kUndefined: that
+  // which it names.
+  DataType model_type = DataType::kUndefined;
+  // JSON that a configuration beside these tensors has to say of those that are quantised:
+  // config.json's member "quantization_config", all of hf_quant_config.json. Empty: nothing new.
+  std::string quantization_config = {};
+  std::string hf_quant_config = {};
+  std::vector<ScaledOutput> scaled = {};  // of a model that is written, rising
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FORMATS_TENSOR_INFO_H_

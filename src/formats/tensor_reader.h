@@ -1,0 +1,52 @@
+// What every format's reader gives.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_FORMATS_TENSOR_READER_H_
+#define TENSORCAST_SRC_FORMATS_TENSOR_READER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "formats/tensor_info.h"
+
+namespace tensorcast::io {
+
+class CheckpointReader;  // io/checkpoint_reader.h
+class OnnxTensorReader;  // io/onnx_tensors.h
+
+// Reads one file. Opening checks all that the header and the file's size decide.
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+  virtual const FileContents& contents() const = 0;
+  // Reads bytes [offset, offset + out.size()) of a tensor's dense form: little-endian, packed as
+  // the library packs, whatever the file's own layout. For a packed type (bits < 8) offset * 8 and
+  // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
+  // several threads. Throws Error.
+  virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Reads strings from `first` on of a tensor of type kString, n of them; fewer, but a multiple of
+  // 4 so that a packed type takes whole bytes, where they take more than kStringPieceBytes. UTF-8
+  // from numpy's <U, the bytes that stand in the file from |S and from a TensorProto. Safe to call
+  // from several threads. Throws Error. The default is for formats that have no strings.
+  virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
+  // The size of the file, with those that it names, as it was opened.
+  virtual std::uint64_t file_bytes() const = 0;
+  // Throws Error where the file, or one that it names, was rewritten since it was opened. To be
+  // asked when all is read, before anything made of it gets a name.
+  virtual void CheckUnchanged() const = 0;
+  // Files that it reads beside its own: those that hold a model's data.
+  virtual std::vector<std::string> external_paths() const { return {}; }
+  // The model whose tensors these are; null where they are tensors alone.
+  virtual const OnnxTensorReader* onnx_model() const { return nullptr; }
+  // The directory whose tensors these are; null where they are one file's.
+  virtual const CheckpointReader* checkpoint() const { return nullptr; }
+  // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
+  virtual std::vector<std::string> notes() const { return {}; }
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_FORMATS_TENSOR_READER_H_

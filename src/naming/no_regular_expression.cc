@@ -1,0 +1,30 @@
+// Regular expressions in a build without PCRE2.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "naming/regular_expression.h"
+
+#include <utility>
+
+#include "files/error.h"
+
+namespace tensorcast::io {
+
+struct RegularExpression::Compiled {};
+
+RegularExpression::RegularExpression(std::string_view /*text*/, std::string quoted)
+    : quoted_(std::move(quoted)) {
+  throw Error(ErrorKind::kUnsupported,
+              quoted_ +
+                  " is a regular expression, which this build was made without (PCRE2); use "
+                  "globs");
+}
+
+bool RegularExpression::MatchesWhole(std::string_view name) const { return Matches(name, true); }
+bool RegularExpression::MatchesBeginning(std::string_view name) const {
+  return Matches(name, false);
+}
+bool RegularExpression::Matches(std::string_view /*name*/, bool /*is_whole*/) const {
+  return false;
+}
+
+}  // namespace tensorcast::io

@@ -1,0 +1,38 @@
+// A regular expression over names of tensors, whose time and memory are bounded whatever the
+// expression and the names are.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_
+#define TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace tensorcast::io {
+
+// Perl's syntax, as PCRE2 reads it. Names and expressions are UTF-8: a dot is one character, and a
+// name that is not UTF-8 matches nothing. \d and \w mean ASCII. Copies share what was compiled; any
+// number of threads may match at once.
+class RegularExpression {
+ public:
+  // Throws Error (arguments) where `text` is not legal, or more than a name can need. `quoted` is
+  // what messages call it.
+  RegularExpression(std::string_view text, std::string quoted);
+
+  // As Python's re.fullmatch and re.match do: the whole name, or some beginning of it. Throws Error
+  // (arguments) where that would take too many steps or too much memory.
+  bool MatchesWhole(std::string_view name) const;
+  bool MatchesBeginning(std::string_view name) const;
+
+ private:
+  bool Matches(std::string_view name, bool is_whole) const;
+
+  struct Compiled;
+  std::string quoted_;
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+}  // namespace tensorcast::io
+
+#endif  // TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_

@@ -1,0 +1,561 @@
+// Walks a ModelProto, field by field. Field numbers: onnx_fields.h.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "protobuf/onnx_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <span>
+#include <utility>
+
+#include "files/error.h"
+
+namespace tensorcast::io {
+namespace {
+
+// A window over a source, so that thousands of small messages cost one read. For one thread.
+class WindowedSource final : public ByteSource {
+ public:
+  explicit WindowedSource(const ByteSource& source) : source_(source) {}
+
+  const std::string& path() const override { return source_.path(); }
+  std::uint64_t size() const override { return source_.size(); }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (out.empty()) return;  // memcpy takes no null pointer
+    if (out.size() > kWindow) return source_.Read(offset, out);
+    if (offset < begin_ || offset + out.size() > begin_ + window_.size()) {
+      window_.resize(
+          static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, source_.size() - offset)));
+      begin_ = offset;
+      source_.Read(offset, window_);
+    }
+    std::memcpy(out.data(), window_.data() + (offset - begin_), out.size());
+  }
+
+ private:
+  static constexpr std::size_t kWindow = 256 * 1024;
+  const ByteSource& source_;
+  mutable std::vector<std::byte> window_;
+  mutable std::uint64_t begin_ = 0;
+};
+
+// What the structure's parts take in memory beside their texts: counted so that a small file of
+// empty messages cannot fill it.
+constexpr std::uint64_t kNodeBytes = 128;
+constexpr std::uint64_t kAttributeBytes = 64;
+constexpr std::uint64_t kTensorBytes = 768;  // with what its reader keeps of it
+constexpr std::uint64_t kValueBytes = 64;
+
+class ModelReader {
+ public:
+  explicit ModelReader(const ByteSource& source) : source_(source), windowed_(source) {}
+
+  OnnxModel Read() {
+    bool has_graph = false;
+    WireReader fields(windowed_, 0, source_.size());
+    for (WireField field; fields.Next(&field);) {
+      switch (field.number) {
+        case FieldNumber("ModelProto.ir_version"):
+          model_.ir_version = Int(field, "ir_version");
+          break;
+        case FieldNumber("ModelProto.producer_name"):
+          model_.producer = Text(fields, field, "producer_name");
+          break;
+        case FieldNumber("ModelProto.graph"): {
+          Expect(field, WireType::kBytes, "graph");
+          if (std::exchange(has_graph, true)) Fail(field, "graph", "is in the model twice");
+          ReadGraph(field, {}, "", 0, 0);
+          break;
+        }
+        case FieldNumber("ModelProto.opset_import"): ReadOpset(field, model_.opset_imports); break;
+        case FieldNumber("ModelProto.metadata_props"): ReadMetadata(field); break;
+        case FieldNumber("ModelProto.training_info"): model_.has_training_info = true; break;
+        case FieldNumber("ModelProto.functions"): ReadFunction(field); break;
+        default: break;
+      }
+    }
+    if (!has_graph) {
+      throw Error(ErrorKind::kContents, PathText(source_.path()) +
+                                            ": has no graph; expected an ONNX ModelProto, as "
+                                            "onnx.save writes");
+    }
+    return std::move(model_);
+  }
+
+ private:
+  [[noreturn]] void Fail(const WireField& field, const std::string& what,
+                         const std::string& why) const {
+    throw Error(ErrorKind::kContents, PathText(source_.path()) + ": " + what + " at offset " +
+                                          std::to_string(field.offset) + ' ' + why);
+  }
+
+  void Expect(const WireField& field, WireType type, const char* what) const {
+    if (field.type == type) return;
+    Fail(field, what,
+         "has the wire type " + std::to_string(static_cast<int>(field.type)) + "; expected " +
+             std::to_string(static_cast<int>(type)) + ", as in an ONNX ModelProto");
+  }
+
+  std::int64_t Int(const WireField& field, const char* what) const {
+    Expect(field, WireType::kVarint, what);
+    return static_cast<std::int64_t>(field.value);
+  }
+
+  void Count(const WireField& field, std::uint64_t bytes) {
+    text_ += bytes;
+    if (bytes > kMostModelText || text_ > kMostModelText) {
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(source_.path()) + ": the structure of the model takes more than " +
+                      std::to_string(kMostModelText) + " bytes at offset " +
+                      std::to_string(field.offset) + "; models with less are read");
+    }
+  }
+
+  std::string Text(WireReader& reader, const WireField& field, const char* what) {
+    Expect(field, WireType::kBytes, what);
+    Count(field, field.size());
+    return reader.ReadText(field);
+  }
+
+  std::string Domain(WireReader& reader, const WireField& field) {
+    std::string domain = Text(reader, field, "domain");
+    if (domain == "ai.onnx") domain.clear();
+    return domain;
+  }
+
+  void ReadOpset(const WireField& field, std::map<std::string, std::int64_t>& imports) {
+    Expect(field, WireType::kBytes, "opset_import");
+    std::string domain;
+    std::int64_t version = 0;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number == FieldNumber("OperatorSetIdProto.domain")) domain = Domain(fields, part);
+      if (part.number == FieldNumber("OperatorSetIdProto.version")) version = Int(part, "version");
+    }
+    Count(field, kValueBytes);
+    if (!imports.emplace(domain, version).second) {
+      Fail(field, "opset_import",
+           "imports the domain " + Quoted(domain.empty() ? "ai.onnx" : domain) +
+               " for the second time");
+    }
+  }
+
+  void ReadMetadata(const WireField& field) {
+    Expect(field, WireType::kBytes, "metadata_props");
+    std::string key;
+    std::string value;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number == FieldNumber("StringStringEntryProto.key")) key = Text(fields, part, "key");
+      if (part.number == FieldNumber("StringStringEntryProto.value"))
+        value = Text(fields, part, "value");
+    }
+    model_.metadata[key] = value;  // protobuf forbids no second one; onnx takes the last
+  }
+
+  // Returns its index. `path` ends with the message that holds the graph's field.
+  std::size_t ReadGraph(const WireField& field, std::vector<WireField> path, std::string label,
+                        std::size_t scope, std::size_t depth) {
+    if (depth > kMostNestedGraphs) {
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(source_.path()) + ": graph at offset " + std::to_string(field.offset) +
+                      " lies in more than " + std::to_string(kMostNestedGraphs) + " others");
+    }
+    const std::size_t index = model_.graphs.size();
+    model_.graphs.emplace_back();
+    path.push_back(field);
+    Count(field, kNodeBytes + label.size() + path.size() * sizeof(WireField));
+    OnnxGraph graph;
+    graph.field = field;
+    graph.path = path;
+    graph.label = std::move(label);
+    graph.opset_scope = scope;
+    const std::string inner = graph.label.empty() ? "" : graph.label + '/';
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      switch (part.number) {
+        case FieldNumber("GraphProto.node"):
+          graph.nodes.push_back(ReadNode(part, "node", graph.path, inner, scope, depth));
+          break;
+        case FieldNumber("GraphProto.name"): graph.name = Text(fields, part, "name"); break;
+        case FieldNumber("GraphProto.initializer"):
+          graph.initializers.push_back(ReadTensor(part, "initializer"));
+          break;
+        case FieldNumber("GraphProto.input"):
+          graph.inputs.push_back(ReadValue(part, "input"));
+          break;
+        case FieldNumber("GraphProto.output"):
+          graph.outputs.push_back(ReadValue(part, "output"));
+          break;
+        case FieldNumber("GraphProto.value_info"):
+          graph.value_infos.push_back(ReadValue(part, "value_info"));
+          break;
+        case FieldNumber("GraphProto.sparse_initializer"):
+          ++graph.sparse_initializers;
+          graph.sparse_names.push_back(ReadSparseName(part));
+          break;
+        case FieldNumber("GraphProto.quantization_annotation"):
+          ReadAnnotation(part, graph.annotated);
+          break;
+        default: break;
+      }
+    }
+    model_.graphs[index] = std::move(graph);
+    return index;
+  }
+
+  OnnxTensor ReadTensor(const WireField& field, const char* what) {
+    Expect(field, WireType::kBytes, what);
+    Count(field, kTensorBytes);
+    OnnxTensor tensor;
+    tensor.field = field;
+    tensor.message = ReadTensorProtoMessage(windowed_, field.begin, field.end);
+    std::uint64_t texts = tensor.message.name.size();
+    for (const auto& [key, value] : tensor.message.metadata) texts += key.size() + value.size();
+    Count(field, texts + 8 * tensor.message.dims.size());
+    return tensor;
+  }
+
+  // The name of a SparseTensorProto, which is that of its values.
+  std::string ReadSparseName(const WireField& field) {
+    Expect(field, WireType::kBytes, "sparse_initializer");
+    std::string name;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number != FieldNumber("SparseTensorProto.values")) continue;
+      Expect(part, WireType::kBytes, "values");
+      WireReader values(windowed_, part.begin, part.end);
+      for (WireField value; values.Next(&value);) {
+        if (value.number == kName) name = Text(values, value, "name");
+      }
+    }
+    Count(field, sizeof(std::string));
+    return name;
+  }
+
+  // Adds the names in a TensorAnnotation: of its value, and of those that say how it is quantised.
+  void ReadAnnotation(const WireField& field, std::vector<std::string>& names) {
+    Expect(field, WireType::kBytes, "quantization_annotation");
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      Count(part, sizeof(std::string));
+      if (part.number == FieldNumber("TensorAnnotation.tensor_name")) {
+        names.push_back(Text(fields, part, "tensor_name"));
+      } else if (part.number == FieldNumber("TensorAnnotation.quant_parameter_tensor_names")) {
+        Expect(part, WireType::kBytes, "quant_parameter_tensor_names");
+        WireReader entry(windowed_, part.begin, part.end);
+        for (WireField text; entry.Next(&text);) {
+          if (text.number == FieldNumber("StringStringEntryProto.value")) {
+            names.push_back(Text(entry, text, "value"));
+          }
+        }
+      }
+    }
+  }
+
+  // `inner` begins the labels of the graphs in it.
+  OnnxNode ReadNode(const WireField& field, const char* what, const std::vector<WireField>& path,
+                    const std::string& inner, std::size_t scope, std::size_t depth) {
+    Expect(field, WireType::kBytes, what);
+    Count(field, kNodeBytes);
+    OnnxNode node;
+    node.field = field;
+    std::vector<WireField> attributes;  // read last: their graphs' labels want the node's name
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      switch (part.number) {
+        case FieldNumber("NodeProto.input"):
+          node.inputs.push_back(Text(fields, part, "input"));
+          break;
+        case FieldNumber("NodeProto.output"):
+          node.outputs.push_back(Text(fields, part, "output"));
+          break;
+        case FieldNumber("NodeProto.name"): node.name = Text(fields, part, "name"); break;
+        case FieldNumber("NodeProto.op_type"): node.op_type = Text(fields, part, "op_type"); break;
+        case FieldNumber("NodeProto.attribute"): attributes.push_back(part); break;
+        case FieldNumber("NodeProto.domain"): node.domain = Domain(fields, part); break;
+        case FieldNumber("NodeProto.overload"):
+          node.overload = Text(fields, part, "overload");
+          break;
+        case FieldNumber("NodeProto.doc_string"):
+        case FieldNumber("NodeProto.metadata_props"): break;
+        default: node.has_other_fields = true; break;
+      }
+      Count(part, sizeof(std::string));
+    }
+    const std::string name =
+        !node.name.empty() ? node.name : (node.outputs.empty() ? node.op_type : node.outputs[0]);
+    for (const WireField& attribute : attributes) {
+      node.attributes.push_back(ReadAttribute(attribute, path, &field, inner + name, scope, depth));
+    }
+    return node;
+  }
+
+  // `node` (null: a function's default) is the message that holds it, within `path`.
+  OnnxAttribute ReadAttribute(const WireField& field, const std::vector<WireField>& path,
+                              const WireField* node, const std::string& label, std::size_t scope,
+                              std::size_t depth) {
+    Expect(field, WireType::kBytes, "attribute");
+    Count(field, kAttributeBytes);
+    OnnxAttribute attribute;
+    attribute.field = field;
+    std::vector<WireField> graphs;
+    bool has_f = false, has_i = false, has_s = false, has_t = false, has_g = false;
+    bool is_declared = false;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      switch (part.number) {
+        case FieldNumber("AttributeProto.name"): attribute.name = Text(fields, part, "name"); break;
+        case FieldNumber("AttributeProto.f"):
+          Expect(part, WireType::kFixed32, "f");
+          attribute.f = std::bit_cast<float>(static_cast<std::uint32_t>(part.value));
+          has_f = true;
+          break;
+        case FieldNumber("AttributeProto.i"):
+          attribute.i = Int(part, "i");
+          has_i = true;
+          break;
+        case FieldNumber("AttributeProto.s"):
+          Expect(part, WireType::kBytes, "s");
+          attribute.s = part;
+          has_s = true;
+          break;
+        // Of these two there is one: protobuf would put the contents of several together.
+        case FieldNumber("AttributeProto.t"):
+          if (std::exchange(has_t, true)) Fail(part, "tensor", "is in its attribute twice");
+          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          break;
+        case FieldNumber("AttributeProto.g"):
+          if (std::exchange(has_g, true)) Fail(part, "graph", "is in its attribute twice");
+          Expect(part, WireType::kBytes, "graph");
+          graphs.push_back(part);
+          break;
+        case FieldNumber("AttributeProto.tensors"):
+          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          break;
+        case FieldNumber("AttributeProto.graphs"):
+          Expect(part, WireType::kBytes, "graph");
+          graphs.push_back(part);
+          break;
+        case FieldNumber("AttributeProto.floats"): ReadFloats(part, attribute); break;
+        case FieldNumber("AttributeProto.ints"): ReadInts(fields, part, attribute); break;
+        case FieldNumber("AttributeProto.strings"):
+          Expect(part, WireType::kBytes, "strings");
+          ++attribute.listed;
+          if (attribute.strings.size() < kMostListed) attribute.strings.push_back(part);
+          Count(part, sizeof(WireField));
+          break;
+        case FieldNumber("AttributeProto.type"):
+          attribute.type = static_cast<core::AttributeType>(Int(part, "type"));
+          is_declared = true;
+          break;
+        case FieldNumber("AttributeProto.ref_attr_name"):
+          attribute.ref = Text(fields, part, "ref_attr_name");
+          break;
+        default: break;
+      }
+    }
+    if (!is_declared) {  // models of IR version 1
+      attribute.type = has_f                        ? core::AttributeType::kFloat
+                       : has_i                      ? core::AttributeType::kInt
+                       : has_s                      ? core::AttributeType::kString
+                       : !attribute.tensors.empty() ? core::AttributeType::kTensor
+                       : !graphs.empty()            ? core::AttributeType::kGraph
+                       : !attribute.floats.empty()  ? core::AttributeType::kFloats
+                       : !attribute.ints.empty()    ? core::AttributeType::kInts
+                       : !attribute.strings.empty() ? core::AttributeType::kStrings
+                                                    : core::AttributeType::kUndefined;
+    }
+    for (const WireField& graph : graphs) {
+      std::vector<WireField> within = path;
+      if (node != nullptr) within.push_back(*node);
+      within.push_back(field);
+      attribute.graphs.push_back(
+          ReadGraph(graph, std::move(within), label + '.' + attribute.name, scope, depth + 1));
+    }
+    return attribute;
+  }
+
+  void ReadFloats(const WireField& field, OnnxAttribute& attribute) {
+    const auto add = [&](std::uint32_t bits) {
+      ++attribute.listed;
+      if (attribute.floats.size() < kMostListed) {
+        attribute.floats.push_back(std::bit_cast<float>(bits));
+      }
+    };
+    if (field.type == WireType::kFixed32) return add(static_cast<std::uint32_t>(field.value));
+    Expect(field, WireType::kBytes, "floats");
+    if (field.size() % 4 != 0) Fail(field, "floats", "is not a whole number of 4-byte floats");
+    const std::uint64_t n = field.size() / 4;
+    std::vector<std::uint32_t> bits(
+        static_cast<std::size_t>(std::min<std::uint64_t>(n, kMostListed)));
+    windowed_.Read(field.begin, std::as_writable_bytes(std::span(bits)));
+    for (const std::uint32_t value : bits) add(value);
+    attribute.listed += n - bits.size();
+    Count(field, 4 * bits.size());
+  }
+
+  void ReadInts(WireReader& fields, const WireField& field, OnnxAttribute& attribute) {
+    const auto add = [&](std::uint64_t value) {
+      ++attribute.listed;
+      if (attribute.ints.size() >= kMostListed) return;
+      attribute.ints.push_back(static_cast<std::int64_t>(value));
+      Count(field, 8);
+    };
+    if (field.type == WireType::kVarint) return add(field.value);
+    Expect(field, WireType::kBytes, "ints");
+    for (std::uint64_t value; fields.NextVarint(&value);) add(value);
+  }
+
+  // A ValueInfoProto: name, and of the type what a tensor_type says.
+  OnnxValue ReadValue(const WireField& field, const char* what) {
+    Expect(field, WireType::kBytes, what);
+    Count(field, kValueBytes);
+    OnnxValue value;
+    value.field = field;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number == FieldNumber("ValueInfoProto.name"))
+        value.name = Text(fields, part, "name");
+      if (part.number != FieldNumber("ValueInfoProto.type")) continue;
+      Expect(part, WireType::kBytes, "type");
+      value.has_type = true;
+      WireReader types(windowed_, part.begin, part.end);
+      // A message that stands in several fields is one, put together of their contents; of the
+      // kinds of type the last counts, and is put together only of what follows another kind.
+      for (WireField type; types.Next(&type);) {
+        if (type.number == FieldNumber("TypeProto.denotation")) continue;
+        if (type.number > FieldNumber("TypeProto.optional_type")) continue;  // the last kind
+        if (type.number == FieldNumber("TypeProto.tensor_type")) {
+          Expect(type, WireType::kBytes, "tensor_type");
+          value.is_tensor = true;
+          ReadTensorType({part, type}, value);
+        } else {
+          value.is_tensor = false;
+          value.elem_type = 0;
+          value.elem_type_field = {};
+          value.parents.clear();
+          value.has_shape = false;
+          value.shape.clear();
+          value.dimension_names.clear();
+        }
+      }
+    }
+    return value;
+  }
+
+  // `path`: the fields of the type and of its tensor_type.
+  void ReadTensorType(const std::vector<WireField>& path, OnnxValue& value) {
+    WireReader fields(windowed_, path.back().begin, path.back().end);
+    for (WireField part; fields.Next(&part);) {
+      if (part.number == FieldNumber("TypeProto.Tensor.elem_type")) {
+        value.elem_type = static_cast<std::uint64_t>(Int(part, "elem_type"));
+        value.elem_type_field = part;
+        value.parents = path;
+      }
+      if (part.number != FieldNumber("TypeProto.Tensor.shape")) continue;
+      Expect(part, WireType::kBytes, "shape");
+      value.has_shape = true;
+      WireReader dims(windowed_, part.begin, part.end);
+      for (WireField dim; dims.Next(&dim);) {
+        if (dim.number == FieldNumber("TensorShapeProto.dim")) ReadDimension(dim, value);
+      }
+    }
+  }
+
+  void ReadDimension(const WireField& field, OnnxValue& value_info) {
+    Expect(field, WireType::kBytes, "dim");
+    Count(field, sizeof(std::optional<std::uint64_t>) + sizeof(std::string));
+    std::optional<std::uint64_t>& size = value_info.shape.emplace_back();
+    std::string& name = value_info.dimension_names.emplace_back();
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      // Some exporters write -1 for a size that they do not know.
+      if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_value")) {
+        const std::int64_t value = Int(part, "dim_value");
+        size = value < 0 ? std::nullopt
+                         : std::optional<std::uint64_t>(static_cast<std::uint64_t>(value));
+        name.clear();
+      } else if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_param")) {
+        size.reset();
+        name = Text(fields, part, "dim_param");
+      }
+    }
+  }
+
+  void ReadFunction(const WireField& field) {
+    Expect(field, WireType::kBytes, "function");
+    Count(field, kNodeBytes);
+    const std::size_t index = model_.functions.size();
+    model_.functions.emplace_back();
+    OnnxFunction function;
+    function.field = field;
+    std::vector<WireField> nodes;
+    std::vector<WireField> defaults;
+    WireReader fields(windowed_, field.begin, field.end);
+    for (WireField part; fields.Next(&part);) {
+      Count(part, sizeof(std::string));
+      switch (part.number) {
+        case FieldNumber("FunctionProto.name"): function.name = Text(fields, part, "name"); break;
+        case FieldNumber("FunctionProto.input"):
+          function.inputs.push_back(Text(fields, part, "input"));
+          break;
+        case FieldNumber("FunctionProto.output"):
+          function.outputs.push_back(Text(fields, part, "output"));
+          break;
+        case FieldNumber("FunctionProto.attribute"):
+          function.attributes.push_back(Text(fields, part, "attribute"));
+          break;
+        case FieldNumber("FunctionProto.node"): nodes.push_back(part); break;
+        case FieldNumber("FunctionProto.opset_import"):
+          ReadOpset(part, function.opset_imports);
+          break;
+        case FieldNumber("FunctionProto.domain"): function.domain = Domain(fields, part); break;
+        case FieldNumber("FunctionProto.attribute_proto"): defaults.push_back(part); break;
+        case FieldNumber("FunctionProto.overload"):
+          function.overload = Text(fields, part, "overload");
+          break;
+        default: break;
+      }
+    }
+    // Labels of what lies in it want its name.
+    const std::string label =
+        (function.domain.empty() ? "" : function.domain + '.') + function.name;
+    const std::vector<WireField> path = {field};
+    for (const WireField& node : nodes) {
+      function.nodes.push_back(ReadNode(node, "node", path, label + '/', index + 1, 0));
+    }
+    for (const WireField& attribute : defaults) {
+      function.default_attributes.push_back(
+          ReadAttribute(attribute, path, nullptr, label, index + 1, 0));
+    }
+    model_.functions[index] = std::move(function);
+  }
+
+  const ByteSource& source_;
+  WindowedSource windowed_;
+  OnnxModel model_;
+  std::uint64_t text_ = 0;
+};
+
+}  // namespace
+
+const OnnxAttribute* OnnxNode::Find(std::string_view attribute) const {
+  const auto found =
+      std::find_if(attributes.begin(), attributes.end(),
+                   [&](const OnnxAttribute& each) { return each.name == attribute; });
+  return found == attributes.end() ? nullptr : &*found;
+}
+
+OnnxModel ReadOnnxModel(const ByteSource& source) { return ModelReader(source).Read(); }
+
+std::string NodeText(const OnnxNode& node) {
+  if (!node.name.empty()) return "node " + Quoted(node.name);
+  if (!node.outputs.empty() && !node.outputs[0].empty()) {
+    return "the node that gives " + Quoted(node.outputs[0]);
+  }
+  return "a node without a name";
+}
+
+}  // namespace tensorcast::io
