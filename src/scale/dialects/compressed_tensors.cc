@@ -5,6 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -154,15 +155,16 @@ std::string FreeName(const Json& groups) {
   return "group_" + std::to_string(i);
 }
 
-// The format of all groups that have one.
+// The format of all groups that quantise weights, or have one.
 Json CommonFormat(const Json& groups) {
-  Json common;
+  std::optional<Json> common;
   for (const Json& group : groups) {
-    if (!group.contains("format") || group["format"].is_null()) continue;
-    if (!common.is_null() && common != group["format"]) return "mixed-precision";
-    common = group["format"];
+    const Json& format = Member(group, "format");
+    if (format.is_null() && Member(group, "weights").is_null()) continue;
+    if (common && *common != format) return "mixed-precision";
+    common = format;
   }
-  return common;
+  return common.value_or(nullptr);
 }
 
 WrittenConfig WriteCompressedTensors(const QuantisedModules& modules) {
@@ -215,20 +217,21 @@ std::optional<WrittenConfig> JoinCompressedTensors(const QuantisedModules& modul
     }
     targets[*group].push_back(kept.module);
   }
-  Json json = *config.json;
+  const Json& common = Member(*config.json, "format");
   Json groups = Json::object();
   std::set<std::string_view> schemes;
   for (const WeightScheme& scheme : config.schemes) schemes.insert(scheme.name);
-  for (const auto& [name, group] : json["config_groups"].items()) {
+  for (const auto& [name, group] : Member(*config.json, "config_groups").items()) {
     const bool has_weights = schemes.contains(name);
     const auto named = targets.find(name);
     if (has_weights && named == targets.end()) continue;  // none of its layers is left
     Json& kept = groups[name] = group;
     if (!has_weights) continue;  // of a cache, or of activations alone
     kept["targets"] = named->second;
-    if (!kept.contains("format") || kept["format"].is_null()) kept["format"] = json["format"];
+    if (Member(kept, "format").is_null() && !common.is_null()) kept["format"] = common;
   }
   for (const WrittenGroup& group : modules.written) groups[FreeName(groups)] = Scheme(group, false);
+  Json json = *config.json;
   json["format"] = CommonFormat(groups);
   json["config_groups"] = std::move(groups);
   json["ignore"] = IgnoredModules(LayerNames::kWhole, modules);
