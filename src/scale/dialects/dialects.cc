@@ -9,13 +9,32 @@
 
 namespace tensorcast::scale {
 
-#define TENSORCAST_DIALECTS(dialect)                                                          \
-  dialect(kSharedNames) dialect(kDeepSeek) dialect(kDeepSeekV4) dialect(kCompressedTensors)   \
-      dialect(kModelOpt) dialect(kFbgemm) dialect(kGptOss) dialect(kComfyUiMarked)            \
-          dialect(kComfyUi) dialect(kMistral) dialect(kOnnx) dialect(kGptq) dialect(kMlx)     \
-              dialect(kBitsAndBytes) dialect(kOnnxRuntime) dialect(kTorchao) dialect(kQuanto) \
-                  dialect(kHqq) dialect(kSvdQuant) dialect(kAqlm) dialect(kExLlamaV2)         \
-                      dialect(kMarlin) dialect(kOtherMethods)
+// clang-format off
+#define TENSORCAST_DIALECTS(dialect) \
+  dialect(kSharedNames) \
+  dialect(kDeepSeek) \
+  dialect(kDeepSeekV4) \
+  dialect(kCompressedTensors) \
+  dialect(kModelOpt) \
+  dialect(kFbgemm) \
+  dialect(kGptOss) \
+  dialect(kComfyUiMarked) \
+  dialect(kComfyUi) \
+  dialect(kMistral) \
+  dialect(kOnnx) \
+  dialect(kGptq) \
+  dialect(kMlx) \
+  dialect(kBitsAndBytes) \
+  dialect(kOnnxRuntime) \
+  dialect(kTorchao) \
+  dialect(kQuanto) \
+  dialect(kHqq) \
+  dialect(kSvdQuant) \
+  dialect(kAqlm) \
+  dialect(kExLlamaV2) \
+  dialect(kMarlin) \
+  dialect(kOtherMethods)
+// clang-format on
 
 #define TENSORCAST_DECLARE(dialect) extern const Dialect dialect;
 #define TENSORCAST_ADDRESS(dialect) &dialect,
