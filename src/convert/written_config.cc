@@ -38,9 +38,14 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
         group.form.dialect == &dialect &&
         (group.form.format == first.format || first.IsOfModel() || dialect.says_several_formats);
     if (is_said_together) continue;
+    std::string several;
+    for (const Dialect* const one : scale::Dialects()) {
+      if (!one->says_several_formats) continue;
+      several.append(several.empty() ? "" : " or ").append(one->layout);
+    }
     RefuseConfig(path, first.Text() + " and " + group.form.Text() +
-                           " in one model; only several formats of compressed-tensors have a "
-                           "configuration: name that layout, or one format");
+                           " in one model; only several formats of " + several +
+                           " have a configuration: name that layout, or one format");
   }
   if (!dialect.only_format.empty() && !io::HasEnding(path, dialect.only_format)) {
     RefuseConfig(path, std::string(dialect.name) + " reads one " +
