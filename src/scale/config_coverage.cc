@@ -49,15 +49,13 @@ bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
 }
 
 ConfigCoverage::ConfigCoverage(const QuantizationConfig& config) {
-  const Dialect* const dialect = config.dialect;
-  const bool says_targets = dialect != nullptr && dialect->has_targets;
-  const bool is_whole = dialect != nullptr && dialect->layer_names == LayerNames::kParts;
+  const bool says_targets = config.dialect != nullptr && config.dialect->has_targets;
   for (const WeightScheme& scheme : config.schemes) {
     if (scheme.bits != kFloat8Bits || scheme.is_integer) continue;
-    if (is_whole || (says_targets && scheme.targets.empty())) {
+    if (!says_targets || scheme.targets.empty()) {
       takes_linear_ = true;
+      continue;
     }
-    if (!says_targets) continue;
     for (const std::string& target : scheme.targets) {
       if (target == kLinearClass) {
         takes_linear_ = true;
