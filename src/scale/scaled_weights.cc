@@ -233,24 +233,33 @@ class Finder {
   // The other file of the checkpoint in which the scale of a weight's scales stands; empty: there
   // is none.
   std::string FileOfGlobal(const ScaledWeight& weight) {
-    constexpr std::string_view kPacked = "_packed";
-    constexpr std::string_view kGlobals[] = {"_global_scale", "_scale_2"};
     if (weight.global) return {};
-    if (!globals_) {
-      globals_.emplace();
-      io::ForEachInIndex(path_, [&](std::string_view one, std::string_view file) {
-        for (const std::string_view ending : kGlobals) {
-          if (one.ends_with(ending)) globals_->emplace(one, file);
-        }
-      });
-    }
-    std::string name = tensors_[weight.codes].name;
-    if (name.ends_with(kPacked)) name.resize(name.size() - kPacked.size());
-    for (const std::string_view ending : kGlobals) {
-      const auto found = globals_->find(name + std::string(ending));
-      if (found != globals_->end()) return found->second;
+    const std::string_view codes = tensors_[weight.codes].name;
+    for (const Dialect* const dialect : Dialects()) {
+      for (const Layout& layout : dialect->layouts) {
+        if (layout.global.empty() || !codes.ends_with(layout.codes)) continue;
+        std::string name(codes.substr(0, codes.size() - layout.codes.size()));
+        const auto found = Globals().find(name.append(layout.global));
+        if (found != Globals().end()) return found->second;
+      }
     }
     return {};
+  }
+
+  // Scales of scales that the index names, and their files.
+  const std::unordered_map<std::string, std::string>& Globals() {
+    if (globals_) return *globals_;
+    globals_.emplace();
+    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+      for (const Dialect* const dialect : Dialects()) {
+        if (std::ranges::any_of(dialect->layouts, [&](const Layout& layout) {
+              return !layout.global.empty() && name.ends_with(layout.global);
+            })) {
+          globals_->emplace(name, file);
+        }
+      }
+    });
+    return *globals_;
   }
 
   // A global scale is one float32, and there are as many zero points as scales.
@@ -359,7 +368,7 @@ class Finder {
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const io::OrderedJson described_;
-  std::optional<std::unordered_map<std::string, std::string>> globals_;  // and their files
+  std::optional<std::unordered_map<std::string, std::string>> globals_;
   ScaledWeights result_;
 };
 
