@@ -66,8 +66,8 @@ TENSORCAST_API std::string_view ScaledFormatName(ScaledFormat format);  // "fp8-
 TENSORCAST_API std::optional<ScaledFormat> ParseScaledFormat(std::string_view name);
 
 // Whose names the tensors of a scaled weight can have, and whose configuration then says so:
-// "deepseek", "compressed-tensors", "modelopt", "comfyui"; "onnx", a model's, which has codes,
-// scales and a DequantizeLinear behind them.
+// "deepseek", "compressed-tensors" ...; "onnx" is a model's, which has codes, scales and a
+// DequantizeLinear behind them.
 TENSORCAST_API std::span<const std::string_view> ScaledLayouts();
 
 // What a cell's scale is, amax being the largest finite magnitude in the cell, M the largest value

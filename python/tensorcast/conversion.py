@@ -236,10 +236,12 @@ def plan(
         Cast integers too.
     ignore_scales : bool
         Cast bare codes where scales would be applied.
-    layout : {"deepseek", "compressed-tensors", "modelopt", "comfyui", "onnx"}, optional
+    layout : str, optional
+        How scaled tensors are named: "compressed-tensors" or another of the layouts that
+        `tensorcast types` lists; the usual one is the first of the format's.
     scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
-        How scaled tensors are named, and what their scales are; the usual rule is "amax" of
-        fp8-*, int8-row and nvfp4, "round" of mx*.
+        What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
+        mx*.
     assume_type, allow_hard_links
         As `open`.
     max_shard_bytes : int
