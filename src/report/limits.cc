@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "text/error_text.h"
 #include "tensorcast/report.hpp"
+#include "text/error_text.h"
 
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {

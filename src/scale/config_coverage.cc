@@ -8,7 +8,6 @@
 
 #include "files/error.h"
 #include "naming/weight_roles.h"
-#include "scale/dialects/dialect.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -49,6 +48,7 @@ bool ConfigCoverage::ModuleNames::Contain(std::string_view module) const {
 }
 
 ConfigCoverage::ConfigCoverage(const QuantizationConfig& config) {
+  if (config.dialect != nullptr) layouts_ = config.dialect->layouts;
   const bool says_targets = config.dialect != nullptr && config.dialect->has_targets;
   for (const WeightScheme& scheme : config.schemes) {
     if (scheme.bits != kFloat8Bits || scheme.is_integer) continue;
@@ -67,14 +67,24 @@ ConfigCoverage::ConfigCoverage(const QuantizationConfig& config) {
   for (const std::string& entry : config.ignored) ignored_.Add(config, entry);
 }
 
+std::string ConfigCoverage::PlainName(std::string_view codes) const {
+  const auto layout = std::ranges::find_if(layouts_, [&](const Layout& one) {
+    return !one.codes.empty() && codes.ends_with(one.codes);
+  });
+  if (layout == layouts_.end()) return std::string(codes);
+  return std::string(codes.substr(0, codes.size() - layout->codes.size())).append(layout->plain);
+}
+
 bool ConfigCoverage::Excepts(const io::TensorInfo& weight) const {
-  return ignored_.Contain(naming::ModuleOf(weight.name));
+  const std::string name = PlainName(weight.name);
+  return ignored_.Contain(naming::ModuleOf(name));
 }
 
 bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
-  const std::string_view module = naming::ModuleOf(weight.name);
+  const std::string name = PlainName(weight.name);
+  const std::string_view module = naming::ModuleOf(name);
   // To a configuration heads and routers are linear layers too, unless it names them.
-  const naming::WeightRole role = naming::RoleOf(weight.name, weight.shape);
+  const naming::WeightRole role = naming::RoleOf(name, weight.shape);
   const bool is_linear =
       takes_linear_ && (role == naming::WeightRole::kLinear ||
                         (weight.shape.size() == 2 && (role == naming::WeightRole::kHead ||

@@ -4,6 +4,7 @@
 #ifndef TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_
 #define TENSORCAST_SRC_SCALE_CONFIG_COVERAGE_H_
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -12,6 +13,7 @@
 #include "formats/tensor_info.h"
 #include "naming/name_pattern.h"
 #include "naming/regular_expression.h"
+#include "scale/dialects/dialect.h"
 #include "scale/quantization_config.h"
 
 namespace tensorcast::scale {
@@ -42,8 +44,12 @@ class ConfigCoverage {
     std::vector<io::RegularExpression> expressions_;
   };
 
+  // The weight's own name, where its codes are called otherwise.
+  std::string PlainName(std::string_view codes) const;
+
   ModuleNames targets_, ignored_;
   bool takes_linear_ = false;
+  std::span<const Layout> layouts_;
 };
 
 }  // namespace tensorcast::scale
