@@ -128,7 +128,8 @@ struct Dialect {
   // "quantization" of its own file, hf_quant_config.json, where config.json says nothing.
   void (*read_file)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
-  bool has_targets = false;  // its configuration names the layers that are quantised
+  // Its configuration names the layers that are quantised; else it is of all linear ones.
+  bool has_targets = false;
 
   std::string_view layout = {};  // its name as --layout; empty: it is not written
   std::span<const WrittenLayout> written = {};
