@@ -227,8 +227,9 @@ void SayBefore(const ConvertFlags& flags, const PlanState& state) {
   if (flags.cast.quiet) return;
   const std::size_t others = state.notes.size() - state.idle_rules.size();
   for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
-  for (const std::size_t rule : state.idle_rules) {
-    SayWarning(RuleFlag(state.request.rules[rule]) + " takes no tensor: rules before it do");
+  for (const convert::IdleRule& idle : state.idle_rules) {
+    SayWarning(RuleFlag(state.request.rules[idle.rule]) +
+               " takes no tensor: " + std::string(idle.why));
   }
   WarnOfIntegerCasts(Tensors(state), state.files.front().plan.decisions);
 }

@@ -98,8 +98,9 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     state->jobs += file.plan.jobs.size();
   }
   state->idle_rules = IdleRules(matchings, selection);
-  for (const std::size_t rule : state->idle_rules) {
-    state->notes.push_back(selection.rules[rule].text + " takes no tensor: rules before it do");
+  for (const IdleRule& idle : state->idle_rules) {
+    state->notes.push_back(selection.rules[idle.rule].text +
+                           " takes no tensor: " + std::string(idle.why));
   }
   return state;
 }

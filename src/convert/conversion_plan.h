@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "convert/file_plan.h"
+#include "convert/matching.h"
 #include "convert/sink.h"
 #include "convert/survey.h"
 #include "files/error.h"
@@ -54,8 +55,8 @@ struct PlanState {
   std::shared_ptr<io::CurrentInterrupt> interrupt = std::make_shared<io::CurrentInterrupt>();
   std::vector<PlannedFile> files;
   std::vector<std::string> notes;
-  // The rules that take no tensor, by their index in the request: the last of the notes are theirs.
-  std::vector<std::size_t> idle_rules;
+  // The last of the notes are theirs.
+  std::vector<IdleRule> idle_rules;
   std::size_t jobs = 0;
 
   // The index of the file that a job belongs to; `job` is one.

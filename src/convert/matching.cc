@@ -27,6 +27,7 @@ std::string Quoted(std::span<const naming::TensorPattern> all) {
 Matching::Matching(const Survey& survey, const SelectionRequest& request)
     : rule_matches_(request.rules.size()),
       rule_takes_(request.rules.size()),
+      rule_is_late_(request.rules.size()),
       only_matches_(request.only.size()),
       excluded_matches_(request.excluded.size()) {
   rules_.reserve(survey.tensors().size());
@@ -52,11 +53,16 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
     }
     std::uint32_t taker = kNone;
     for (std::uint32_t i = 0; i < request.rules.size(); ++i) {
-      if (rule_matches_[i] && taker != kNone) continue;
+      if ((rule_takes_[i] || rule_is_late_[i]) && taker != kNone) continue;
       const std::vector<naming::TensorPattern>& patterns = request.rules[i].patterns;
       if (!std::ranges::all_of(patterns, matches)) continue;
       rule_matches_[i] = true;
-      if (taker == kNone && std::ranges::any_of(patterns, names)) taker = i;
+      if (!std::ranges::any_of(patterns, names)) continue;
+      if (taker == kNone) {
+        taker = i;
+      } else {
+        rule_is_late_[i] = true;
+      }
     }
     if (taker != kNone) rule_takes_[taker] = true;
     rules_.push_back(taker);
@@ -91,13 +97,15 @@ void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& re
   require_all(&Matching::excluded_matches_, request.excluded, Remedy::kMatchExcluded);
 }
 
-std::vector<std::size_t> IdleRules(std::span<const Matching> inputs,
-                                   const SelectionRequest& request) {
-  std::vector<std::size_t> idle;
+std::vector<IdleRule> IdleRules(std::span<const Matching> inputs, const SelectionRequest& request) {
+  std::vector<IdleRule> idle;
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
-    if (std::ranges::none_of(inputs, [&](const Matching& one) { return one.rule_takes_[i]; })) {
-      idle.push_back(i);
+    if (std::ranges::any_of(inputs, [&](const Matching& one) { return one.rule_takes_[i]; })) {
+      continue;
     }
+    const bool is_late =
+        std::ranges::any_of(inputs, [&](const Matching& one) { return one.rule_is_late_[i]; });
+    idle.push_back({i, is_late ? "rules before it do" : "what it matches goes with other tensors"});
   }
   return idle;
 }

@@ -9,12 +9,19 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "convert/selection.h"
 #include "convert/survey.h"
 
 namespace tensorcast::convert {
+
+// A rule that matches tensors and takes none, by its index in the request: worth a warning.
+struct IdleRule {
+  std::size_t rule = 0;
+  std::string_view why;  // behind "takes no tensor: "
+};
 
 class Matching {
  public:
@@ -32,7 +39,7 @@ class Matching {
 
  private:
   friend void RequireMatches(std::span<const Matching>, const SelectionRequest&);
-  friend std::vector<std::size_t> IdleRules(std::span<const Matching>, const SelectionRequest&);
+  friend std::vector<IdleRule> IdleRules(std::span<const Matching>, const SelectionRequest&);
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
   struct Marks {
@@ -43,17 +50,15 @@ class Matching {
 
   std::vector<std::uint32_t> rules_;  // of each tensor
   std::vector<Marks> marks_;
-  // Of the request's lists: what matches a tensor, and of the rules what takes one.
-  std::vector<bool> rule_matches_, rule_takes_, only_matches_, excluded_matches_;
+  // Of the request's lists: what matches a tensor, and of the rules what takes one, or would have
+  // taken one that a rule before it takes.
+  std::vector<bool> rule_matches_, rule_takes_, rule_is_late_, only_matches_, excluded_matches_;
 };
 
 // Throws io::Error (arguments) where a rule or a pattern matches no tensor of any of these inputs.
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request);
 
-// Rules that match tensors but take none, because rules before them do, by their index in the
-// request: worth a warning.
-std::vector<std::size_t> IdleRules(std::span<const Matching> inputs,
-                                   const SelectionRequest& request);
+std::vector<IdleRule> IdleRules(std::span<const Matching> inputs, const SelectionRequest& request);
 
 }  // namespace tensorcast::convert
 
