@@ -135,9 +135,7 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const io::FileContents& contents = reader.contents();
   Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
                     contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
-  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
-    Print(FactsText(FindModelFacts(*checkpoint, survey.scales)) + '\n');
-  }
+  if (reader.checkpoint() != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
@@ -192,8 +190,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
   const io::CheckpointReader* const checkpoint = reader.checkpoint();
-  if (checkpoint != nullptr)
-    json.Member("model", FactsJson(FindModelFacts(*checkpoint, survey.scales)));
+  if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
   json.BeginArray("tensors");
   for (const io::TensorInfo& info : contents.tensors) {
     Json entry = TensorJson(info);

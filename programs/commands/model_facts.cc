@@ -1,4 +1,4 @@
-// Counts by what each tensor is; the rest is read from config.json.
+// Counts by what each tensor is; the rest config.json says.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/model_facts.h"
@@ -8,50 +8,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "json/ordered_json.h"
 
-#include "checkpoint/checkpoint.h"
 #include "display/quantities.h"
-#include "files/system.h"
-#include "files/system_directory.h"
-#include "json/json_text.h"
+#include "files/error.h"
+#include "json/ordered_json.h"
 
 namespace tensorcast::tool {
 namespace {
-
-// The first text of a list, as JSON; empty where there is none.
-std::string FirstText(std::string_view list) {
-  const io::OrderedJson json = io::JsonOrNull(list);
-  return json.is_array() && !json.empty() && json[0].is_string() ? json[0].get<std::string>()
-                                                                 : std::string();
-}
-
-void AddConfig(const io::CheckpointReader& reader, ModelFacts& facts) {
-  constexpr std::string_view kTorch = "torch.";
-  const std::string path = io::Joined(reader.directory(), "config.json");
-  if (!io::IsFile(path)) return;
-  std::string model_type, of_text;  // where the others are not said
-  try {
-    const io::JsonText json(
-        path, io::ReadText(io::InputFile(path, reader.enclosure()), io::kMostConfigBytes));
-    json.ForEach([&](const io::JsonText::Member& member) {
-      const std::string& key = member.keys.back();
-      const bool is_dtype = key == "dtype" || key == "torch_dtype";
-      const std::string text = io::TextOfJsonString(json.ValueText(member)).value_or("");
-      if (member.keys.size() == 1) {
-        if (key == "architectures") facts.architecture = FirstText(json.ValueText(member));
-        if (key == "model_type") model_type = text;
-        if (is_dtype && !text.empty()) facts.dtype = text;
-      } else if (member.keys.size() == 2 && member.keys.front() == "text_config" && is_dtype) {
-        of_text = text;
-      }
-    });
-  } catch (const io::Error&) {  // it says nothing
-  }
-  if (facts.architecture.empty()) facts.architecture = model_type;
-  if (facts.dtype.empty()) facts.dtype = of_text;
-  if (facts.dtype.starts_with(kTorch)) facts.dtype.erase(0, kTorch.size());
-}
 
 // Tensors that are no plain values: what serves others, and what others serve.
 enum class Part : std::uint8_t { kPlain, kServes, kWeight, kPacked };
@@ -69,8 +32,9 @@ std::string ParametersText(std::uint64_t parameters) {
 
 }  // namespace
 
-ModelFacts FindModelFacts(const io::CheckpointReader& reader, const convert::InputScales& scales) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+ModelFacts FindModelFacts(const convert::Survey& survey) {
+  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const convert::InputScales& scales = survey.scales;
   std::vector<Part> parts(tensors.size(), Part::kPlain);
   for (const scale::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) parts[one.tensor] = Part::kPacked;
@@ -92,7 +56,8 @@ ModelFacts FindModelFacts(const io::CheckpointReader& reader, const convert::Inp
     facts.packed += parts[i] == Part::kPacked ? 1 : 0;
     facts.bytes += tensors[i].bytes;
   }
-  AddConfig(reader, facts);
+  facts.architecture = scales.weights.config.architecture;
+  facts.dtype = scales.weights.config.dtype;
   return facts;
 }
 

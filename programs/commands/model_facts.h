@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <string>
 
-#include "checkpoint/checkpoint_reader.h"
 #include "convert/survey.h"
 #include "display/loss_json.h"
 
@@ -24,8 +23,7 @@ struct ModelFacts {
   std::string dtype;         // the same: the type that the model is built in
 };
 
-// A config.json that cannot be read says nothing.
-ModelFacts FindModelFacts(const io::CheckpointReader& reader, const convert::InputScales& scales);
+ModelFacts FindModelFacts(const convert::Survey& survey);
 
 // "LlamaForCausalLM   bfloat16   8.03 B parameters   4.56 bits per weight".
 std::string FactsText(const ModelFacts& facts);

@@ -16,6 +16,7 @@
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "formats/tensor_file.h"
+#include "json/ordered_json.h"
 
 namespace tensorcast::io {
 namespace {
@@ -221,7 +222,8 @@ bool ConfigSaysQuantised(const std::string& path) {
   if (!IsFile(config)) return IsFile(directory + kQuantizationFile);
   try {
     ConfigHandler handler;
-    return !Json::sax_parse(ReadText(InputFile(config), kMostConfigBytes), &handler) ||
+    return !Json::sax_parse(WithoutInfinities(ReadText(InputFile(config), kMostConfigBytes)),
+                            &handler) ||
            handler.says_quantised();
   } catch (const Error&) {
     return true;

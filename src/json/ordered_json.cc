@@ -1,7 +1,10 @@
-// Counts brackets outside of strings before it parses.
+// Looks at what stands outside of strings before it parses.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "json/ordered_json.h"
+
+#include <iterator>
+#include <string>
 
 namespace tensorcast::io {
 namespace {
@@ -27,10 +30,38 @@ std::size_t DepthOf(std::string_view text) {
 
 }  // namespace
 
+std::string WithoutInfinities(std::string_view text) {
+  constexpr std::string_view kWords[] = {"NaN", "Infinity", "-Infinity"};
+  std::string plain;
+  plain.reserve(text.size());
+  bool is_string = false;
+  while (!text.empty()) {
+    std::size_t taken = 1;
+    if (is_string && text[0] == '\\') {
+      taken = std::min<std::size_t>(2, text.size());
+    } else if (text[0] == '"') {
+      is_string = !is_string;
+    } else if (!is_string) {
+      const auto* const word = std::find_if(std::begin(kWords), std::end(kWords),
+                                            [&](auto one) { return text.starts_with(one); });
+      if (word != std::end(kWords)) {
+        plain += "null";
+        text.remove_prefix(word->size());
+        continue;
+      }
+    }
+    plain += text.substr(0, taken);
+    text.remove_prefix(taken);
+  }
+  return plain;
+}
+
 std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest) {
   // The parser takes a NUL for the end of its input; no JSON holds one.
   if (DepthOf(text) > deepest || text.find('\0') != std::string_view::npos) return std::nullopt;
-  OrderedJson json = OrderedJson::parse(text, nullptr, false);
+  const bool may_have = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  const std::string plain = may_have ? WithoutInfinities(text) : std::string();
+  OrderedJson json = OrderedJson::parse(may_have ? plain : text, nullptr, false);
   if (json.is_discarded()) return std::nullopt;
   return json;
 }

@@ -147,8 +147,12 @@ class IndexedMembers : public std::vector<std::pair<Key, T>> {
 inline constexpr std::size_t kDeepestJson = 64;  // of arrays and objects; configurations have 6
 inline constexpr int kOneLine = -1;
 
-// Nothing where the text is no JSON, or nests deeper than so many arrays and objects. (nlohmann's
-// parser with a callback, which could count them, looks at all of an array for each object in it.)
+// A text as JSON is: NaN, Infinity and -Infinity, which Python's module writes into configurations
+// and nlohmann refuses, are null.
+std::string WithoutInfinities(std::string_view text);
+// Nothing where the text, so understood, is no JSON, or nests deeper than so many arrays and
+// objects. (nlohmann's parser with a callback, which could count them, looks at all of an array for
+// each object in it.)
 std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest = kDeepestJson);
 // As ParseJson; null where there is nothing.
 OrderedJson JsonOrNull(std::string_view text);

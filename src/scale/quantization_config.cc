@@ -53,6 +53,32 @@ void ReadConfig(const Json& json, QuantizationConfig& config) {
   }
 }
 
+// The type that a model is built in; transformers called it "torch_dtype" before.
+std::string DtypeOf(const Json& model) {
+  constexpr std::string_view kTorch = "torch.";
+  std::string dtype = Text(Member(model, "dtype"));
+  if (dtype.empty()) dtype = Text(Member(model, "torch_dtype"));
+  if (dtype.starts_with(kTorch)) dtype.erase(0, kTorch.size());
+  return dtype;
+}
+
+void ReadModel(const Json& json, QuantizationConfig& config) {
+  const auto add_type = [&](const Json& model) {
+    if (std::string type = Text(Member(model, "model_type")); !type.empty()) {
+      config.model_types.push_back(std::move(type));
+    }
+  };
+  add_type(json);
+  if (json.is_object()) {
+    for (const Json& part : json) add_type(part);
+  }
+  const std::vector<std::string> architectures = Texts(Member(json, "architectures"));
+  config.architecture =
+      !architectures.empty() ? architectures.front() : Text(Member(json, "model_type"));
+  config.dtype = DtypeOf(json);
+  if (config.dtype.empty()) config.dtype = DtypeOf(Member(json, "text_config"));
+}
+
 // The dialect that says what it quantises in hf_quant_config.json.
 const Dialect* DialectOfFile() {
   const auto all = Dialects();
@@ -79,15 +105,7 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
   const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
   const Json json = ReadJson(directory + name);
-  const auto add_type = [&](const Json& model) {
-    if (std::string type = Text(Member(model, "model_type")); !type.empty()) {
-      config.model_types.push_back(std::move(type));
-    }
-  };
-  add_type(json);
-  if (json.is_object()) {
-    for (const Json& part : json) add_type(part);
-  }
+  ReadModel(json, config);
   const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");

@@ -1,5 +1,5 @@
-// What a checkpoint's configuration says of how its weights are quantised: config.json's
-// "quantization_config", or the file that stands for it (io::kQuantizationFile);
+// What a checkpoint's configuration says of the model, and of how its weights are quantised:
+// config.json's "quantization_config", or the file that stands for it (io::kQuantizationFile);
 // hf_quant_config.json.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -37,9 +37,13 @@ struct WeightScheme {
 };
 
 struct QuantizationConfig {
-  std::vector<std::string> model_types;  // config.json's, of the whole and of its parts
-  std::string file;                      // "config.json"; empty: nothing is said
-  std::string method;                    // "fp8", "compressed-tensors", "modelopt" ...
+  // config.json's own, empty where it does not say: its first architecture or its type, the type
+  // that the model is built in ("bfloat16"), and the types of the whole and of its parts.
+  std::string architecture;
+  std::string dtype;
+  std::vector<std::string> model_types;
+  std::string file;    // "config.json"; empty: nothing is said
+  std::string method;  // "fp8", "compressed-tensors", "modelopt" ...
   // Whose method it is; null: nobody's who is known here.
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.

@@ -53,5 +53,13 @@ TEST(OrderedJson, IsParsedUpToADepth) {
   EXPECT_EQ(ParseJson("null", 0)->dump(), "null");
 }
 
+// As json.dumps writes them; configurations of Mamba's kin have them.
+TEST(OrderedJson, TakesInfinitiesOfPythonForNull) {
+  EXPECT_EQ(ParseJson(R"({"a":[0.5,Infinity,-Infinity,NaN],"NaN":"\"-Infinity"})", 3)->dump(),
+            R"({"a":[0.5,null,null,null],"NaN":"\"-Infinity"})");
+  EXPECT_FALSE(ParseJson("[Infinity2]", 3));
+  EXPECT_FALSE(ParseJson("[Nan]", 3));
+}
+
 }  // namespace
 }  // namespace tensorcast::io
