@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast {
 namespace {
@@ -73,9 +74,9 @@ void Check(bool is_right, const std::string& what) {
 
 void MeasureCast(std::size_t threads) {
   const std::string bytes = Chain(1);
-  onnx::Model model;
+  Session session;
   std::string error;
-  Check(onnx::Model::Parse(std::as_bytes(std::span(bytes)), {}, &model, &error).ok(), error);
+  Check(Session::Parse(std::as_bytes(std::span(bytes)), {}, &session, &error).ok(), error);
   CastPlan plan;
   Check(CastPlan::Bind(DataType::kFloat32, DataType::kFloat16, {}, &plan).ok(), "no plan");
   std::vector<float> source(kElements);
@@ -83,30 +84,30 @@ void MeasureCast(std::size_t threads) {
   const auto executor = threads == 1 ? nullptr : MakeTbbExecutor(threads);
   RunOptions run;
   run.executor = executor.get();
-  onnx::ModelRun model_run;
-  model_run.executor = executor.get();
+  GraphRun graph_run;
+  graph_run.executor = executor.get();
   const std::uint64_t shape[] = {kElements};
-  onnx::TensorView input;
+  TensorView input;
   input.type = DataType::kFloat32;
   input.shape = shape;
   input.data = std::as_bytes(std::span(source));
 
   std::vector<std::byte> destination(2 * kElements);
-  onnx::Outputs outputs;
+  SessionResults outputs;
   std::vector<double> used_plan, used_model, new_plan, new_model;
   for (int round = 0; round < kRounds; ++round) {
     used_plan.push_back(Milliseconds(
         [&] { Check(plan.Run(input.data, 0, destination, 0, kElements, run).ok(), "Run"); }));
     used_model.push_back(Milliseconds([&] {
-      Check(model.Run({&input, 1}, model_run, &outputs, &error).ok(), error);
+      Check(session.Run({&input, 1}, graph_run, &outputs, &error).ok(), error);
     }));
     new_plan.push_back(Milliseconds([&] {
       const auto fresh = std::make_unique_for_overwrite<std::byte[]>(2 * kElements);
       Check(plan.Run(input.data, 0, {fresh.get(), 2 * kElements}, 0, kElements, run).ok(), "Run");
     }));
     new_model.push_back(Milliseconds([&] {
-      onnx::Outputs fresh;
-      Check(model.Run({&input, 1}, model_run, &fresh, &error).ok(), error);
+      SessionResults fresh;
+      Check(session.Run({&input, 1}, graph_run, &fresh, &error).ok(), error);
     }));
   }
   // The ratios round by round: the machine's noise meets both alike.
@@ -124,19 +125,19 @@ void MeasureCast(std::size_t threads) {
 void MeasureNodes(std::uint64_t nodes) {
   const std::string bytes = Chain(nodes);
   const float value = 1.5F;
-  onnx::TensorView input;
+  TensorView input;
   input.type = DataType::kFloat32;
   input.data = std::as_bytes(std::span(&value, 1));
   std::vector<double> loads, runs;
   for (int round = 0; round < (nodes > 100'000 ? 3 : kRounds); ++round) {
-    onnx::Model model;
+    Session session;
     std::string error;
     loads.push_back(Milliseconds([&] {
-      Check(onnx::Model::Parse(std::as_bytes(std::span(bytes)), {}, &model, &error).ok(), error);
+      Check(Session::Parse(std::as_bytes(std::span(bytes)), {}, &session, &error).ok(), error);
     }));
-    onnx::Outputs outputs;
+    SessionResults outputs;
     runs.push_back(Milliseconds([&] {
-      Check(model.Run({&input, 1}, {}, &outputs, &error).ok(), error);
+      Check(session.Run({&input, 1}, {}, &outputs, &error).ok(), error);
     }));
   }
   std::printf("load_%llu_nodes,%.1f,,\n", static_cast<unsigned long long>(nodes), Median(loads));

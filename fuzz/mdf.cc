@@ -58,8 +58,8 @@ std::string Summary(const Graph& graph) {
   std::vector<std::byte> bytes;
   std::string error;
   Demand(graph.Serialize({}, &bytes, &error).ok(), error.c_str());
-  tensorcast::onnx::Model model;
-  Demand(tensorcast::onnx::Model::Parse(bytes, {}, &model, &error).ok(), error.c_str());
+  tensorcast::Session session;
+  Demand(tensorcast::Session::Parse(bytes, {}, &session, &error).ok(), error.c_str());
   return graph.Summary(tensorcast::SummaryFormat::kCsv);
 }
 

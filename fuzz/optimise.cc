@@ -13,6 +13,7 @@
 #include "demand.h"
 #include "fuzzers.h"
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace {
 
@@ -29,8 +30,8 @@ struct Ran {
 // Inputs are of the model's types and hold the same bytes each time.
 Ran Run(std::span<const std::byte> bytes, std::uint8_t fill) {
   Ran result;
-  onnx::Model model;
-  if (!onnx::Model::Parse(bytes, {}, &model).ok()) return result;
+  Session session;
+  if (!Session::Parse(bytes, {}, &session).ok()) return result;
   result.loaded = true;
   std::vector<std::byte> data(8 * kRunElements);
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -40,9 +41,9 @@ Ran Run(std::span<const std::byte> bytes, std::uint8_t fill) {
   std::vector<std::uint64_t> offsets;
   for (std::uint64_t i = 0; i <= kRunElements; ++i) offsets.push_back(i);
   const std::uint64_t shape[] = {kRunElements};
-  std::vector<onnx::TensorView> inputs;
-  for (const onnx::ValueInfo& info : model.inputs()) {
-    onnx::TensorView& view = inputs.emplace_back();
+  std::vector<TensorView> inputs;
+  for (const ValueInfo& info : session.inputs()) {
+    TensorView& view = inputs.emplace_back();
     if (info.has_default) continue;
     view.type = info.type;
     view.shape = shape;
@@ -52,8 +53,8 @@ Ran Run(std::span<const std::byte> bytes, std::uint8_t fill) {
       view.data = std::span(data).first(StorageBytes(info.type, kRunElements).value());
     }
   }
-  onnx::Outputs outputs;
-  if (!model.Run(inputs, {}, &outputs).ok()) return result;
+  SessionResults outputs;
+  if (!session.Run(inputs, {}, &outputs).ok()) return result;
   result.ran = true;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     std::vector<std::byte>& output = result.outputs.emplace_back();

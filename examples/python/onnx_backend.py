@@ -15,7 +15,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 import ctypes
 import os
-from ctypes import POINTER, byref, c_char_p, c_int32, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, byref, c_char_p, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 
 import ml_dtypes
 import numpy
@@ -43,20 +43,6 @@ class Tensor(ctypes.Structure):
                 ("offsets", POINTER(c_uint64)), ("offsets_count", c_uint64)]
 
 
-class ModelOptions(ctypes.Structure):
-    """tensorcast_model_options."""
-
-    _fields_ = [("struct_size", c_uint32), ("contradictions", c_int32), ("target", c_int32),
-                ("allow_hard_links", c_int32)]
-
-
-class ValueInfo(ctypes.Structure):
-    """tensorcast_value_info."""
-
-    _fields_ = [("struct_size", c_uint32), ("type", c_int32), ("has_shape", c_int32),
-                ("has_default", c_int32), ("rank", c_uint64)]
-
-
 def library_path():
     """Where the C interface is."""
     if "TENSORCAST_LIBRARY" in os.environ:
@@ -70,8 +56,8 @@ def library_path():
 
 LIBRARY = ctypes.CDLL(library_path())
 LIBRARY.tensorcast_status_text.restype = c_char_p
-LIBRARY.tensorcast_model_destroy.argtypes = [c_void_p]
-LIBRARY.tensorcast_model_outputs_destroy.argtypes = [c_void_p]
+LIBRARY.tensorcast_session_destroy.argtypes = [c_void_p]
+LIBRARY.tensorcast_results_destroy.argtypes = [c_void_p]
 
 
 class TensorcastError(Exception):
@@ -144,22 +130,23 @@ class TensorcastRep(BackendRep):
 
     def __init__(self, model, contradictions):
         data = model if isinstance(model, bytes) else model.SerializeToString()
-        options = ModelOptions(ctypes.sizeof(ModelOptions), contradictions, 0)
+        self.session = c_void_p()
+        status = LIBRARY.tensorcast_session_parse(data, c_uint64(len(data)), contradictions, 0, 0,
+                                                  byref(self.session))
         error = ctypes.create_string_buffer(1024)
-        self.model = c_void_p()
-        check(LIBRARY.tensorcast_model_create_from_bytes(
-            data, c_uint64(len(data)), byref(options), byref(self.model), error,
-            c_uint64(len(error))), error)
+        LIBRARY.tensorcast_last_error(error, c_uint64(len(error)), None)
+        check(status, error)
         count = c_uint64()
-        check(LIBRARY.tensorcast_model_value_count(self.model, INPUTS, byref(count)))
+        check(LIBRARY.tensorcast_session_value_count(self.session, INPUTS, byref(count)))
         self.types = []
         for i in range(count.value):
-            info = ValueInfo(ctypes.sizeof(ValueInfo))
-            check(LIBRARY.tensorcast_model_value_info(self.model, INPUTS, c_uint64(i), byref(info)))
-            self.types.append(info.type)
+            kind = c_int32()
+            check(LIBRARY.tensorcast_session_value(self.session, INPUTS, c_int64(i), None, None,
+                                                   byref(kind), None, None))
+            self.types.append(kind.value)
 
     def __del__(self):
-        LIBRARY.tensorcast_model_destroy(self.model)
+        LIBRARY.tensorcast_session_destroy(self.session)
 
     def run(self, inputs, **kwargs):
         """The outputs, as arrays; inputs beyond those given take their defaults."""
@@ -171,21 +158,22 @@ class TensorcastRep(BackendRep):
                 tensors[i], alive = tensor_of(inputs[i], kind)
                 keep.append(alive)
         error = ctypes.create_string_buffer(1024)
-        outputs = c_void_p()
-        check(LIBRARY.tensorcast_model_outputs_create(byref(outputs)))
+        results = c_void_p()
+        check(LIBRARY.tensorcast_results_create(byref(results)))
         try:
-            check(LIBRARY.tensorcast_model_run(self.model, tensors, c_uint64(len(self.types)), None,
-                                               outputs, error, c_uint64(len(error))), error)
+            check(LIBRARY.tensorcast_session_run_tensors(
+                self.session, tensors, c_uint64(len(self.types)), None, None, None, None, results,
+                error, c_uint64(len(error))), error)
             count = c_uint64()
-            check(LIBRARY.tensorcast_model_outputs_count(outputs, byref(count)))
+            check(LIBRARY.tensorcast_results_count(results, byref(count)))
             arrays = []
             for i in range(count.value):
                 view = Tensor(ctypes.sizeof(Tensor))
-                check(LIBRARY.tensorcast_model_outputs_view(outputs, c_uint64(i), byref(view)))
+                check(LIBRARY.tensorcast_results_view(results, c_uint64(i), byref(view)))
                 arrays.append(array_of(view))
             return tuple(arrays)
         finally:
-            LIBRARY.tensorcast_model_outputs_destroy(outputs)
+            LIBRARY.tensorcast_results_destroy(results)
 
 
 class TensorcastBackend(Backend):

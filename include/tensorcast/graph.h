@@ -27,7 +27,6 @@
 
 /* NOLINTBEGIN(modernize-*): this is C */
 #include "tensorcast/flat.h"
-#include "tensorcast/onnx.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -37,14 +36,18 @@ typedef struct tensorcast_graph tensorcast_graph;
 
 /* -------------------------------------------------------------------------------- graphs */
 
+/* Inf to the float8 FNUZ types at opsets 19 to 23, where an operator's text and the stored official
+ * tests contradict each other. */
+enum { TENSORCAST_CONTRADICTIONS_TEXT = 0, TENSORCAST_CONTRADICTIONS_TESTS = 1 };
+
 /* An empty graph of an opset; 0 is the default, the newest that ONNX Runtime 1.31 runs, 26. Where a
  * node needs a newer one, the graph's is raised where raises_opset is 1; else the node is refused.
- * `contradictions` is TENSORCAST_CONTRADICTIONS_TEXT or _TESTS (onnx.h). Codes:
+ * `contradictions` is TENSORCAST_CONTRADICTIONS_TEXT or _TESTS. Codes:
  * TENSORCAST_BAD_INPUT (an opset outside 1 ... 28), TENSORCAST_OUT_OF_MEMORY. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_create(int64_t opset, int32_t raises_opset,
                                                                int32_t contradictions,
                                                                tensorcast_graph** graph);
-/* A graph of a model, as tensorcast_model_create_from_file loads it, with what the model says of
+/* A graph of a model, as tensorcast_session_load loads it (session.h), with what the model says of
  * training. Codes: as there. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_load(const char* path,
                                                              int32_t contradictions,

@@ -161,8 +161,8 @@ class TENSORCAST_API Graph {
 
   // ------------------------------------------------------------------------------ models
 
-  // Loads what onnx::Model::Load loads, and holds the file open: what is not changed is saved as
-  // it stood. Codes: as Model::Load.
+  // Loads what Session::Load loads, and holds the file open: what is not changed is saved as it
+  // stood. Codes: as Session::Load.
   static Status Load(const std::string& path, const onnx::LoadOptions& options, Graph* graph,
                      std::string* error = nullptr);
   // The same of a ModelProto in memory, which is copied. kBadFile before a byte is read: 2 GiB or

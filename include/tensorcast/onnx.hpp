@@ -1,11 +1,6 @@
-// ONNX models made of Cast and CastLike: load one, run it, or store its weights in a narrower type.
-// The C++20 interface; onnx.h is the same for C. docs/onnx.md says which opset means what.
-//
-//   tensorcast::onnx::Model model;
-//   std::string error;
-//   if (!tensorcast::onnx::Model::Load("casts.onnx", {}, &model, &error).ok()) ...error...
-//   tensorcast::onnx::Outputs outputs;
-//   auto status = model.Run(inputs, {}, &outputs, &error);  // inputs: one TensorView per input
+// ONNX models: how one is loaded, its weights stored in a narrower type, its needless Casts taken
+// out. A Session (session.hpp) runs one, a Graph (graph.hpp) is one that can be changed. The C++20
+// interface; docs/onnx.md says which opset means what.
 //
 // Nothing here throws or logs. A function that fails says in `error`, where one is given, what is
 // wrong, where and what to do, in one line; texts from a file are escaped.
@@ -20,18 +15,12 @@
 #include <functional>
 #include <iterator>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
-
-namespace tensorcast::onnx {
-struct OutputsState;  // what Outputs holds; internal
-}  // namespace tensorcast::onnx
 
 namespace tensorcast::onnx {
 inline namespace TENSORCAST_ABI {
@@ -42,73 +31,12 @@ enum class Contradictions : std::int32_t { kText = 0, kTests = 1 };
 
 struct LoadOptions {
   Contradictions contradictions = Contradictions::kText;
-  Target target = Target::kBest;
+  Target target = Target::kBest;  // of a Session alone
   // External data is read from regular files below the model's directory. One with hard links may
   // be a file from elsewhere, and is refused, as onnx does (CVE-2026-34446), unless this allows it.
   bool allow_hard_links = false;
-  // Model only: run it without the Casts that Optimize takes out, by its default rules.
+  // Of a Session alone: run it without the Casts that Optimize takes out, by its default rules.
   bool optimize = false;
-};
-
-// Tensors, what a model says of its inputs and outputs, what nodes took: tensor_view.hpp.
-using tensorcast::NodeProfile;
-using tensorcast::TensorView;
-using tensorcast::ValueInfo;
-using ModelRun = tensorcast::GraphRun;
-
-// The results of a run, by the model's outputs. An output that is an input or an initializer
-// unchanged is a view of it: the inputs' buffers and the model must live as long as it is used.
-class TENSORCAST_API Outputs {
- public:
-  Outputs();
-  Outputs(Outputs&&) noexcept;
-  Outputs& operator=(Outputs&&) noexcept;
-  ~Outputs();
-  std::size_t size() const;
-  const TensorView& operator[](std::size_t index) const;
-
- private:
-  friend class Model;
-  std::unique_ptr<OutputsState> state_;
-};
-
-// A loaded model. Loading checks every node: a model that loads fails in Run only for its inputs, a
-// text that is not a number, or for want of memory. Any number of threads may run one at once.
-class TENSORCAST_API Model {
- public:
-  Model();
-  Model(Model&&) noexcept;
-  Model& operator=(Model&&) noexcept;
-  ~Model();
-
-  // Codes: kFileError (missing, unreadable), kBadFile (no model, or one that breaks its opset's
-  // rules), kUnsupportedFile (a node other than Cast, CastLike, Identity, Constant and the model's
-  // own functions of these), kOutOfMemory, kTargetUnavailable.
-  static Status Load(const std::string& path, const LoadOptions& options, Model* model,
-                     std::string* error = nullptr);
-  // The same of a ModelProto in memory, which is copied. External data is refused: there is no
-  // directory to find it in. kBadFile before a byte is read: 2 GiB or more, which protobuf does not
-  // allow.
-  static Status Parse(std::span<const std::byte> bytes, const LoadOptions& options, Model* model,
-                      std::string* error = nullptr);
-
-  std::span<const ValueInfo> inputs() const;  // with those that have a default
-  std::span<const ValueInfo> outputs() const;
-  std::optional<std::size_t> FindInput(std::string_view name) const;
-  std::optional<std::size_t> FindOutput(std::string_view name) const;
-  std::int64_t opset() const;  // of ai.onnx
-
-  // Runs the model on one view per input; a view of type kUndefined takes the input's default.
-  // Codes: kBadInput (a wrong number of inputs, another type than the model declares, data of
-  // another size than its shape says, no default), kNotANumber, kNotAnInteger, kOutOfMemory,
-  // kInterrupted. What `outputs` held before is let go, after a failure too; its memory is used
-  // again where it fits, and the inputs may be views of it.
-  Status Run(std::span<const TensorView> inputs, const ModelRun& run, Outputs* outputs,
-             std::string* error = nullptr) const;
-
- private:
-  struct State;
-  std::unique_ptr<State> state_;
 };
 
 // ------------------------------------------------------------------------- storage only

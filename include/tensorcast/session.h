@@ -10,7 +10,8 @@
  *   tensorcast_session_copy_output(session, 0, "", out, bytes, out_shape, rank, NULL, 0);
  *
  * - A session is used by one call at a time, any number of sessions of one graph at once. It does
- * not need the graph that it was made of.
+ * not need the graph that it was made of. tensorcast_session_run_tensors (onnx.h) alone may be in
+ * any number of calls at once.
  * - An input or an output is said by two parameters: `index`, or TENSORCAST_BY_NAME and its name.
  *   They give TENSORCAST_NO_SUCH_INDEX and TENSORCAST_NO_SUCH_NAME.
  * - With `copy` 1 what is bound is copied, and the caller's arrays may go; with 0 its bytes are
@@ -41,7 +42,27 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_create(const tensorcas
                                                                  int32_t gives_zeros,
                                                                  int32_t target,
                                                                  tensorcast_session** session);
-/* No call may be using it. */
+/* Makes a model ready to run, without a graph in between; it does not run backward. contradictions:
+ * as for tensorcast_graph_create; allow_hard_links 1: external data is read from a file that has
+ * hard links too, which may be a file from elsewhere, and 0 refuses it; optimize 1: it runs without
+ * the Casts that tensorcast_optimize_model takes out. Codes: TENSORCAST_FILE_ERROR,
+ * TENSORCAST_BAD_FILE, TENSORCAST_UNSUPPORTED_FILE (a node other than Cast, CastLike, Identity,
+ * Constant and the model's own functions of these), TENSORCAST_TARGET_UNAVAILABLE,
+ * TENSORCAST_OUT_OF_MEMORY. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_load(const char* path,
+                                                               int32_t contradictions,
+                                                               int32_t allow_hard_links,
+                                                               int32_t optimize, int32_t target,
+                                                               tensorcast_session** session);
+/* The same of a ModelProto in memory, which is copied. External data is refused: there is no
+ * directory to find it in. A size of 2 GiB or more, which protobuf does not allow, is
+ * TENSORCAST_BAD_FILE before a byte is read. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_parse(const void* bytes,
+                                                                uint64_t bytes_size,
+                                                                int32_t contradictions,
+                                                                int32_t optimize, int32_t target,
+                                                                tensorcast_session** session);
+/* No call may be using it, and results that view its constants end with it. */
 TENSORCAST_API void TENSORCAST_CALL tensorcast_session_destroy(tensorcast_session* session);
 /* The text of the last call with this session, whichever thread it was: as tensorcast_last_error.
  */
@@ -51,6 +72,9 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_error(const tensorcast
 
 /* ------------------------------------------------------------------- inputs and outputs */
 
+/* The opset of ai.onnx; 0 where a model imports none. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_opset(const tensorcast_session* session,
+                                                                int64_t* opset);
 /* In these `side` is TENSORCAST_GRAPH_INPUTS or TENSORCAST_GRAPH_OUTPUTS. */
 TENSORCAST_API int32_t TENSORCAST_CALL
 tensorcast_session_value_count(const tensorcast_session* session, int32_t side, uint64_t* count);

@@ -21,7 +21,9 @@
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast {
-struct SessionState;  // what Session holds; internal
+struct SessionState;  // what Session and its results hold, and how it is reached; internal
+struct SessionAccess;
+struct ResultsState;
 }  // namespace tensorcast
 
 namespace tensorcast {
@@ -66,8 +68,28 @@ struct TensorSize {
   std::uint64_t bytes = 0;
 };
 
-// A graph made ready to run. One thread at a time; any number of sessions of one graph at once.
-// Memory that runs need is kept, so that runs of the same shapes allocate nothing.
+// What the const Run gives, by the session's outputs. An output that is an input or a constant
+// unchanged is a view of it: the inputs' buffers and the session must live as long as it is used.
+class TENSORCAST_API SessionResults {
+ public:
+  SessionResults();
+  SessionResults(SessionResults&&) noexcept;
+  SessionResults& operator=(SessionResults&&) noexcept;
+  ~SessionResults();
+  std::size_t size() const;
+  const TensorView& operator[](std::size_t index) const;
+
+ private:
+  friend class Session;
+  std::unique_ptr<ResultsState> state_;
+};
+
+// A graph or a model made ready to run, all of it checked: a run fails only for its inputs, a text
+// that is not a number, or for want of memory. There are two ways to run one, which do not meet:
+//
+// - the const Run takes its inputs and gives its outputs; any number of threads may be in it;
+// - what is bound is for Run, Output and Backward, one thread at a time. Memory that these need is
+//   kept, so that runs of the same shapes allocate nothing.
 class TENSORCAST_API Session {
  public:
   Session();
@@ -79,12 +101,34 @@ class TENSORCAST_API Session {
   // kTargetUnavailable, kOutOfMemory.
   static Status Create(const Graph& graph, const SessionOptions& options, Session* session,
                        std::string* error = nullptr);
+  // Of a model, without a graph in between, which takes several times the time and memory of the
+  // nodes; it does not run backward. Codes: kFileError (missing, unreadable), kBadFile (no model,
+  // or one that breaks its opset's rules), kUnsupportedFile (a node other than Cast, CastLike,
+  // Identity, Constant and the model's own functions of these), kOutOfMemory, kTargetUnavailable.
+  static Status Load(const std::string& path, const onnx::LoadOptions& options, Session* session,
+                     std::string* error = nullptr);
+  // The same of a ModelProto in memory, which is copied. External data is refused: there is no
+  // directory to find it in. kBadFile before a byte is read: 2 GiB or more, which protobuf does not
+  // allow.
+  static Status Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
+                      Session* session, std::string* error = nullptr);
 
-  std::span<const ValueInfo> inputs() const;
+  std::int64_t opset() const;                 // of ai.onnx; 0: a model that imports none
+  std::span<const ValueInfo> inputs() const;  // with those that have a default
   std::span<const ValueInfo> outputs() const;
   // The index of one. Codes: kNoSuchIndex, kNoSuchName.
   Status FindInput(const Port& input, std::size_t* index, std::string* error = nullptr) const;
   Status FindOutput(const Port& output, std::size_t* index, std::string* error = nullptr) const;
+
+  // Runs it on one view per input; a view of type kUndefined takes the input's default. What is
+  // declared of shapes is not enforced. Codes: kBadInput (a wrong number of inputs, another type
+  // than is declared, data of another size than its shape says, no default), kNotANumber,
+  // kNotAnInteger, kOutOfMemory, kInterrupted. What `results` held before is let go, after a
+  // failure too; its memory is used again where it fits, and the inputs may be views of it.
+  Status Run(std::span<const TensorView> inputs, const GraphRun& run, SessionResults* results,
+             std::string* error = nullptr) const;
+
+  // ------------------------------------------------------------------------------- bound
 
   // The caller's memory is read by Run, until another is bound; the shape is copied. A view of type
   // kUndefined takes the input's default. Codes: kNoSuchIndex, kNoSuchName, kBadInput (another type
@@ -130,6 +174,7 @@ class TENSORCAST_API Session {
                   std::string* error = nullptr) const;
 
  private:
+  friend struct tensorcast::SessionAccess;
   std::unique_ptr<SessionState> state_;
 };
 

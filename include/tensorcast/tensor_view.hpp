@@ -1,4 +1,4 @@
-// Tensors in memory, and what goes with a run of them through a graph or a model: what onnx.hpp
+// Tensors in memory, and what goes with a run of them through a graph or a model: what session.hpp
 // takes and gives.
 //
 // SPDX-License-Identifier: Apache-2.0

@@ -303,9 +303,10 @@ TENSORCAST_API void TENSORCAST_CALL tensorcast_executor_destroy(tensorcast_execu
 /* --------------------------------------------------------------------------- interrupts */
 
 /* A wish that a run ends early, told from another thread or a signal handler: hand it to runs in
- * tensorcast_run, or in the structs of onnx.h. A run looks before each piece of 1 MiB, in and out
- * together, and then ends with TENSORCAST_INTERRUPTED; what its destination and its loss meter hold
- * is unspecified, and files are as they were. One interrupt may serve any number of runs. */
+ * tensorcast_run, or as the functions of the other headers take it. A run looks before each piece
+ * of 1 MiB, in and out together, and then ends with TENSORCAST_INTERRUPTED; what its destination
+ * and its loss meter hold is unspecified, and files are as they were. One interrupt may serve any
+ * number of runs. */
 typedef struct tensorcast_interrupt tensorcast_interrupt;
 
 /* Code: TENSORCAST_OUT_OF_MEMORY. */

@@ -33,8 +33,8 @@ bool AreCodesOf(DataType from, DataType to) {
 
 }  // namespace
 
-onnx::TensorView HeldTensor::view() const {
-  onnx::TensorView view;
+TensorView HeldTensor::view() const {
+  TensorView view;
   view.type = type;
   view.shape = shape;
   if (type == DataType::kString) {
@@ -103,11 +103,11 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
 
 std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
                                                const std::vector<std::string>& names,
-                                               const std::vector<onnx::TensorView>& tensors,
+                                               const std::vector<TensorView>& tensors,
                                                const io::CreateOptions& options) {
   io::FileContents contents;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const onnx::TensorView& tensor = tensors[i];
+    const TensorView& tensor = tensors[i];
     io::TensorInfo& info = contents.tensors.emplace_back();
     info.name = names[i];
     info.type = tensor.type;
@@ -120,7 +120,7 @@ std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
   std::unique_ptr<io::TensorWriter> writer =
       io::CreateTensorFile(path, std::move(contents), options);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const onnx::TensorView& tensor = tensors[i];
+    const TensorView& tensor = tensors[i];
     if (tensor.type == DataType::kString) {
       if (tensor.strings.size() != 0) writer->WriteStrings(i, 0, tensor.strings);
       continue;

@@ -13,7 +13,7 @@
 #include "files/output_options.h"
 #include "formats/tensor_reader.h"
 #include "formats/tensor_writer.h"
-#include "tensorcast/onnx.hpp"
+#include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -27,7 +27,7 @@ struct HeldTensor {
   std::uint64_t bytes = 0;
   io::StringPiece strings;  // of kString
 
-  onnx::TensorView view() const;
+  TensorView view() const;
 };
 
 // Opens a file whose one type that it does not name, if it has one (npy's |V1), is `wanted`.
@@ -43,7 +43,7 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
 // the caller commits.
 std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
                                                const std::vector<std::string>& names,
-                                               const std::vector<onnx::TensorView>& tensors,
+                                               const std::vector<TensorView>& tensors,
                                                const io::CreateOptions& options);
 
 // Throws what a status of onnx.hpp is to the tool: io::Error with the exit code of its kind,

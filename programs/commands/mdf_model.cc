@@ -77,13 +77,6 @@ std::map<std::string, DataType> TypesOfInputs(const std::string& path,
   return types;
 }
 
-std::vector<std::byte> OnnxBytes(const Graph& graph) {
-  std::vector<std::byte> bytes;
-  std::string error;
-  CheckStatus(graph.Serialize({}, &bytes, &error), error);
-  return bytes;
-}
-
 std::string TypeOrAny(DataType type) {
   return type == DataType::kUndefined ? "any" : std::string(TypeName(type));
 }
@@ -184,21 +177,22 @@ void PrintMdfJson(const std::string& path, const Shown& shown) {
 
 }  // namespace
 
-onnx::Model LoadModel(const std::string& path, const onnx::LoadOptions& options,
-                      const std::vector<std::string>& inputs) {
-  onnx::Model model;
+Session LoadSession(const std::string& path, const onnx::LoadOptions& options,
+                    const std::vector<std::string>& inputs) {
+  Session session;
   std::string error;
   if (!mdf::IsModelFile(path)) {
-    CheckStatus(onnx::Model::Load(path, options, &model, &error), error);
-    return model;
+    CheckStatus(Session::Load(path, options, &session, &error), error);
+    return session;
   }
   mdf::LoadOptions load;
   load.contradictions = options.contradictions;
   load.input_types = TypesOfInputs(path, inputs);
   Graph graph;
   CheckStatus(mdf::Load(path, load, &graph, &error), error);
-  CheckStatus(onnx::Model::Parse(OnnxBytes(graph), options, &model, &error), error);
-  return model;
+  if (options.optimize) CheckStatus(graph.Optimize({}, nullptr, &error), error);
+  CheckStatus(Session::Create(graph, {.target = options.target}, &session, &error), error);
+  return session;
 }
 
 ModelPaths FormatsOf(const std::string& input, const std::string& output) {

@@ -10,14 +10,15 @@
 
 #include "tensorcast/graph.hpp"
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
 
-// Loads a model of either format. Inputs to which an MDF model gives no type have that of the
-// tensors that `inputs` (--input) bring. Throws as CheckStatus, io::Error (arguments).
-onnx::Model LoadModel(const std::string& path, const onnx::LoadOptions& options,
-                      const std::vector<std::string>& inputs);
+// Loads a model of either format, ready to run. Inputs to which an MDF model gives no type have
+// that of the tensors that `inputs` (--input) bring. Throws as CheckStatus, io::Error (arguments).
+Session LoadSession(const std::string& path, const onnx::LoadOptions& options,
+                    const std::vector<std::string>& inputs);
 
 // Which of two files is in which format, where one of them is MDF.
 struct ModelPaths {

@@ -21,6 +21,7 @@
 #include "files/system_directory.h"
 #include "formats/formats.h"
 #include "formats/tensor_reader.h"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast::tool {
 namespace {
@@ -71,7 +72,7 @@ bool IsClose(double actual, double expected) {
 
 class OutputComparison {
  public:
-  OutputComparison(const onnx::TensorView& actual, const HeldTensor& expected, std::int64_t opset)
+  OutputComparison(const TensorView& actual, const HeldTensor& expected, std::int64_t opset)
       : actual_(actual), expected_(expected), opset_(opset) {}
 
   // Returns whether it passes; `detail` says why not, or what differs in bits.
@@ -153,25 +154,25 @@ class OutputComparison {
     return nans == 0 ? why : why + "; " + std::string(kNan);
   }
 
-  const onnx::TensorView& actual_;
+  const TensorView& actual_;
   const HeldTensor& expected_;
   const std::int64_t opset_;
 };
 
 // Runs one data set; the outcome but for `test` and `opset`.
-NodeTestResult RunDataSet(const onnx::Model& model, const fs::path& data) {
+NodeTestResult RunDataSet(const Session& session, const fs::path& data) {
   NodeTestResult result;
   std::vector<HeldTensor> held;
-  const auto count = model.inputs().size();
+  const auto count = session.inputs().size();
   for (std::size_t i = 0; i < count; ++i) {
-    held.push_back(ReadStored(data / fmt::format("input_{}.pb", i), model.inputs()[i].type,
+    held.push_back(ReadStored(data / fmt::format("input_{}.pb", i), session.inputs()[i].type,
                               fmt::format("input {}", i)));
   }
-  std::vector<onnx::TensorView> views;
+  std::vector<TensorView> views;
   for (const HeldTensor& tensor : held) views.push_back(tensor.view());
-  onnx::Outputs outputs;
+  SessionResults outputs;
   std::string error;
-  if (!model.Run(views, {}, &outputs, &error).ok()) {
+  if (!session.Run(views, {}, &outputs, &error).ok()) {
     result.outcome = NodeTestResult::Outcome::kFail;
     result.detail = error;
     return result;
@@ -180,8 +181,8 @@ NodeTestResult RunDataSet(const onnx::Model& model, const fs::path& data) {
     const HeldTensor expected = ReadStored(data / fmt::format("output_{}.pb", i),
                                            DataType::kUndefined, fmt::format("output {}", i));
     std::string detail;
-    const onnx::TensorView& actual = outputs[i];
-    if (!OutputComparison(actual, expected, model.opset()).Passes(detail)) {
+    const TensorView& actual = outputs[i];
+    if (!OutputComparison(actual, expected, session.opset()).Passes(detail)) {
       result.outcome = NodeTestResult::Outcome::kFail;
       result.detail = std::move(detail);
       return result;
@@ -207,9 +208,9 @@ bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
   const std::string name = (parent / folder.filename()).string();
   onnx::LoadOptions load;
   load.contradictions = contradictions;
-  onnx::Model model;
+  Session session;
   std::string error;
-  const Status status = onnx::Model::Load((folder / "model.onnx").string(), load, &model, &error);
+  const Status status = Session::Load((folder / "model.onnx").string(), load, &session, &error);
   if (status.code() == StatusCode::kFileError) CheckStatus(status, error);
   if (status.code() == StatusCode::kUnsupportedFile &&
       !folder.filename().string().starts_with("test_cast")) {
@@ -222,12 +223,12 @@ bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
       result.detail = error;
     } else {
       try {
-        result = RunDataSet(model, data);
+        result = RunDataSet(session, data);
       } catch (const Unusable& unusable) {
         result.outcome = NodeTestResult::Outcome::kUnusable;
         result.detail = unusable.why;
       }
-      result.opset = model.opset();
+      result.opset = session.opset();
     }
     result.test = sets.size() == 1 ? name : name + '/' + data.filename().string();
     results.push_back(std::move(result));

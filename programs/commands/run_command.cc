@@ -36,6 +36,7 @@
 #include "shell/streams.h"
 #include "shell/terminal.h"
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast::tool {
 namespace {
@@ -82,21 +83,22 @@ but not supported (any other node); 130 interrupted.
 
 // ----------------------------------------------------------------------------------- inputs
 
-std::string InputNames(const onnx::Model& model) {
+std::string InputNames(const Session& session) {
   std::string names;
-  for (const onnx::ValueInfo& input : model.inputs()) {
+  for (const ValueInfo& input : session.inputs()) {
     names += (names.empty() ? "" : ", ") + io::Quoted(input.name);
   }
   return names.empty() ? "it has none" : "its inputs are " + names;
 }
 
 // Where "NAME=FILE" is to be cut: names may hold an '=' themselves.
-std::optional<std::pair<std::size_t, std::string>> SplitInput(const onnx::Model& model,
+std::optional<std::pair<std::size_t, std::string>> SplitInput(const Session& session,
                                                               const std::string& argument) {
   for (std::size_t at = argument.find('='); at != std::string::npos;
        at = argument.find('=', at + 1)) {
-    if (const auto input = model.FindInput(argument.substr(0, at))) {
-      return std::pair(*input, argument.substr(at + 1));
+    std::size_t input = 0;
+    if (session.FindInput(argument.substr(0, at), &input).ok()) {
+      return std::pair(input, argument.substr(at + 1));
     }
   }
   return std::nullopt;
@@ -104,17 +106,17 @@ std::optional<std::pair<std::size_t, std::string>> SplitInput(const onnx::Model&
 
 class Inputs {
  public:
-  explicit Inputs(const onnx::Model& model) : model_(model), held_(model.inputs().size()) {}
+  explicit Inputs(const Session& session) : session_(session), held_(session.inputs().size()) {}
 
   void Take(const std::string& argument) {
-    if (const auto named = SplitInput(model_, argument))
+    if (const auto named = SplitInput(session_, argument))
       return TakeOne(named->first, named->second);
     std::error_code none;
     if (argument.find('=') != std::string::npos && !std::filesystem::exists(argument, none)) {
       throw Error(
           ErrorKind::kArguments,
           fmt::format("--input {}: the model has no input {}; {}", io::EscapeName(argument),
-                      io::Quoted(argument.substr(0, argument.find('='))), InputNames(model_)));
+                      io::Quoted(argument.substr(0, argument.find('='))), InputNames(session_)));
     }
     TakeAll(argument);
   }
@@ -122,7 +124,7 @@ class Inputs {
   void CheckAll() const {
     std::string missing;
     for (std::size_t i = 0; i < held_.size(); ++i) {
-      const onnx::ValueInfo& input = model_.inputs()[i];
+      const ValueInfo& input = session_.inputs()[i];
       if (held_[i] || input.has_default) continue;
       missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", io::Quoted(input.name),
                              TypeName(input.type));
@@ -133,8 +135,8 @@ class Inputs {
         fmt::format("the model needs more inputs: {}; give each with --input NAME=FILE", missing));
   }
 
-  std::vector<onnx::TensorView> Views() const {
-    std::vector<onnx::TensorView> views(held_.size());
+  std::vector<TensorView> Views() const {
+    std::vector<TensorView> views(held_.size());
     for (std::size_t i = 0; i < held_.size(); ++i) {
       if (held_[i]) views[i] = held_[i]->view();
     }
@@ -145,7 +147,7 @@ class Inputs {
 
  private:
   void TakeOne(std::size_t input, const std::string& path) {
-    const onnx::ValueInfo& info = model_.inputs()[input];
+    const ValueInfo& info = session_.inputs()[input];
     const std::unique_ptr<io::TensorReader> reader = OpenAs(path, info.type);
     const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
     std::size_t tensor = 0;
@@ -167,21 +169,21 @@ class Inputs {
     bool is_any = false;
     const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      if (const auto input = model_.FindInput(tensors[i].name)) {
-        Hold(*input, *reader, i, path);
-        is_any = true;
-      }
+      std::size_t input = 0;
+      if (!session_.FindInput(tensors[i].name, &input).ok()) continue;
+      Hold(input, *reader, i, path);
+      is_any = true;
     }
     if (is_any) return;
     throw Error(ErrorKind::kArguments,
                 fmt::format("{}: holds no input of the model; {}; --input NAME=FILE takes the one "
                             "tensor of a file",
-                            io::PathText(path), InputNames(model_)));
+                            io::PathText(path), InputNames(session_)));
   }
 
   void Hold(std::size_t input, const io::TensorReader& reader, std::size_t tensor,
             const std::string& path) {
-    const onnx::ValueInfo& info = model_.inputs()[input];
+    const ValueInfo& info = session_.inputs()[input];
     if (held_[input]) {
       throw Error(ErrorKind::kArguments,
                   fmt::format("input {} is given twice, the second time by {}",
@@ -191,7 +193,7 @@ class Inputs {
     paths_.push_back(path);
   }
 
-  const onnx::Model& model_;
+  const Session& session_;
   std::vector<std::optional<HeldTensor>> held_;
   std::vector<std::string> paths_;
 };
@@ -210,7 +212,7 @@ std::string FileName(std::string_view name) {
   return text.empty() ? "%" : text;
 }
 
-void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::Outputs& outputs,
+void WriteOutputs(const RunFlags& flags, const Session& session, const SessionResults& results,
                   io::CreateOptions create, const std::atomic<bool>* interrupted) {
   std::error_code failed;
   std::filesystem::create_directories(flags.directory, failed);
@@ -219,10 +221,10 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
                                                 io::PathText(flags.directory), failed.message()));
   }
   std::vector<std::string> names;
-  std::vector<onnx::TensorView> tensors;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    names.push_back(model.outputs()[i].name);
-    tensors.push_back(outputs[i]);
+  std::vector<TensorView> tensors;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    names.push_back(session.outputs()[i].name);
+    tensors.push_back(results[i]);
   }
   const std::filesystem::path directory(flags.directory);
   // A model may have as many outputs as a process may not have files open.
@@ -262,12 +264,12 @@ void WriteOutputs(const RunFlags& flags, const onnx::Model& model, const onnx::O
 
 std::string MicrosecondsText(double seconds) { return fmt::format("{:.1f}", seconds * 1e6); }
 
-std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
+std::string ProfileTable(const std::vector<NodeProfile>& profile) {
   constexpr std::size_t kShown = 40;
-  std::vector<const onnx::NodeProfile*> nodes;
+  std::vector<const NodeProfile*> nodes;
   double seconds = 0;
   std::uint64_t read = 0, written = 0;
-  for (const onnx::NodeProfile& node : profile) {
+  for (const NodeProfile& node : profile) {
     nodes.push_back(&node);
     seconds += node.seconds;
     read += node.bytes_read;
@@ -284,7 +286,7 @@ std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
                    {"µs", true},
                    {"of all", true}});
   for (std::size_t i = 0; i < nodes.size() && i < kShown; ++i) {
-    const onnx::NodeProfile& node = *nodes[i];
+    const NodeProfile& node = *nodes[i];
     table.Add({io::Escape(node.node), io::Escape(node.op_type), std::string(TypeName(node.from)),
                std::string(TypeName(node.to)), BytesText(node.bytes_read),
                BytesText(node.bytes_written), MicrosecondsText(node.seconds),
@@ -297,15 +299,15 @@ std::string ProfileTable(const std::vector<onnx::NodeProfile>& profile) {
                             BytesText(written));
 }
 
-std::string ProfileJson(const RunFlags& flags, const onnx::Model& model,
-                        const std::vector<onnx::NodeProfile>& profile) {
+std::string ProfileJson(const RunFlags& flags, const Session& session,
+                        const std::vector<NodeProfile>& profile) {
   Json json = Json::object();
   json["schema_version"] = kJsonSchemaVersion;
   json["command"] = "run";
   json["model"] = flags.model;
-  json["opset"] = model.opset();
+  json["opset"] = session.opset();
   json["nodes"] = Json::array();
-  for (const onnx::NodeProfile& node : profile) {
+  for (const NodeProfile& node : profile) {
     json["nodes"].push_back({{"node", node.node},
                              {"operator", node.op_type},
                              {"from", TypeName(node.from)},
@@ -329,26 +331,26 @@ int RunModel(const RunFlags& flags) {
   load.allow_hard_links = flags.allow_hard_links;
   load.optimize = flags.optimize;
   const std::unique_ptr<Executor> executor = ParseThreads(flags.threads);
-  const onnx::Model model = LoadModel(flags.model, load, flags.inputs);
+  const Session session = LoadSession(flags.model, load, flags.inputs);
   std::string error;
-  Inputs inputs(model);
+  Inputs inputs(session);
   for (const std::string& argument : flags.inputs) inputs.Take(argument);
   inputs.CheckAll();
 
-  std::vector<onnx::NodeProfile> profile;
-  onnx::ModelRun run;
+  std::vector<NodeProfile> profile;
+  GraphRun run;
   run.executor = executor.get();
   run.interrupted = CatchInterrupts();
   if (flags.profile) run.profile = &profile;
-  onnx::Outputs outputs;
-  const std::vector<onnx::TensorView> views = inputs.Views();
-  CheckStatus(model.Run(views, run, &outputs, &error), error);
+  SessionResults results;
+  const std::vector<TensorView> views = inputs.Views();
+  CheckStatus(session.Run(views, run, &results, &error), error);
   io::CreateOptions create{flags.force, inputs.paths()};
   create.inputs.push_back(flags.model);
-  WriteOutputs(flags, model, outputs, std::move(create), run.interrupted);
+  WriteOutputs(flags, session, results, std::move(create), run.interrupted);
   if (flags.profile) {
     const std::string report =
-        flags.json ? ProfileJson(flags, model, profile) : ProfileTable(profile);
+        flags.json ? ProfileJson(flags, session, profile) : ProfileTable(profile);
     Print(report);
   }
   return kExitDone;

@@ -1,23 +1,17 @@
-// ONNX models: loaded, run, and their Casts taken out.
+// ONNX models: their Casts taken out.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <atomic>
 #include <cstddef>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "bindings.h"
 #include "errors.h"
 #include "tensorcast/onnx.hpp"
-#include "tensors.h"
 #include "text_objects.h"
 #include "threads.h"
 
@@ -26,74 +20,9 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-onnx::LoadOptions LoadOptionsOf(bool tests, bool allow_hard_links, bool optimize) {
-  onnx::LoadOptions options;
-  options.contradictions = tests ? onnx::Contradictions::kTests : onnx::Contradictions::kText;
-  options.allow_hard_links = allow_hard_links;
-  options.optimize = optimize;
-  return options;
-}
-
 std::vector<std::byte> CopyOf(const nb::bytes& bytes) {
   const auto* const data = static_cast<const std::byte*>(bytes.data());
   return {data, data + bytes.size()};
-}
-
-class HeldModel {
- public:
-  // `source` is a path (str) or a ModelProto (bytes).
-  HeldModel(nb::handle source, const onnx::LoadOptions& options) {
-    std::string error;
-    Status status;
-    if (PyBytes_Check(source.ptr()) != 0) {
-      const nb::bytes bytes = nb::borrow<nb::bytes>(source);
-      const std::span model(static_cast<const std::byte*>(bytes.data()), bytes.size());
-      const nb::gil_scoped_release without_gil;
-      status = onnx::Model::Parse(model, options, &model_, &error);
-    } else {
-      const std::string path = FromStr(source);
-      const nb::gil_scoped_release without_gil;
-      status = onnx::Model::Load(path, options, &model_, &error);
-    }
-    Check(status, error);
-  }
-
-  const onnx::Model& model() const { return model_; }
-
-  // Of one tuple for each input, or None; gives the outputs, and what each node took.
-  nb::tuple Run(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
-    const auto [held, bytes] = HeldTensors(inputs);
-    std::vector<TensorView> views;
-    views.reserve(held.size());
-    for (const HeldTensor& tensor : held) views.push_back(tensor.view());
-    onnx::Outputs outputs;
-    std::vector<NodeProfile> profile;
-    std::string error;
-    Status status;
-    CallThreads threads(ThreadsFor(asked, bytes));
-    RunWork(bytes, [&](std::atomic<bool>& interrupted) {
-      onnx::ModelRun run;
-      run.interrupted = &interrupted;
-      if (threads.Concurrency() > 1) run.executor = &threads;
-      if (profiles) run.profile = &profile;
-      status = model_.Run(views, run, &outputs, &error);
-    });
-    Check(status, error);
-    nb::list results;
-    for (std::size_t i = 0; i < outputs.size(); ++i) results.append(ArrayOf(outputs[i]));
-    nb::list took;
-    for (const NodeProfile& node : profile) took.append(ProfileDict(node));
-    return nb::make_tuple(results, took);
-  }
-
- private:
-  onnx::Model model_;
-};
-
-nb::list Infos(std::span<const ValueInfo> infos) {
-  nb::list list;
-  for (const ValueInfo& info : infos) list.append(InfoTuple(info));
-  return list;
 }
 
 // What stands behind the reason.
@@ -148,19 +77,6 @@ nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
 }
 
 void BindModel(nb::module_& m) {
-  nb::class_<HeldModel>(m, "Model")
-      .def(
-          "__init__",
-          [](HeldModel* self, nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
-            new (self) HeldModel(source, LoadOptionsOf(tests, allow_hard_links, optimize));
-          },
-          nb::arg("source"), nb::arg("tests"), nb::arg("allow_hard_links"), nb::arg("optimize"))
-      .def("inputs", [](const HeldModel& self) { return Infos(self.model().inputs()); })
-      .def("outputs", [](const HeldModel& self) { return Infos(self.model().outputs()); })
-      .def("opset", [](const HeldModel& self) { return self.model().opset(); })
-      .def("run", &HeldModel::Run, nb::arg("inputs"), nb::arg("threads").none(),
-           nb::arg("profile"));
-
   // A model in memory gives another; one in a file is written to another.
   m.def(
       "optimize",

@@ -1,4 +1,4 @@
-// Runs of a graph, forward and backward.
+// Runs of a graph or a model, forward and backward.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/session.hpp"
@@ -6,12 +6,15 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,6 +46,18 @@ Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
   return status;
 }
 
+nb::list ProfileList(const std::vector<NodeProfile>& profile) {
+  nb::list took;
+  for (const NodeProfile& node : profile) took.append(ProfileDict(node));
+  return took;
+}
+
+nb::list Infos(std::span<const ValueInfo> infos) {
+  nb::list list;
+  for (const ValueInfo& info : infos) list.append(InfoTuple(info));
+  return list;
+}
+
 // A session, and the arrays that are bound to its inputs: it reads them until others are.
 class HeldSession {
  public:
@@ -56,9 +71,47 @@ class HeldSession {
     inputs_.resize(session_.inputs().size());
   }
 
+  // `source` is a path (str) or a ModelProto (bytes).
+  HeldSession(nb::handle source, const onnx::LoadOptions& options) {
+    std::string error;
+    Status status;
+    if (PyBytes_Check(source.ptr()) != 0) {
+      const nb::bytes bytes = nb::borrow<nb::bytes>(source);
+      const std::span model(static_cast<const std::byte*>(bytes.data()), bytes.size());
+      const nb::gil_scoped_release without_gil;
+      status = Session::Parse(model, options, &session_, &error);
+    } else {
+      const std::string path = FromStr(source);
+      const nb::gil_scoped_release without_gil;
+      status = Session::Load(path, options, &session_, &error);
+    }
+    Check(status, error);
+    inputs_.resize(session_.inputs().size());
+  }
+
   const Session& session() const { return session_; }
 
-  // Of one tuple for each input, or None; gives the outputs of the indices.
+  // Of one tuple for each input, or None; gives the outputs, and what each node took. Any number of
+  // threads may be in it.
+  nb::tuple RunShared(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
+    const auto [held, bytes] = HeldTensors(inputs);
+    std::vector<TensorView> views;
+    views.reserve(held.size());
+    for (const HeldTensor& tensor : held) views.push_back(tensor.view());
+    SessionResults made;
+    std::vector<NodeProfile> profile;
+    std::string error;
+    Check(RunSession(
+              bytes, asked,
+              [&](const GraphRun& run) { return session_.Run(views, run, &made, &error); },
+              profiles ? &profile : nullptr),
+          error);
+    nb::list results;
+    for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
+    return nb::make_tuple(results, ProfileList(profile));
+  }
+
+  // The same of what is bound, for one thread at a time: the outputs of the indices alone.
   nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
                 bool profiles) {
     auto [held, bytes] = HeldTensors(inputs);
@@ -87,9 +140,7 @@ class HeldSession {
       Check(session_.Output(output, &view, &error), error);
       results.append(ArrayOf(view));
     }
-    nb::list took;
-    for (const NodeProfile& node : profile) took.append(ProfileDict(node));
-    return nb::make_tuple(results, took);
+    return nb::make_tuple(results, ProfileList(profile));
   }
 
   // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
@@ -128,18 +179,21 @@ void BindSession(nb::module_& m) {
   nb::class_<HeldSession>(m, "Session")
       .def(nb::init<const Graph&, bool, bool, bool>(), nb::arg("graph"), nb::arg("backward"),
            nb::arg("wide"), nb::arg("gives_zeros"))
-      .def("inputs",
-           [](const HeldSession& self) {
-             nb::list infos;
-             for (const ValueInfo& info : self.session().inputs()) infos.append(InfoTuple(info));
-             return infos;
-           })
-      .def("outputs",
-           [](const HeldSession& self) {
-             nb::list infos;
-             for (const ValueInfo& info : self.session().outputs()) infos.append(InfoTuple(info));
-             return infos;
-           })
+      .def_static(
+          "load",
+          [](nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
+            onnx::LoadOptions options;
+            if (tests) options.contradictions = onnx::Contradictions::kTests;
+            options.allow_hard_links = allow_hard_links;
+            options.optimize = optimize;
+            return std::make_unique<HeldSession>(source, options);
+          },
+          nb::arg("source"), nb::arg("tests"), nb::arg("allow_hard_links"), nb::arg("optimize"))
+      .def("inputs", [](const HeldSession& self) { return Infos(self.session().inputs()); })
+      .def("outputs", [](const HeldSession& self) { return Infos(self.session().outputs()); })
+      .def("opset", [](const HeldSession& self) { return self.session().opset(); })
+      .def("run_shared", &HeldSession::RunShared, nb::arg("inputs"), nb::arg("threads").none(),
+           nb::arg("profile"))
       .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs"),
            nb::arg("threads").none(), nb::arg("profile"))
       .def("backward", &HeldSession::Backward, nb::arg("gradients"), nb::arg("threads").none());

@@ -461,7 +461,9 @@ class Graph:
 
 
 class Session:
-    """A graph made ready to run; it does not change with the graph.
+    """A graph made ready to run, which does not change with the graph; `load` makes one of a model.
+
+    Any number of threads may run one. Sessions of models run at once, others one after the other.
 
     Parameters
     ----------
@@ -507,10 +509,64 @@ class Session:
             raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
         self._core = _core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
                                    flag(gives_zeros, "gives_zeros"))
-        self._lock = threading.Lock()  # a session is run by one thread at a time
+        self._hold()
+        self._is_of_model = False
+
+    def _hold(self) -> None:
+        self._lock = threading.Lock()  # what is bound is used by one thread at a time
         self.inputs: list[ValueInfo] = value_infos(self._core.inputs())
         self.outputs: list[ValueInfo] = value_infos(self._core.outputs())
         self.profile: list[dict[str, Any]] = []
+
+    @staticmethod
+    def load(model: Any, *, optimize: bool = False, contradictions: str = "text",
+             allow_hard_links: bool = False) -> Session:
+        """A model made ready to run, checked whole. It does not run backward, and ranks that the
+        model declares are not enforced.
+
+        Parameters
+        ----------
+        model : path, bytes or onnx.ModelProto
+            Of Cast, CastLike, Identity, Constant and functions of these. External data is read for
+            a path alone.
+        optimize : bool
+            Run it without the Casts that `tensorcast.onnx.optimize` takes out.
+        contradictions : {"text", "tests"}
+            Which side is taken where an operator's text and the official tests of its opset
+            contradict each other.
+        allow_hard_links : bool
+            Of files that hold the model's data.
+
+        Raises
+        ------
+        FileError, ContentsError, UnsupportedError
+            It cannot be read; it is no valid model; it has another operator.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import tensorcast as tc
+        >>> graph = tc.graph.Graph()
+        >>> x = graph.add_input("x", "float32", [None])
+        >>> graph.mark_output(graph.cast(x, "float8_e4m3fn"), "y")
+        >>> session = tc.graph.Session.load(graph.serialize())
+        >>> print(session.run({"x": np.float32([0.1, 512])})["y"])
+        [0.101562 448]
+        """
+        if contradictions not in ("text", "tests"):
+            raise ArgumentError("contradictions is 'text' or 'tests'")
+        session = Session.__new__(Session)
+        session._core = _core.Session.load(source_of(model), contradictions == "tests",
+                                           flag(allow_hard_links, "allow_hard_links"),
+                                           flag(optimize, "optimize"))
+        session._hold()
+        session._is_of_model = True
+        return session
+
+    @property
+    def opset(self) -> int:
+        """Of ai.onnx; 0 of a model that imports none."""
+        return int(self._core.opset())
 
     def run(self, inputs: Mapping[str, Any] | Sequence[Any], *,
             outputs: Sequence[str] | None = None, threads: int | None = None,
@@ -521,6 +577,7 @@ class Session:
         ----------
         inputs : mapping of str to array_like, or sequence
             By name or in order, as `tensorcast.cast` takes them, of the types that are declared.
+            Those that are left out, or None, take their defaults.
         outputs : sequence of str, optional
             Make these alone, and run only what they need.
         threads : int, optional
@@ -547,6 +604,12 @@ class Session:
         if unknown:
             raise ArgumentError(f"there is no output {unknown[0]!r}: there are {names}")
         tensors = ordered_tensors(inputs, self.inputs, "input")
+        if self._is_of_model and outputs is None:
+            made, took = self._core.run_shared(tensors, arrays.thread_count(threads),
+                                               flag(profile, "profile"))
+            if profile:
+                self.profile = took
+            return dict(zip(names, made, strict=True))
         with self._lock:
             made, took = self._core.run(tensors, [names.index(name) for name in wanted],
                                         arrays.thread_count(threads), flag(profile, "profile"))

@@ -1,4 +1,4 @@
-// The C interface: ONNX models.
+// The C interface: sessions run on tensors, and the storage of ONNX models.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/onnx.h"
@@ -7,39 +7,34 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "c/boundary.h"
+#include "c/graph_handle.h"
 #include "core/given.h"
 #include "core/shape.h"
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 #include "text/error_text.h"
 #include "text/utf8.h"
 
 using tensorcast::DataType;
+using tensorcast::NodeProfile;
 using tensorcast::Status;
 using tensorcast::StatusCode;
-using tensorcast::onnx::TensorView;
-using tensorcast::onnx::ValueInfo;
+using tensorcast::TensorView;
 namespace c = tensorcast::c;
 namespace onnx = tensorcast::onnx;
 
-struct tensorcast_model {
-  onnx::Model model;
-};
-struct tensorcast_model_outputs {
-  onnx::Outputs outputs;
+struct tensorcast_results {
+  tensorcast::SessionResults results;
 };
 
 namespace tensorcast::c {
 namespace {
-
-static_assert(TENSORCAST_CONTRADICTIONS_TEXT == static_cast<int>(onnx::Contradictions::kText));
-static_assert(TENSORCAST_CONTRADICTIONS_TESTS == static_cast<int>(onnx::Contradictions::kTests));
 
 // A text for a person: cut where it does not fit. Texts are escaped, but not ASCII alone, so a
 // character of several bytes goes as a whole.
@@ -69,57 +64,11 @@ std::int32_t WithError(char* error, std::uint64_t error_bytes, const Body& body)
   return code;
 }
 
-StatusCode ReadLoadOptions(const tensorcast_model_options* given, onnx::LoadOptions* options) {
-  tensorcast_model_options current = {};
-  const StatusCode code = ReadStruct(
-      given,
-      {offsetof(tensorcast_model_options, contradictions),
-       offsetof(tensorcast_model_options, target),
-       offsetof(tensorcast_model_options, allow_hard_links), sizeof(tensorcast_model_options)},
-      &current);
-  if (current.allow_hard_links != 0 && current.allow_hard_links != 1) {
-    return StatusCode::kInvalidOption;
-  }
-  options->allow_hard_links = current.allow_hard_links == 1;
-  options->contradictions = static_cast<onnx::Contradictions>(current.contradictions);
-  options->target = static_cast<Target>(current.target);
-  return code;
-}
-
-struct NodeReport {
-  tensorcast_report_node report = nullptr;
-  void* context = nullptr;
-  std::vector<onnx::NodeProfile> profile;
-};
-
-StatusCode ReadModelRun(const tensorcast_model_run_options* given, onnx::ModelRun* run,
-                        NodeReport* report) {
-  tensorcast_model_run_options current = {};
-  const StatusCode code = ReadStruct(
-      given,
-      {offsetof(tensorcast_model_run_options, reserved),
-       offsetof(tensorcast_model_run_options, executor),
-       offsetof(tensorcast_model_run_options, report),
-       offsetof(tensorcast_model_run_options, context),
-       offsetof(tensorcast_model_run_options, interrupt), sizeof(tensorcast_model_run_options)},
-      &current);
-  if (code != StatusCode::kOk) return code;
-  if (current.reserved != 0) return StatusCode::kBadStruct;
-  run->executor = ExecutorOf(current.executor);
-  run->interrupted = FlagOf(current.interrupt);
-  report->report = current.report;
-  report->context = current.context;
-  if (report->report != nullptr) run->profile = &report->profile;
-  return StatusCode::kOk;
-}
-
-void Report(const NodeReport& report) {
-  if (report.report == nullptr) return;
-  for (const onnx::NodeProfile& node : report.profile) {
-    report.report(report.context, node.node.data(), node.node.size(), node.op_type.data(),
-                  node.op_type.size(), static_cast<std::int32_t>(node.from),
-                  static_cast<std::int32_t>(node.to), node.seconds, node.bytes_read,
-                  node.bytes_written);
+void Report(tensorcast_report_node report, void* context, const std::vector<NodeProfile>& profile) {
+  for (const NodeProfile& node : profile) {
+    report(context, node.node.data(), node.node.size(), node.op_type.data(), node.op_type.size(),
+           static_cast<std::int32_t>(node.from), static_cast<std::int32_t>(node.to), node.seconds,
+           node.bytes_read, node.bytes_written);
   }
 }
 
@@ -174,40 +123,6 @@ StatusCode ReadTensors(const tensorcast_tensor* tensors, std::uint64_t count,
     if (code != StatusCode::kOk) return code;
   }
   return StatusCode::kOk;
-}
-
-std::optional<std::span<const ValueInfo>> ValuesOf(const tensorcast_model& model,
-                                                   std::int32_t side) {
-  if (side == TENSORCAST_MODEL_INPUTS) return model.model.inputs();
-  if (side == TENSORCAST_MODEL_OUTPUTS) return model.model.outputs();
-  return std::nullopt;
-}
-
-// Calls `use` with a value of a model.
-template <class Use>
-std::int32_t WithValue(const tensorcast_model* model, std::int32_t side, std::uint64_t index,
-                       const Use& use) {
-  if (model == nullptr) return TENSORCAST_NULL_POINTER;
-  const auto values = ValuesOf(*model, side);
-  if (!values || index >= values->size()) return TENSORCAST_BAD_INPUT;
-  return use((*values)[Size(index)]);
-}
-
-// Makes a model by `load`, and hands it over where that went well.
-template <class Load>
-std::int32_t Create(const tensorcast_model_options* options, tensorcast_model** model, char* error,
-                    std::uint64_t error_bytes, const Load& load) {
-  Clear(model);
-  return WithError(error, error_bytes, [&](std::string* text) {
-    if (model == nullptr) return Status(StatusCode::kNullPointer);
-    onnx::LoadOptions load_options;
-    const StatusCode code = ReadLoadOptions(options, &load_options);
-    if (code != StatusCode::kOk) return Status(code);
-    auto made = std::make_unique<tensorcast_model>();
-    const Status status = load(load_options, *made, text);
-    if (status.ok()) *model = made.release();
-    return status;
-  });
 }
 
 // A path that ends where its size says; the system would stop at a NUL before.
@@ -271,136 +186,33 @@ void Report(const StorageCallbacks& callbacks, const std::vector<onnx::StoredTen
 }  // namespace
 }  // namespace tensorcast::c
 
-// --------------------------------------------------------------------------------- models
-
-std::int32_t tensorcast_model_create_from_file(const char* path, std::uint64_t path_bytes,
-                                               const tensorcast_model_options* options,
-                                               tensorcast_model** model, char* error,
-                                               std::uint64_t error_bytes) {
-  return c::Create(options, model, error, error_bytes,
-                   [&](const onnx::LoadOptions& load, tensorcast_model& made, std::string* text) {
-                     if (path == nullptr) return Status(StatusCode::kNullPointer);
-                     const std::string_view name = c::Text(path, path_bytes);
-                     if (c::HasNul(name, text)) return Status(StatusCode::kFileError);
-                     return onnx::Model::Load(std::string(name), load, &made.model, text);
-                   });
-}
-
-std::int32_t tensorcast_model_create_from_bytes(const void* bytes, std::uint64_t size,
-                                                const tensorcast_model_options* options,
-                                                tensorcast_model** model, char* error,
-                                                std::uint64_t error_bytes) {
-  return c::Create(options, model, error, error_bytes,
-                   [&](const onnx::LoadOptions& load, tensorcast_model& made, std::string* text) {
-                     if (c::IsMissing(bytes, size)) return Status(StatusCode::kNullPointer);
-                     return onnx::Model::Parse(c::Bytes(bytes, size), load, &made.model, text);
-                   });
-}
-
-void tensorcast_model_destroy(tensorcast_model* model) { delete model; }
-
-std::int32_t tensorcast_model_opset(const tensorcast_model* model, std::int64_t* opset) {
-  c::Clear(opset);
-  if (model == nullptr || opset == nullptr) return TENSORCAST_NULL_POINTER;
-  *opset = model->model.opset();
-  return TENSORCAST_OK;
-}
-
-std::int32_t tensorcast_model_value_count(const tensorcast_model* model, std::int32_t side,
-                                          std::uint64_t* count) {
-  c::Clear(count);
-  if (model == nullptr || count == nullptr) return TENSORCAST_NULL_POINTER;
-  const auto values = c::ValuesOf(*model, side);
-  if (!values) return TENSORCAST_BAD_INPUT;
-  *count = values->size();
-  return TENSORCAST_OK;
-}
-
-std::int32_t tensorcast_model_value_info(const tensorcast_model* model, std::int32_t side,
-                                         std::uint64_t index, tensorcast_value_info* info) {
-  return c::WithValue(model, side, index, [&](const ValueInfo& value) {
-    const StatusCode code = c::CheckOutputStruct(info);
-    if (code != StatusCode::kOk) return c::Code(code);
-    tensorcast_value_info copy = {};
-    copy.type = static_cast<std::int32_t>(value.type);
-    copy.has_shape = value.has_shape ? 1 : 0;
-    copy.has_default = value.has_default ? 1 : 0;
-    copy.rank = value.shape.size();
-    c::WriteStruct(copy, info);
-    return c::Code(StatusCode::kOk);
-  });
-}
-
-std::int32_t tensorcast_model_value_name(const tensorcast_model* model, std::int32_t side,
-                                         std::uint64_t index, char* buffer,
-                                         std::uint64_t buffer_bytes, std::uint64_t* needed) {
-  c::Clear(needed);
-  return c::WithValue(model, side, index, [&](const ValueInfo& value) {
-    return c::WriteText(value.name, buffer, buffer_bytes, needed);
-  });
-}
-
-std::int32_t tensorcast_model_value_shape(const tensorcast_model* model, std::int32_t side,
-                                          std::uint64_t index, std::int64_t* sizes,
-                                          std::uint64_t capacity, std::uint64_t* rank) {
-  c::Clear(rank);
-  return c::WithValue(model, side, index, [&](const ValueInfo& value) -> std::int32_t {
-    if (rank == nullptr || c::IsMissing(sizes, capacity)) return TENSORCAST_NULL_POINTER;
-    *rank = value.shape.size();
-    if (capacity == 0) return TENSORCAST_OK;
-    if (capacity < value.shape.size()) return TENSORCAST_BUFFER_TOO_SMALL;
-    for (std::size_t i = 0; i < value.shape.size(); ++i) {
-      sizes[i] = value.shape[i] ? static_cast<std::int64_t>(*value.shape[i]) : -1;
-    }
-    return TENSORCAST_OK;
-  });
-}
-
-std::int32_t tensorcast_model_value_find(const tensorcast_model* model, std::int32_t side,
-                                         const char* name, std::uint64_t name_bytes,
-                                         std::uint64_t* index) {
-  c::Clear(index);
-  if (model == nullptr || index == nullptr || c::IsMissing(name, name_bytes)) {
-    return TENSORCAST_NULL_POINTER;
-  }
-  if (!c::ValuesOf(*model, side)) return TENSORCAST_BAD_INPUT;
-  const std::string_view text = c::Text(name, name_bytes);
-  const std::optional<std::size_t> found = side == TENSORCAST_MODEL_INPUTS
-                                               ? model->model.FindInput(text)
-                                               : model->model.FindOutput(text);
-  if (!found) return TENSORCAST_BAD_INPUT;
-  *index = *found;
-  return TENSORCAST_OK;
-}
-
 // ----------------------------------------------------------------------------------- runs
 
-std::int32_t tensorcast_model_outputs_create(tensorcast_model_outputs** outputs) {
-  c::Clear(outputs);
-  if (outputs == nullptr) return TENSORCAST_NULL_POINTER;
+std::int32_t tensorcast_results_create(tensorcast_results** results) {
+  c::Clear(results);
+  if (results == nullptr) return TENSORCAST_NULL_POINTER;
   return c::Guarded([&] {
-    *outputs = std::make_unique<tensorcast_model_outputs>().release();
+    *results = std::make_unique<tensorcast_results>().release();
     return c::Code(StatusCode::kOk);
   });
 }
 
-void tensorcast_model_outputs_destroy(tensorcast_model_outputs* outputs) { delete outputs; }
+void tensorcast_results_destroy(tensorcast_results* results) { delete results; }
 
-std::int32_t tensorcast_model_outputs_count(const tensorcast_model_outputs* outputs,
-                                            std::uint64_t* count) {
+std::int32_t tensorcast_results_count(const tensorcast_results* results, std::uint64_t* count) {
   c::Clear(count);
-  if (outputs == nullptr || count == nullptr) return TENSORCAST_NULL_POINTER;
-  *count = outputs->outputs.size();
+  if (results == nullptr || count == nullptr) return TENSORCAST_NULL_POINTER;
+  *count = results->results.size();
   return TENSORCAST_OK;
 }
 
-std::int32_t tensorcast_model_outputs_view(const tensorcast_model_outputs* outputs,
-                                           std::uint64_t index, tensorcast_tensor* tensor) {
-  if (outputs == nullptr) return TENSORCAST_NULL_POINTER;
+std::int32_t tensorcast_results_view(const tensorcast_results* results, std::uint64_t index,
+                                     tensorcast_tensor* tensor) {
+  if (results == nullptr) return TENSORCAST_NULL_POINTER;
   const StatusCode code = c::CheckOutputStruct(tensor);
   if (code != StatusCode::kOk) return c::Code(code);
-  if (index >= outputs->outputs.size()) return TENSORCAST_BAD_INPUT;
-  const TensorView& view = outputs->outputs[c::Size(index)];
+  if (index >= results->results.size()) return TENSORCAST_BAD_INPUT;
+  const TensorView& view = results->results[c::Size(index)];
   tensorcast_tensor copy = {};
   copy.type = static_cast<std::int32_t>(view.type);
   copy.shape = view.shape.data();
@@ -418,30 +230,33 @@ std::int32_t tensorcast_model_outputs_view(const tensorcast_model_outputs* outpu
   return TENSORCAST_OK;
 }
 
-std::int32_t tensorcast_model_run(const tensorcast_model* model, const tensorcast_tensor* inputs,
-                                  std::uint64_t input_count,
-                                  const tensorcast_model_run_options* run,
-                                  tensorcast_model_outputs* outputs, char* error,
-                                  std::uint64_t error_bytes) {
+std::int32_t tensorcast_session_run_tensors(
+    const tensorcast_session* session, const tensorcast_tensor* inputs, std::uint64_t input_count,
+    tensorcast_executor* executor, const tensorcast_interrupt* interrupt,
+    tensorcast_report_node report, void* context, tensorcast_results* results, char* error,
+    std::uint64_t error_bytes) {
   return c::WithError(error, error_bytes, [&](std::string* text) {
-    if (model == nullptr || outputs == nullptr) return Status(StatusCode::kNullPointer);
-    onnx::ModelRun model_run;
+    if (session == nullptr || results == nullptr) return Status(StatusCode::kNullPointer);
+    std::vector<NodeProfile> profile;
+    tensorcast::GraphRun run;
+    run.executor = c::ExecutorOf(executor);
+    run.interrupted = c::FlagOf(interrupt);
+    if (report != nullptr) run.profile = &profile;
     std::vector<TensorView> views;
-    c::NodeReport report;
-    StatusCode code = c::ReadModelRun(run, &model_run, &report);
-    const std::size_t wanted = model->model.inputs().size();
-    if (code == StatusCode::kOk && input_count != wanted) {  // before any is read
+    const std::size_t wanted = session->session.inputs().size();
+    StatusCode code = StatusCode::kBadInput;
+    if (input_count == wanted) {  // before any is read
+      code = c::ReadTensors(inputs, input_count, &views, text);
+    } else {
       *text = tensorcast::text::CountText(input_count, "input") + " given; the model has " +
               std::to_string(wanted);
-      code = StatusCode::kBadInput;
     }
-    if (code == StatusCode::kOk) code = c::ReadTensors(inputs, input_count, &views, text);
     if (code != StatusCode::kOk) {
-      outputs->outputs = onnx::Outputs();  // let go after every failure
+      results->results = tensorcast::SessionResults();  // let go after every failure
       return Status(code);
     }
-    const Status status = model->model.Run(views, model_run, &outputs->outputs, text);
-    if (status.ok()) c::Report(report);
+    const Status status = session->session.Run(views, run, &results->results, text);
+    if (status.ok()) c::Report(report, context, profile);
     return status;
   });
 }

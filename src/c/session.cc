@@ -169,32 +169,69 @@ void CheckNoneTwice(std::vector<std::size_t> places) {
   Refuse(StatusCode::kBadInput, "input " + std::to_string(*twice) + " is given twice");
 }
 
+// Makes a session by `make`, and hands it over where that went well. No handle keeps the text: of
+// one graph others may make sessions at once.
+template <class Make> std::int32_t Create(tensorcast_session** session, const Make& make) {
+  Clear(session);
+  return FlatCall(nullptr, [&](std::string* text) {
+    CheckGiven(session, "session");
+    auto made = std::make_unique<tensorcast_session>();
+    const Status status = make(*made, text);
+    if (!status.ok()) return status;
+    made->inputs.resize(made->session.inputs().size());
+    made->gradients.resize(made->session.outputs().size());
+    made->is_selected.assign(made->session.outputs().size(), true);
+    *session = made.release();
+    return status;
+  });
+}
+
+onnx::LoadOptions LoadOptionsOf(std::int32_t contradictions, std::int32_t optimize,
+                                std::int32_t target) {
+  onnx::LoadOptions options;
+  options.contradictions = ContradictionsOf(contradictions);
+  options.optimize = Truth(optimize, "optimize");
+  options.target = static_cast<Target>(target);
+  return options;
+}
+
 }  // namespace
 }  // namespace tensorcast::c
 
 std::int32_t tensorcast_session_create(const tensorcast_graph* graph, std::int32_t backward,
                                        std::int32_t wide, std::int32_t gives_zeros,
                                        std::int32_t target, tensorcast_session** session) {
-  c::Clear(session);
-  // The graph keeps no text of this: others may make sessions of it at once.
-  return c::FlatCall(nullptr, [&](std::string* text) {
+  return c::Create(session, [&](tensorcast_session& made, std::string* text) {
     c::CheckGiven(graph, "graph");
-    c::CheckGiven(session, "session");
     tensorcast::SessionOptions options;
     options.target = static_cast<tensorcast::Target>(target);
     options.backward = c::Truth(backward, "backward");
     options.differentiable = c::Truth(wide, "wide") ? tensorcast::Differentiable::kWide
                                                     : tensorcast::Differentiable::kUsual;
     options.gives_zeros = c::Truth(gives_zeros, "gives_zeros");
-    auto made = std::make_unique<tensorcast_session>();
-    const Status status = tensorcast::Session::Create(graph->graph, options, &made->session, text);
-    if (!status.ok()) return status;
-    made->graph = c::SerialOf(graph->graph);
-    made->inputs.resize(made->session.inputs().size());
-    made->gradients.resize(made->session.outputs().size());
-    made->is_selected.assign(made->session.outputs().size(), true);
-    *session = made.release();
-    return status;
+    made.graph = c::SerialOf(graph->graph);
+    return tensorcast::Session::Create(graph->graph, options, &made.session, text);
+  });
+}
+
+std::int32_t tensorcast_session_load(const char* path, std::int32_t contradictions,
+                                     std::int32_t allow_hard_links, std::int32_t optimize,
+                                     std::int32_t target, tensorcast_session** session) {
+  return c::Create(session, [&](tensorcast_session& made, std::string* text) {
+    c::CheckGiven(path, "path");
+    auto options = c::LoadOptionsOf(contradictions, optimize, target);
+    options.allow_hard_links = c::Truth(allow_hard_links, "allow_hard_links");
+    return tensorcast::Session::Load(path, options, &made.session, text);
+  });
+}
+
+std::int32_t tensorcast_session_parse(const void* bytes, std::uint64_t bytes_size,
+                                      std::int32_t contradictions, std::int32_t optimize,
+                                      std::int32_t target, tensorcast_session** session) {
+  return c::Create(session, [&](tensorcast_session& made, std::string* text) {
+    c::CheckBytes(bytes, bytes_size, "bytes");
+    const auto options = c::LoadOptionsOf(contradictions, optimize, target);
+    return tensorcast::Session::Parse(c::Bytes(bytes, bytes_size), options, &made.session, text);
   });
 }
 
@@ -208,6 +245,13 @@ std::int32_t tensorcast_session_error(const tensorcast_session* session, char* b
 }
 
 // -------------------------------------------------------------------- inputs and outputs
+
+std::int32_t tensorcast_session_opset(const tensorcast_session* session, std::int64_t* opset) {
+  c::Clear(opset);
+  if (session == nullptr || opset == nullptr) return TENSORCAST_NULL_POINTER;
+  *opset = session->session.opset();
+  return TENSORCAST_OK;
+}
 
 std::int32_t tensorcast_session_value_count(const tensorcast_session* session, std::int32_t side,
                                             std::uint64_t* count) {

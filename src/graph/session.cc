@@ -1,4 +1,4 @@
-// Runs of a graph in the caller's memory.
+// Runs of a graph or a model: on inputs that a call takes, and in memory that the caller binds.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/session.hpp"
@@ -15,6 +15,7 @@
 #include "graph/graph_state.h"
 #include "graph/program.h"
 #include "graph/runner.h"
+#include "graph/session_access.h"
 #include "graph/tensor_check.h"
 #include "text/error_text.h"
 
@@ -89,12 +90,10 @@ class SessionMemory final : public graph::ResultMemory {
   std::size_t next_spare_ = 0;
 };
 
-struct SessionState {
-  SessionState(Program compiled, const SessionOptions& given, bool as_tests)
-      : program(std::move(compiled)),
-        options(given),
-        input_names(program.inputs),
-        output_names(program.outputs),
+// What is bound, and the run and the gradients of that.
+struct SessionBindings {
+  SessionBindings(const Program& compiled, const SessionOptions& given, bool as_tests)
+      : program(compiled),
         memory(program),
         runner(program, memory),
         input_shapes(program.inputs.size()),
@@ -110,16 +109,7 @@ struct SessionState {
     }
   }
 
-  // Throws core::Failure (kNoSuchIndex, kNoSuchName).
-  static std::size_t IndexOf(const Port& port, const graph::NameIndex& names,
-                             std::string_view what);
-  std::size_t InputOf(const Port& port) const { return IndexOf(port, input_names, "input"); }
-  std::size_t OutputOf(const Port& port) const { return IndexOf(port, output_names, "output"); }
-
-  const Program program;
-  const SessionOptions options;
-  const graph::NameIndex input_names;
-  const graph::NameIndex output_names;
+  const Program& program;
   SessionMemory memory;
   graph::Runner runner;
   std::vector<std::vector<std::uint64_t>> input_shapes;  // of what is bound
@@ -148,10 +138,39 @@ struct SessionState {
   bool has_gradients = false;
 };
 
+struct SessionState {
+  SessionState(Program&& compiled, const SessionOptions& given, bool follows_tests)
+      : program(std::move(compiled)), options(given), as_tests(follows_tests) {}
+
+  // Throws core::Failure (kNoSuchIndex, kNoSuchName).
+  static std::size_t IndexOf(const Port& port, const graph::NameIndex& names,
+                             std::string_view what);
+  std::size_t InputOf(const Port& port) const { return IndexOf(port, input_names, "input"); }
+  std::size_t OutputOf(const Port& port) const { return IndexOf(port, output_names, "output"); }
+  // Made when they are first asked for: runs of other threads do without.
+  SessionBindings& Bound() {
+    if (bindings == nullptr) {
+      bindings = std::make_unique<SessionBindings>(program, options, as_tests);
+    }
+    return *bindings;
+  }
+
+  const Program program;
+  const SessionOptions options;
+  const bool as_tests;
+  const graph::NameIndex input_names{program.inputs};
+  const graph::NameIndex output_names{program.outputs};
+  std::unique_ptr<SessionBindings> bindings;
+};
+
+struct ResultsState {
+  graph::Results results;
+};
+
 namespace {
 
 SessionState& Checked(const std::unique_ptr<SessionState>& state) {
-  if (state == nullptr) Refuse("the session was not made; create it of a graph");
+  if (state == nullptr) Refuse("the session was not made; create it of a graph, or load one");
   return *state;
 }
 
@@ -184,7 +203,7 @@ std::size_t SessionState::IndexOf(const Port& port, const graph::NameIndex& name
                       std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
 }
 
-void SessionState::CheckInputs() const {
+void SessionBindings::CheckInputs() const {
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     if (is_bound[i]) continue;
     Refuse("input " + Quoted(program.inputs[i].name) + " is not bound; bind it before");
@@ -192,7 +211,7 @@ void SessionState::CheckInputs() const {
 }
 
 // Every output that is bound has room, and lies apart from what is read and from the others.
-void SessionState::CheckBindings() {
+void SessionBindings::CheckBindings() {
   struct Range {
     const std::byte* begin;
     std::uint64_t size;
@@ -246,7 +265,7 @@ void SessionState::CheckBindings() {
   }
 }
 
-void SessionState::FindWanted() {
+void SessionBindings::FindWanted() {
   wanted.clear();
   if (std::all_of(is_selected.begin(), is_selected.end(), [](auto each) { return each != 0; })) {
     return;
@@ -266,7 +285,7 @@ void SessionState::FindWanted() {
   }
 }
 
-const Slot& SessionState::ResultOf(std::size_t output) const {
+const Slot& SessionBindings::ResultOf(std::size_t output) const {
   if (!has_run) Refuse("there was no run since something was bound; run the session");
   if (is_selected[output] == 0) {
     Refuse("output " + Quoted(program.outputs[output].name) + " was not among those to run for");
@@ -274,7 +293,25 @@ const Slot& SessionState::ResultOf(std::size_t output) const {
   return runner.Result(output);
 }
 
+void SessionAccess::Set(Session& session, Program&& program, const SessionOptions& options,
+                        bool as_tests) {
+  session.state_ = std::make_unique<SessionState>(std::move(program), options, as_tests);
+}
+
 inline namespace TENSORCAST_ABI {
+
+SessionResults::SessionResults() = default;
+SessionResults::SessionResults(SessionResults&&) noexcept = default;
+SessionResults& SessionResults::operator=(SessionResults&&) noexcept = default;
+SessionResults::~SessionResults() = default;
+
+std::size_t SessionResults::size() const {
+  return state_ == nullptr ? 0 : state_->results.views.size();
+}
+
+const TensorView& SessionResults::operator[](std::size_t index) const {
+  return state_->results.views[index];
+}
 
 Session::Session() = default;
 Session::Session(Session&&) noexcept = default;
@@ -292,12 +329,14 @@ Status Session::Create(const Graph& graph, const SessionOptions& options, Sessio
     if (!target.ok()) return target;
     const GraphState& state = GraphAccess::State(graph);
     if (state.outputs.empty()) Refuse("the graph has no output; mark one");
-    session->state_ = std::make_unique<SessionState>(
-        graph::Compile(state.graph, {state.as_tests(), options.target, true}), options,
-        state.as_tests());
+    SessionAccess::Set(*session,
+                       graph::Compile(state.graph, {state.as_tests(), options.target, true}),
+                       options, state.as_tests());
     return Status();
   });
 }
+
+std::int64_t Session::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }
 
 std::span<const ValueInfo> Session::inputs() const {
   if (state_ == nullptr) return {};
@@ -323,12 +362,27 @@ Status Session::FindOutput(const Port& output, std::size_t* index, std::string* 
   });
 }
 
+Status Session::Run(std::span<const TensorView> inputs, const GraphRun& run,
+                    SessionResults* results, std::string* error) const {
+  return core::Guarded(error, [&] {
+    const Program& program = Checked(state_).program;
+    // The inputs may be views of what `results` holds, so that lives to the end.
+    const std::unique_ptr<ResultsState> old = std::move(results->state_);
+    auto made = std::make_unique<ResultsState>();
+    graph::Run(program, inputs, run, old == nullptr ? nullptr : &old->results, made->results);
+    results->state_ = std::move(made);
+    return Status();
+  });
+}
+
+// ---------------------------------------------------------------------------------- bound
+
 Status Session::BindInput(const Port& input, const TensorView& view, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
-    const std::size_t index = state.InputOf(input);
+    SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->InputOf(input);
     const ValueInfo& info = state.program.inputs[index];
-    // A model that is run alone takes any: official tests of ONNX have data of other ranks.
+    // The const Run takes any: official tests of ONNX have data of other ranks.
     if (view.type == info.type && info.has_shape && info.shape.size() != view.shape.size()) {
       Refuse("input " + Quoted(info.name) + " has " +
              text::CountText(view.shape.size(), "dimension") + "; the graph declares " +
@@ -348,8 +402,8 @@ Status Session::BindInput(const Port& input, const TensorView& view, std::string
 
 Status Session::BindOutput(const Port& output, std::span<std::byte> memory, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
-    const std::size_t index = state.OutputOf(output);
+    SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->OutputOf(output);
     const ValueInfo& info = state.program.outputs[index];
     if (info.type == DataType::kString) {
       Refuse("output " + Quoted(info.name) +
@@ -363,9 +417,9 @@ Status Session::BindOutput(const Port& output, std::span<std::byte> memory, std:
 
 Status Session::SelectOutputs(std::span<const Port> outputs, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
+    SessionBindings& state = Checked(state_).Bound();
     std::vector<std::uint8_t> selected(state.program.outputs.size(), outputs.empty() ? 1 : 0);
-    for (const Port& port : outputs) selected[state.OutputOf(port)] = 1;
+    for (const Port& port : outputs) selected[state_->OutputOf(port)] = 1;
     state.is_selected = std::move(selected);
     state.FindWanted();
     state.has_run = state.has_gradients = state.bindings_are_checked = false;
@@ -375,8 +429,8 @@ Status Session::SelectOutputs(std::span<const Port> outputs, std::string* error)
 
 Status Session::OutputSize(const Port& output, TensorSize* size, std::string* error) const {
   return core::Guarded(error, [&] {
-    const SessionState& state = Checked(state_);
-    const std::size_t index = state.OutputOf(output);
+    const SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->OutputOf(output);
     const ValueInfo& info = state.program.outputs[index];
     const bool is_text = info.type == DataType::kString;
     if (!is_text) state.CheckInputs();
@@ -396,7 +450,7 @@ Status Session::OutputSize(const Port& output, TensorSize* size, std::string* er
 
 Status Session::Run(const GraphRun& run, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
+    SessionBindings& state = Checked(state_).Bound();
     state.has_run = state.has_gradients = false;
     state.CheckInputs();
     if (!state.bindings_are_checked) state.CheckBindings();
@@ -418,8 +472,8 @@ Status Session::Run(const GraphRun& run, std::string* error) {
 
 Status Session::Output(const Port& output, TensorView* view, std::string* error) const {
   return core::Guarded(error, [&] {
-    const SessionState& state = Checked(state_);
-    const std::size_t index = state.OutputOf(output);
+    const SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->OutputOf(output);
     *view = state.ResultOf(index).view;
     view->shape = state.ShapeOf(index);
     const std::span<std::byte> memory = state.memory.bound[index];
@@ -431,8 +485,8 @@ Status Session::Output(const Port& output, TensorView* view, std::string* error)
 Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
                            std::span<std::uint64_t> lengths, std::string* error) const {
   return core::Guarded(error, [&] {
-    const SessionState& state = Checked(state_);
-    const std::size_t index = state.OutputOf(output);
+    const SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->OutputOf(output);
     const Slot& result = state.ResultOf(index);
     const std::string& name = state.program.outputs[index].name;
     const auto need = [&](std::uint64_t wanted, std::uint64_t given, const char* what) {
@@ -466,11 +520,11 @@ Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
 
 Status Session::BindGradient(const Port& output, const TensorView& view, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
-    const std::size_t index = state.OutputOf(output);
+    SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->OutputOf(output);
     const ValueInfo& info = state.program.outputs[index];
     const std::string what = "the gradient of output " + Quoted(info.name) + ' ';
-    if (!state.options.backward) {
+    if (!state_->options.backward) {
       throw core::Failure(StatusCode::kUnsupported,
                           what + "is not taken: the session was not made to run backward");
     }
@@ -483,7 +537,7 @@ Status Session::BindGradient(const Port& output, const TensorView& view, std::st
       Refuse(what + "is " + std::string(TypeName(view.type)) + "; the output is " +
              std::string(TypeName(info.type)));
     }
-    if (!graph::HasDerivative(view.type, state.options.differentiable)) {
+    if (!graph::HasDerivative(view.type, state_->options.differentiable)) {
       Refuse(what + "cannot be: " + std::string(TypeName(view.type)) +
              " is not among the types that have derivatives here");
     }
@@ -499,9 +553,9 @@ Status Session::BindGradient(const Port& output, const TensorView& view, std::st
 
 Status Session::Backward(const GraphRun& run, std::string* error) {
   return core::Guarded(error, [&] {
-    SessionState& state = Checked(state_);
+    SessionBindings& state = Checked(state_).Bound();
     state.has_gradients = false;
-    if (!state.options.backward) {
+    if (!state_->options.backward) {
       throw core::Failure(StatusCode::kUnsupported, "the session was not made to run backward");
     }
     if (!state.has_run) Refuse("there was no run since something was bound; run the session");
@@ -520,7 +574,7 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
     for (std::size_t i = 0; i < state.program.inputs.size(); ++i) {
       graph::Gradient& gradient = state.input_gradients[i];
       const DataType type = state.program.inputs[i].type;
-      if (!state.options.gives_zeros || gradient.type != DataType::kUndefined ||
+      if (!state_->options.gives_zeros || gradient.type != DataType::kUndefined ||
           type == DataType::kString) {
         continue;
       }
@@ -536,8 +590,8 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
 Status Session::Gradient(const Port& input, bool* has_gradient, TensorView* view,
                          std::string* error) const {
   return core::Guarded(error, [&] {
-    const SessionState& state = Checked(state_);
-    const std::size_t index = state.InputOf(input);
+    const SessionBindings& state = Checked(state_).Bound();
+    const std::size_t index = state_->InputOf(input);
     if (!state.has_gradients) Refuse("there are no gradients since something was bound; run back");
     const graph::Gradient& gradient = state.input_gradients[index];
     *has_gradient = gradient.type != DataType::kUndefined;

@@ -283,16 +283,14 @@ void FailModel(const io::ByteSource& source, const graph::Error& error) {
   throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what());
 }
 
-graph::Program MakeProgram(const io::ByteSource& source, std::span<const std::byte> memory,
-                           const LoadOptions& options) {
-  // The program keeps nothing of a source that is the caller's.
-  const std::shared_ptr<const io::ByteSource> borrowed(std::shared_ptr<void>(), &source);
-  const graph::Graph graph = ReadGraph(borrowed, memory, options.allow_hard_links);
+graph::Program MakeProgram(const std::shared_ptr<const io::ByteSource>& source,
+                           std::span<const std::byte> memory, const LoadOptions& options) {
+  const graph::Graph graph = ReadGraph(source, memory, options.allow_hard_links);
   try {
     return graph::Compile(graph,
                           {options.contradictions == Contradictions::kTests, options.target});
   } catch (const graph::Error& error) {
-    FailModel(source, error);
+    FailModel(*source, error);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "files/byte_source.h"
@@ -54,6 +55,9 @@ class OwnedBytes final : public MemoryBytes {
  public:
   explicit OwnedBytes(std::span<const std::byte> bytes) : MemoryBytes(bytes) {
     owned_.assign(bytes_.begin(), bytes_.end());
+    bytes_ = Checked(owned_);
+  }
+  explicit OwnedBytes(std::vector<std::byte>&& bytes) : owned_(std::move(bytes)) {
     bytes_ = Checked(owned_);
   }
 

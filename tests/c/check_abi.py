@@ -30,7 +30,7 @@ def exported_symbols(nm, library):
 
 
 def preprocessed(compiler, include):
-    header = include / "tensorcast" / "session.h"  # it includes the others
+    header = include / "tensorcast" / "onnx.h"  # it includes the others
     return output(compiler, "-E", "-P", f"-I{include}", str(header))
 
 
@@ -48,7 +48,7 @@ def layouts(compiler, include, text, emulator=()):
             size = f"sizeof((({name}*)0)->{field})"
             lines.append(f'printf("  {field} %zu %zu\\n", offsetof({name}, {field}), {size});')
     program = (
-        "#include <stddef.h>\n#include <stdio.h>\n#include <tensorcast/session.h>\n"
+        "#include <stddef.h>\n#include <stdio.h>\n#include <tensorcast/onnx.h>\n"
         "int main(void) {\n" + "\n".join(lines) + "\nreturn 0;\n}\n"
     )
     with tempfile.TemporaryDirectory() as directory:

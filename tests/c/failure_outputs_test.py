@@ -14,7 +14,7 @@ import sys
 OK, BUFFER_TOO_SMALL = 0, 5
 # What nothing but want of memory, or of threads, can make fail without an argument.
 CANNOT_FAIL = {
-    "tensorcast_executor_create", "tensorcast_interrupt_create", "tensorcast_model_outputs_create"
+    "tensorcast_executor_create", "tensorcast_interrupt_create", "tensorcast_results_create"
 }
 SCALARS = {
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "int64_t": ctypes.c_int64,
@@ -66,9 +66,9 @@ def main():
     # Of numbers: what is asked of strings fails.
     plan = handle("tensorcast_plan_create", 1, 17, None, 0)
     meter = handle("tensorcast_loss_meter_create", 1, 17, None)
-    outputs = handle("tensorcast_model_outputs_create")
+    results = handle("tensorcast_results_create")
     handles = {"tensorcast_plan": plan, "tensorcast_loss_meter": meter,
-               "tensorcast_model_outputs": outputs}
+               "tensorcast_results": results}
     # Five bytes of it are near to the names of types, for which five bytes are too few.
     text = ctypes.create_string_buffer(b"int23, no such thing", 64)
 

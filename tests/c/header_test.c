@@ -12,14 +12,13 @@ int32_t header_test(void);
 int32_t header_test(void) {
   const tensorcast_options options = TENSORCAST_OPTIONS_INIT;
   const tensorcast_run run = TENSORCAST_RUN_INIT;
-  const tensorcast_model_options model_options = TENSORCAST_MODEL_OPTIONS_INIT;
-  const tensorcast_model_run_options model_run = TENSORCAST_MODEL_RUN_OPTIONS_INIT;
-  tensorcast_model* model = NULL;
+  tensorcast_session* session = NULL;
   tensorcast_type_info info;
   info.struct_size = sizeof info;
   return tensorcast_cast(TENSORCAST_FLOAT32, NULL, 0, TENSORCAST_FLOAT16, NULL, 0, 0, &options,
                          &run) +
          tensorcast_type_at(0, &info) +
-         tensorcast_model_create_from_bytes(NULL, 0, &model_options, &model, NULL, 0) +
-         tensorcast_model_run(model, NULL, 0, &model_run, NULL, NULL, 0);
+         tensorcast_session_parse(NULL, 0, TENSORCAST_CONTRADICTIONS_TEXT, 0,
+                                  TENSORCAST_TARGET_BEST, &session) +
+         tensorcast_session_run_tensors(session, NULL, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0);
 }

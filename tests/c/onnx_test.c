@@ -28,64 +28,71 @@ static const unsigned char cast_model[MODEL_BYTES] = {
 static const unsigned char initializer[] = {0x2A, 0x11, 0x08, 2, 0x10, 1, 0x42, 1, 'w', 0x4A,
                                             8,    0,    0,    0, 0x3F, 0, 0,    0, 0xC0};
 
-static tensorcast_model* load(int from, int to) {
+static const char* last_error(void) {
+  static char text[1024];
+  CHECK_INT(tensorcast_last_error(text, sizeof text, NULL), TENSORCAST_OK);
+  return text;
+}
+
+static tensorcast_session* load(int from, int to) {
   unsigned char bytes[MODEL_BYTES];
-  char error[200] = "?";
-  tensorcast_model* model = NULL;
+  tensorcast_session* session = NULL;
   memcpy(bytes, cast_model, sizeof bytes);
   bytes[FROM_TYPE] = (unsigned char)from;
   bytes[TO] = bytes[TO_TYPE] = (unsigned char)to;
-  CHECK_INT(
-      tensorcast_model_create_from_bytes(bytes, sizeof bytes, NULL, &model, error, sizeof error),
-      TENSORCAST_OK);
-  CHECK_TEXT(error, "");
+  CHECK_INT(tensorcast_session_parse(bytes, sizeof bytes, 0, 0, TENSORCAST_TARGET_BEST, &session),
+            TENSORCAST_OK);
+  CHECK_TEXT(last_error(), "");
   memset(bytes, 0xFF, sizeof bytes); /* it was copied */
-  return model;
+  return session;
 }
 
 static void test_values(void) {
-  tensorcast_model* const model = load(1, 17);
-  tensorcast_value_info info;
+  tensorcast_session* const session = load(1, 17);
   char name[2] = "?";
   int64_t sizes[2] = {0, 0};
-  int64_t opset = 0;
+  int64_t opset = 0, index = 0, rank = 0;
+  int32_t type = 0, has_default = 9;
   uint64_t n = 0;
-  CHECK_INT(tensorcast_model_opset(model, &opset), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_opset(session, &opset), TENSORCAST_OK);
   CHECK_INT(opset, 25);
-  for (int32_t side = TENSORCAST_MODEL_INPUTS; side <= TENSORCAST_MODEL_OUTPUTS; ++side) {
-    const int is_input = side == TENSORCAST_MODEL_INPUTS;
-    CHECK_INT(tensorcast_model_value_count(model, side, &n), TENSORCAST_OK);
+  for (int32_t side = TENSORCAST_GRAPH_INPUTS; side <= TENSORCAST_GRAPH_OUTPUTS; ++side) {
+    const int is_input = side == TENSORCAST_GRAPH_INPUTS;
+    CHECK_INT(tensorcast_session_value_count(session, side, &n), TENSORCAST_OK);
     CHECK_INT(n, 1);
-    info.struct_size = sizeof info;
-    CHECK_INT(tensorcast_model_value_info(model, side, 0, &info), TENSORCAST_OK);
-    CHECK_INT(info.struct_size, sizeof info);
-    CHECK_INT(info.type, is_input ? 1 : 17);
-    CHECK_INT(info.has_shape, is_input);
-    CHECK_INT(info.has_default, 0);
-    CHECK_INT(info.rank, is_input ? 2 : 0);
-    CHECK_INT(tensorcast_model_value_name(model, side, 0, NULL, 0, &n), TENSORCAST_OK);
+    CHECK_INT(tensorcast_session_value(session, side, 0, NULL, &index, &type, &rank, &has_default),
+              TENSORCAST_OK);
+    CHECK_INT(index, 0);
+    CHECK_INT(type, is_input ? 1 : 17);
+    CHECK_INT(rank, is_input ? 2 : -1);
+    CHECK_INT(has_default, 0);
+    CHECK_INT(tensorcast_session_value_name(session, side, 0, NULL, 0, &n), TENSORCAST_OK);
     CHECK_INT(n, 2);
-    CHECK_INT(tensorcast_model_value_name(model, side, 0, name, sizeof name, NULL), TENSORCAST_OK);
+    CHECK_INT(tensorcast_session_value_name(session, side, 0, name, sizeof name, NULL),
+              TENSORCAST_OK);
     CHECK_TEXT(name, is_input ? "x" : "y");
-    n = 9;
-    CHECK_INT(tensorcast_model_value_find(model, side, name, 1, &n), TENSORCAST_OK);
-    CHECK_INT(n, 0);
-    CHECK_INT(tensorcast_model_value_find(model, side, "z", 1, &n), TENSORCAST_BAD_INPUT);
-    CHECK_INT(tensorcast_model_value_info(model, side, 1, &info), TENSORCAST_BAD_INPUT);
+    index = 9;
+    CHECK_INT(
+        tensorcast_session_value(session, side, TENSORCAST_BY_NAME, name, &index, NULL, NULL, NULL),
+        TENSORCAST_OK);
+    CHECK_INT(index, 0);
+    CHECK_INT(
+        tensorcast_session_value(session, side, TENSORCAST_BY_NAME, "z", &index, NULL, NULL, NULL),
+        TENSORCAST_NO_SUCH_NAME);
+    CHECK_INT(tensorcast_session_value(session, side, 1, NULL, &index, NULL, NULL, NULL),
+              TENSORCAST_NO_SUCH_INDEX);
   }
-  CHECK_INT(tensorcast_model_value_shape(model, 0, 0, sizes, 1, &n), TENSORCAST_BUFFER_TOO_SMALL);
+  CHECK_INT(tensorcast_session_value_shape(session, 0, 0, NULL, sizes, 1, &n),
+            TENSORCAST_BUFFER_TOO_SMALL);
   CHECK_INT(n, 2);
-  CHECK_INT(tensorcast_model_value_shape(model, 0, 0, sizes, 2, &n), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_value_shape(session, 0, 0, NULL, sizes, 2, &n), TENSORCAST_OK);
   CHECK_INT(sizes[0], 2);
   CHECK_INT(sizes[1], -1);
-  CHECK_INT(tensorcast_model_value_count(model, 2, &n), TENSORCAST_BAD_INPUT);
-  CHECK_INT(tensorcast_model_value_count(NULL, 0, &n), TENSORCAST_NULL_POINTER);
-  CHECK_INT(tensorcast_model_value_info(model, 0, 0, NULL), TENSORCAST_NULL_POINTER);
-  info.struct_size = 3;
-  CHECK_INT(tensorcast_model_value_info(model, 0, 0, &info), TENSORCAST_BAD_STRUCT);
-  CHECK_INT(tensorcast_model_opset(model, NULL), TENSORCAST_NULL_POINTER);
-  tensorcast_model_destroy(model);
-  tensorcast_model_destroy(NULL);
+  CHECK_INT(tensorcast_session_value_count(session, 2, &n), TENSORCAST_INVALID_OPTION);
+  CHECK_INT(tensorcast_session_value_count(NULL, 0, &n), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_session_opset(session, NULL), TENSORCAST_NULL_POINTER);
+  tensorcast_session_destroy(session);
+  tensorcast_session_destroy(NULL);
 }
 
 static tensorcast_tensor tensor(int type, const uint64_t* shape, uint64_t rank, const void* data,
@@ -116,27 +123,27 @@ static void count_node(void* context, const char* node, uint64_t node_bytes, con
 
 static void test_runs(void) {
   int nodes = 0;
-  tensorcast_model* const model = load(1, 17);
-  tensorcast_model_outputs* outputs = NULL;
+  tensorcast_session* const session = load(1, 17);
+  tensorcast_results* results = NULL;
   const float values[4] = {1.0f, 448.0f, 1e9f, -0.0f};
   const unsigned char expected[4] = {0x38, 0x7E, 0x7E, 0x80};
   const uint64_t shape[2] = {2, 2};
   tensorcast_tensor input = tensor(1, shape, 2, values, sizeof values);
   tensorcast_tensor view = tensor(0, NULL, 0, NULL, 0);
-  tensorcast_model_run_options run = TENSORCAST_MODEL_RUN_OPTIONS_INIT;
+  tensorcast_tensor short_view = view;
   char error[100] = "?";
   uint64_t n = 9;
-  CHECK_INT(tensorcast_model_outputs_create(&outputs), TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_outputs_count(outputs, &n), TENSORCAST_OK);
+  CHECK_INT(tensorcast_results_create(&results), TENSORCAST_OK);
+  CHECK_INT(tensorcast_results_count(results, &n), TENSORCAST_OK);
   CHECK_INT(n, 0);
   for (int i = 0; i < 3; ++i) {
-    CHECK_INT(
-        tensorcast_model_run(model, &input, 1, i == 0 ? NULL : &run, outputs, error, sizeof error),
-        TENSORCAST_OK);
+    CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results,
+                                             error, sizeof error),
+              TENSORCAST_OK);
     CHECK_TEXT(error, "");
-    CHECK_INT(tensorcast_model_outputs_count(outputs, &n), TENSORCAST_OK);
+    CHECK_INT(tensorcast_results_count(results, &n), TENSORCAST_OK);
     CHECK_INT(n, 1);
-    CHECK_INT(tensorcast_model_outputs_view(outputs, 0, &view), TENSORCAST_OK);
+    CHECK_INT(tensorcast_results_view(results, 0, &view), TENSORCAST_OK);
     CHECK_INT(view.type, 17);
     CHECK_INT(view.rank, 2);
     CHECK(view.rank == 2 && view.shape[0] == 2 && view.shape[1] == 2);
@@ -144,65 +151,86 @@ static void test_runs(void) {
     CHECK(view.data_bytes == 4 && memcmp(view.data, expected, 4) == 0);
     CHECK(view.offsets == NULL);
   }
-  CHECK_INT(tensorcast_model_outputs_view(outputs, 1, &view), TENSORCAST_BAD_INPUT);
-  run.report = count_node;
-  run.context = &nodes;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_results_view(results, 1, &view), TENSORCAST_BAD_INPUT);
+  short_view.struct_size = 3;
+  CHECK_INT(tensorcast_results_view(results, 0, &short_view), TENSORCAST_BAD_STRUCT);
+  CHECK_INT(tensorcast_results_view(results, 0, NULL), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, count_node, &nodes,
+                                           results, NULL, 0),
+            TENSORCAST_OK);
   CHECK_INT(nodes, 1);
-  CHECK_INT(tensorcast_model_run(model, NULL, 0, &run, outputs, NULL, 0), TENSORCAST_BAD_INPUT);
+  CHECK_INT(tensorcast_session_run_tensors(session, NULL, 0, NULL, NULL, count_node, &nodes,
+                                           results, NULL, 0),
+            TENSORCAST_BAD_INPUT);
   CHECK_INT(nodes, 1);
 
   input.data_bytes = 15;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results,
+                                           error, sizeof error),
             TENSORCAST_BAD_INPUT);
   CHECK_TEXT(error, "input \"x\" has 15 bytes of data; the shape [2, 2] of float32 takes 16");
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, error, 10), TENSORCAST_BAD_INPUT);
+  CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results,
+                                           error, 10),
+            TENSORCAST_BAD_INPUT);
   CHECK_TEXT(error, "input \"x\"");
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 0), TENSORCAST_BAD_INPUT);
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 1),
-            TENSORCAST_NULL_POINTER);
-  CHECK_INT(tensorcast_model_outputs_count(outputs, &n), TENSORCAST_OK);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 0),
+      TENSORCAST_BAD_INPUT);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 1),
+      TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_results_count(results, &n), TENSORCAST_OK);
   CHECK_INT(n, 0);
   input.data_bytes = 16;
-  CHECK_INT(tensorcast_model_run(model, NULL, 0, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(session, NULL, 0, NULL, NULL, NULL, NULL, results, error,
+                                           sizeof error),
             TENSORCAST_BAD_INPUT);
   CHECK_TEXT(error, "0 inputs given; the model has 1");
-  CHECK_INT(tensorcast_model_run(model, NULL, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(session, NULL, 1, NULL, NULL, NULL, NULL, results, error,
+                                           sizeof error),
             TENSORCAST_NULL_POINTER);
   CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
-  CHECK_INT(tensorcast_model_run(NULL, &input, 1, NULL, outputs, NULL, 0), TENSORCAST_NULL_POINTER);
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, NULL, NULL, 0), TENSORCAST_NULL_POINTER);
+  CHECK_INT(
+      tensorcast_session_run_tensors(NULL, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 0),
+      TENSORCAST_NULL_POINTER);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, NULL, NULL, 0),
+      TENSORCAST_NULL_POINTER);
   input.data = NULL;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 0),
-            TENSORCAST_NULL_POINTER);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 0),
+      TENSORCAST_NULL_POINTER);
   input.data = values;
   input.shape = (const uint64_t*)((const char*)shape + 4);
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 0), TENSORCAST_MISALIGNED);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 0),
+      TENSORCAST_MISALIGNED);
   input.shape = shape;
   input.struct_size = 0;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, NULL, outputs, NULL, 0), TENSORCAST_BAD_STRUCT);
+  CHECK_INT(
+      tensorcast_session_run_tensors(session, &input, 1, NULL, NULL, NULL, NULL, results, NULL, 0),
+      TENSORCAST_BAD_STRUCT);
   input.struct_size = sizeof input;
   tensorcast_interrupt* interrupt = NULL;
   CHECK_INT(tensorcast_interrupt_create(&interrupt), TENSORCAST_OK);
-  run.interrupt = interrupt;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, interrupt, NULL, NULL, results,
+                                           NULL, 0),
+            TENSORCAST_OK);
   CHECK_INT(tensorcast_interrupt_set(interrupt, 1), TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(session, &input, 1, NULL, interrupt, NULL, NULL, results,
+                                           error, sizeof error),
             TENSORCAST_INTERRUPTED);
   CHECK_TEXT(error, "interrupted");
   tensorcast_interrupt_destroy(interrupt);
-  run.interrupt = NULL;
-  run.reserved = 1;
-  CHECK_INT(tensorcast_model_run(model, &input, 1, &run, outputs, NULL, 0), TENSORCAST_BAD_STRUCT);
-  tensorcast_model_outputs_destroy(outputs);
-  tensorcast_model_outputs_destroy(NULL);
-  tensorcast_model_destroy(model);
+  tensorcast_results_destroy(results);
+  tensorcast_results_destroy(NULL);
+  tensorcast_session_destroy(session);
 }
 
 static void test_strings(void) {
-  tensorcast_model* const parse = load(8, 1);
-  tensorcast_model* const print = load(1, 8);
-  tensorcast_model_outputs* outputs = NULL;
+  tensorcast_session* const parse = load(8, 1);
+  tensorcast_session* const print = load(1, 8);
+  tensorcast_results* results = NULL;
   const uint64_t shape[1] = {2};
   const uint64_t offsets[3] = {0, 3, 5};
   const float values[2] = {1.5f, -2.0f};
@@ -211,72 +239,89 @@ static void test_strings(void) {
   char error[100] = "?";
   input.offsets = offsets;
   input.offsets_count = 3;
-  CHECK_INT(tensorcast_model_outputs_create(&outputs), TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_run(parse, &input, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_results_create(&results), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run_tensors(parse, &input, 1, NULL, NULL, NULL, NULL, results, error,
+                                           sizeof error),
             TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_outputs_view(outputs, 0, &view), TENSORCAST_OK);
+  CHECK_INT(tensorcast_results_view(results, 0, &view), TENSORCAST_OK);
   CHECK(view.data_bytes == sizeof values && memcmp(view.data, values, sizeof values) == 0);
   /* Results as the next run's input. */
-  CHECK_INT(tensorcast_model_run(print, &view, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(print, &view, 1, NULL, NULL, NULL, NULL, results, error,
+                                           sizeof error),
             TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_outputs_view(outputs, 0, &view), TENSORCAST_OK);
+  CHECK_INT(tensorcast_results_view(results, 0, &view), TENSORCAST_OK);
   CHECK_INT(view.type, 8);
   CHECK_INT(view.offsets_count, 3);
   CHECK(view.offsets_count == 3 && view.offsets[1] == 3 && view.offsets[2] == 7);
   CHECK(view.data_bytes == 7 && memcmp(view.data, "1.5-2.0", 7) == 0);
   input.data = "one-2";
-  CHECK_INT(tensorcast_model_run(parse, &input, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(parse, &input, 1, NULL, NULL, NULL, NULL, results, error,
+                                           sizeof error),
             TENSORCAST_NOT_A_NUMBER);
   CHECK_TEXT(error, "node \"c\": the text at index 0, \"one\", is not a number");
-  tensorcast_model_outputs_destroy(outputs);
-  tensorcast_model_destroy(parse);
-  tensorcast_model_destroy(print);
+  tensorcast_results_destroy(results);
+  tensorcast_session_destroy(parse);
+  tensorcast_session_destroy(print);
+}
+
+static int32_t parse_bytes(const void* bytes, uint64_t size, tensorcast_session** session) {
+  return tensorcast_session_parse(bytes, size, 0, 0, TENSORCAST_TARGET_BEST, session);
+}
+
+static int32_t load_file(const char* path, tensorcast_session** session) {
+  return tensorcast_session_load(path, 0, 0, 0, TENSORCAST_TARGET_BEST, session);
 }
 
 static void test_refusals(void) {
-  tensorcast_model* model = NULL;
-  tensorcast_model_options options = TENSORCAST_MODEL_OPTIONS_INIT;
-  char error[400] = "?";
+  tensorcast_session* session = NULL;
   unsigned char bytes[MODEL_BYTES];
   memcpy(bytes, cast_model, sizeof bytes);
   bytes[MODEL_BYTES - 1] = 18; /* an opset without float8 */
-  CHECK_INT(
-      tensorcast_model_create_from_bytes(bytes, sizeof bytes, NULL, &model, error, sizeof error),
-      TENSORCAST_BAD_FILE);
-  CHECK(strstr(error, "node \"c\" (Cast) has the attribute \"to\" = 17 (FLOAT8E4M3FN)") != NULL);
-  CHECK(model == NULL);
-  CHECK_INT(tensorcast_model_create_from_bytes(NULL, 1, NULL, &model, error, sizeof error),
-            TENSORCAST_NULL_POINTER);
-  CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
-  CHECK_INT(tensorcast_model_create_from_bytes(NULL, 0, NULL, &model, NULL, 0),
-            TENSORCAST_BAD_FILE);
+  CHECK_INT(parse_bytes(bytes, sizeof bytes, &session), TENSORCAST_BAD_FILE);
+  CHECK(strstr(last_error(), "node \"c\" (Cast) has the attribute \"to\" = 17 (FLOAT8E4M3FN)") !=
+        NULL);
+  CHECK(session == NULL);
+  CHECK_INT(parse_bytes(NULL, 1, &session), TENSORCAST_NULL_POINTER);
+  CHECK(strstr(last_error(), "bytes") != NULL);
+  CHECK_INT(parse_bytes(NULL, 0, &session), TENSORCAST_BAD_FILE);
   /* A size that no model has is refused before it is taken for that of the array. */
-  CHECK_INT(tensorcast_model_create_from_bytes(bytes, UINT64_C(3) << 30, NULL, &model, error,
-                                               sizeof error),
-            TENSORCAST_BAD_FILE);
-  CHECK_TEXT(error, "the model: has 3221225472 bytes; protobuf allows 2147483647");
-  CHECK_INT(tensorcast_model_create_from_bytes(bytes, 1, NULL, NULL, NULL, 0),
-            TENSORCAST_NULL_POINTER);
-  options.contradictions = 2;
-  CHECK_INT(tensorcast_model_create_from_bytes(cast_model, MODEL_BYTES, &options, &model, NULL, 0),
+  CHECK_INT(parse_bytes(bytes, UINT64_C(3) << 30, &session), TENSORCAST_BAD_FILE);
+  CHECK_TEXT(last_error(), "the model: has 3221225472 bytes; protobuf allows 2147483647");
+  CHECK_INT(parse_bytes(bytes, 1, NULL), TENSORCAST_NULL_POINTER);
+  CHECK_INT(tensorcast_session_parse(cast_model, MODEL_BYTES, 2, 0, 0, &session),
             TENSORCAST_INVALID_OPTION);
-  options.contradictions = TENSORCAST_CONTRADICTIONS_TESTS;
-  options.target = 99;
-  CHECK_INT(tensorcast_model_create_from_bytes(cast_model, MODEL_BYTES, &options, &model, NULL, 0),
+  CHECK_INT(tensorcast_session_parse(cast_model, MODEL_BYTES, 0, 2, 0, &session),
+            TENSORCAST_INVALID_OPTION);
+  CHECK_INT(tensorcast_session_parse(cast_model, MODEL_BYTES, TENSORCAST_CONTRADICTIONS_TESTS, 0,
+                                     99, &session),
             TENSORCAST_TARGET_UNAVAILABLE);
-  options.struct_size = 1;
-  CHECK_INT(tensorcast_model_create_from_bytes(cast_model, MODEL_BYTES, &options, &model, NULL, 0),
-            TENSORCAST_BAD_STRUCT);
+  CHECK_INT(tensorcast_session_load("/nonexistent", 0, 2, 0, 0, &session),
+            TENSORCAST_INVALID_OPTION);
+  CHECK_INT(load_file("/nonexistent", &session), TENSORCAST_FILE_ERROR);
+  CHECK(strstr(last_error(), "/nonexistent") != NULL);
+  CHECK_INT(load_file(NULL, &session), TENSORCAST_NULL_POINTER);
+  CHECK(strstr(last_error(), "path") != NULL);
+  CHECK(session == NULL);
+}
+
+/* A session of a model is bound and run as one of a graph is, but not backward. */
+static void test_bound(void) {
+  tensorcast_session* const session = load(1, 17);
+  const float values[2] = {1.0f, 448.0f};
+  const int64_t shape[2] = {1, 2};
+  const unsigned char expected[2] = {0x38, 0x7E};
+  unsigned char made[2] = {0, 0};
+  int64_t made_shape[2] = {0, 0};
+  CHECK_INT(tensorcast_session_bind_input(session, TENSORCAST_BY_NAME, "x", values, sizeof values,
+                                          shape, 2, 1, NULL, 0, 1),
+            TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run(session, NULL, NULL, 0), TENSORCAST_OK);
   CHECK_INT(
-      tensorcast_model_create_from_file("/nonexistent", 12, NULL, &model, error, sizeof error),
-      TENSORCAST_FILE_ERROR);
-  CHECK(strstr(error, "/nonexistent") != NULL);
-  CHECK_INT(tensorcast_model_create_from_file("a\0b", 3, NULL, &model, error, sizeof error),
-            TENSORCAST_FILE_ERROR);
-  CHECK_TEXT(error, "the path holds a NUL byte");
-  CHECK_INT(tensorcast_model_create_from_file(NULL, 0, NULL, &model, error, sizeof error),
-            TENSORCAST_NULL_POINTER);
-  CHECK_TEXT(error, tensorcast_status_text(TENSORCAST_NULL_POINTER));
+      tensorcast_session_copy_output(session, 0, NULL, made, sizeof made, made_shape, 2, NULL, 0),
+      TENSORCAST_OK);
+  CHECK(memcmp(made, expected, sizeof made) == 0);
+  CHECK_INT(tensorcast_session_backward(session, NULL, NULL), TENSORCAST_UNSUPPORTED);
+  tensorcast_session_destroy(session);
 }
 
 typedef struct seen_tensors {
@@ -315,7 +360,7 @@ static void test_storage(void) {
   const char* const output = "c_onnx_test_output.onnx";
   seen_tensors seen = {0, 0, 0};
   tensorcast_storage_options options;
-  tensorcast_model* model = NULL;
+  tensorcast_session* session = NULL;
   char error[300] = "?";
   FILE* const file = fopen(input, "wb");
   unsigned char head[MODEL_BYTES];
@@ -344,11 +389,8 @@ static void test_storage(void) {
   CHECK_TEXT(error, "");
   CHECK_INT(seen.chosen, 1);
   CHECK_INT(seen.reported, 1);
-  CHECK_INT(
-      tensorcast_model_create_from_file(output, strlen(output), NULL, &model, error, sizeof error),
-      TENSORCAST_OK);
-  CHECK_TEXT(error, "");
-  tensorcast_model_destroy(model);
+  CHECK_INT(load_file(output, &session), TENSORCAST_OK);
+  tensorcast_session_destroy(session);
   options.all_chosen = 0;
   seen.left = 1;
   CHECK_INT(tensorcast_model_convert_storage(input, strlen(input), output, strlen(output), &options,
@@ -374,6 +416,10 @@ static void test_storage(void) {
                                              error, sizeof error),
             TENSORCAST_INVALID_OPTION);
   options.allow_hard_links = 0;
+  CHECK_INT(tensorcast_model_convert_storage("a\0b", 3, output, strlen(output), &options, error,
+                                             sizeof error),
+            TENSORCAST_FILE_ERROR);
+  CHECK_TEXT(error, "the path holds a NUL byte");
   options.all_chosen = 1;
   remove(output);
   tensorcast_interrupt* interrupt = NULL;
@@ -394,6 +440,7 @@ int main(void) {
   test_runs();
   test_strings();
   test_refusals();
+  test_bound();
   test_storage();
   RETURN_FAILURES;
 }

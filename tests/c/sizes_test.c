@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "check.h"
-#include "tensorcast/session.h"
+#include "tensorcast/onnx.h"
 
 enum { FAR = 1 << 24 }; /* items, which no array here has */
 
 static tensorcast_graph* graph = NULL;
 static tensorcast_session* session = NULL;
-static tensorcast_model* model = NULL;
+static tensorcast_session* loaded = NULL; /* of the same as a model */
 static tensorcast_loss_meter* meter = NULL;
 static int64_t x = 0, y = 0;
 
@@ -51,7 +51,8 @@ static void prepare(void) {
             TENSORCAST_OK);
   CHECK_INT(tensorcast_session_run(session, NULL, NULL, 1), TENSORCAST_OK);
   CHECK_INT(tensorcast_graph_serialize(graph, 0, bytes, sizeof bytes, &size), TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_create_from_bytes(bytes, size, NULL, &model, NULL, 0), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_parse(bytes, size, 0, 0, TENSORCAST_TARGET_BEST, &loaded),
+            TENSORCAST_OK);
   CHECK_INT(tensorcast_loss_meter_create(1, 10, NULL, &meter), TENSORCAST_OK);
 }
 
@@ -72,8 +73,8 @@ ASK(session_text, tensorcast_session_error(session, to, room, size))
 ASK(nearest, tensorcast_type_nearest("flot16", 6, to, room, size))
 ASK(printed_value, tensorcast_print_value(1, 0, NULL, to, room, size))
 ASK(targets, tensorcast_targets(to, room, size))
-ASK(model_name, tensorcast_model_value_name(model, 0, 0, to, room, size))
-ASK(model_shape, tensorcast_model_value_shape(model, 0, 0, to, room, size))
+ASK(loaded_name, tensorcast_session_value_name(loaded, 0, 0, to, room, size))
+ASK(loaded_shape, tensorcast_session_value_shape(loaded, 0, 0, NULL, to, room, size))
 ASK(serialized, tensorcast_graph_serialize(graph, 0, to, room, size))
 ASK(values, tensorcast_graph_values(graph, TENSORCAST_GRAPH_VALUES, to, room, size))
 ASK(value_name, tensorcast_graph_value_name(graph, x, to, room, size))
@@ -128,8 +129,8 @@ static void test_queries(void) {
              {"type_nearest", nearest, sizeof "float16, bfloat16, float32"},
              {"print_value", printed_value, sizeof "0.0"},
              {"targets", targets, 0},
-             {"model_value_name", model_name, sizeof "x"},
-             {"model_value_shape", model_shape, 2},
+             {"model_value_name", loaded_name, sizeof "x"},
+             {"model_value_shape", loaded_shape, 2},
              {"graph_serialize", serialized, 0},
              {"graph_values", values, 2},
              {"graph_value_name", value_name, sizeof "x"},
@@ -246,19 +247,21 @@ static void test_counts(void) {
               "16777216 bytes of data"),
       TENSORCAST_BAD_INPUT);
 
-  /* Tensors of a model's run. */
-  tensorcast_model_outputs* outputs = NULL;
+  /* Tensors of a run. */
+  tensorcast_results* results = NULL;
   const uint64_t shape[1] = {1};
   const tensorcast_tensor tensor = {sizeof tensor, 1, shape, FAR, &one, 4, NULL, 0};
   char error[200];
-  CHECK_INT(tensorcast_model_outputs_create(&outputs), TENSORCAST_OK);
-  CHECK_INT(tensorcast_model_run(model, &tensor, FAR, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_results_create(&results), TENSORCAST_OK);
+  CHECK_INT(tensorcast_session_run_tensors(loaded, &tensor, FAR, NULL, NULL, NULL, NULL, results,
+                                           error, sizeof error),
             TENSORCAST_BAD_INPUT);
   CHECK_TEXT(error, "16777216 inputs given; the model has 1");
-  CHECK_INT(tensorcast_model_run(model, &tensor, 1, NULL, outputs, error, sizeof error),
+  CHECK_INT(tensorcast_session_run_tensors(loaded, &tensor, 1, NULL, NULL, NULL, NULL, results,
+                                           error, sizeof error),
             TENSORCAST_BAD_INPUT);
   CHECK(strstr(error, "16777216 dimensions; at most 64") != NULL);
-  tensorcast_model_outputs_destroy(outputs);
+  tensorcast_results_destroy(results);
 }
 
 static void test_summary_of_another_graph(void) {
@@ -281,7 +284,7 @@ int main(void) {
   test_counts();
   test_summary_of_another_graph();
   tensorcast_loss_meter_destroy(meter);
-  tensorcast_model_destroy(model);
+  tensorcast_session_destroy(loaded);
   tensorcast_session_destroy(session);
   tensorcast_graph_destroy(graph);
   RETURN_FAILURES;

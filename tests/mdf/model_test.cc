@@ -21,7 +21,7 @@
 
 #include "tensorcast/graph.hpp"
 #include "tensorcast/mdf.hpp"
-#include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast {
@@ -73,17 +73,15 @@ class Mdf : public ::testing::Test {
   // What a run gives for one float32 input; empty where there is none.
   std::vector<std::byte> Run(const Graph& graph, const std::vector<float>& input,
                              std::vector<std::uint64_t>* shape = nullptr) {
-    std::vector<std::byte> bytes;
-    EXPECT_TRUE(graph.Serialize({}, &bytes, &error_).ok()) << error_;
-    onnx::Model model;
-    EXPECT_TRUE(onnx::Model::Parse(bytes, {}, &model, &error_).ok()) << error_;
+    Session session;
+    EXPECT_TRUE(Session::Create(graph, {}, &session, &error_).ok()) << error_;
     const std::vector<std::uint64_t> sizes = {input.size()};
-    std::vector<TensorView> views(model.inputs().size());
+    std::vector<TensorView> views(session.inputs().size());
     if (!views.empty() && !input.empty()) {
       views[0] = {DataType::kFloat32, sizes, std::as_bytes(std::span(input)), {}};
     }
-    onnx::Outputs outputs;
-    EXPECT_TRUE(model.Run(views, {}, &outputs, &error_).ok()) << error_;
+    SessionResults outputs;
+    EXPECT_TRUE(session.Run(views, {}, &outputs, &error_).ok()) << error_;
     if (outputs.size() == 0) return {};
     if (shape != nullptr) shape->assign(outputs[0].shape.begin(), outputs[0].shape.end());
     return {outputs[0].data.begin(), outputs[0].data.end()};

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 #include "wire_bytes.h"
 
 namespace onnx_test {
@@ -204,14 +205,13 @@ inline ModelBytes ChainModel(int length) {
 struct Parsed {
   explicit Parsed(std::string model_bytes, const tensorcast::onnx::LoadOptions& options = {})
       : bytes(std::move(model_bytes)) {
-    status =
-        tensorcast::onnx::Model::Parse(std::as_bytes(std::span(bytes)), options, &model, &error);
+    status = tensorcast::Session::Parse(std::as_bytes(std::span(bytes)), options, &session, &error);
   }
   explicit Parsed(const ModelBytes& model_bytes, const tensorcast::onnx::LoadOptions& options = {})
       : Parsed(model_bytes.Bytes(), options) {}
 
   std::string bytes;
-  tensorcast::onnx::Model model;
+  tensorcast::Session session;
   std::string error;
   Status status;
 };
@@ -229,8 +229,8 @@ struct Tensor {
   std::string data = {};
   std::vector<std::uint64_t> offsets = {};  // of strings, whose bytes are `data`
 
-  tensorcast::onnx::TensorView view() const {
-    tensorcast::onnx::TensorView result;
+  tensorcast::TensorView view() const {
+    tensorcast::TensorView result;
     result.type = type;
     result.shape = shape;
     if (type == DataType::kString) {
@@ -257,33 +257,33 @@ inline Tensor Texts(const std::vector<std::string>& values) {
   return tensor;
 }
 
-inline std::string Data(const tensorcast::onnx::TensorView& view) {
+inline std::string Data(const tensorcast::TensorView& view) {
   return {reinterpret_cast<const char*>(view.data.data()), view.data.size()};
 }
 
-inline std::vector<std::string> TextsOf(const tensorcast::onnx::TensorView& view) {
+inline std::vector<std::string> TextsOf(const tensorcast::TensorView& view) {
   std::vector<std::string> texts;
   for (std::uint64_t i = 0; i < view.strings.size(); ++i) texts.emplace_back(view.strings[i]);
   return texts;
 }
 
-inline std::vector<std::uint64_t> ShapeOf(const tensorcast::onnx::TensorView& view) {
+inline std::vector<std::uint64_t> ShapeOf(const tensorcast::TensorView& view) {
   return {view.shape.begin(), view.shape.end()};
 }
 
 inline Status Run(const Parsed& parsed, const std::vector<Tensor>& inputs,
-                  tensorcast::onnx::Outputs* outputs, std::string* error,
-                  const tensorcast::onnx::ModelRun& run = {}) {
-  std::vector<tensorcast::onnx::TensorView> views;
+                  tensorcast::SessionResults* outputs, std::string* error,
+                  const tensorcast::GraphRun& run = {}) {
+  std::vector<tensorcast::TensorView> views;
   for (const Tensor& input : inputs) views.push_back(input.view());
-  return parsed.model.Run(views, run, outputs, error);
+  return parsed.session.Run(views, run, outputs, error);
 }
 
 // `inputs` must live as long as what comes back is used.
-inline tensorcast::onnx::Outputs MustRun(const Parsed& parsed, const std::vector<Tensor>& inputs,
-                                         const tensorcast::onnx::ModelRun& run = {}) {
+inline tensorcast::SessionResults MustRun(const Parsed& parsed, const std::vector<Tensor>& inputs,
+                                          const tensorcast::GraphRun& run = {}) {
   EXPECT_TRUE(parsed.status.ok()) << parsed.error;
-  tensorcast::onnx::Outputs outputs;
+  tensorcast::SessionResults outputs;
   std::string error;
   EXPECT_TRUE(Run(parsed, inputs, &outputs, &error, run).ok()) << error;
   return outputs;

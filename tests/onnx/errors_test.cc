@@ -321,12 +321,12 @@ TEST(Errors, EveryCutOfAModelIsRefusedOrLoads) {
 }
 
 TEST(Errors, MissingFile) {
-  tensorcast::onnx::Model model;
+  tensorcast::Session session;
   std::string error;
-  EXPECT_EQ(tensorcast::onnx::Model::Load("/nonexistent/m.onnx", {}, &model, &error).code(),
+  EXPECT_EQ(tensorcast::Session::Load("/nonexistent/m.onnx", {}, &session, &error).code(),
             StatusCode::kFileError);
   EXPECT_NE(error.find("/nonexistent/m.onnx"), std::string::npos) << error;
-  EXPECT_EQ(tensorcast::onnx::Model::Load("/nonexistent/m.onnx", {}, &model).code(),
+  EXPECT_EQ(tensorcast::Session::Load("/nonexistent/m.onnx", {}, &session).code(),
             StatusCode::kFileError);
 }
 

@@ -448,8 +448,8 @@ TEST(GraphSaving, MoreBytesThanAModelHas) {
   onnx::LoadOptions options;
   for (const bool optimize : {false, true}) {
     options.optimize = optimize;
-    onnx::Model model;
-    expect_refused(onnx::Model::Parse(bytes, options, &model, &error));
+    Session session;
+    expect_refused(Session::Parse(bytes, options, &session, &error));
   }
   std::vector<std::byte> optimized;
   expect_refused(onnx::Optimize(bytes, {}, &optimized, nullptr, &error));

@@ -304,16 +304,16 @@ TEST_F(OptimiseFiles, AFileIsRunOptimised) {
       Through(kUint8, {CastNode("x", "a", kInt32), CastNode("a", "y", kInt64)}, kInt64).Bytes());
   onnx::LoadOptions options;
   options.optimize = true;
-  onnx::Model model;
+  tensorcast::Session session;
   std::string error;
-  ASSERT_TRUE(onnx::Model::Load(path, options, &model, &error).ok()) << error;
-  std::vector<onnx::NodeProfile> profile;
-  onnx::ModelRun run;
+  ASSERT_TRUE(tensorcast::Session::Load(path, options, &session, &error).ok()) << error;
+  std::vector<tensorcast::NodeProfile> profile;
+  tensorcast::GraphRun run;
   run.profile = &profile;
   const Tensor input{kUint8, {2}, "\x05\xFF"};
-  const std::vector<onnx::TensorView> views = {input.view()};
-  onnx::Outputs outputs;
-  ASSERT_TRUE(model.Run(views, run, &outputs, &error).ok()) << error;
+  const std::vector<tensorcast::TensorView> views = {input.view()};
+  tensorcast::SessionResults outputs;
+  ASSERT_TRUE(session.Run(views, run, &outputs, &error).ok()) << error;
   EXPECT_EQ(profile.size(), 1u);
   EXPECT_EQ(onnx_test::Data(outputs[0]),
             onnx_test::LittleEndian(5, 8) + onnx_test::LittleEndian(255, 8));

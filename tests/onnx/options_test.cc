@@ -95,7 +95,7 @@ void ExpectPair(int opset, const oracle::Row& from, const oracle::Row& to, bool 
   tensorcast::onnx::LoadOptions load;
   load.contradictions = contradictions;
   const Parsed parsed(model, load);
-  const tensorcast::onnx::Outputs outputs = onnx_test::MustRun(parsed, inputs);
+  const tensorcast::SessionResults outputs = onnx_test::MustRun(parsed, inputs);
   ASSERT_EQ(outputs.size(), 1u);
   std::vector<std::uint64_t> expected(codes.size());
   oracle::CastMany(from, to, options, codes, expected.data());

@@ -30,13 +30,13 @@ using onnx_test::Tensor;
 using onnx_test::Texts;
 using onnx_test::TextsOf;
 using onnx_test::To;
-using tensorcast::onnx::ModelRun;
-using tensorcast::onnx::Outputs;
+using tensorcast::GraphRun;
+using tensorcast::SessionResults;
 
 void ExpectRefused(const Parsed& parsed, const std::vector<Tensor>& inputs, StatusCode code,
                    const std::string& text) {
   ASSERT_TRUE(parsed.status.ok()) << parsed.error;
-  Outputs outputs;
+  SessionResults outputs;
   std::string error;
   EXPECT_EQ(onnx_test::Run(parsed, inputs, &outputs, &error).code(), code) << error;
   EXPECT_EQ(error, text);
@@ -86,7 +86,7 @@ TEST(Running, ShapesPassThrough) {
     inputs[0].shape = shape;
     const bool is_empty = std::count(shape.begin(), shape.end(), 0) != 0;
     inputs[0].data = is_empty ? "" : Floats({1}).data;
-    const Outputs outputs = MustRun(parsed, inputs);
+    const SessionResults outputs = MustRun(parsed, inputs);
     EXPECT_EQ(ShapeOf(outputs[0]), shape);
     EXPECT_EQ(outputs[0].type, kF16);
     EXPECT_EQ(Data(outputs[0]), is_empty ? std::string() : std::string("\x00\x3C", 2));
@@ -103,7 +103,7 @@ TEST(Running, PackedTypesHaveCleanPadBits) {
                  {"Cast", {"x"}, {"two"}, To(DataType::kInt2)},
                  {"Cast", {"x"}, {"wide"}, To(kF32)}};
   const std::vector<Tensor> inputs = {input};
-  const Outputs outputs = MustRun(Parsed(model), inputs);
+  const SessionResults outputs = MustRun(Parsed(model), inputs);
   EXPECT_EQ(Data(outputs[0]), "\xF1\x07");
   EXPECT_EQ(Data(outputs[1]), "\x3D");  // 1, 3, 3: 01 11 11
   EXPECT_EQ(Data(outputs[2]), Floats({1, -1, 7}).data);
@@ -120,10 +120,10 @@ TEST(Running, IdentityIsAView) {
   model.initializers = {onnx_test::TensorMessage("k", kF32, {1}, Floats({5}).data)};
   const Parsed parsed(model);
   const std::vector<Tensor> inputs = {Floats({1, 2})};
-  std::vector<tensorcast::onnx::NodeProfile> profile;
-  ModelRun run;
+  std::vector<tensorcast::NodeProfile> profile;
+  GraphRun run;
   run.profile = &profile;
-  const Outputs outputs = MustRun(parsed, inputs, run);
+  const SessionResults outputs = MustRun(parsed, inputs, run);
   const auto* const data = reinterpret_cast<const std::byte*>(inputs[0].data.data());
   EXPECT_EQ(outputs[0].data.data(), data);
   EXPECT_EQ(outputs[1].data.data(), data);
@@ -148,7 +148,7 @@ TEST(Running, AModelInMemoryIsCopied) {
     ASSERT_TRUE(parsed.status.ok()) << parsed.error;
     parsed.bytes.assign(parsed.bytes.size(), '\xFF');
     parsed.bytes = std::string();
-    const Outputs outputs = MustRun(parsed, {});
+    const SessionResults outputs = MustRun(parsed, {});
     EXPECT_EQ(Data(outputs[0]), Floats({5, -6, 7}).data);
     EXPECT_EQ(TextsOf(outputs[1]), (std::vector<std::string>{"5.0", "-6.0", "7.0"}));
   }
@@ -160,8 +160,8 @@ TEST(Running, Profile) {
   model.inputs.push_back({"like", kStrings});
   const Parsed parsed(model);
   const std::vector<Tensor> inputs = {Floats({1, 2, 30}), Texts({})};
-  std::vector<tensorcast::onnx::NodeProfile> profile;
-  ModelRun run;
+  std::vector<tensorcast::NodeProfile> profile;
+  GraphRun run;
   run.profile = &profile;
   MustRun(parsed, inputs, run);
   ASSERT_EQ(profile.size(), 2u);
@@ -185,10 +185,10 @@ TEST(Running, DefaultsOfInputs) {
     model.initializers = {onnx_test::TensorMessage("x", kF32, {2}, Floats({3, 4}).data)};
     const Parsed parsed(model);
     ASSERT_TRUE(parsed.status.ok()) << parsed.error;
-    ASSERT_EQ(parsed.model.inputs().size(), 1u);
-    EXPECT_TRUE(parsed.model.inputs()[0].has_default);
+    ASSERT_EQ(parsed.session.inputs().size(), 1u);
+    EXPECT_TRUE(parsed.session.inputs()[0].has_default);
     const std::vector<Tensor> none(1);
-    const Outputs by_default = MustRun(parsed, none);
+    const SessionResults by_default = MustRun(parsed, none);
     EXPECT_EQ(Data(by_default[0]), std::string("\3\0\0\0\4\0\0\0", 8));
     EXPECT_EQ(ShapeOf(by_default[0]), (std::vector<std::uint64_t>{2}));
     const std::vector<Tensor> given = {Floats({-1})};
@@ -207,32 +207,37 @@ TEST(Running, Face) {
       11, onnx_test::BytesField(1, "x") + onnx_test::BytesField(2, onnx_test::BytesField(1, type)));
   const Parsed parsed(model);
   ASSERT_TRUE(parsed.status.ok()) << parsed.error;
-  EXPECT_EQ(parsed.model.opset(), 17);
-  ASSERT_EQ(parsed.model.inputs().size(), 1u);
-  const auto& info = parsed.model.inputs()[0];
+  EXPECT_EQ(parsed.session.opset(), 17);
+  ASSERT_EQ(parsed.session.inputs().size(), 1u);
+  const auto& info = parsed.session.inputs()[0];
   EXPECT_EQ(info.name, "x");
   EXPECT_EQ(info.type, kF32);
   EXPECT_TRUE(info.has_shape);
   EXPECT_EQ(info.shape, (std::vector<std::optional<std::uint64_t>>{2, std::nullopt}));
   EXPECT_FALSE(info.has_default);
-  EXPECT_EQ(parsed.model.FindInput("x"), 0u);
-  EXPECT_EQ(parsed.model.FindInput("y"), std::nullopt);
-  EXPECT_EQ(parsed.model.FindOutput("y"), 0u);
-  EXPECT_FALSE(parsed.model.outputs()[0].has_shape);
+  std::size_t index = 9;
+  EXPECT_TRUE(parsed.session.FindInput("x", &index).ok());
+  EXPECT_EQ(index, 0u);
+  EXPECT_EQ(parsed.session.FindInput("y", &index).code(), StatusCode::kNoSuchName);
+  index = 9;
+  EXPECT_TRUE(parsed.session.FindOutput("y", &index).ok());
+  EXPECT_EQ(index, 0u);
+  EXPECT_FALSE(parsed.session.outputs()[0].has_shape);
   // Sizes are not enforced.
   const std::vector<Tensor> inputs = {Floats({1, 2, 3})};
   EXPECT_EQ(ShapeOf(MustRun(parsed, inputs)[0]), (std::vector<std::uint64_t>{3}));
 }
 
-TEST(Running, AModelThatIsNotLoaded) {
-  const tensorcast::onnx::Model model;
-  EXPECT_EQ(model.opset(), 0);
-  EXPECT_TRUE(model.inputs().empty());
-  EXPECT_EQ(model.FindOutput("y"), std::nullopt);
-  Outputs outputs;
+TEST(Running, ASessionThatIsNotMade) {
+  const tensorcast::Session session;
+  EXPECT_EQ(session.opset(), 0);
+  EXPECT_TRUE(session.inputs().empty());
+  std::size_t index = 0;
+  EXPECT_EQ(session.FindOutput("y", &index).code(), StatusCode::kBadInput);
+  SessionResults outputs;
   std::string error;
-  EXPECT_EQ(model.Run({}, {}, &outputs, &error).code(), StatusCode::kBadInput);
-  EXPECT_EQ(error, "no model is loaded");
+  EXPECT_EQ(session.Run({}, {}, &outputs, &error).code(), StatusCode::kBadInput);
+  EXPECT_EQ(error, "the session was not made; create it of a graph, or load one");
   EXPECT_EQ(outputs.size(), 0u);
 }
 
@@ -248,7 +253,7 @@ TEST(Running, CastLikeTakesTheTypeOfAnything) {
                  {"CastLike", {"x", "b"}, {"d"}}};
   const std::vector<Tensor> inputs = {Floats({-3}), {DataType::kInt8, {0}, ""}};
   const Parsed parsed(model);
-  const Outputs outputs = MustRun(parsed, inputs);
+  const SessionResults outputs = MustRun(parsed, inputs);
   EXPECT_EQ(Data(outputs[0]), "\xFD");
   EXPECT_EQ(Data(outputs[1]), std::string("\x00\xC2", 2));
   EXPECT_EQ(Data(outputs[2]), std::string("\xFD") + std::string(7, '\xFF'));
@@ -289,7 +294,7 @@ TEST(Running, ConstantsOfEveryKind) {
        onnx_test::TensorAttribute("value", onnx_test::TextTensorMessage("", {"p", "qq"}))},
   };
   const Parsed parsed(model);
-  const Outputs outputs = MustRun(parsed, {});
+  const SessionResults outputs = MustRun(parsed, {});
   ASSERT_EQ(outputs.size(), 8u);
   EXPECT_EQ(Data(outputs[0]), Floats({2.5f}).data);
   EXPECT_EQ(ShapeOf(outputs[0]), std::vector<std::uint64_t>{});
@@ -317,7 +322,7 @@ TEST(Running, Strings) {
   inputs = {Texts({"a", "", "ccc"})};
   EXPECT_EQ(TextsOf(MustRun(same, inputs)[0]), (std::vector<std::string>{"a", "", "ccc"}));
   inputs = {{kF32, {0}, ""}};
-  const Outputs empty = MustRun(print, inputs);
+  const SessionResults empty = MustRun(print, inputs);
   EXPECT_EQ(empty[0].strings.size(), 0u);
   EXPECT_EQ(ShapeOf(empty[0]), std::vector<std::uint64_t>{0});
 }
@@ -354,30 +359,30 @@ ModelBytes ExternalModel(const std::vector<std::pair<std::string, std::string>>&
 TEST_F(Files, ExternalData) {
   tensorcast::io::WriteBytes(Path("w.bin"), "....\xF1\xA7");
   const auto load = [&](const std::vector<std::pair<std::string, std::string>>& entries,
-                        tensorcast::onnx::Model* model, std::string* error) {
+                        tensorcast::Session* session, std::string* error) {
     tensorcast::io::WriteBytes(Path("m.onnx"), ExternalModel(entries).Bytes());
-    return tensorcast::onnx::Model::Load(Path("m.onnx"), {}, model, error).code();
+    return tensorcast::Session::Load(Path("m.onnx"), {}, session, error).code();
   };
-  tensorcast::onnx::Model model;
+  tensorcast::Session session;
   std::string error;
-  ASSERT_EQ(load({{"location", "w.bin"}, {"offset", "4"}, {"length", "2"}}, &model, &error),
+  ASSERT_EQ(load({{"location", "w.bin"}, {"offset", "4"}, {"length", "2"}}, &session, &error),
             StatusCode::kOk)
       << error;
-  Outputs outputs;
-  ASSERT_TRUE(model.Run({}, {}, &outputs, &error).ok()) << error;
+  SessionResults outputs;
+  ASSERT_TRUE(session.Run({}, {}, &outputs, &error).ok()) << error;
   EXPECT_EQ(Data(outputs[0]), Floats({1, -1, 7}).data);
   EXPECT_EQ(Data(outputs[1]), "\xF1\x07");
   const std::string tensor = Path("m.onnx") + ": tensor \"w\" ";
-  EXPECT_EQ(load({{"location", "w.bin"}, {"offset", "5"}}, &model, &error), StatusCode::kBadFile);
+  EXPECT_EQ(load({{"location", "w.bin"}, {"offset", "5"}}, &session, &error), StatusCode::kBadFile);
   EXPECT_EQ(error, tensor +
                        "has 2 bytes from offset 5 in \"w.bin\", but only 1 follow; the file is "
                        "cut short");
-  EXPECT_EQ(load({{"location", "w.bin"}, {"offset", "18446744073709551615"}}, &model, &error),
+  EXPECT_EQ(load({{"location", "w.bin"}, {"offset", "18446744073709551615"}}, &session, &error),
             StatusCode::kBadFile);
-  EXPECT_EQ(load({{"location", "w.bin"}, {"length", "6"}}, &model, &error), StatusCode::kBadFile);
+  EXPECT_EQ(load({{"location", "w.bin"}, {"length", "6"}}, &session, &error), StatusCode::kBadFile);
   EXPECT_EQ(error, tensor + "has 6 bytes in \"w.bin\"; its type and shape take 2");
-  EXPECT_EQ(load({{"location", "../w.bin"}}, &model, &error), StatusCode::kBadFile);
-  EXPECT_EQ(load({{"location", "gone.bin"}}, &model, &error), StatusCode::kFileError);
+  EXPECT_EQ(load({{"location", "../w.bin"}}, &session, &error), StatusCode::kBadFile);
+  EXPECT_EQ(load({{"location", "gone.bin"}}, &session, &error), StatusCode::kFileError);
 }
 
 TEST(Running, LongChainsTakeLinearTime) {
@@ -388,7 +393,7 @@ TEST(Running, LongChainsTakeLinearTime) {
     const std::string bytes = onnx_test::ChainModel(lengths[i]).Bytes();
     const auto begin = std::chrono::steady_clock::now();
     const Parsed parsed(bytes);
-    const Outputs outputs = MustRun(parsed, inputs);
+    const SessionResults outputs = MustRun(parsed, inputs);
     seconds[i] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     EXPECT_EQ(Data(outputs[0]), Floats({1, 1}).data);
     RecordProperty("seconds_" + std::to_string(lengths[i]), std::to_string(seconds[i]));
@@ -409,7 +414,7 @@ TEST(Running, ManyReadersOfOneValue) {
   }
   const std::vector<Tensor> inputs = {Floats({7})};
   const Parsed parsed(model);
-  const Outputs outputs = MustRun(parsed, inputs);
+  const SessionResults outputs = MustRun(parsed, inputs);
   ASSERT_EQ(outputs.size(), 2000u);
   for (int i = 0; i < 2000; ++i) {
     EXPECT_EQ(Data(outputs[static_cast<std::size_t>(i)]),
@@ -417,21 +422,21 @@ TEST(Running, ManyReadersOfOneValue) {
   }
 }
 
-TEST(Running, OutputsAndModelsMove) {
+TEST(Running, ResultsAndSessionsMove) {
   Parsed parsed(CastModel(25, kF32, kF16, To(kF16)));
   ASSERT_TRUE(parsed.status.ok());
-  const tensorcast::onnx::Model moved = std::move(parsed.model);
+  const tensorcast::Session moved = std::move(parsed.session);
   const Tensor input = Floats({1});
-  const std::vector<tensorcast::onnx::TensorView> views = {input.view()};
-  Outputs outputs;
+  const std::vector<tensorcast::TensorView> views = {input.view()};
+  SessionResults outputs;
   ASSERT_TRUE(moved.Run(views, {}, &outputs).ok());
-  Outputs other = std::move(outputs);
+  SessionResults other = std::move(outputs);
   EXPECT_EQ(Data(other[0]), std::string("\x00\x3C", 2));
   ASSERT_TRUE(moved.Run(views, {}, &other).ok());
   EXPECT_EQ(Data(other[0]), std::string("\x00\x3C", 2));
 }
 
-TEST(Running, MemoryOfOldOutputsIsUsedAgain) {
+TEST(Running, MemoryOfOldResultsIsUsedAgain) {
   const std::size_t n = 1 << 20;
   std::vector<float> values(n);
   for (std::size_t i = 0; i < n; ++i) values[i] = static_cast<float>(i % 2000);
@@ -442,7 +447,7 @@ TEST(Running, MemoryOfOldOutputsIsUsedAgain) {
                  {"Identity", {"x"}, {"same"}}};
   model.outputs.push_back({"same", kF32});
   const Parsed chain(model);
-  Outputs outputs = MustRun(chain, inputs);
+  SessionResults outputs = MustRun(chain, inputs);
   const std::byte* const first = outputs[0].data.data();
   std::string error;
   ASSERT_TRUE(onnx_test::Run(chain, inputs, &outputs, &error).ok()) << error;
@@ -450,19 +455,19 @@ TEST(Running, MemoryOfOldOutputsIsUsedAgain) {
   EXPECT_TRUE(Data(outputs[0]) == inputs[0].data);
 
   // An output as the next run's input: it is not written over, and what views it keeps it alive.
-  std::vector<tensorcast::onnx::TensorView> again = {outputs[0]};
-  ASSERT_TRUE(chain.model.Run(again, {}, &outputs, &error).ok()) << error;
+  std::vector<tensorcast::TensorView> again = {outputs[0]};
+  ASSERT_TRUE(chain.session.Run(again, {}, &outputs, &error).ok()) << error;
   EXPECT_NE(outputs[0].data.data(), first);
   EXPECT_EQ(outputs[1].data.data(), first);
   EXPECT_TRUE(Data(outputs[0]) == inputs[0].data);
   EXPECT_TRUE(Data(outputs[1]) == inputs[0].data);
   for (int i = 0; i < 3; ++i) {
     again = {outputs[static_cast<std::size_t>(i % 2)]};
-    ASSERT_TRUE(chain.model.Run(again, {}, &outputs, &error).ok()) << error;
+    ASSERT_TRUE(chain.session.Run(again, {}, &outputs, &error).ok()) << error;
     EXPECT_TRUE(Data(outputs[0]) == inputs[0].data);
     EXPECT_TRUE(Data(outputs[1]) == inputs[0].data);
   }
-  EXPECT_FALSE(chain.model.Run({}, {}, &outputs, &error).ok());
+  EXPECT_FALSE(chain.session.Run({}, {}, &outputs, &error).ok());
   EXPECT_EQ(outputs.size(), 0u);
 }
 
@@ -470,11 +475,11 @@ TEST(Running, StringsAsTheNextRunsInput) {
   const Parsed print(CastModel(25, kF32, kStrings, To(kStrings)));
   const Parsed same(CastModel(25, kStrings, kStrings, To(kStrings)));
   const std::vector<Tensor> inputs = {Floats({1, 22})};
-  Outputs outputs = MustRun(print, inputs);
+  SessionResults outputs = MustRun(print, inputs);
   std::string error;
   for (int i = 0; i < 3; ++i) {
-    const std::vector<tensorcast::onnx::TensorView> again = {outputs[0]};
-    ASSERT_TRUE(same.model.Run(again, {}, &outputs, &error).ok()) << error;
+    const std::vector<tensorcast::TensorView> again = {outputs[0]};
+    ASSERT_TRUE(same.session.Run(again, {}, &outputs, &error).ok()) << error;
     EXPECT_EQ(TextsOf(outputs[0]), (std::vector<std::string>{"1.0", "22.0"}));
   }
 }

@@ -29,8 +29,8 @@ using onnx_test::Parsed;
 using onnx_test::StatusCode;
 using onnx_test::Tensor;
 using onnx_test::To;
-using tensorcast::onnx::ModelRun;
-using tensorcast::onnx::Outputs;
+using tensorcast::GraphRun;
+using tensorcast::SessionResults;
 using SessionThreads = tensorcast::io::FileTest;
 
 // Sessions that are made at once read the graph's data files, which are opened when the first of
@@ -75,26 +75,52 @@ TEST_F(SessionThreads, OfExternalDataAreMadeAtOnce) {
   }
 }
 
-TEST(RunningThreads, OneModelFromMany) {
-  const Parsed parsed(onnx_test::ChainModel(50));
-  ASSERT_TRUE(parsed.status.ok());
+// Four threads run one session, while this one binds, runs and goes back.
+void ExpectShared(tensorcast::Session& session, bool has_gradients) {
   std::vector<std::thread> threads;
   std::atomic<int> good = 0;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
-      const std::vector<Tensor> inputs = {Floats(std::vector<float>(1000, static_cast<float>(t)))};
+      const Tensor input = Floats(std::vector<float>(1000, static_cast<float>(t)));
+      const std::vector<tensorcast::TensorView> views = {input.view()};
       for (int i = 0; i < 50; ++i) {
-        Outputs outputs;
-        std::string error;
-        if (onnx_test::Run(parsed, inputs, &outputs, &error).ok() &&
-            Data(outputs[0]) == inputs[0].data) {
-          ++good;
-        }
+        SessionResults outputs;
+        if (session.Run(views, {}, &outputs).ok() && Data(outputs[0]) == input.data) ++good;
       }
     });
   }
+  const Tensor own = Floats({5, 6, 7});
+  for (int i = 0; i < 20; ++i) {
+    tensorcast::TensorView output;
+    EXPECT_TRUE(session.BindInput("x", own.view()).ok());
+    EXPECT_TRUE(session.Run({}).ok());
+    EXPECT_TRUE(session.Output(0, &output).ok());
+    EXPECT_EQ(Data(output), own.data);
+    if (!has_gradients) continue;
+    bool has = false;
+    tensorcast::TensorView gradient;
+    EXPECT_TRUE(session.BindGradient(0, own.view()).ok());
+    EXPECT_TRUE(session.Backward({}).ok());
+    EXPECT_TRUE(session.Gradient(0, &has, &gradient).ok());
+    EXPECT_EQ(Data(gradient), own.data);
+  }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(good, 200);
+}
+
+TEST(RunningThreads, OneSessionOfAModelFromMany) {
+  Parsed parsed(onnx_test::ChainModel(50));
+  ASSERT_TRUE(parsed.status.ok());
+  ExpectShared(parsed.session, false);
+}
+
+TEST(RunningThreads, OneSessionOfAGraphFromMany) {
+  const std::string model = onnx_test::ChainModel(50).Bytes();
+  tensorcast::Graph graph;
+  ASSERT_TRUE(tensorcast::Graph::Parse(std::as_bytes(std::span(model)), {}, &graph).ok());
+  tensorcast::Session session;
+  ASSERT_TRUE(tensorcast::Session::Create(graph, {.backward = true}, &session).ok());
+  ExpectShared(session, true);
 }
 
 TEST(RunningThreads, WithAnExecutor) {
@@ -110,13 +136,13 @@ TEST(RunningThreads, WithAnExecutor) {
                  {"Cast", {"h"}, {"y"}, To(kF32)},
                  {"Cast", {"x"}, {"t"}, To(kStrings)},
                  {"Cast", {"t"}, {"s"}, To(kF32)}};
-  ModelRun run;
+  GraphRun run;
   run.executor = executor.get();
   std::atomic<bool> flag = false;
   const Parsed parsed(model);
   for (const bool has_flag : {false, true}) {
     run.interrupted = has_flag ? &flag : nullptr;
-    const Outputs outputs = MustRun(parsed, inputs, run);
+    const SessionResults outputs = MustRun(parsed, inputs, run);
     EXPECT_TRUE(Data(outputs[0]) == inputs[0].data);
     EXPECT_TRUE(Data(outputs[1]) == inputs[0].data);
   }
@@ -132,9 +158,9 @@ TEST(RunningThreads, AnExecutorThatThrows) {
   const Parsed parsed(CastModel(25, kF32, kF16, To(kF16)));
   const Tensor input = Floats(std::vector<float>(1 << 20));
   ThrowingExecutor executor;
-  ModelRun run;
+  GraphRun run;
   run.executor = &executor;
-  Outputs outputs;
+  SessionResults outputs;
   std::string error;
   EXPECT_EQ(onnx_test::Run(parsed, {input}, &outputs, &error, run).code(),
             StatusCode::kExecutorFailed);
@@ -143,9 +169,9 @@ TEST(RunningThreads, AnExecutorThatThrows) {
 TEST(RunningThreads, Interrupted) {
   const Parsed parsed(onnx_test::ChainModel(4));
   std::atomic<bool> flag = true;
-  ModelRun run;
+  GraphRun run;
   run.interrupted = &flag;
-  Outputs outputs;
+  SessionResults outputs;
   std::string error;
   EXPECT_EQ(onnx_test::Run(parsed, {Floats({1})}, &outputs, &error, run).code(),
             StatusCode::kInterrupted);
@@ -176,10 +202,10 @@ TEST(RunningThreads, LongCastsLookAtTheFlag) {
   for (const bool stops : {false, true}) {
     FlagExecutor executor;
     executor.stops = stops;
-    ModelRun run;
+    GraphRun run;
     run.executor = &executor;
     run.interrupted = &executor.flag;
-    Outputs outputs;
+    SessionResults outputs;
     std::string error;
     const auto status = onnx_test::Run(parsed, inputs, &outputs, &error, run);
     EXPECT_EQ(status.code(), stops ? StatusCode::kInterrupted : StatusCode::kOk);

@@ -91,7 +91,7 @@ def small():
     (lambda: tc.cast([[0.5, np.int64(2**53 + 1)]], "int64"), OverflowError, "9007199254740993"),
     (lambda: tc.cast(X, out=np.zeros(3, "M8[s]")), TypeError, "not an element type of ONNX"),
     (lambda: tc.graph.Session(5), TypeError, "a session is of a Graph"),
-    (lambda: tc.onnx.Model(b"", optimize="x"), TypeError, "optimize is True or False"),
+    (lambda: tc.graph.Session.load(b"", optimize="x"), TypeError, "optimize is True or False"),
     (lambda: small().remove_node(None), ValueError, "by its index or its name"),
     (lambda: tc.cast([1, None], "int8"), TypeError, "x[0] is int"),
     (lambda: tc.cast("1\0", "float32"), ValueError, "x is"),
@@ -155,8 +155,8 @@ def small():
     (lambda: tc.plan("a.npy", "b.npy", scale_rule="pow3"), ValueError, 'scale_rule is one of "round" "up" "ocp" "amax"'),
     (lambda: tc.plan("a.npy", "b.npy", to="fp8-row", rules={}, out="c"), TypeError, "plan has no option 'out'"),
     (lambda: tc.Plan.from_json("{"), ValueError, ""),
-    (lambda: tc.onnx.Model(b"nonsense"), ValueError, ""),
-    (lambda: tc.onnx.Model(17), TypeError, "neither bytes nor an onnx.ModelProto"),
+    (lambda: tc.graph.Session.load(b"nonsense"), ValueError, ""),
+    (lambda: tc.graph.Session.load(17), TypeError, "neither bytes nor an onnx.ModelProto"),
     (lambda: tc.onnx.optimize(b"\xff\xff"), ValueError, ""),
     (lambda: tc.onnx.optimize("a.onnx"), ValueError, "give output"),
     (lambda: tc.graph.Graph(opset=99), ValueError, "opset"),
@@ -250,7 +250,7 @@ def files(tmp_path):
 
 
 MISSING = [
-    lambda f: tc.open(f / "no.npy"), lambda f: tc.inspect(f / "no.safetensors"), lambda f: tc.onnx.Model(f / "no.onnx"),
+    lambda f: tc.open(f / "no.npy"), lambda f: tc.inspect(f / "no.safetensors"), lambda f: tc.graph.Session.load(f / "no.onnx"),
     lambda f: tc.graph.Graph.load(f / "no.onnx"), lambda f: tc.mdf.load(f / "no.json"),
     lambda f: tc.onnx.optimize(f / "no.onnx", f / "y.onnx"), lambda f: tc.convert(f / "no.npy", f / "y.npy", to="int8"),
     lambda f: tc.plan(f / "no.onnx", f / "y.onnx", to="float16"), lambda f: tc.convert(f / "no", f / "y", to="int8"),
@@ -291,7 +291,7 @@ def test_an_output_that_exists_is_pythons_own_error(call, files):
      errno.ENOTDIR, "x.npy/y.npy"),
     (lambda f: tc.convert(f / "x.npy", f / "none" / "y.npy", to="int8"), FileNotFoundError, tc.FileError, errno.ENOENT,
      "none/y.npy"),
-    (lambda f: tc.onnx.Model(f / "folder"), IsADirectoryError, tc.UnsupportedError, errno.EISDIR, "folder"),
+    (lambda f: tc.graph.Session.load(f / "folder"), IsADirectoryError, tc.UnsupportedError, errno.EISDIR, "folder"),
     (lambda f: graph_of_one().save(f / "folder"), IsADirectoryError, tc.ArgumentError, errno.EISDIR, "folder"),
     (lambda f: tc.convert(f / "x.npy", f / "folder" / "", to="int8"), ValueError, tc.ArgumentError, None, None),
 ])

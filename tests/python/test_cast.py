@@ -159,7 +159,7 @@ def test_narrow_elements_have_the_bytes_that_ml_dtypes_writes(name, tmp_path):
         "list": tc.cast(values.tolist(), name), "loss": tc.cast(values, name, loss=True)[0],
         "texts": tc.parse(tc.format(values), name), "like": tc.cast(values, like=own),
         "file": tc.open(tmp_path / "x.npy").get("x", to=name), "session": made["y"], "constant": made["c"],
-        "model": tc.onnx.Model(graph.serialize()).run([values])["y"],
+        "model": tc.graph.Session.load(graph.serialize()).run([values])["y"],
         "unpacked": tc.cast(tc.cast(values, name, packed=True), name, from_type=name, packed="in", shape=values.size),
         "0-d": np.array([tc.cast(value, name) for value in values], own.dtype),
     }

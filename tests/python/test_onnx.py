@@ -29,7 +29,7 @@ def test_models_of_every_kind(tmp_path):
     onnx.save(proto, tmp_path / "m.onnx")
     want = X.astype(ml_dtypes.bfloat16).astype(np.float32)
     for model in (proto, proto.SerializeToString(), tmp_path / "m.onnx", str(tmp_path / "m.onnx")):
-        loaded = tc.onnx.Model(model)
+        loaded = tc.graph.Session.load(model)
         assert loaded.opset == 25 and [info.name for info in loaded.inputs] == ["v0"]
         assert loaded.outputs[0].type == "float32" and loaded.outputs[0].shape == (3,)
         assert np.array_equal(loaded.run({"v0": X})["v2"], want)
@@ -39,16 +39,16 @@ def test_models_of_every_kind(tmp_path):
 @pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT2, TensorProto.FLOAT4E2M1,
                                   TensorProto.FLOAT8E5M2, TensorProto.STRING, TensorProto.BOOL])
 def test_types_of_models(kind):
-    model = tc.onnx.Model(chain(1, kind))
+    model = tc.graph.Session.load(chain(1, kind))
     got = model.run([X])["v1"]
     want = tc.cast(X, kind)
     assert got.dtype == want.dtype and got.tolist() == want.tolist()
-    back = tc.onnx.Model(chain(kind, 1)).run([got])["v1"]
+    back = tc.graph.Session.load(chain(kind, 1)).run([got])["v1"]
     assert np.array_equal(back, tc.cast(want, "float32"))
 
 
 def test_wrong_inputs():
-    model = tc.onnx.Model(chain(1, 10))
+    model = tc.graph.Session.load(chain(1, 10))
     for inputs, words in (({}, "v0"), ({"x": X}, "no input 'x'"), ([X, X], "2 inputs"),
                           ([X.astype(np.float64)], "v0"), ("v0", "a mapping")):
         with pytest.raises(tc.Error, match=words) as caught:
@@ -58,11 +58,11 @@ def test_wrong_inputs():
         graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g",
                                   [helper.make_tensor_value_info("x", 1, [1])],
                                   [helper.make_tensor_value_info("y", 1, [1])])
-        tc.onnx.Model(helper.make_model(graph))
+        tc.graph.Session.load(helper.make_model(graph))
 
 
 def test_profiles():
-    model = tc.onnx.Model(chain(1, 10, 1))
+    model = tc.graph.Session.load(chain(1, 10, 1))
     model.run([X], profile=True)
     assert [node["node"] for node in model.profile] == ["cast0", "cast1"]
     assert model.profile[0]["to_type"] == "float16" and model.profile[0]["bytes_read"] == 12
@@ -144,6 +144,6 @@ def test_saturation_is_the_nodes():
                               [helper.make_tensor_value_info("y", TensorProto.FLOAT8E4M3FN, [1])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)])
     x = np.float32([1000])
-    for y in (tc.onnx.Model(model).run([x])["y"],
+    for y in (tc.graph.Session.load(model).run([x])["y"],
               ReferenceEvaluator(model, new_ops=tc.onnx.cast_ops()).run(None, {"x": x})[0]):
         assert np.isnan(y.astype(np.float32)).all()

@@ -1,6 +1,7 @@
-"""ONNX models of Cast, CastLike, Identity and Constant: run them, or take needless Casts out.
+"""ONNX models: needless Casts taken out, and ONNX's own interfaces (`tensorcast.graph.Session.load`
+runs a model).
 
-`Model` and `optimize` need nothing else; `Backend` and `cast_ops` need the package onnx
+`optimize` needs nothing else; `Backend` and `cast_ops` need the package onnx
 (``pip install tensorcast[onnx]``).
 
 SPDX-License-Identifier: Apache-2.0
@@ -10,14 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .model import Model, OptimizeReport, ValueInfo, optimize
+from .model import OptimizeReport, ValueInfo, optimize
 
 if TYPE_CHECKING:
     from .backend import Backend, BackendOfTests
     from .reference import cast_ops
 
-__all__ = ["Backend", "BackendOfTests", "Model", "OptimizeReport", "ValueInfo", "cast_ops",
-           "optimize"]
+__all__ = ["Backend", "BackendOfTests", "OptimizeReport", "ValueInfo", "cast_ops", "optimize"]
 
 
 def __getattr__(name: str) -> Any:  # what imports onnx waits until it is asked for

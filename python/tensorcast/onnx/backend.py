@@ -15,7 +15,8 @@ from onnx.backend.base import Backend as _OnnxBackend
 from .. import _core
 from ..arrays import type_of
 from ..errors import ArgumentError, Error, UnsupportedError
-from .model import Model, ValueInfo
+from ..graph import Session
+from .model import ValueInfo
 from .reference import model_of_node
 
 __all__ = ["Backend", "BackendOfTests"]
@@ -38,16 +39,16 @@ def _listed(inputs: Any) -> list[Any]:
 class Rep(BackendRep):
     """A loaded model."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
+    def __init__(self, session: Session) -> None:
+        self.session = session
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in order; inputs beyond those given take their defaults."""
         arrays = _listed(inputs)
-        if len(arrays) > len(self.model.inputs):
-            raise ArgumentError(f"{len(arrays)} inputs were given, and there are {len(self.model.inputs)}")
-        given = [_as_declared(x, info) for x, info in zip(arrays, self.model.inputs, strict=False)]
-        return tuple(self.model.run(given).values())
+        if len(arrays) > len(self.session.inputs):
+            raise ArgumentError(f"{len(arrays)} inputs were given, and there are {len(self.session.inputs)}")
+        given = [_as_declared(x, info) for x, info in zip(arrays, self.session.inputs, strict=False)]
+        return tuple(self.session.run(given).values())
 
 
 class Backend(_OnnxBackend):
@@ -82,7 +83,7 @@ class Backend(_OnnxBackend):
         """
         if not cls.supports_device(device):
             raise UnsupportedError(f"device is {device!r}: models run on the CPU")
-        return Rep(Model(model, contradictions=cls.contradictions))
+        return Rep(Session.load(model, contradictions=cls.contradictions))
 
     @classmethod
     def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> tuple[Any, ...]:

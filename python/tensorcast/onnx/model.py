@@ -1,4 +1,4 @@
-"""`Model`, which runs, and `optimize`.
+"""`optimize`, and what every function that takes a model needs.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,7 +14,7 @@ from .. import _core, arrays
 from ..arguments import flag, path_text, says_nearest
 from ..errors import ArgumentError, KindError, UnsupportedError
 
-__all__ = ["Model", "OptimizeReport", "ValueInfo", "optimize"]
+__all__ = ["OptimizeReport", "ValueInfo", "optimize"]
 
 
 @dataclass(frozen=True)
@@ -61,86 +61,6 @@ def ordered_tensors(given: Any, infos: list[ValueInfo], what: str) -> list[Any]:
     else:
         listed = [*given, *[None] * (len(names) - len(given))]
     return [None if x is None else arrays.tensor(x) for x in listed]
-
-
-class Model:
-    """A loaded model, checked whole; any number of threads may run it.
-
-    Parameters
-    ----------
-    model : path, bytes or onnx.ModelProto
-        External data is read for a path alone.
-    optimize : bool
-        Run it without the Casts that `optimize` takes out.
-    contradictions : {"text", "tests"}
-        Which side is taken where an operator's text and the official tests of its opset contradict
-        each other.
-    allow_hard_links : bool
-        Of files that hold the model's data.
-
-    Attributes
-    ----------
-    inputs, outputs : list of ValueInfo
-    profile : list of dict
-        Of the last run that was asked for it, a dict for each node.
-
-    Raises
-    ------
-    FileError, ContentsError, UnsupportedError
-        It cannot be read; it is no valid model; it has another operator.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tensorcast as tc
-    >>> graph = tc.graph.Graph()
-    >>> x = graph.add_input("x", "float32", [None])
-    >>> graph.mark_output(graph.cast(x, "float8_e4m3fn"), "y")
-    >>> model = tc.onnx.Model(graph.serialize())
-    >>> print(model.run({"x": np.float32([0.1, 512])})["y"])
-    [0.101562 448]
-    """
-
-    def __init__(self, model: Any, *, optimize: bool = False, contradictions: str = "text",
-                 allow_hard_links: bool = False) -> None:
-        if contradictions not in ("text", "tests"):
-            raise ArgumentError("contradictions is 'text' or 'tests'")
-        self._core = _core.Model(source_of(model), contradictions == "tests",
-                                 flag(allow_hard_links, "allow_hard_links"),
-                                 flag(optimize, "optimize"))
-        self.inputs = value_infos(self._core.inputs())
-        self.outputs = value_infos(self._core.outputs())
-        self.profile: list[dict[str, Any]] = []
-
-    @property
-    def opset(self) -> int:
-        """Of ai.onnx."""
-        return int(self._core.opset())
-
-    def run(self, inputs: Mapping[str, Any] | Sequence[Any], *, threads: int | None = None,
-            profile: bool = False) -> dict[str, Any]:
-        """Runs it on arrays, as `cast` takes them, by name or in order.
-
-        Inputs that are left out, or None, take their defaults. With ``profile=True`` the attribute
-        `profile` then says what each node took.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-            Narrow elements one to a byte, strings as object.
-
-        Raises
-        ------
-        ArgumentError
-            An input is missing or of another type, or a name is none; a text is no number.
-        KindError
-        """
-        tensors = ordered_tensors(inputs, self.inputs, "input")
-        outputs, took = self._core.run(tensors, arrays.thread_count(threads),
-                                       flag(profile, "profile"))
-        if profile:
-            self.profile = took
-        return {info.name: array for info, array in zip(self.outputs, outputs, strict=True)}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from onnx import helper
 from onnx.reference.op_run import OpRun
 
 from .. import arrays
-from .model import Model
+from ..graph import Session
 
 __all__ = ["cast_ops"]
 
@@ -40,10 +40,11 @@ class _Cast(OpRun):
 
     def _run(self, *inputs: Any, **attributes: Any) -> tuple[Any, ...]:
         types = tuple(arrays.type_of(np.asarray(x)) for x in inputs)
-        models: dict[Any, Model] = self.__dict__.setdefault("_models", {})
-        if types not in models:
-            models[types] = Model(model_of_node(self.onnx_node, types, self.run_params["opsets"][""]))
-        return tuple(models[types].run([np.asarray(x) for x in inputs]).values())
+        sessions: dict[Any, Session] = self.__dict__.setdefault("_sessions", {})
+        if types not in sessions:
+            sessions[types] = Session.load(
+                model_of_node(self.onnx_node, types, self.run_params["opsets"][""]))
+        return tuple(sessions[types].run([np.asarray(x) for x in inputs]).values())
 
 
 def cast_ops() -> list[type[OpRun]]:
