@@ -21,7 +21,7 @@
 #include "mdf/model_of_graph.h"
 #include "mdf/syntax.h"
 #include "tensorcast/graph.hpp"
-#include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace {
 

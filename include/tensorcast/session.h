@@ -42,7 +42,7 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_session_create(const tensorcas
                                                                  int32_t gives_zeros,
                                                                  int32_t target,
                                                                  tensorcast_session** session);
-/* Makes a model ready to run, without a graph in between; it does not run backward. contradictions:
+/* Makes a model ready to run, without a graph that stays; it does not run backward. contradictions:
  * as for tensorcast_graph_create; allow_hard_links 1: external data is read from a file that has
  * hard links too, which may be a file from elsewhere, and 0 refuses it; optimize 1: it runs without
  * the Casts that tensorcast_optimize_model takes out. Codes: TENSORCAST_FILE_ERROR,

@@ -101,10 +101,10 @@ class TENSORCAST_API Session {
   // kTargetUnavailable, kOutOfMemory.
   static Status Create(const Graph& graph, const SessionOptions& options, Session* session,
                        std::string* error = nullptr);
-  // Of a model, without a graph in between, which takes several times the time and memory of the
-  // nodes; it does not run backward. Codes: kFileError (missing, unreadable), kBadFile (no model,
-  // or one that breaks its opset's rules), kUnsupportedFile (a node other than Cast, CastLike,
-  // Identity, Constant and the model's own functions of these), kOutOfMemory, kTargetUnavailable.
+  // Of a model, without a graph that stays; it does not run backward. Codes: kFileError (missing,
+  // unreadable), kBadFile (no model, or one that breaks its opset's rules), kUnsupportedFile (a
+  // node other than Cast, CastLike, Identity, Constant and the model's own functions of these),
+  // kOutOfMemory, kTargetUnavailable.
   static Status Load(const std::string& path, const onnx::LoadOptions& options, Session* session,
                      std::string* error = nullptr);
   // The same of a ModelProto in memory, which is copied. External data is refused: there is no
