@@ -16,7 +16,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Where the compiler looks for headers, beside the folder of the file that includes.
-LOOKED_IN = ("include", "src")
+LOOKED_IN = ("include", "src", "programs")
 INCLUDE = re.compile(r'^#include ["<]([^">]+)[">]', re.MULTILINE)
 ENDINGS = {".cc", ".h", ".hpp"}
 

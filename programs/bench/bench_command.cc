@@ -24,6 +24,7 @@
 #include "commands/commands.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "files/error.h"
 #include "shell/build_info.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"

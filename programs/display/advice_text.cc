@@ -10,6 +10,7 @@
 
 #include "display/conversion_summary.h"
 #include "display/quantities.h"
+#include "files/error.h"
 #include "naming/keep.h"
 #include "report/advice.h"
 #include "report/distinct_names.h"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "display/quantities.h"
+#include "files/error.h"
 
 namespace tensorcast::tool {
 

@@ -17,6 +17,7 @@
 #include "files/error.h"
 #include "files/named_file.h"
 #include "files/system.h"
+#include "formats/tensor_file.h"
 #include "scale/fused_names.h"
 
 namespace tensorcast::convert {

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/given.h"
+#include "files/error.h"
 #include "scale/quantiser.h"
 #include "scale/written_form.h"
 

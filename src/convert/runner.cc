@@ -18,6 +18,7 @@
 #include "convert/quantise_jobs.h"
 #include "convert/text_jobs.h"
 #include "core/given.h"
+#include "files/error.h"
 
 namespace tensorcast::convert {
 namespace {

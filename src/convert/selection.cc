@@ -10,6 +10,7 @@
 #include "convert/candidate.h"
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
+#include "convert/scaled_tensors.h"
 #include "core/shape.h"
 #include "files/error.h"
 #include "naming/keep.h"

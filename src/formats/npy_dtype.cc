@@ -161,10 +161,10 @@ NpyDtype UnderstandDescr(const std::string& path, const std::string& descr,
                "; a type is assumed only of |V1, <V2 and <f1, which do not name theirs");
   }
   if (strings) {
-    if (strings->item_bytes > kMostStringBytes) {
+    if (strings->item_bytes > text::kMostStringBytes) {
       Refuse(ErrorKind::kUnsupported, path, descr,
              "strings of " + std::to_string(strings->item_bytes) + " bytes each; at most " +
-                 std::to_string(kMostStringBytes) + " are read");
+                 std::to_string(text::kMostStringBytes) + " are read");
     }
     return *strings;
   }

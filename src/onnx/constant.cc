@@ -56,7 +56,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
   const io::TensorProtoValues values(*source_, message, type, *elements);
   if (type == DataType::kString) {
     for (std::uint64_t done = 0; done < *elements;) {
-      const io::StringPiece piece = values.ReadStrings(done, *elements - done);
+      const text::StringPiece piece = values.ReadStrings(done, *elements - done);
       for (std::uint64_t i = 0; i < piece.view().size(); ++i) {
         constant.Append(piece.view()[i]);
       }
