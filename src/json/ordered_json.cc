@@ -59,7 +59,8 @@ std::string WithoutInfinities(std::string_view text) {
 std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest) {
   // The parser takes a NUL for the end of its input; no JSON holds one.
   if (DepthOf(text) > deepest || text.find('\0') != std::string_view::npos) return std::nullopt;
-  const bool may_have = text.find("NaN") != text.npos || text.find("Infinity") != text.npos;
+  const bool may_have =
+      text.find("NaN") != std::string_view::npos || text.find("Infinity") != std::string_view::npos;
   const std::string plain = may_have ? WithoutInfinities(text) : std::string();
   OrderedJson json = OrderedJson::parse(may_have ? plain : text, nullptr, false);
   if (json.is_discarded()) return std::nullopt;

@@ -37,7 +37,7 @@ namespace tensorcast::scale {
 // clang-format on
 
 #define TENSORCAST_DECLARE(dialect) extern const Dialect dialect;
-#define TENSORCAST_ADDRESS(dialect) &dialect,
+#define TENSORCAST_ADDRESS(dialect) &(dialect),
 TENSORCAST_DIALECTS(TENSORCAST_DECLARE)
 
 std::span<const Dialect* const> Dialects() {
