@@ -9,22 +9,29 @@
 namespace tensorcast::io {
 namespace {
 
-std::size_t DepthOf(std::string_view text) {
-  std::size_t depth = 0, most = 0;
+// Calls use(i) for the index of each character outside of strings.
+template <class Use> void ForEachOutsideOfStrings(std::string_view text, const Use& use) {
   bool is_string = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (is_string) {
-      if (c == '\\') ++i;
-      is_string = c != '"';
-    } else if (c == '"') {
-      is_string = true;
-    } else if (c == '{' || c == '[') {
-      most = std::max(most, ++depth);
-    } else if ((c == '}' || c == ']') && depth > 0) {
-      --depth;
+    if (is_string && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      is_string = !is_string;
+    } else if (!is_string) {
+      use(i);
     }
   }
+}
+
+std::size_t DepthOf(std::string_view text) {
+  std::size_t depth = 0, most = 0;
+  ForEachOutsideOfStrings(text, [&](std::size_t i) {
+    if (text[i] == '{' || text[i] == '[') {
+      most = std::max(most, ++depth);
+    } else if ((text[i] == '}' || text[i] == ']') && depth > 0) {
+      --depth;
+    }
+  });
   return most;
 }
 
@@ -33,27 +40,16 @@ std::size_t DepthOf(std::string_view text) {
 std::string WithoutInfinities(std::string_view text) {
   constexpr std::string_view kWords[] = {"NaN", "Infinity", "-Infinity"};
   std::string plain;
-  plain.reserve(text.size());
-  bool is_string = false;
-  while (!text.empty()) {
-    std::size_t taken = 1;
-    if (is_string && text[0] == '\\') {
-      taken = std::min<std::size_t>(2, text.size());
-    } else if (text[0] == '"') {
-      is_string = !is_string;
-    } else if (!is_string) {
-      const auto* const word = std::find_if(std::begin(kWords), std::end(kWords),
-                                            [&](auto one) { return text.starts_with(one); });
-      if (word != std::end(kWords)) {
-        plain += "null";
-        text.remove_prefix(word->size());
-        continue;
-      }
-    }
-    plain += text.substr(0, taken);
-    text.remove_prefix(taken);
-  }
-  return plain;
+  std::size_t taken = 0;
+  ForEachOutsideOfStrings(text, [&](std::size_t i) {
+    const std::string_view rest = text.substr(i);
+    const auto* const word = std::find_if(std::begin(kWords), std::end(kWords),
+                                          [&](auto one) { return rest.starts_with(one); });
+    if (i < taken || word == std::end(kWords)) return;
+    plain.append(text, taken, i - taken).append("null");
+    taken = i + word->size();
+  });
+  return plain.append(text, taken);
 }
 
 std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest) {
