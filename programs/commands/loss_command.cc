@@ -175,9 +175,11 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
           std::move(all.fused.files)};
 }
 
-// What the file's tensors take under each of the types; `left`: see convert::TensorsLeft.
-void CountBytes(const std::vector<io::TensorInfo>& tensors, const scale::ScaledReader* scaled,
-                const std::vector<std::size_t>& left, Comparison& plan) {
+// What the file's tensors take under each of the types.
+void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::ValuesReader& values,
+                Comparison& plan) {
+  const scale::ScaledReader* const scaled = values.scaled;
+  const std::vector<std::size_t>& left = values.left;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
   // where another leaves it alone.
   const auto bytes_kept = [&](std::size_t tensor) {
@@ -225,20 +227,20 @@ int MeasureLoss(const LossFlags& flags) {
   plan.cast_to.resize(survey.tensors().size());
   for (const io::TensorInfo& info : survey.tensors()) plan.data_bytes += info.bytes;
   for (const convert::Goal& type : types) plan.candidates.emplace_back().to = type;
-  const Decisions decided = DecideAll(survey, selection, opening, options.jobs, plan);
-  const convert::WantedScales wanted = [&](std::size_t codes) {
+  Decisions decided = DecideAll(survey, selection, opening, options.jobs, plan);
+  const convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
     return plan.cast_to[codes].any() || plan.ruled.contains(codes)
                ? std::optional(scale::Rounding::kOdd)
                : std::nullopt;
-  };
-  const convert::ValuesReader values = convert::ApplyScales(survey, wanted);
+  });
   const std::vector<io::TensorInfo>& tensors = values.reader->contents().tensors;
   convert::SharedGlobals globals =
       convert::GlobalsOf(*values.reader, decided.globals, decided.fused);
   options.jobs.globals = &globals;
-  CountBytes(tensors, values.scaled, convert::TensorsLeft(survey, wanted), plan);
+  CountBytes(tensors, values, plan);
   SayTexts(flags, tensors, decided.any,
            std::ranges::all_of(plan.cast_to, [](const TypeSet& set) { return set.none(); }));
+  decided.any = {};  // of many tensors much, and measuring needs none of it
   if (!flags.cast.quiet) {
     for (const std::string& note : decided.notes) SayNote(note);
     if (!plan.ruled.empty()) {

@@ -36,11 +36,10 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   FilePlan plan;
   plan.decisions = std::move(decided.decisions);
   plan.fused = std::move(decided.fused.files);
-  const WantedScales wanted = WantedBy(plan.decisions);
-  std::vector<std::size_t> left = TensorsLeft(survey, wanted);
+  ValuesReader values = ApplyScales(survey, WantedBy(plan.decisions));
+  std::vector<std::size_t>& left = values.left;
   if (!left.empty()) plan.left_out = survey.tensors().size() - left.size();
   if (decided.only) left = {*decided.only};
-  ValuesReader values = ApplyScales(survey, wanted);
   plan.reader = std::move(values.reader);
   plan.scaled = values.scaled;
   LayOut(*plan.reader, survey.path, left.empty() ? nullptr : &left, plan);

@@ -1,13 +1,11 @@
 // What decides as an output does and is never made.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <memory>
 #include <optional>
 
 #include "convert/model_scales.h"
 #include "convert/sink.h"
-#include "files/error.h"
 #include "formats/onnx_tensors.h"
 
 namespace tensorcast::convert {
@@ -20,17 +18,10 @@ class MeasureSink final : public Sink {
 
   bool has_graph() const override { return model_ != nullptr; }
   void Restrict(std::span<Decision> decisions, const JobOptions&) const override {
-    if (model_ == nullptr) return;
-    bool is_any = false;
-    for (const Decision& decision : decisions) {
-      if (!decision.scaled) continue;
-      is_any = true;
-      if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
-      throw io::Error(io::ErrorKind::kUnsupported,
-                      io::PathText(model_->source().path()) + ": " +
-                          scale::NotInModelsText(*decision.scaled.format));
+    if (model_ != nullptr &&
+        HasModelForms(decisions, model_->source().path(), io::ErrorKind::kUnsupported)) {
+      Scales().Restrict(decisions);
     }
-    if (is_any) Scales().Restrict(decisions);
   }
   scale::WrittenForm FormOf(std::size_t tensor, const scale::WrittenForm& asked) const override {
     return model_ != nullptr ? Scales().FormOf(tensor, asked) : asked;

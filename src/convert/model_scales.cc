@@ -25,6 +25,19 @@ bool HasRows(const scale::WrittenForm& form) { return form.format->cells == scal
 
 }  // namespace
 
+bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
+                   io::ErrorKind kind) {
+  bool is_any = false;
+  for (const Decision& decision : decisions) {
+    if (!decision.scaled) continue;
+    is_any = true;
+    if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
+    throw io::Error(kind,
+                    io::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format));
+  }
+  return is_any;
+}
+
 ModelScales::ModelScales(const io::OnnxTensorReader& model)
     : model_(model), rules_(model), uses_(onnx::FindWeightUses(model)) {}
 

@@ -18,6 +18,11 @@
 
 namespace tensorcast::convert {
 
+// Whether any is for a scaled weight. Throws io::Error, of `path` and that kind, where a format is
+// not written into models.
+bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
+                   io::ErrorKind kind);
+
 class ModelScales {
  public:
   // `model` outlives this.

@@ -31,8 +31,9 @@ class ModelSink final : public Sink {
   bool holds_scaled_weights() const override { return true; }
   bool has_graph() const override { return true; }
   void Restrict(std::span<Decision> decisions, const JobOptions& options) const override {
-    for (const Decision& decision : decisions) CheckFormat(decision);
-    if (HasScaled(decisions)) ModelScales(model_).Restrict(decisions);
+    if (HasModelForms(decisions, path_, io::ErrorKind::kArguments)) {
+      ModelScales(model_).Restrict(decisions);
+    }
     std::vector<DataType> by_default(decisions.size(), DataType::kUndefined);
     for (std::size_t i = 0; i < decisions.size(); ++i) {
       Decision& decision = decisions[i];
@@ -73,18 +74,6 @@ class ModelSink final : public Sink {
   }
 
  private:
-  static bool HasScaled(std::span<const Decision> decisions) {
-    return std::any_of(decisions.begin(), decisions.end(),
-                       [](const Decision& one) { return static_cast<bool>(one.scaled); });
-  }
-
-  void CheckFormat(const Decision& decision) const {
-    const scale::WrittenForm& form = decision.scaled;
-    if (!form || scale::ModelLayoutOf(*form.format) != nullptr) return;
-    throw io::Error(io::ErrorKind::kArguments,
-                    io::PathText(path_) + ": " + scale::NotInModelsText(*form.format));
-  }
-
   const std::string path_;
   const io::OnnxTensorReader& model_;
   const onnx::StorageRules rules_;

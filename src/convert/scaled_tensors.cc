@@ -45,52 +45,53 @@ WantedScales WantedBy(std::span<const Decision> decisions) {
 
 namespace {
 
-// Whether every tensor that has scales is wanted: what serves no tensor that is here, a cache's
-// scales and the marks of a file, goes with the last scaled weight.
-bool AreAllWanted(const Survey& survey, const WantedScales& wanted) {
-  std::unordered_set<std::size_t> codes;
+// The weights whose scales are to be applied, and what follows from them.
+struct Applied {
+  std::vector<scale::AppliedWeight> weights;
+  // Whether every tensor that has scales is among them: what serves no tensor that is here, a
+  // cache's scales and the marks of a file, goes with the last scaled weight.
+  bool is_all = false;
+  std::vector<std::size_t> left;
+};
+
+Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
+  Applied applied;
+  std::unordered_set<std::size_t> codes, gone;
   for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
-    if (wanted(weight.codes)) codes.insert(weight.codes);
+    const std::optional<scale::Rounding> rounding = wanted(weight.codes);
+    if (!rounding) continue;
+    applied.weights.push_back({weight, *rounding});
+    codes.insert(weight.codes);
+    gone.insert(weight.companions.begin(), weight.companions.end());
   }
-  return std::ranges::all_of(survey.scales.companions.scaled, [&](const scale::ScaledTensor& one) {
-    return codes.contains(one.tensor);
-  });
+  if (applied.weights.empty()) return applied;
+  const scale::ScaleCompanions& found = survey.scales.companions;
+  applied.is_all = std::ranges::all_of(
+      found.scaled, [&](const scale::ScaledTensor& one) { return codes.contains(one.tensor); });
+  for (const scale::Companion& one : found.companions) {
+    const bool is_scale = one.row != nullptr && one.row->role == scale::CompanionRole::kScale;
+    if (applied.is_all && !one.served && !is_scale) gone.insert(one.tensor);
+  }
+  const std::size_t count = survey.tensors().size();
+  applied.left.reserve(count - gone.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!gone.contains(i)) applied.left.push_back(i);
+  }
+  return applied;
 }
 
 }  // namespace
 
 ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
-  std::vector<scale::AppliedWeight> applied;
-  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
-    if (const auto rounding = wanted(weight.codes)) applied.push_back({weight, *rounding});
-  }
-  if (applied.empty()) return {survey.reader, nullptr};
-  const auto scaled = std::make_shared<scale::ScaledReader>(survey.reader, std::move(applied),
-                                                            AreAllWanted(survey, wanted));
-  return {scaled, scaled.get()};
+  Applied applied = AppliedBy(survey, wanted);
+  if (applied.weights.empty()) return {survey.reader};
+  const auto scaled = std::make_shared<scale::ScaledReader>(
+      survey.reader, std::move(applied.weights), applied.is_all);
+  return {scaled, scaled.get(), std::move(applied.left)};
 }
 
 std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted) {
-  std::unordered_set<std::size_t> gone;
-  bool is_any = false;
-  for (const scale::ScaledWeight& weight : survey.scales.weights.weights) {
-    if (!wanted(weight.codes)) continue;
-    is_any = true;
-    gone.insert(weight.companions.begin(), weight.companions.end());
-  }
-  std::vector<std::size_t> left;
-  if (!is_any) return left;
-  const bool is_all = AreAllWanted(survey, wanted);
-  for (const scale::Companion& one : survey.scales.companions.companions) {
-    const bool is_scale = one.row != nullptr && one.row->role == scale::CompanionRole::kScale;
-    if (is_all && !one.served && !is_scale) gone.insert(one.tensor);
-  }
-  const std::size_t count = survey.tensors().size();
-  left.reserve(count - gone.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    if (!gone.contains(i)) left.push_back(i);
-  }
-  return left;
+  return AppliedBy(survey, wanted).left;
 }
 
 void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {

@@ -29,6 +29,7 @@ struct ValuesReader {
   std::shared_ptr<const io::TensorReader> reader;
   // The same, where there is such a weight; else null, and the reader is the survey's.
   const scale::ScaledReader* scaled = nullptr;
+  std::vector<std::size_t> left = {};  // see TensorsLeft
 };
 ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted);
 // The tensors that are left then, by index: without those that only served such weights. Empty

@@ -34,10 +34,9 @@ std::vector<FormatWriter> WritersOf(const ScaledFormat& format) {
 }
 
 const WrittenLayout* ModelLayoutOf(const ScaledFormat& format) {
-  for (const FormatWriter& one : WritersOf(format)) {
-    if (one.dialect->layout == kModelLayout) return one.layout;
-  }
-  return nullptr;
+  const std::span<const WrittenLayout> written = DialectOfLayout(kModelLayout)->written;
+  const auto layout = std::ranges::find(written, format.name, &WrittenLayout::format);
+  return layout != written.end() ? &*layout : nullptr;
 }
 
 std::string NotInModelsText(const ScaledFormat& format) {
