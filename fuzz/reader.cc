@@ -153,7 +153,8 @@ void ReadFile(std::string_view file, std::span<const std::uint8_t> data) {
     const bool may_assume = file.find(".np") != std::string_view::npos;
     if (may_assume && data.size() % 2 != 0)
       options.assume_type = tensorcast::DataType::kFloat8E4M3FN;
-    const auto reader = io::OpenTensorSource(std::make_unique<FuzzedFile>(file, data), options);
+    const auto reader =
+        io::OpenTensorSource(std::make_unique<FuzzedFile>(file, data), options).reader;
     const std::size_t count = std::min(reader->contents().tensors.size(), kMostTensors);
     for (std::size_t i = 0; i < count; ++i) CheckTensor(file, *reader, i);
     reader->notes();

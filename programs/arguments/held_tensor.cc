@@ -45,15 +45,15 @@ TensorView HeldTensor::view() const {
   return view;
 }
 
-std::unique_ptr<io::TensorReader> OpenAs(const std::string& path, DataType wanted) {
+std::shared_ptr<const io::TensorReader> OpenAs(const std::string& path, DataType wanted) {
   io::OpenOptions open = ToolOpenOptions();
   try {
-    return io::OpenTensorFile(path, open);
+    return io::OpenTensorFile(path, open).reader;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kArguments || wanted == DataType::kString) throw;
   }
   open.assume_type = wanted;  // it asked for --assume-type: the model knows
-  return io::OpenTensorFile(path, open);
+  return io::OpenTensorFile(path, open).reader;
 }
 
 HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType wanted,

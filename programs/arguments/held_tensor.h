@@ -31,7 +31,7 @@ struct HeldTensor {
 };
 
 // Opens a file whose one type that it does not name, if it has one (npy's |V1), is `wanted`.
-std::unique_ptr<io::TensorReader> OpenAs(const std::string& path, DataType wanted);
+std::shared_ptr<const io::TensorReader> OpenAs(const std::string& path, DataType wanted);
 
 // Reads a tensor that is to be `wanted`: of that type, or unsigned integers of its width, which are
 // taken as its codes (UINT16 for BFLOAT16, as old ONNX files have it). `what` names what it is for:

@@ -86,11 +86,12 @@ struct Inspected {
 };
 
 Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
-  const std::shared_ptr<const io::TensorReader> reader = io::OpenTensorFile(path, open);
+  const io::OpenedInput opened = io::OpenTensorFile(path, open);
   try {
-    return {convert::SurveyOf(reader, path, false), {}};
+    return {convert::SurveyOf(opened, path, false), {}};
   } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
-    return {{path, reader, {scale::FindScaleCompanions(*reader, {}), {}}}, error.what()};
+    return {{path, opened, {scale::FindScaleCompanions(opened.reader->contents(), {}), {}}},
+            error.what()};
   }
 }
 
@@ -131,11 +132,11 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
 
 void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
-  const io::TensorReader& reader = *survey.reader;
+  const io::TensorReader& reader = survey.reader();
   const io::FileContents& contents = reader.contents();
   Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
                     contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
-  if (reader.checkpoint() != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
+  if (survey.opened.checkpoint != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
     const io::TensorInfo& info = contents.tensors[i];
@@ -155,7 +156,7 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
                 BytesText(total.bytes)});
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
-  if (const io::CheckpointReader* const checkpoint = reader.checkpoint()) {
+  if (const io::CheckpointReader* const checkpoint = survey.opened.checkpoint) {
     TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
     for (const io::CheckpointShard& shard : checkpoint->shards()) {
       files.Add({io::Escape(shard.name), RoundedCount(shard.tensors), BytesText(shard.bytes)});
@@ -182,14 +183,14 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
 
 void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
-  const io::TensorReader& reader = *survey.reader;
+  const io::TensorReader& reader = survey.reader();
   const io::FileContents& contents = reader.contents();
   JsonPrinter json;
   json.Member("schema_version", kJsonSchemaVersion);
   json.Member("command", "inspect");
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
-  const io::CheckpointReader* const checkpoint = reader.checkpoint();
+  const io::CheckpointReader* const checkpoint = survey.opened.checkpoint;
   if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
   json.BeginArray("tensors");
   for (const io::TensorInfo& info : contents.tensors) {

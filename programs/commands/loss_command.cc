@@ -223,7 +223,7 @@ int MeasureLoss(const LossFlags& flags) {
   const convert::Survey survey = convert::OpenSurvey(flags.input, opening);
 
   Comparison plan;
-  plan.sink = convert::OpenMeasure(*survey.reader);
+  plan.sink = convert::OpenMeasure(survey.opened.model);
   plan.cast_to.resize(survey.tensors().size());
   for (const io::TensorInfo& info : survey.tensors()) plan.data_bytes += info.bytes;
   for (const convert::Goal& type : types) plan.candidates.emplace_back().to = type;

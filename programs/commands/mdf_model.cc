@@ -61,7 +61,7 @@ std::map<std::string, DataType> TypesOfInputs(const std::string& path,
       const std::optional<std::string> named = FileFor(argument, input.name);
       std::error_code none;
       if (!named && !std::filesystem::exists(argument, none)) continue;
-      const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions());
+      const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions()).reader;
       const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
       const bool holds = std::any_of(tensors.begin(), tensors.end(),
                                      [&](const auto& each) { return each.name == input.name; });
@@ -210,7 +210,7 @@ Graph ReadGraph(const ModelPaths& paths, const ModelConversion& options) {
     CheckStatus(mdf::Load(paths.input, load, &graph, &error), error);
     return graph;
   }
-  if (io::OpenTensorFile(paths.input, ToolOpenOptions())->onnx_model() == nullptr) {
+  if (io::OpenTensorFile(paths.input, ToolOpenOptions()).model == nullptr) {
     throw Error(ErrorKind::kArguments,
                 io::PathText(paths.output) +
                     ": MDF is written from a model only: tensors alone have no graph");

@@ -40,8 +40,8 @@ struct Unusable {
 // A TensorProto, whatever else the first bytes may look like.
 HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& what) {
   try {
-    const std::unique_ptr<io::TensorReader> reader =
-        io::OpenTensorProto(std::make_unique<io::InputFile>(path.string()), {});
+    const auto reader =
+        io::OpenTensorProto(std::make_unique<io::InputFile>(path.string()), {}).reader;
     const DataType type =
         wanted == DataType::kUndefined ? reader->contents().tensors[0].type : wanted;
     return ReadHeld(*reader, 0, type, path.string(), what);

@@ -148,7 +148,7 @@ class Inputs {
  private:
   void TakeOne(std::size_t input, const std::string& path) {
     const ValueInfo& info = session_.inputs()[input];
-    const std::unique_ptr<io::TensorReader> reader = OpenAs(path, info.type);
+    const std::shared_ptr<const io::TensorReader> reader = OpenAs(path, info.type);
     const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
     std::size_t tensor = 0;
     if (tensors.size() != 1) {
@@ -165,7 +165,7 @@ class Inputs {
   }
 
   void TakeAll(const std::string& path) {
-    const std::unique_ptr<io::TensorReader> reader = io::OpenTensorFile(path, ToolOpenOptions());
+    const auto reader = io::OpenTensorFile(path, ToolOpenOptions()).reader;
     bool is_any = false;
     const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {

@@ -61,8 +61,9 @@ class TensorFile {
     Raising([&] {
       RunInterruptibly([&](std::atomic<bool>& interrupted) {
         interrupt->Set(&interrupted);
-        reader_ = io::OpenTensorFile(path, options);
-        weights_ = std::make_shared<WeightsOfFile>(reader_, path);
+        const io::OpenedInput opened = io::OpenTensorFile(path, options);
+        reader_ = opened.reader;
+        weights_ = std::make_shared<WeightsOfFile>(opened, path);
         interrupt->Set(nullptr);
       });
     });

@@ -11,12 +11,12 @@
 #include "convert/selection.h"
 
 namespace tensorcast::python {
-WeightsOfFile::WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path)
-    : reader_(std::move(reader)), path_(std::move(path)) {}
+WeightsOfFile::WeightsOfFile(io::OpenedInput opened, std::string path)
+    : opened_(std::move(opened)), path_(std::move(path)) {}
 
 const convert::Survey& WeightsOfFile::Survey() {
   const std::lock_guard lock(mutex_);
-  if (!survey_) survey_ = convert::SurveyOf(reader_, path_, false);
+  if (!survey_) survey_ = convert::SurveyOf(opened_, path_, false);
   return *survey_;  // never changed again
 }
 
@@ -57,7 +57,7 @@ std::shared_ptr<const scale::ScaledReader> WeightsOfFile::ReaderFor(DataType to)
     std::vector<scale::AppliedWeight> applied;
     applied.reserve(weights.size());
     for (const scale::ScaledWeight& one : weights) applied.push_back({one, rounding});
-    reader = std::make_shared<scale::ScaledReader>(reader_, std::move(applied), false);
+    reader = std::make_shared<scale::ScaledReader>(opened_.reader, std::move(applied), false);
   }
   return reader;
 }

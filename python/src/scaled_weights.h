@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/open_tensor_file.h"
 #include "convert/survey.h"
-#include "formats/tensor_reader.h"
 #include "scale/scaled_reader.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -22,8 +22,8 @@ namespace tensorcast::python {
 // Several threads may use one. Its functions may read files, and throw io::Error.
 class WeightsOfFile {
  public:
-  // `path` is what the reader was opened by.
-  WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path);
+  // `path` is what it was opened by.
+  WeightsOfFile(io::OpenedInput opened, std::string path);
 
   // The weights whose scales can be applied, in the order of their codes.
   const std::vector<scale::ScaledWeight>& Applicable();
@@ -41,7 +41,7 @@ class WeightsOfFile {
   // Found when it is first asked for: not every file's scales are.
   const convert::Survey& Survey();
 
-  const std::shared_ptr<const io::TensorReader> reader_;
+  const io::OpenedInput opened_;
   const std::string path_;
   std::mutex mutex_;  // guards what follows
   std::optional<convert::Survey> survey_;

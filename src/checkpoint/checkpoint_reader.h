@@ -42,7 +42,6 @@ class CheckpointReader final : public TensorReader {
   std::uint64_t file_bytes() const override;
   void CheckUnchanged() const override;
   std::vector<std::string> external_paths() const override;
-  const CheckpointReader* checkpoint() const override { return this; }
   std::vector<std::string> notes() const override { return files_.notes; }
 
   const std::string& directory() const { return directory_; }

@@ -11,13 +11,14 @@
 
 namespace tensorcast::io {
 
-std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options) {
-  if (!IsDirectory(path)) return OpenTensorSource(std::make_unique<InputFile>(path), options);
+OpenedInput OpenTensorFile(const std::string& path, const OpenOptions& options) {
+  if (!IsDirectory(path)) return {OpenTensorSource(std::make_unique<InputFile>(path), options)};
   if (options.assume_type) {
     throw Error(ErrorKind::kArguments, PathText(path) + ": is a directory of safetensors files, " +
                                            "which name their types");
   }
-  return std::make_unique<CheckpointReader>(path);
+  const auto reader = std::make_shared<CheckpointReader>(path);
+  return {{reader}, reader.get()};
 }
 
 bool IsDirectoryName(const std::string& path) {

@@ -11,8 +11,14 @@
 
 namespace tensorcast::io {
 
-// A file (formats/tensor_file.h), or a checkpoint's directory (checkpoint_reader.h).
-std::unique_ptr<TensorReader> OpenTensorFile(const std::string& path, const OpenOptions& options);
+class CheckpointReader;  // checkpoint/checkpoint_reader.h
+
+struct OpenedInput : OpenedTensors {
+  const CheckpointReader* checkpoint = nullptr;  // the reader itself, if it is a directory's
+};
+
+// A file (formats/tensor_file.h), or a checkpoint's directory.
+OpenedInput OpenTensorFile(const std::string& path, const OpenOptions& options);
 
 // Whether an output of that name is a directory: it ends with a slash, or has no ending that files
 // of weights have.

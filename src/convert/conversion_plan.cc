@@ -39,8 +39,7 @@ void CheckRequest(const Request& request, const PlannedFile& file, const Survey&
                                            ": a model's scaled weights have the layout onnx, not " +
                                            request.layout);
   }
-  const bool is_directory =
-      survey.reader->checkpoint() != nullptr && io::IsDirectoryName(file.output);
+  const bool is_directory = survey.opened.checkpoint != nullptr && io::IsDirectoryName(file.output);
   if (request.max_shard_bytes != 0 && !is_directory) {
     throw Error(ErrorKind::kArguments,
                 io::PathText(file.output) +
@@ -76,9 +75,9 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     const Survey& survey = surveys.emplace_back(OpenSurvey(names.input, opening));
     file.input = names.input;
     file.output = names.output;
-    file.sink = OpenSink(names.output, *survey.reader);
+    file.sink = OpenSink(names.output, survey.opened);
     CheckRequest(request, file, survey);
-    file.input_bytes = survey.reader->file_bytes();
+    file.input_bytes = survey.reader().file_bytes();
     file.input_tensors = survey.tensors().size();
   }
   for (const Survey& survey : surveys) matchings.emplace_back(survey, selection);

@@ -74,7 +74,7 @@ Decided Decide(const Survey& survey, const Matching& matching, const SelectionRe
 
 std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const Decided& decided) {
   const std::vector<Decision>& decisions = decided.decisions;
-  std::vector<std::string> notes = survey.reader->notes();
+  std::vector<std::string> notes = survey.reader().notes();
   const auto note = [&](const std::string& text) {
     if (!text.empty()) notes.push_back(io::PathText(survey.path) + ": " + text);
   };

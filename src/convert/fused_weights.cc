@@ -83,15 +83,14 @@ std::string ModuleName(const FusedPart& part, std::string_view module) {
 }
 
 // `others`: files that are open already.
-std::unique_ptr<io::TensorReader> OpenBeside(const std::string& path, std::size_t others,
-                                             const Opening& opening) {
+io::OpenedInput OpenBeside(const std::string& path, std::size_t others, const Opening& opening) {
   const std::size_t begin = io::NameBegin(path);
   const std::string directory = begin == 0 ? "." : path.substr(0, begin);
   io::OpenOptions options;
   options.interrupted = opening.interrupted;
   options.spool = opening.spool;
-  return io::OpenTensorSource(io::OpenNamedFile(path, io::EnclosureOfCheckpoint(directory), others),
-                              options);
+  return {io::OpenTensorSource(
+      io::OpenNamedFile(path, io::EnclosureOfCheckpoint(directory), others), options)};
 }
 
 class Finder {
@@ -101,7 +100,7 @@ class Finder {
 
   FusedWeights Find() {
     AddParts(0);
-    if (files_.front().survey->reader->checkpoint() == nullptr) {
+    if (files_.front().survey->opened.checkpoint == nullptr) {
       for (const std::string& name : FilesOfMissing()) OpenOther(name);
     }
     ForEachMatrix(std::span(parts_), [&](std::span<Part> matrix) { WriteAlike(matrix); });
@@ -189,7 +188,7 @@ class Finder {
     one.file.path = path;
     one.survey =
         SurveyOf(OpenBeside(path, opened_.size(), opening_), path, opening_.inputs.ignore_scales);
-    one.file.bytes = one.survey.reader->file_bytes();
+    one.file.bytes = one.survey.reader().file_bytes();
     one.decisions = Select(one.survey, Matching(one.survey, request_), request_, false);
     OpenedFile& opened = opened_.emplace_back(std::move(one));
     files_.push_back({&opened.survey, &opened.decisions});
@@ -202,8 +201,8 @@ class Finder {
     const auto weight = std::ranges::lower_bound(weights, std::size_t{part.tensor}, {},
                                                  &scale::ScaledWeight::codes);
     std::uint32_t bits = 0;
-    files_[part.file].survey->reader->Read(*weight->global, 0,
-                                           std::as_writable_bytes(std::span(&bits, 1)));
+    files_[part.file].survey->reader().Read(*weight->global, 0,
+                                            std::as_writable_bytes(std::span(&bits, 1)));
     return bits;
   }
 

@@ -47,8 +47,8 @@ class MeasureSink final : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> OpenMeasure(const io::TensorReader& reader) {
-  return std::make_unique<MeasureSink>(reader.onnx_model());
+std::unique_ptr<Sink> OpenMeasure(const io::OnnxTensorReader* model) {
+  return std::make_unique<MeasureSink>(model);
 }
 
 }  // namespace tensorcast::convert

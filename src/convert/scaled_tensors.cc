@@ -84,9 +84,9 @@ Applied AppliedBy(const Survey& survey, const WantedScales& wanted) {
 
 ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted) {
   Applied applied = AppliedBy(survey, wanted);
-  if (applied.weights.empty()) return {survey.reader};
+  if (applied.weights.empty()) return {survey.opened.reader};
   const auto scaled = std::make_shared<scale::ScaledReader>(
-      survey.reader, std::move(applied.weights), applied.is_all);
+      survey.opened.reader, std::move(applied.weights), applied.is_all);
   return {scaled, scaled.get(), std::move(applied.left)};
 }
 

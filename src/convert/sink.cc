@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "checkpoint/open_tensor_file.h"
-
 namespace tensorcast::convert {
 namespace {
 
@@ -32,12 +30,12 @@ class FileSink final : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader) {
-  const io::OnnxTensorReader* const model = reader.onnx_model();
-  if (model != nullptr && io::HasEnding(path, ".onnx")) return OpenModelSink(path, *model);
-  const io::CheckpointReader* const checkpoint = reader.checkpoint();
-  if (checkpoint != nullptr && io::IsDirectoryName(path)) {
-    return OpenCheckpointSink(path, *checkpoint);
+std::unique_ptr<Sink> OpenSink(const std::string& path, const io::OpenedInput& input) {
+  if (input.model != nullptr && io::HasEnding(path, ".onnx")) {
+    return OpenModelSink(path, *input.model);
+  }
+  if (input.checkpoint != nullptr && io::IsDirectoryName(path)) {
+    return OpenCheckpointSink(path, *input.checkpoint);
   }
   io::CheckOutputFormat(path);
   return std::make_unique<FileSink>(path);

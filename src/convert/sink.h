@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/open_tensor_file.h"
 #include "convert/runner.h"
 #include "convert/selection.h"
 #include "files/output_options.h"
@@ -61,17 +62,17 @@ class Sink {
                                                    const std::atomic<bool>* interrupted) const = 0;
 };
 
-// A sink for the ending of `path`, of what `reader` reads; a checkpoint's directory is written
+// A sink for the ending of `path`, of what `input` is; a checkpoint's directory is written
 // where one is read and the path has the ending of no format, or a slash. Throws io::Error
 // (unsupported) where a model is to be written of tensors that are none's.
-std::unique_ptr<Sink> OpenSink(const std::string& path, const io::TensorReader& reader);
+std::unique_ptr<Sink> OpenSink(const std::string& path, const io::OpenedInput& input);
 
 // The model itself, with tensors stored in other types.
 std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model);
 
-// Nothing is written: what is measured of a reader's tensors is held by anything, but for scaled
-// weights of a model, which are what they would be in one.
-std::unique_ptr<Sink> OpenMeasure(const io::TensorReader& reader);
+// Nothing is written: anything holds tensors that are only measured, but a model's scaled weights
+// are what they would be in one. `model` is null if the tensors are no model's.
+std::unique_ptr<Sink> OpenMeasure(const io::OnnxTensorReader* model);
 
 // A directory made of another: its shards, and its other files.
 std::unique_ptr<Sink> OpenCheckpointSink(const std::string& path,

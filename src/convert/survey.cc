@@ -8,25 +8,28 @@
 #include <iterator>
 #include <utility>
 
-#include "checkpoint/open_tensor_file.h"
 #include "convert/bare_weights.h"
+#include "scale/graph_companions.h"
 
 namespace tensorcast::convert {
 namespace {
 
-InputScales FindScales(const io::TensorReader& reader, const std::string& path,
-                       bool ignore_scales) {
+InputScales FindScales(const io::OpenedInput& opened, const std::string& path, bool ignore_scales) {
+  const io::TensorReader& reader = *opened.reader;
   InputScales scales;
-  scales.companions = scale::FindScaleCompanions(reader, path);
+  scales.companions = scale::FindScaleCompanions(reader.contents(), path);
   scales.is_ignored = ignore_scales;
-  if (reader.onnx_model() != nullptr) return scales;
+  if (opened.model != nullptr) {
+    scale::AddGraphCompanions(*opened.model, scales.companions);
+    return scales;
+  }
   if (!ignore_scales) {
     scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
     std::vector<scale::Companion>& companions = scales.companions.companions;
     std::ranges::move(scales.weights.companions, std::back_inserter(companions));
     std::ranges::sort(companions, {}, &scale::Companion::tensor);
   }
-  FindBareWeights(reader.contents().tensors, path, reader.checkpoint() != nullptr, scales);
+  FindBareWeights(reader.contents().tensors, path, opened.checkpoint != nullptr, scales);
   return scales;
 }
 
@@ -43,10 +46,9 @@ Survey OpenSurvey(const std::string& path, const Opening& opening) {
                   path, inputs.ignore_scales);
 }
 
-Survey SurveyOf(std::shared_ptr<const io::TensorReader> reader, const std::string& path,
-                bool ignore_scales) {
-  Survey survey{path, std::move(reader), {}};
-  survey.scales = FindScales(*survey.reader, path, ignore_scales);
+Survey SurveyOf(io::OpenedInput opened, const std::string& path, bool ignore_scales) {
+  Survey survey{path, std::move(opened), {}};
+  survey.scales = FindScales(survey.opened, path, ignore_scales);
   return survey;
 }
 

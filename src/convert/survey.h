@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "checkpoint/open_tensor_file.h"
 #include "files/error.h"
 #include "files/output_options.h"
 #include "formats/tensor_reader.h"
@@ -43,17 +44,17 @@ struct InputScales {
 
 struct Survey {
   std::string path;  // a file, or a directory
-  std::shared_ptr<const io::TensorReader> reader;
+  io::OpenedInput opened;
   InputScales scales;
 
-  const std::vector<io::TensorInfo>& tensors() const { return reader->contents().tensors; }
+  const io::TensorReader& reader() const { return *opened.reader; }
+  const std::vector<io::TensorInfo>& tensors() const { return reader().contents().tensors; }
 };
 
 // Throws io::Error, io::Interrupted.
 Survey OpenSurvey(const std::string& path, const Opening& opening);
-// The same of a reader that was opened at `path`.
-Survey SurveyOf(std::shared_ptr<const io::TensorReader> reader, const std::string& path,
-                bool ignore_scales);
+// The same of what was opened at `path`.
+Survey SurveyOf(io::OpenedInput opened, const std::string& path, bool ignore_scales);
 
 // The paths that an output must not be: that of the input and of what it reads beside itself.
 std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);

@@ -16,13 +16,14 @@ namespace tensorcast::io {
 namespace {
 
 constexpr Format kFormats[] = {
-    {".safetensors", "", LooksLikeSafetensors, OpenSafetensors, CreateSafetensors,
-     CheckSafetensors},
-    {".npy", "an .npy", LooksLikeNpy, OpenNpy, CreateNpy, CheckNpy},
-    {".npz", "", LooksLikeNpz, OpenNpz, CreateNpz, CheckNpz},
-    {".pb", "a .pb", LooksLikeTensorProto, OpenTensorProto, CreateTensorProto, CheckTensorProto},
+    {".safetensors", "", "a safetensors file, which names its types", LooksLikeSafetensors,
+     OpenSafetensors, CreateSafetensors, MeasureSafetensors},
+    {".npy", "an .npy", "", LooksLikeNpy, OpenNpy, CreateNpy, MeasureNpy},
+    {".npz", "", "", LooksLikeNpz, OpenNpz, CreateNpz, MeasureNpz},
+    {".pb", "a .pb", "a TensorProto, which names its type", nullptr, OpenTensorProto,
+     CreateTensorProto, MeasureTensorProto},
     // Models are written by src/onnx, from models.
-    {".onnx", "", LooksLikeOnnxModel, OpenOnnxModel, nullptr, nullptr},
+    {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, nullptr, nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -82,6 +83,14 @@ const Format& OutputFormat(const std::string& path) {
   return *format;
 }
 
+// The format of a file by its first bytes, or null.
+const Format* FindByHead(std::span<const std::byte> head) {
+  const auto* const format = std::ranges::find_if(kFormats, [&](const Format& row) {
+    return row.looks_like != nullptr && row.looks_like(head);
+  });
+  return format == std::end(kFormats) ? nullptr : format;
+}
+
 }  // namespace
 
 const Format* FindByEnding(std::string_view path) {
@@ -112,9 +121,7 @@ std::string JoinedEndings(std::string_view conjunction) {
 }
 
 bool LooksLikeTensorFile(std::span<const std::byte> head) {
-  const auto first = head.first(std::min(head.size(), kHeadBytes));
-  return std::any_of(std::begin(kFormats), std::end(kFormats),
-                     [&](const Format& format) { return format.looks_like(first); });
+  return FindByHead(head.first(std::min(head.size(), kHeadBytes))) != nullptr;
 }
 
 void RefuseStranger(const ByteSource& source) {
@@ -130,20 +137,23 @@ void RefuseStranger(const ByteSource& source) {
   }
 }
 
-std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
-                                               const OpenOptions& options) {
-  const Head head(*source);
-  for (const Format& format : kFormats) {
-    if (format.looks_like(head.bytes())) return format.open(std::move(source), options);
-  }
-  RefuseStranger(*source);
+OpenedTensors OpenTensorSource(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
   const std::string path = source->path();
-  // The format's own reader says best what is wrong with a file that only has its name.
-  if (const Format* const format = FindByEnding(path)) {
-    return format->open(std::move(source), options);
+  const Format* format = FindByHead(Head(*source).bytes());
+  if (format == nullptr) {
+    RefuseStranger(*source);
+    // The format's own reader says best what is wrong with a file that only has its name.
+    format = FindByEnding(path);
   }
-  throw Error(ErrorKind::kUnsupported, PathText(path) + ": is not in a known format; " +
-                                           JoinedEndings("and") + " files are read");
+  if (format == nullptr) {
+    throw Error(ErrorKind::kUnsupported, PathText(path) + ": is not in a known format; " +
+                                             JoinedEndings("and") + " files are read");
+  }
+  if (options.assume_type && !format->typed.empty()) {
+    throw Error(ErrorKind::kArguments, PathText(path) + ": is " + std::string(format->typed) +
+                                           "; a type is assumed only of .npy files that do not");
+  }
+  return format->open(std::move(source), options);
 }
 
 std::string_view OneTensorFile(std::string_view path) {
@@ -160,7 +170,9 @@ std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileCont
 
 std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
                               const CreateOptions& options) {
-  return OutputFormat(path).check(path, contents, options);
+  const std::uint64_t bytes = OutputFormat(path).measure(path, contents);
+  CheckOutput(path, bytes, options);
+  return bytes;
 }
 
 }  // namespace tensorcast::io

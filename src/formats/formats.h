@@ -20,17 +20,19 @@ namespace tensorcast::io {
 
 struct Format {
   std::string_view ending;      // with its dot
-  std::string_view one_tensor;  // how a file is called that holds one; empty where it holds many
-  // Whether a file that begins so is one; `head` is its first 16 bytes, or all.
+  std::string_view one_tensor;  // what a file that holds one tensor is called; empty: it holds many
+  // What a file is called whose tensors' types it names, so that none is assumed; empty: it may
+  // leave them open.
+  std::string_view typed;
+  // Whether a file that begins so is one; `head` is its first 16 bytes, or all. Null: only its
+  // name's ending tells, because a protobuf message has no magic number.
   bool (*looks_like)(std::span<const std::byte> head);
-  std::unique_ptr<TensorReader> (*open)(std::unique_ptr<ByteSource> source,
-                                        const OpenOptions& options);
-  // Both null where the format is not written from tensors alone.
+  OpenedTensors (*open)(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+  // Both null if the format is not written from tensors alone.
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const CreateOptions& options);
-  // CreateTensorFile's checks without writing; the size the file would have.
-  std::uint64_t (*check)(const std::string& path, const FileContents& contents,
-                         const CreateOptions& options);
+  // The size that the file would have; throws Error if it cannot hold the contents.
+  std::uint64_t (*measure)(const std::string& path, const FileContents& contents);
 };
 
 // The row of a name's ending; null: it is no format's.
@@ -45,47 +47,36 @@ void RefuseStranger(const ByteSource& source);
 
 // safetensors: one JSON header, then the tensors' bytes without gaps.
 bool LooksLikeSafetensors(std::span<const std::byte> head);
-std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
-                                              const OpenOptions& options);
+OpenedTensors OpenSafetensors(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
                                                 const CreateOptions& options);
-std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
-                               const CreateOptions& options);
-// The size the file would have; throws where it cannot hold the contents.
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents);
 
 // npy: one array in a file, as numpy and ml_dtypes save it. The tensor's name is the file's,
 // without the ending.
 bool LooksLikeNpy(std::span<const std::byte> head);
-std::unique_ptr<TensorReader> OpenNpy(std::unique_ptr<ByteSource> source,
-                                      const OpenOptions& options);
+OpenedTensors OpenNpy(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
                                         const CreateOptions& options);
-std::uint64_t CheckNpy(const std::string& path, const FileContents& contents,
-                       const CreateOptions& options);
+std::uint64_t MeasureNpy(const std::string& path, const FileContents& contents);
 
 // npz: arrays in a ZIP archive, as numpy.savez and numpy.savez_compressed save them. The tensors
 // are the members, in the order of the central directory, without their ending. Written members are
 // stored, not deflated, and their data aligned to 64 bytes in the file.
 inline constexpr std::string_view kNpzMemberEnding = ".npy";
 bool LooksLikeNpz(std::span<const std::byte> head);
-std::unique_ptr<TensorReader> OpenNpz(std::unique_ptr<ByteSource> source,
-                                      const OpenOptions& options);
+OpenedTensors OpenNpz(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
                                         const CreateOptions& options);
-std::uint64_t CheckNpz(const std::string& path, const FileContents& contents,
-                       const CreateOptions& options);
+std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents);
 
 // pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
-// no magic number, so the name's ending decides and no head looks like one. The tensor's name is
-// its own or, where it has none, the file's without the ending.
-bool LooksLikeTensorProto(std::span<const std::byte> head);
-std::unique_ptr<TensorReader> OpenTensorProto(std::unique_ptr<ByteSource> source,
-                                              const OpenOptions& options);
+// no magic number, so the name's ending decides. The tensor's name is its own or, if it has none,
+// the file's without the ending.
+OpenedTensors OpenTensorProto(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
                                                 const CreateOptions& options);
-std::uint64_t CheckTensorProto(const std::string& path, const FileContents& contents,
-                               const CreateOptions& options);
+std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents);
 
 }  // namespace tensorcast::io
 

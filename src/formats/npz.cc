@@ -287,9 +287,8 @@ bool LooksLikeNpz(std::span<const std::byte> head) {
   return false;
 }
 
-std::unique_ptr<TensorReader> OpenNpz(std::unique_ptr<ByteSource> source,
-                                      const OpenOptions& options) {
-  return std::make_unique<NpzReader>(std::move(source), options);
+OpenedTensors OpenNpz(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+  return {std::make_unique<NpzReader>(std::move(source), options)};
 }
 
 }  // namespace tensorcast::io

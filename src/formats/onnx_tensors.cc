@@ -221,16 +221,9 @@ std::vector<std::string> OnnxTensorReader::notes() const {
   return notes;
 }
 
-bool LooksLikeOnnxModel(std::span<const std::byte>) { return false; }
-
-std::unique_ptr<TensorReader> OpenOnnxModel(std::unique_ptr<ByteSource> source,
-                                            const OpenOptions& options) {
-  if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, PathText(source->path()) +
-                                           ": is an ONNX model, which names its types; " +
-                                           "a type is assumed only of .npy files that do not");
-  }
-  return std::make_unique<OnnxTensorReader>(std::move(source), options.allow_hard_links);
+OpenedTensors OpenOnnxModel(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+  auto reader = std::make_shared<OnnxTensorReader>(std::move(source), options.allow_hard_links);
+  return {reader, reader.get()};
 }
 
 }  // namespace tensorcast::io

@@ -54,7 +54,6 @@ class OnnxTensorReader final : public TensorReader {
   std::uint64_t file_bytes() const override { return source_->size() + files_.bytes(); }
   void CheckUnchanged() const override;
   std::vector<std::string> external_paths() const override;
-  const OnnxTensorReader* onnx_model() const override { return this; }
   // What the graph's operators take as scales and zero points, whatever it is called.
   std::vector<std::string> notes() const override;
 
@@ -82,10 +81,7 @@ class OnnxTensorReader final : public TensorReader {
   std::vector<std::unique_ptr<Values>> values_;
 };
 
-// Always false: the name's ending decides, a protobuf message has no magic number.
-bool LooksLikeOnnxModel(std::span<const std::byte> head);
-std::unique_ptr<TensorReader> OpenOnnxModel(std::unique_ptr<ByteSource> source,
-                                            const OpenOptions& options);
+OpenedTensors OpenOnnxModel(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 
 }  // namespace tensorcast::io
 

@@ -306,14 +306,8 @@ bool LooksLikeSafetensors(std::span<const std::byte> head) {
          head[kHeaderLengthBytes] == std::byte{'{'};
 }
 
-std::unique_ptr<TensorReader> OpenSafetensors(std::unique_ptr<ByteSource> source,
-                                              const OpenOptions& options) {
-  if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, PathText(source->path()) +
-                                           ": is a safetensors file, which names its types; " +
-                                           "a type is assumed only of .npy files that do not");
-  }
-  return std::make_unique<SafetensorsReader>(std::move(source));
+OpenedTensors OpenSafetensors(std::unique_ptr<ByteSource> source, const OpenOptions&) {
+  return {std::make_unique<SafetensorsReader>(std::move(source))};
 }
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
@@ -327,13 +321,6 @@ std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileCon
 
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents) {
   return SafetensorsLayoutMaker(path, contents).Make().file_bytes;
-}
-
-std::uint64_t CheckSafetensors(const std::string& path, const FileContents& contents,
-                               const CreateOptions& options) {
-  const std::uint64_t bytes = MeasureSafetensors(path, contents);
-  CheckOutput(path, bytes, options);
-  return bytes;
 }
 
 }  // namespace tensorcast::io

@@ -20,6 +20,8 @@
 
 namespace tensorcast::io {
 
+class OnnxTensorReader;  // formats/onnx_tensors.h
+
 struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
@@ -28,6 +30,13 @@ struct OpenOptions {
   // onnx: take data from a file that has other names (hard links) too.
   bool allow_hard_links = false;
   SpoolOptions spool = {};
+};
+
+// What a file was opened as. A reader that takes the place of this one (scale/scaled_reader.h)
+// leaves the rest as it is.
+struct OpenedTensors {
+  std::shared_ptr<const TensorReader> reader;
+  const OnnxTensorReader* model = nullptr;  // the reader itself, if the file is a model
 };
 
 // Whether a path has the ending of a format (".npy", in lower case), in any case.
@@ -47,8 +56,7 @@ void CheckOutputFormat(const std::string& path);
 
 // The format is recognised by the first bytes, then by the ending of source->path(). Directories:
 // checkpoint/open_tensor_file.h.
-std::unique_ptr<TensorReader> OpenTensorSource(std::unique_ptr<ByteSource> source,
-                                               const OpenOptions& options);
+OpenedTensors OpenTensorSource(std::unique_ptr<ByteSource> source, const OpenOptions& options);
 
 // The format is that of the name's ending (.safetensors, .npy ...). Checks that the contents can be
 // expressed in it, that the name is free (or `overwrite`) and that the disk has room, then creates

@@ -234,16 +234,8 @@ class TensorProtoWriter final : public TensorWriter {
 
 }  // namespace
 
-bool LooksLikeTensorProto(std::span<const std::byte>) { return false; }
-
-std::unique_ptr<TensorReader> OpenTensorProto(std::unique_ptr<ByteSource> source,
-                                              const OpenOptions& options) {
-  if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, PathText(source->path()) +
-                                           ": is a TensorProto, which names its type; " +
-                                           "a type is assumed only of .npy files that do not");
-  }
-  return std::make_unique<TensorProtoReader>(std::move(source));
+OpenedTensors OpenTensorProto(std::unique_ptr<ByteSource> source, const OpenOptions&) {
+  return {std::make_unique<TensorProtoReader>(std::move(source))};
 }
 
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
@@ -251,11 +243,8 @@ std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileCon
   return std::make_unique<TensorProtoWriter>(path, MakeTensorProtoLayout(path, contents), options);
 }
 
-std::uint64_t CheckTensorProto(const std::string& path, const FileContents& contents,
-                               const CreateOptions& options) {
-  const std::uint64_t bytes = MakeTensorProtoLayout(path, contents).file_bytes;
-  CheckOutput(path, bytes, options);
-  return bytes;
+std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents) {
+  return MakeTensorProtoLayout(path, contents).file_bytes;
 }
 
 }  // namespace tensorcast::io

@@ -14,9 +14,6 @@
 
 namespace tensorcast::io {
 
-class CheckpointReader;  // io/checkpoint_reader.h
-class OnnxTensorReader;  // io/onnx_tensors.h
-
 // Reads one file. Opening checks all that the header and the file's size decide.
 class TensorReader {
  public:
@@ -39,10 +36,6 @@ class TensorReader {
   virtual void CheckUnchanged() const = 0;
   // Files that it reads beside its own: those that hold a model's data.
   virtual std::vector<std::string> external_paths() const { return {}; }
-  // The model whose tensors these are; null where they are tensors alone.
-  virtual const OnnxTensorReader* onnx_model() const { return nullptr; }
-  // The directory whose tensors these are; null where they are one file's.
-  virtual const CheckpointReader* checkpoint() const { return nullptr; }
   // Something the user should know of how the file was understood ("<V2 is read as bfloat16").
   virtual std::vector<std::string> notes() const { return {}; }
 };

@@ -16,7 +16,6 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.h"
-#include "scale/graph_companions.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::scale {
@@ -418,14 +417,6 @@ ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std:
   };
   if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};
   return CompanionFinder(contents, path).Find();
-}
-
-ScaleCompanions FindScaleCompanions(const io::TensorReader& reader, const std::string& path) {
-  ScaleCompanions found = FindScaleCompanions(reader.contents(), path);
-  if (const io::OnnxTensorReader* const model = reader.onnx_model()) {
-    AddGraphCompanions(*model, found);
-  }
-  return found;
 }
 
 }  // namespace tensorcast::scale

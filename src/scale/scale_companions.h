@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/tensor_reader.h"
+#include "formats/tensor_info.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::scale {
@@ -66,10 +66,6 @@ struct ScaleCompanions {
 // which is looked at only where the contents leave a question; empty: nothing stands there. Throws
 // Error where the index beside it cannot be read.
 ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path);
-
-// The same of a reader's contents, and what its file itself says of them: a model's graph says more
-// than names.
-ScaleCompanions FindScaleCompanions(const io::TensorReader& reader, const std::string& path);
 
 }  // namespace tensorcast::scale
 

@@ -125,7 +125,7 @@ TEST_F(SharedOutputs, HaveOneGlobalScaleForWeightsThatAreFused) {
   request.to = ScaledFormat::kNvfp4;
   const ConversionPlan plan = PlanOf(request);
   ExpectTheSameOfTwo(plan);
-  const auto written = io::OpenTensorFile(Path("b.safetensors"), {});
+  const auto written = io::OpenTensorFile(Path("b.safetensors"), {}).reader;
   const auto global = [&](const std::string& name) {
     const std::vector<io::TensorInfo>& tensors = written->contents().tensors;
     const auto tensor = std::ranges::find(

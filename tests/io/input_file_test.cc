@@ -177,7 +177,7 @@ TEST_F(InputTest, DataWithHardLinks) {
                 "hard links");
   OpenOptions options;
   options.allow_hard_links = true;
-  EXPECT_EQ(ReadTensor(*OpenTensorFile(Path("x.onnx"), options), 0), "1234");
+  EXPECT_EQ(ReadTensor(*OpenTensorFile(Path("x.onnx"), options).reader, 0), "1234");
   // The model itself is what the user named.
   std::filesystem::remove(Path("another"));
   std::filesystem::create_hard_link(Path("x.onnx"), Path("y.onnx"));

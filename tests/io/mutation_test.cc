@@ -194,7 +194,7 @@ void Mutation::Run(const std::vector<std::string>& files, const std::string& end
     OpenOptions options;
     if (ending.empty() && i % files.size() == 3) options.assume_type = DataType::kFloat6E2M3;
     try {
-      const std::unique_ptr<TensorReader> reader = OpenTensorFile(path, options);
+      const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
       CheckConsistent(*reader);
       ++read;
     } catch (const Error& error) {

@@ -48,7 +48,7 @@ TEST_F(NpyStrings, ReadsUcs4OfEitherByteOrder) {
                              Row({0xE9, 0x4E2D, 0x1F600}, 3, big) + Row({'a', 0, 'b'}, 3, big) +
                              Row({' ', '\n'}, 3, big) + Row({0x10FFFF}, 3, big);
     WriteBytes(path, Npy(NpyDict(big ? ">U3" : "<U3", "(2, 3)"), rows));
-    const std::unique_ptr<TensorReader> reader = Open(path);
+    const std::shared_ptr<const TensorReader> reader = Open(path);
     const TensorInfo& info = reader->contents().tensors.at(0);
     EXPECT_EQ(info.type, DataType::kString);
     EXPECT_EQ(info.dtype, big ? ">U3" : "<U3");

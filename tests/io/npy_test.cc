@@ -216,7 +216,7 @@ TEST_F(NpyFile, TruncatedAtEveryByte) {
 TEST_F(NpyFile, ShrinksWhileItIsRead) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict(">i2", "(50,)"), std::string(100, 'x')));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   std::filesystem::resize_file(path, 128 + 60);
   EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),
             "4 " + path +
@@ -233,7 +233,7 @@ TEST_F(NpyFile, ReadsTheLiteralInItsVariants) {
         std::string(
             "  {\n'descr' : '\\x3ci4' ,\t'fortran_order': False, 'shape': ( 3 , 2 , ) } ")}) {
     WriteBytes(path, Npy(dict, "aaaabbbbccccddddeeeeffff"));
-    const std::unique_ptr<TensorReader> reader = Open(path);
+    const std::shared_ptr<const TensorReader> reader = Open(path);
     const TensorInfo& info = reader->contents().tensors.at(0);
     EXPECT_EQ(info.name, "x");
     EXPECT_EQ(info.dtype, "<i4");
@@ -259,7 +259,7 @@ TEST_F(NpyFile, ReadsEveryVersion) {
 TEST_F(NpyFile, TurnsBigEndianRound) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict(">u4", "(3,)"), "abcdefghijkl"));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().tensors[0].dtype, ">u4");
   EXPECT_EQ(ReadTensor(*reader, 0), "dcbahgfelkji");
   // Ranges that cut elements.
@@ -279,7 +279,7 @@ TEST_F(NpyFile, TurnsBigEndianRound) {
 TEST_F(NpyFile, KeepsFortranOrder) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict("|i1", "(2, 3)", "True"), "abcdef"));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_TRUE(reader->contents().tensors[0].fortran_order);
   EXPECT_EQ(ReadTensor(*reader, 0), "abcdef");
 
@@ -295,7 +295,8 @@ TEST_F(NpyFile, SaysHowVoidWasRead) {
   const auto read = [&](const std::string& descr, const std::string& data,
                         std::optional<DataType> assume) {
     WriteBytes(path, Npy(NpyDict(descr, "(2,)"), data));
-    const std::unique_ptr<TensorReader> reader = OpenTensorFile(path, {.assume_type = assume});
+    const std::shared_ptr<const TensorReader> reader =
+        OpenTensorFile(path, {.assume_type = assume}).reader;
     const auto notes = reader->notes();
     return std::string(TypeName(reader->contents().tensors[0].type)) + ' ' +
            ReadTensor(*reader, 0) + ' ' +

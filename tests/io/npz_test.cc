@@ -30,7 +30,7 @@ TEST_F(NpzFile, ReadsTheMembersInTheOrderOfTheDirectory) {
   const std::string other = Npy(NpyDict(">i2", "(1, 2)", "True"), "abcd");
   WriteBytes(path, Zip({NumpyEntry("z.npy", kStoredArray), deflated,
                         NumpyEntry("caf\u00e9.npy", other), ZipEntry(".npy", kStoredArray)}));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(TensorNames(*reader), (std::vector<std::string>{"z", "a/b", "caf\u00e9", ""}));
   EXPECT_EQ(ReadTensor(*reader, "z"), "12345678");
   EXPECT_EQ(ReadTensor(*reader, "a/b"), "12345678");
@@ -77,7 +77,7 @@ TEST_F(NpzFile, ReadsWhatOtherProgramsWrite) {
         Zip({streamed, wide},
             {.directory_bytes = UINT32_MAX, .directory_begin = UINT32_MAX, .before = records})}) {
     WriteBytes(path, bytes);
-    const std::unique_ptr<TensorReader> reader = Open(path);
+    const std::shared_ptr<const TensorReader> reader = Open(path);
     EXPECT_EQ(ReadTensor(*reader, "s"), "12345678");
     EXPECT_EQ(ReadTensor(*reader, "w"), "12345678");
   }
@@ -85,12 +85,14 @@ TEST_F(NpzFile, ReadsWhatOtherProgramsWrite) {
 
 TEST_F(NpzFile, AssumesATypeWhereItFits) {
   const std::string path = Path("x.npz");
-  const auto open = [&](DataType type) { return OpenTensorFile(path, {.assume_type = type}); };
+  const auto open = [&](DataType type) {
+    return OpenTensorFile(path, {.assume_type = type}).reader;
+  };
   WriteBytes(path, Zip({ZipEntry("one.npy", Npy(NpyDict("|V1", "(2,)"), "ab")),
                         ZipEntry("two.npy", Npy(NpyDict("<V2", "(1,)"), "ab")),
                         ZipEntry("also.npy", Npy(NpyDict("<V2", "(1,)"), "cd")),
                         ZipEntry("f.npy", kStoredArray)}));
-  const std::unique_ptr<TensorReader> reader = open(DataType::kInt4);
+  const std::shared_ptr<const TensorReader> reader = open(DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[0].type, DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[1].type, DataType::kBfloat16);
   EXPECT_EQ(reader->contents().tensors[3].type, DataType::kFloat32);
@@ -116,7 +118,7 @@ TEST_F(NpzFile, InflatesForSeveralThreadsAndAgain) {
     entries.push_back(entry);
   }
   WriteBytes(path, Zip(entries));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -251,7 +253,7 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
          << LittleEndian(2, 2) << LittleEndian(tail.size(), 4) << LittleEndian(UINT32_MAX, 4)
          << LittleEndian(0, 2);
   }
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   ASSERT_EQ(reader->contents().tensors.size(), 2u);
   EXPECT_EQ(reader->contents().tensors[0].bytes, n);
   std::string end(4, 'x');
@@ -269,7 +271,7 @@ TEST_F(NpzFile, ReadingAWholeMemberCanBeInterrupted) {
   std::atomic<bool> interrupted = false;
   OpenOptions options;
   options.interrupted = std::make_shared<CurrentInterrupt>(&interrupted);
-  const std::unique_ptr<TensorReader> reader = OpenTensorFile(Path("x.npz"), options);
+  const std::shared_ptr<const TensorReader> reader = OpenTensorFile(Path("x.npz"), options).reader;
   interrupted = true;
   EXPECT_THROW(ReadTensor(*reader, 0), Interrupted);
   EXPECT_THROW(ReadTensor(*reader, 1), Interrupted);
@@ -283,7 +285,7 @@ TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
   std::string whole = Zip({NumpyEntry("a.npy", kStoredArray), NumpyEntry("b.npy", kStoredArray)});
   whole[whole.find("12345678") + 3] ^= 1;
   WriteBytes(path, whole);
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(ReadTensor(*reader, 1), "12345678");
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),

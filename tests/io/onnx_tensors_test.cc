@@ -24,7 +24,7 @@ using onnx::TensorBytes;
 
 class ModelFile : public FileTest {
  protected:
-  std::unique_ptr<TensorReader> OpenBytes(const std::string& bytes) {
+  std::shared_ptr<const TensorReader> OpenBytes(const std::string& bytes) {
     WriteBytes(Path("x.onnx"), bytes);
     return Open(Path("x.onnx"));
   }
@@ -174,7 +174,7 @@ class ExternalDataFile : public FileTest {
     if (!std::filesystem::exists(Path(name))) WriteBytes(Path(name), model);
     std::string values;
     const std::string error =
-        ErrorOf([&] { values = ReadTensor(*OpenTensorFile(Path(name), {}), 0); });
+        ErrorOf([&] { values = ReadTensor(*OpenTensorFile(Path(name), {}).reader, 0); });
     std::filesystem::remove(Path(name));
     if (error == "no error") return values;
     return ReplaceAll(ReplaceAll(error, Path("x.onnx"), "FILE"), directory(), "DIR");

@@ -305,7 +305,7 @@ TEST_F(OutputTest, IsNeverAStandardStream) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
-    const std::unique_ptr<TensorReader> reader = Open(input);
+    const std::shared_ptr<const TensorReader> reader = Open(input);
     const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
     WriteTensor(*writer, 0, "1234");
     int landed = 0;

@@ -75,7 +75,7 @@ TEST_F(RoundTrip, EveryTypeInOneSafetensorsFile) {
   writer->Commit();
   EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().metadata, contents.metadata);
   ASSERT_EQ(reader->contents().tensors.size(), data.size());
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -118,7 +118,7 @@ TEST_F(RoundTrip, EveryTypeInOneNpz) {
 
     OpenOptions options;
     if (ReadBytes(path).find("'<V1'") != std::string::npos) options.assume_type = type;
-    const std::unique_ptr<TensorReader> reader = OpenTensorFile(path, options);
+    const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
     ASSERT_EQ(reader->contents().tensors.size(), data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
       const TensorInfo& info = reader->contents().tensors[i];
@@ -149,7 +149,7 @@ TEST_F(RoundTrip, EveryTypeInNpyFiles) {
 
       OpenOptions options;
       if (ReadBytes(path).find("'<V1'") != std::string::npos) options.assume_type = type;
-      const std::unique_ptr<TensorReader> reader = OpenTensorFile(path, options);
+      const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
       const TensorInfo& info = reader->contents().tensors.at(0);
       EXPECT_EQ(info.name, "x");
       EXPECT_EQ(info.type, type);
@@ -177,7 +177,7 @@ TEST_F(RoundTrip, EveryTypeInTensorProtos) {
       writer->Commit();
       EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-      const std::unique_ptr<TensorReader> reader = Open(path);
+      const std::shared_ptr<const TensorReader> reader = Open(path);
       const TensorInfo& info = reader->contents().tensors.at(0);
       EXPECT_EQ(info.name, "its.name");
       EXPECT_EQ(info.type, type);
@@ -214,9 +214,11 @@ TEST_F(RoundTrip, FromSeveralThreads) {
     threads.clear();
     writer->Commit();
 
-    const std::unique_ptr<TensorReader> reader = OpenTensorFile(
-        path, {.assume_type = ending.starts_with(".np") ? std::optional(DataType::kFloat6E3M2)
-                                                        : std::nullopt});
+    const std::shared_ptr<const TensorReader> reader =
+        OpenTensorFile(
+            path, {.assume_type = ending.starts_with(".np") ? std::optional(DataType::kFloat6E3M2)
+                                                            : std::nullopt})
+            .reader;
     std::string back(data.size(), '\xEE');
     for (std::size_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([&, t] {

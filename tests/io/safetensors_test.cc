@@ -16,7 +16,7 @@ TEST_F(SafetensorsFile, ReadsEntriesInTheOrderOfTheirData) {
                                R"("first":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]},)"
                                R"("scalar":{"dtype":"I16","shape":[],"data_offsets":[11,13]}}   )",
                                "ABCDEFGHabcXY"));
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(TensorNames(*reader), (std::vector<std::string>{"first", "empty", "late", "scalar"}));
   const std::vector<TensorInfo>& tensors = reader->contents().tensors;
   EXPECT_EQ(tensors[0].type, DataType::kFloat32);
@@ -68,7 +68,7 @@ TEST_F(SafetensorsFile, KnowsEveryDtypeOfTheFormat) {
                Safetensors(R"({"a":{"dtype":")" + dtype + R"(","shape":[4],"data_offsets":[0,)" +
                                std::to_string(bytes) + "]}}",
                            std::string(bytes, 'x')));
-    const std::unique_ptr<TensorReader> reader = Open(path);
+    const std::shared_ptr<const TensorReader> reader = Open(path);
     EXPECT_EQ(reader->contents().tensors[0].type, type) << dtype;
     EXPECT_EQ(reader->contents().tensors[0].bytes, bytes) << dtype;
   }
@@ -89,7 +89,7 @@ TEST_F(SafetensorsFile, KeepsNamesThatAreTraps) {
     WriteTensor(*writer, i, std::string(1, static_cast<char>('A' + i)));
   }
   writer->Commit();
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
     EXPECT_EQ(ReadTensor(*reader, contents.tensors[i].name),
               std::string(1, static_cast<char>('A' + i)));
@@ -126,7 +126,7 @@ TEST_F(SafetensorsFile, WritesWideTypesFirstThenByName) {
   EXPECT_EQ(ReadBytes(path), Safetensors(header, "iiiiIIIIaaaaAAAAzzzzB???"));
 
   // What is unknown passes through with its text and its bytes.
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   const TensorInfo& last = reader->contents().tensors.back();
   EXPECT_EQ(last.dtype, "F3_E1M1");
   EXPECT_EQ(last.type, DataType::kUndefined);
@@ -171,7 +171,7 @@ TEST_F(SafetensorsFile, PacksWhatHasNoDtypeIntoU8) {
                                          "defg\x21\x03\x76\x01"
                                          "abc\x54"));
 
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_TRUE(reader->contents().metadata.empty());  // the map is in the types now
   const TensorInfo& info = reader->contents().tensors[1];
   EXPECT_EQ(info.name, "i4");

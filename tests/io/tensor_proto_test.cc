@@ -15,7 +15,7 @@ namespace {
 
 class TensorProtoFile : public FileTest {
  protected:
-  std::unique_ptr<TensorReader> OpenBytes(const std::string& bytes) {
+  std::shared_ptr<const TensorReader> OpenBytes(const std::string& bytes) {
     const std::string path = Path("x.pb");
     WriteBytes(path, bytes);
     return Open(path);
@@ -347,7 +347,8 @@ TEST_F(TensorProtoFile, ChangesBetweenTwoPasses) {
     for (int readings = 1; readings < 12; ++readings) {
       const std::string error = ErrorOf([&] {
         const auto reader =
-            OpenTensorProto(std::make_unique<ChangingSource>(c.before, c.after, readings), {});
+            OpenTensorProto(std::make_unique<ChangingSource>(c.before, c.after, readings), {})
+                .reader;
         const TensorInfo& info = reader->contents().tensors[0];
         if (info.type != DataType::kString) {
           ReadTensor(*reader, 0);

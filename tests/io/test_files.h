@@ -127,8 +127,8 @@ template <class Function> std::string ErrorOf(Function call) {
   return "no error";
 }
 
-inline std::unique_ptr<TensorReader> Open(const std::string& path) {
-  return OpenTensorFile(path, {});
+inline std::shared_ptr<const TensorReader> Open(const std::string& path) {
+  return OpenTensorFile(path, {}).reader;
 }
 
 inline std::string ReadTensor(const TensorReader& reader, std::size_t tensor) {

@@ -31,7 +31,7 @@ TEST_F(LargeFile, ReadsBeyondFourGibibytes) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << "tail";
   }
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().tensors[0].bytes, first);
   EXPECT_EQ(ReadTensor(*reader, 1), "tail");
   std::string end(8, 'x');
@@ -48,7 +48,7 @@ TEST_F(LargeFile, ReadsNpyBeyondFourGibibytes) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << "abcd";
   }
-  const std::unique_ptr<TensorReader> reader = Open(path);
+  const std::shared_ptr<const TensorReader> reader = Open(path);
   std::string end(8, 'x');
   reader->Read(0, 4 * n - 8, std::as_writable_bytes(std::span(end)));
   EXPECT_EQ(end, std::string(4, '\0') + "dcba");
