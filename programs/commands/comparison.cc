@@ -95,7 +95,7 @@ std::optional<report::KeepAdvice> AdviceFor(
   }
   const auto at = [&](std::size_t k) -> report::CastFigures {
     const io::TensorInfo& info = tensors[cast[k]];
-    return {&info, BytesOf(candidate.to, info), decibel(k, cast[k]), info.layout.empty()};
+    return {&info, BytesOf(candidate.to, info), decibel(k, cast[k]), info.stored_as.empty()};
   };
   return report::AdviseKeeping(cast.size(), at, candidate.bytes);
 }

@@ -129,8 +129,8 @@ Json TensorJson(const io::TensorInfo& info) {
   json["elements"] = info.elements;
   json["bytes"] = info.bytes;
   if (info.fortran_order) json["fortran_order"] = true;
-  if (!info.layout.empty()) {
-    json["layout"] = info.layout;
+  if (!info.stored_as.empty()) {
+    json["layout"] = info.stored_as;
     json["bytes"] = info.stored_bytes;
   }
   return json;

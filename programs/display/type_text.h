@@ -15,7 +15,7 @@ namespace tensorcast::tool {
 // How a weight is stored whose scales are applied, the canonical name of a type of ours, or the
 // file's own word.
 inline std::string TypeText(const io::TensorInfo& info) {
-  if (!info.layout.empty()) return std::string(info.layout);
+  if (!info.stored_as.empty()) return std::string(info.stored_as);
   return FindType(info.type) != nullptr ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
 }
 

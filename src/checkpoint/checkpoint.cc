@@ -43,14 +43,14 @@ std::string_view WithoutNumber(std::string_view name) {
   return strip("-of-") && strip("-") ? name : whole;
 }
 
-// Empty where there is none.
+// The result is empty if there is none.
 std::string IndexPath(const std::string& path) {
   if (!HasEnding(path, kSafetensorsEnding) || IsDirectory(path)) return {};
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
   name.remove_suffix(kSafetensorsEnding.size());
   const std::string stem(WithoutNumber(name));
-  // Of "model.fp8", a variant, transformers has "model.safetensors.index.fp8.json".
+  // The index of the variant "model.fp8" is "model.safetensors.index.fp8.json" to transformers.
   const std::size_t dot = std::min(stem.rfind('.'), stem.size());
   const std::string variant = dot < stem.size()
                                   ? stem.substr(0, dot) + std::string(kSafetensorsEnding) +

@@ -123,7 +123,7 @@ class Chooser {
         [&](std::string_view tensor, std::string_view file) {
           if (named.find(file) != named.end()) return;
           const std::string of = " of tensor " + Quoted(tensor);
-          // Files below the directory are no part of the layout, and paths lead elsewhere.
+          // Files below the directory are no part of this, and paths lead elsewhere.
           if (file.empty() || file == "." || file == ".." ||
               file.find('/') != std::string_view::npos ||
               file.find('\0') != std::string_view::npos) {

@@ -25,7 +25,7 @@ struct CheckpointFiles {
 // The files that hold the tensors of a directory, as transformers chooses them: those that
 // model.safetensors.index.json names (or the one other index), else model.safetensors, else all
 // .safetensors files. Throws Error: contents where one is missing or there is more than one
-// checkpoint; unsupported where there is none.
+// checkpoint; unsupported if there is no checkpoint.
 CheckpointFiles FindCheckpointFiles(const std::string& directory, const Enclosure& enclosure);
 
 // What files of a checkpoint are called: "model-00002-of-00003.safetensors" has the base "model".

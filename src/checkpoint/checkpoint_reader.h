@@ -45,10 +45,11 @@ class CheckpointReader final : public TensorReader {
   std::vector<std::string> notes() const override { return files_.notes; }
 
   const std::string& directory() const { return directory_; }
-  // Where what is read of the directory must lie.
+  // All that is read of the directory must lie in it.
   const Enclosure& enclosure() const { return enclosure_; }
   std::span<const CheckpointShard> shards() const { return shards_; }
-  const std::string& index() const { return files_.index; }  // its name; empty where there is none
+  // The name of its index; empty if it has none.
+  const std::string& index() const { return files_.index; }
 
  private:
   void AddShard(const std::string& name);
@@ -59,7 +60,7 @@ class CheckpointReader final : public TensorReader {
   Enclosure enclosure_;
   std::vector<std::optional<FileStatus>> StatusOfConfigurations() const;
 
-  // As they were when the checkpoint was opened, before anything was read.
+  // Their status when the checkpoint was opened, before anything was read.
   std::vector<std::optional<FileStatus>> configurations_;
   CheckpointFiles files_;
   std::optional<FileStatus> index_;

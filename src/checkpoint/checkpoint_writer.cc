@@ -37,14 +37,14 @@ constexpr std::string_view kRepositories[] = {".git", ".hg", ".jj", ".svn"};
 
 // The contents of each shard in turn; `contents` gives up its tensors to them where it may.
 template <class Contents, class Take>
-void ForEachShard(Contents& contents, const CheckpointLayout& layout, Take take) {
-  std::vector<std::vector<std::uint32_t>> tensors(layout.shards.size());
-  for (std::uint32_t i = 0; i < layout.shard_of.size(); ++i) {
-    tensors[layout.shard_of[i]].push_back(i);
+void ForEachShard(Contents& contents, const Sharding& sharding, Take take) {
+  std::vector<std::vector<std::uint32_t>> tensors(sharding.shards.size());
+  for (std::uint32_t i = 0; i < sharding.shard_of.size(); ++i) {
+    tensors[sharding.shard_of[i]].push_back(i);
   }
   for (std::size_t shard = 0; shard < tensors.size(); ++shard) {
     FileContents part;
-    part.metadata = layout.metadata[shard];
+    part.metadata = sharding.metadata[shard];
     part.tensors.reserve(tensors[shard].size());
     for (const std::uint32_t i : tensors[shard]) {
       part.tensors.push_back(std::move(contents.tensors[i]));
@@ -103,8 +103,8 @@ std::string WhyNoCheckpoint(const std::string& path) {
 class OutputIndex {
  public:
   OutputIndex(const CheckpointReader& reader, const FileContents& contents,
-              const CheckpointLayout& layout)
-      : tensors_(contents.tensors), layout_(layout), order_(contents.tensors.size()) {
+              const Sharding& sharding)
+      : tensors_(contents.tensors), sharding_(sharding), order_(contents.tensors.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
     std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return tensors_[a].name < tensors_[b].name;
@@ -165,7 +165,8 @@ class OutputIndex {
     std::string_view before = "{\n    ";
     for (const std::uint32_t i : order_) {
       take(before);
-      take(JsonString(tensors_[i].name) + ": " + JsonString(layout_.shards[layout_.shard_of[i]]));
+      take(JsonString(tensors_[i].name) + ": " +
+           JsonString(sharding_.shards[sharding_.shard_of[i]]));
       before = ",\n    ";
     }
     take(order_.empty() ? "{}" : "\n  }");
@@ -173,7 +174,7 @@ class OutputIndex {
   }
 
   const std::vector<TensorInfo>& tensors_;
-  const CheckpointLayout& layout_;
+  const Sharding& sharding_;
   std::vector<std::uint32_t> order_;
   std::string head_;
   std::string tail_;
@@ -182,13 +183,12 @@ class OutputIndex {
 class CheckpointWriter final : public TensorWriter {
  public:
   CheckpointWriter(const std::string& path, const CheckpointReader& reader, FileContents contents,
-                   CheckpointLayout layout, const CheckpointExtras& extras,
-                   const CreateOptions& options, std::uint64_t bytes,
-                   const std::atomic<bool>* interrupted)
+                   Sharding sharding, const CheckpointExtras& extras, const CreateOptions& options,
+                   std::uint64_t bytes, const std::atomic<bool>* interrupted)
       : interrupted_(interrupted),
         input_(reader.directory()),
         directory_(path, input_, bytes,
-                   extras.others.copied.size() + extras.texts.size() + layout.shards.size() + 1,
+                   extras.others.copied.size() + extras.texts.size() + sharding.shards.size() + 1,
                    options, WhyNoCheckpoint, [interrupted] { StopIfInterrupted(interrupted); }),
         like_weights_(
             PermissionsOfOutput(Joined(directory_.staging().path(), ""), InputsOf(reader))),
@@ -206,24 +206,24 @@ class CheckpointWriter final : public TensorWriter {
       file.Write(0, std::as_bytes(std::span(text)));
       file.Commit();
     }
-    if (!layout.index.empty()) {
-      OutputIndex(reader, contents, layout)
-          .Write(Joined(directory_.path(), layout.index), Within(layout.index));
+    if (!sharding.index.empty()) {
+      OutputIndex(reader, contents, sharding)
+          .Write(Joined(directory_.path(), sharding.index), Within(sharding.index));
     }
     places_.resize(contents.tensors.size());
     const std::size_t most_open = MostOpenFiles();
-    ForEachShard(contents, layout,
+    ForEachShard(contents, sharding,
                  [&](std::size_t shard, FileContents part, std::span<const std::uint32_t> tensors) {
                    StopIfInterrupted(interrupted_);
                    for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
-                   const std::string& name = layout.shards[shard];
+                   const std::string& name = sharding.shards[shard];
                    CreateOptions within = Within(name);
                    within.permissions = like_weights_;
                    within.staging.closes_files = shards_.size() >= most_open;
                    shards_.push_back(
                        CreateSafetensors(Joined(directory_.path(), name), std::move(part), within));
                  });
-    shard_of_ = std::move(layout.shard_of);
+    shard_of_ = std::move(sharding.shard_of);
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
@@ -316,11 +316,11 @@ class CheckpointWriter final : public TensorWriter {
 };
 
 std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,
-                         const CheckpointLayout& layout) {
+                         const Sharding& sharding) {
   std::uint64_t bytes = 0;
-  ForEachShard(contents, layout,
+  ForEachShard(contents, sharding,
                [&](std::size_t shard, const FileContents& part, std::span<const std::uint32_t>) {
-                 bytes += MeasureSafetensors(Joined(path, layout.shards[shard]), part);
+                 bytes += MeasureSafetensors(Joined(path, sharding.shards[shard]), part);
                });
   return bytes;
 }
@@ -329,20 +329,20 @@ std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,
 
 std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
                                                const CheckpointReader& reader,
-                                               FileContents contents, CheckpointLayout layout,
+                                               FileContents contents, Sharding sharding,
                                                const CheckpointExtras& extras,
                                                const CreateOptions& options,
                                                const std::atomic<bool>* interrupted) {
   const std::uint64_t bytes =
-      CheckCheckpoint(path, reader, contents, layout, extras.others.bytes, options);
-  return std::make_unique<CheckpointWriter>(path, reader, std::move(contents), std::move(layout),
+      CheckCheckpoint(path, reader, contents, sharding, extras.others.bytes, options);
+  return std::make_unique<CheckpointWriter>(path, reader, std::move(contents), std::move(sharding),
                                             extras, options, bytes, interrupted);
 }
 
 std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
-                              const FileContents& contents, const CheckpointLayout& layout,
+                              const FileContents& contents, const Sharding& sharding,
                               std::uint64_t other_bytes, const CreateOptions& options) {
-  const std::uint64_t bytes = ShardBytes(path, contents, layout) + other_bytes;
+  const std::uint64_t bytes = ShardBytes(path, contents, sharding) + other_bytes;
   CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
   return bytes;
 }

@@ -19,7 +19,7 @@
 namespace tensorcast::io {
 
 // Which file each tensor of an output goes into.
-struct CheckpointLayout {
+struct Sharding {
   std::vector<std::string> shards;                           // their names
   std::vector<std::map<std::string, std::string>> metadata;  // the __metadata__ of each
   std::vector<std::uint32_t> shard_of;                       // each tensor's
@@ -30,8 +30,8 @@ struct CheckpointLayout {
 // nothing; then they are numbered anew. With `max_shard_bytes` the tensors are put into files in
 // their order, as Hugging Face's libraries do, each with all the metadata. Throws Error (arguments)
 // where that would be very many.
-CheckpointLayout LayOutCheckpoint(const CheckpointReader& reader, const FileContents& contents,
-                                  std::uint64_t max_shard_bytes);
+Sharding ShardsOf(const CheckpointReader& reader, const FileContents& contents,
+                  std::uint64_t max_shard_bytes);
 
 // What the output holds beside its tensors.
 struct CheckpointExtras {
@@ -40,12 +40,12 @@ struct CheckpointExtras {
   std::vector<std::string> notes;
 };
 
-// Creates OUT/: the shards, the index, the other files. `contents` as the layout was made for;
+// Creates OUT/: the shards, the index, the other files. `contents` as the sharding was made for;
 // TensorWriter's indices are those of its tensors. Throws Error, and Interrupted where copying
 // takes long.
 std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
                                                const CheckpointReader& reader,
-                                               FileContents contents, CheckpointLayout layout,
+                                               FileContents contents, Sharding sharding,
                                                const CheckpointExtras& extras,
                                                const CreateOptions& options,
                                                const std::atomic<bool>* interrupted);
@@ -53,7 +53,7 @@ std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
 // The checks of CreateCheckpoint that need no writing; `other_bytes`: of the files that are copied.
 // Returns the size of it all.
 std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
-                              const FileContents& contents, const CheckpointLayout& layout,
+                              const FileContents& contents, const Sharding& sharding,
                               std::uint64_t other_bytes, const CreateOptions& options);
 
 }  // namespace tensorcast::io

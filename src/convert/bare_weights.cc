@@ -77,7 +77,7 @@ std::string_view OwnerOf(std::string_view weight) {
   return weight == kWeight.substr(1) ? std::string_view() : naming::ModuleOf(weight);
 }
 
-// The weight whose scale a known name is; empty: it is none.
+// The weight whose scale has this known name; empty if it is no such name.
 std::string WeightOfScale(std::string_view name) {
   for (const scale::CompanionName& row : scale::CompanionNames()) {
     if (row.role != scale::CompanionRole::kScale || row.codes != scale::Codes::kNarrow ||
@@ -171,7 +171,7 @@ class BareFinder {
            std::string(TypeName(tensors_[tensor].type)) + ")";
   }
 
-  // Of the longest module of this file that the name begins with.
+  // The weight of the longest module of this file that the name begins with.
   std::optional<LikelyScale> WeightFor(std::string_view name) const {
     for (std::size_t end = name.find_last_of("._"); end != std::string_view::npos && end > 0;
          end = name.find_last_of("._", end - 1)) {
@@ -182,7 +182,7 @@ class BareFinder {
       }
       return LikelyScale{found->second.weight, end};
     }
-    // Of a layer by itself, whose tensors are called "weight" and "scale".
+    // The file may hold one layer, whose tensors are called "weight" and "scale".
     const auto found = modules_.find(std::string_view());
     if (found == modules_.end() || !found->second.is_bare ||
         name.find('.') != std::string_view::npos || !SoundsLikeScale(name)) {

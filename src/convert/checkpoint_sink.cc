@@ -44,7 +44,7 @@ class CheckpointSink final : public Sink {
   std::uint64_t Check(const io::FileContents& contents,
                       const io::CreateOptions& options) const override {
     return io::CheckCheckpoint(path_, reader_, contents,
-                               io::LayOutCheckpoint(reader_, contents, options.max_shard_bytes),
+                               io::ShardsOf(reader_, contents, options.max_shard_bytes),
                                io::FindOtherFiles(reader_).bytes, options);
   }
 
@@ -53,9 +53,9 @@ class CheckpointSink final : public Sink {
   std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
                                            const io::CreateOptions& options,
                                            const std::atomic<bool>* interrupted) const override {
-    io::CheckpointLayout layout = io::LayOutCheckpoint(reader_, contents, options.max_shard_bytes);
+    io::Sharding sharding = io::ShardsOf(reader_, contents, options.max_shard_bytes);
     const io::CheckpointExtras extras = Extras(contents);
-    return io::CreateCheckpoint(path_, reader_, std::move(contents), std::move(layout), extras,
+    return io::CreateCheckpoint(path_, reader_, std::move(contents), std::move(sharding), extras,
                                 options, interrupted);
   }
 

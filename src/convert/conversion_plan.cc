@@ -21,7 +21,7 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// Of tensors with a scale of values that are all over them; empty where there is none.
+// Says which tensors have a scale of values that are all over them; empty if none has.
 std::string ReadTwiceText(const FilePlan& plan) {
   const std::vector<io::TensorInfo>& tensors = plan.reader->contents().tensors;
   const auto count = std::ranges::count_if(plan.jobs, [&](const TensorJob& job) {
@@ -235,13 +235,13 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   planned.from = tensor.type;
   planned.to = file.TypeMade(place);
   planned.action = job.scaled                          ? Action::kQuantise
-                   : !tensor.layout.empty()            ? Action::kCast
+                   : !tensor.stored_as.empty()         ? Action::kCast
                    : planned.from == planned.to        ? Action::kCopy
                    : planned.from == DataType::kString ? Action::kParse
                    : planned.to == DataType::kString   ? Action::kPrint
                                                        : Action::kCast;
   planned.sources = SourcesOf(file, planned.output, place);
-  planned.bytes_before = tensor.layout.empty() ? tensor.bytes : tensor.stored_bytes;
+  planned.bytes_before = tensor.stored_as.empty() ? tensor.bytes : tensor.stored_bytes;
   if (planned.action == Action::kCopy) {
     planned.bytes_after = tensor.bytes;
   } else if (job.scaled) {

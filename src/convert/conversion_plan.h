@@ -35,7 +35,7 @@ struct PlannedFile {
   FilePlan plan;
   std::size_t first_job = 0;  // of the plan's
 
-  // Of a job of this file.
+  // What is decided of a job of this file, by its place there.
   const Decision& DecisionOf(std::size_t job) const {
     return plan.decisions[plan.jobs[job].tensor];
   }
@@ -63,9 +63,9 @@ struct PlanState {
   std::size_t FileOf(std::size_t job) const;
 };
 
-// For the functions that are no members.
+// Gives the functions that are no members what a plan holds.
 struct PlanAccess {
-  // Null: of a plan that was never made.
+  // Null if the plan was never made.
   static PlanState* StateOf(const ConversionPlan& plan) { return plan.state_.get(); }
   static void Set(ConversionPlan& plan, std::unique_ptr<PlanState> state) {
     plan.state_ = std::move(state);

@@ -4,17 +4,95 @@
 #include "convert/file_plan.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "convert/quantise_jobs.h"
 #include "convert/scaled_tensors.h"
 #include "convert/text_jobs.h"
+#include "core/shape.h"
 #include "files/error.h"
 
 namespace tensorcast::convert {
 
 using io::Error;
 using io::ErrorKind;
+
+void AddJobs(const io::TensorReader& reader, const std::string& path,
+             const std::vector<std::size_t>* taken, FilePlan& plan) {
+  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::size_t count = taken != nullptr ? taken->size() : tensors.size();
+  plan.jobs.reserve(count);
+  std::size_t made = 0;  // tensors of the output
+  for (std::size_t k = 0; k < count; ++k) {
+    TensorJob& job = plan.jobs.emplace_back();
+    job.tensor = taken != nullptr ? (*taken)[k] : k;
+    job.output = made++;
+    const DataType to = plan.decisions[job.tensor].to;
+    if (to == DataType::kUndefined) continue;
+    job.to = {to};
+    job.scaled = plan.decisions[job.tensor].scaled;
+    const io::TensorInfo& info = tensors[job.tensor];
+    if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
+    if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
+    throw Error(ErrorKind::kContents, io::PathText(path) + ": " + io::EscapeName(info.name) +
+                                          " has more " + std::string(TypeName(to)) +
+                                          " elements than 64 bits can count the bytes of");
+  }
+}
+
+namespace {
+
+void AddScaled(const io::TensorInfo& source, const scale::WrittenForm& form,
+               std::vector<io::TensorInfo>& tensors) {
+  for (scale::WrittenTensor& made : scale::TensorsOf(form, source.name, source.shape)) {
+    io::TensorInfo& info = tensors.emplace_back(source);
+    info.name = std::move(made.name);
+    info.type = made.type;
+    info.dtype.clear();
+    info.stored_as = {};
+    info.shape = std::move(made.shape);
+    info.elements = *core::CheckedProduct(info.shape);
+    info.bytes = made.bytes;
+    info.fortran_order = false;
+  }
+}
+
+}  // namespace
+
+io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan) {
+  const io::FileContents& input = reader.contents();
+  io::FileContents output;
+  // A checkpoint's metadata is not of one of its tensors.
+  if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
+  output.is_dequantised = input.is_dequantised;
+  output.model_type = plan.config.model_type;
+  output.quantization_config = plan.config.texts.quantization_config;
+  output.hf_quant_config = plan.config.texts.hf_quant_config;
+  for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
+  output.tensors.reserve(plan.jobs.size());
+  for (const TensorJob& job : plan.jobs) {
+    if (job.scaled) {
+      if (job.scaled.IsOfModel()) {
+        output.scaled.push_back({output.tensors.size(), job.scaled.axis});
+      }
+      AddScaled(input.tensors[job.tensor], job.scaled, output.tensors);
+      continue;
+    }
+    io::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
+    if (const auto text = plan.texts.find(job.output); text != plan.texts.end()) {
+      info.text = text->second;
+    }
+    if (job.to.empty()) continue;
+    info.type = job.to.front();
+    info.dtype.clear();  // the format's own word for it
+    info.stored_as = {};
+    info.bytes = info.type == DataType::kString ? 0 : *StorageBytes(info.type, info.elements);
+  }
+  return output;
+}
 
 void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs) {
   for (const TensorJob& job : jobs) {
@@ -42,7 +120,7 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   if (decided.only) left = {*decided.only};
   plan.reader = std::move(values.reader);
   plan.scaled = values.scaled;
-  LayOut(*plan.reader, survey.path, left.empty() ? nullptr : &left, plan);
+  AddJobs(*plan.reader, survey.path, left.empty() ? nullptr : &left, plan);
   CheckScaled(sink, output, plan.jobs);
   plan.globals = std::make_unique<SharedGlobals>(
       GlobalsOf(*plan.reader, WithGlobals(plan.decisions), plan.fused));

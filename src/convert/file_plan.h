@@ -49,8 +49,8 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
 
 // The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws
 // io::Error (contents) where a tensor would be too large to count.
-void LayOut(const io::TensorReader& reader, const std::string& path,
-            const std::vector<std::size_t>* taken, FilePlan& plan);
+void AddJobs(const io::TensorReader& reader, const std::string& path,
+             const std::vector<std::size_t>* taken, FilePlan& plan);
 
 // What the output holds. Made when it is asked for: of a checkpoint of many tensors it takes as
 // much memory as the input's.

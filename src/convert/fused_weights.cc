@@ -206,7 +206,7 @@ class Finder {
     return bits;
   }
 
-  // Of a matrix none of whose parts is in the input nothing is done.
+  // A matrix is left alone if none of its parts is in the input.
   static bool IsOfInput(std::span<const Part> matrix) {
     return std::ranges::find(matrix, 0u, &Part::file) != matrix.end();
   }

@@ -26,7 +26,7 @@ struct FusedFile {
   std::string path;
   std::uint64_t bytes = 0;
   std::vector<std::string> weights;  // by name
-  // Of weights that have scales their values.
+  // Weights that have scales are read as their values.
   std::shared_ptr<const io::TensorReader> reader;
   std::vector<std::uint32_t> tensors;  // the weights' indices in it
 };

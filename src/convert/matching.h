@@ -50,7 +50,7 @@ class Matching {
 
   std::vector<std::uint32_t> rules_;  // of each tensor
   std::vector<Marks> marks_;
-  // Of the request's lists: what matches a tensor, and of the rules what takes one, or would have
+  // Which entries of the request's lists match a tensor, and which rules take one, or would have
   // taken one that a rule before it takes.
   std::vector<bool> rule_matches_, rule_takes_, rule_is_late_, only_matches_, excluded_matches_;
 };

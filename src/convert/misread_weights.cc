@@ -39,7 +39,7 @@ bool IsOfConv1d(std::string_view name) {
          IsAmong(kConv1dModules, module.substr(module.rfind('.') + 1));
 }
 
-// Of queries, keys and values in one layer there are more outputs than inputs.
+// A layer of queries, keys and values in one has more outputs than inputs.
 bool LiesTransposed(const TensorInfo& info) {
   return naming::ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2 &&
          info.shape[1] > info.shape[0];
@@ -60,7 +60,7 @@ MisreadWeights::MisreadWeights(const std::vector<TensorInfo>& tensors,
                                [&](const std::string& type) { return IsAmong(names, type); });
   };
   has_transposed_experts_ = is_any(kTransposedExperts);
-  // Of a model that has no such layer its name decides.
+  // If the model has no such layer, the name decides.
   const auto is_fused = [](const TensorInfo& info) {
     return naming::ModuleOf(info.name).ends_with("c_attn") && info.shape.size() == 2;
   };

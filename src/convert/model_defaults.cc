@@ -39,7 +39,7 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
   options.measure = true;
   options.measured = [&](std::size_t j, std::size_t, const LossMeter& meter) {
     const LossReport loss = meter.Report();
-    // Of what is finite all but these stays finite, and can be compared.
+    // All finite values but these stay finite, and can be compared.
     const std::uint64_t lost = loss.finite - loss.compared;
     if (lost == 0) return;
     const bool infinite = FindType(loss.to)->has_infinity();

@@ -11,7 +11,7 @@
 namespace tensorcast::convert {
 namespace {
 
-// Of cells that are all over a tensor each thread holds all largest magnitudes.
+// Each thread holds all largest magnitudes of cells that are all over a tensor.
 constexpr std::uint64_t kMostSharedCells = std::uint64_t{1} << 20;
 
 void Leave(Decision& decision, Reason reason, std::string why) {

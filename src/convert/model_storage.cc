@@ -57,7 +57,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
   }
   chosen();
   sink->Restrict(plan.decisions, job_options);
-  convert::LayOut(model, input, nullptr, plan);
+  convert::AddJobs(model, input, nullptr, plan);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     tensors[i].to = plan.decisions[i].to;
     tensors[i].reason = std::move(plan.decisions[i].text);

@@ -42,8 +42,8 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   json["from"] = TypeJson(tensor.type);
   json["to"] = job.to.empty() ? Json() : TypeJson(job.to.front());
   if (job.to.empty()) json["bytes"] = tensor.bytes;
-  if (!tensor.layout.empty()) {
-    json["layout"] = tensor.layout;
+  if (!tensor.stored_as.empty()) {
+    json["layout"] = tensor.stored_as;
     json["bytes"] = tensor.stored_bytes;
     json["sources"] = Json::array();
     for (const SourceRange& one : SourcesOf(file, 0, place)) {
@@ -70,7 +70,7 @@ Json JobJson(const PlannedFile& file, std::size_t place) {
   return json;
 }
 
-// Of a file all but its jobs.
+// All of a file but its jobs.
 Json FileJson(const PlannedFile& file) {
   Json json = Json::object();
   json["input"] = BytesJson(file.input);
@@ -134,7 +134,7 @@ std::string DigestOf(const PlanState& state) {
   return digest.Hex();
 }
 
-// What is decided now and not said by the files of a plan that was read; empty: nothing.
+// What is decided now and not said by the files of a plan that was read; empty if all of it is.
 std::string FirstDifference(const PlanState& state, const Json& files) {
   if (!files.is_array() || files.size() != state.files.size()) return "its files are others now";
   for (std::size_t f = 0; f < state.files.size(); ++f) {

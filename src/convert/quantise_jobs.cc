@@ -224,7 +224,7 @@ class QuantiseJob {
 
   double Amax() { return FindLargest(scale::Partition::OfTensor(info_.shape)).front(); }
 
-  // Of all weights that have the global scale.
+  // The largest magnitude of all weights that share the global scale.
   double AmaxOfGlobal() {
     const std::optional<std::uint32_t> group = GroupOf(job_, options_);
     if (!group) return Amax();

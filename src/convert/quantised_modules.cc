@@ -19,7 +19,7 @@ namespace {
 // Where it shares the embedding's weight it has no tensor, and is a linear layer all the same.
 constexpr std::string_view kLmHead = "lm_head";
 
-// Of a weight that is stored transposed the module is the experts' own, of which it is a parameter.
+// A weight that is stored transposed is a parameter of the experts' own module.
 std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
   if (!weight.reading.layout->is_transposed) return std::string(naming::ModuleOf(weight.name));
   return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
@@ -27,7 +27,7 @@ std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
 
 bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends_with(".lm_head"); }
 
-// Of what is called an embedding some are linear layers ("embeddings_project"), and nothing but the
+// Some of what is called an embedding is a linear layer ("embeddings_project"), and nothing but the
 // model's code tells which.
 bool MayBeLinear(const io::TensorInfo& info) {
   if (naming::ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
@@ -36,7 +36,7 @@ bool MayBeLinear(const io::TensorInfo& info) {
          role == naming::WeightRole::kRouter || role == naming::WeightRole::kEmbedding;
 }
 
-// The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty: of none.
+// The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty if it is of none.
 std::string ExpertsModule(const io::TensorInfo& info) {
   if (info.shape.size() < 3 || naming::RoleOf(info.name, info.shape) != naming::WeightRole::kLinear)
     return {};

@@ -13,7 +13,7 @@ namespace tensorcast::convert {
 // Every option by its name, as the tool's reports have them too.
 io::OrderedJson OptionsJson(const CastOptions& options);
 io::OrderedJson RequestJson(const Request& request);
-// Throws io::Error (contents) where it is none.
+// Throws io::Error (contents) if it is no request.
 Request RequestOf(const Place& json);
 
 }  // namespace tensorcast::convert

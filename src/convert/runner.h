@@ -54,7 +54,7 @@ struct JobOptions {
   // do not depend on it.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   std::string input;  // the path that messages about its contents begin with
-  // Of scaled weights that get global scales; none: each has its own. It keeps what is found.
+  // The global scales that weights share, and what is found of them; null: each has its own.
   SharedGlobals* globals = nullptr;
   const std::atomic<bool>* interrupted = nullptr;  // once true the run ends with Interrupted
   // What each job lost that has a loss to measure, for each of its types, in the order of the jobs

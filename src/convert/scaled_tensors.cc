@@ -30,7 +30,7 @@ bool IsPackedMxfp4(const io::TensorInfo& info) {
 }
 
 scale::Rounding RoundingFor(DataType to) {
-  // Of these the value is not rounded once more.
+  // A value of these types is not rounded once more.
   return to == DataType::kFloat64 || to == DataType::kString ? scale::Rounding::kNearest
                                                              : scale::Rounding::kOdd;
 }

@@ -37,7 +37,7 @@ ValuesReader ApplyScales(const Survey& survey, const WantedScales& wanted);
 std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& wanted);
 // What a type that its values are cast to asks of them.
 scale::Rounding RoundingFor(DataType to);
-// Those of weights that are cast.
+// The scales of weights that are cast.
 WantedScales WantedBy(std::span<const Decision> decisions);
 
 // Whether a tensor's name, type and shape are those of gpt-oss's experts: uint8 [E, R, G, 16], of

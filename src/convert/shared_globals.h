@@ -17,8 +17,8 @@
 
 namespace tensorcast::convert {
 
-// Of a file that is converted and others whose weights are only looked at. To be used by one thread
-// at a time.
+// The global scales that weights of one file share, with others whose weights are only looked at.
+// One thread may use it at a time.
 class SharedGlobals {
  public:
   // A weight that gets a global scale, by the index of its reader and its own.

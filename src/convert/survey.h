@@ -38,7 +38,7 @@ struct Opening {
 
 struct InputScales {
   scale::ScaleCompanions companions;
-  scale::ScaledWeights weights;  // none where scales are ignored, and of models
+  scale::ScaledWeights weights;  // empty if scales are ignored, and for models
   bool is_ignored = false;
 };
 

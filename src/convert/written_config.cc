@@ -28,7 +28,7 @@ using scale::WrittenConfig;
   throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why);
 }
 
-// Of the weights that are made, as if there were no others.
+// The configuration of the weights that are made, as if there were no others.
 WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modules) {
   if (modules.written.empty()) return {};
   const scale::WrittenForm& first = modules.written.front().form;
@@ -64,8 +64,8 @@ bool IsOfForm(const scale::KeptWeight& kept, const scale::WrittenForm& form) {
            reading.partition.block_columns == form.format->block_columns));
 }
 
-// Of modules some of which are kept. `written`: the configuration of those that are made, as if
-// they were alone. Empty texts: the input's stay as they are.
+// The configuration of modules some of which are kept. `written`: the configuration of those that
+// are made, as if they were alone. Empty texts: the input's stay as they are.
 WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& modules,
                          const scale::QuantizationConfig& config, WrittenConfig written) {
   const std::unordered_set<std::string_view> freed(modules.freed.begin(), modules.freed.end());

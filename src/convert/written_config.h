@@ -22,9 +22,9 @@ struct OutputConfig {
   DataType model_type = DataType::kUndefined;
 };
 
-// Of a plan's output, `path`; `scales` are the input's as they were found. The input's own, edited,
-// where weights that it describes stay as they are. Throws io::Error (unsupported) where one
-// configuration cannot say all that the plan makes and leaves.
+// The configuration of a plan's output, `path`; `scales` are the input's as they were found. It is
+// the input's own, edited, if weights that this describes stay as they are. Throws io::Error
+// (unsupported) if one configuration cannot say all that the plan makes and leaves.
 OutputConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
                       const std::string& path, const FilePlan& plan);
 

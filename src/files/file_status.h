@@ -25,13 +25,13 @@ struct FileStatus {
   std::uint64_t owner = 0;
   std::uint64_t group = 0;
 };
-// Of what stands at `path`, or what a link there leads to; nothing where there is nothing. Throws
-// Error{kSystem} where the system does not say.
+// The status of what stands at `path`, or of what a link there leads to; nullopt if nothing does.
+// Throws Error{kSystem} if the system does not say.
 std::optional<FileStatus> StatusOf(const std::string& path);
 
-// Of a file as it was and as it is: whether its bytes may be others. Programs set the time of
-// writing back (cp -p, rsync -t, tar), and nobody the time of change, which also moves with
-// permissions and names. Where a name came or went it says nothing of the bytes.
+// Whether a file may hold other bytes now than it did before. Programs set the time of writing back
+// (cp -p, rsync -t, tar), but nobody sets the time of change, which also moves with permissions and
+// names. If a name came or went, it says nothing of the bytes.
 bool MayBeRewritten(const FileStatus& before, const FileStatus& now);
 [[noreturn]] void FailRewritten(const std::string& path);
 

@@ -92,7 +92,7 @@ bool RemoveBuilt(const std::string& path, int lock);
 // Each name in a directory but "." and "..", until `use` returns false.
 bool ForEachName(const std::string& directory, const std::function<bool(std::string_view)>& use);
 
-// Of what replaces another, until TakeAccess has seen which it may have.
+// The permissions of what replaces another file, until TakeAccess has seen which it may have.
 inline constexpr unsigned kOwnersAlone = 0700;
 // Gives a new file or directory the owner and the group of the one that it replaces, as far as the
 // system lets; returns the permissions that it may have then. Until SetPermissions its owner can
@@ -116,9 +116,9 @@ inline constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;  // of one
 [[noreturn]] void ThrowSystem(const std::string& path, const std::string& what, int error);
 // The same of a file that is being written, with what can be done.
 [[noreturn]] void ThrowWrite(const std::string& path, const std::string& what, int error);
-// Of an output whose name is taken; `what` ends with what to name instead.
+// Refuses an output whose name is taken; `what` ends with what to name instead.
 [[noreturn]] void ThrowTaken(const std::string& path, const std::string& what);
-// Of a directory where a file is to be.
+// Refuses a directory that stands where a file is to be.
 [[noreturn]] void ThrowDirectory(ErrorKind kind, const std::string& path, const std::string& what);
 
 class Descriptor {
@@ -139,7 +139,7 @@ class Descriptor {
 std::string_view KindText(FileKind kind);  // "a directory"
 void RefuseNul(const std::string& path);
 
-// Of two resolved paths.
+// Both paths are resolved.
 bool IsBelow(std::string_view path, std::string_view directory);
 bool IsSameFile(const FileStatus& a, const FileStatus& b);
 // Whether `path` is still the name of the open file.

@@ -227,7 +227,7 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
 }
 
 void OutputFile::Reserve(std::uint64_t bytes) {
-  // Of many small files the blocks are found together, when they are synced.
+  // The blocks of many small files are found together, when they are synced.
   if (staging_.syncs_files && bytes <= kLargestSmall) return Truncate(bytes);
   if (bytes != 0 && !io::Reserve(descriptor_, bytes)) {
     ThrowWrite(path_, "the room for its " + CountText(bytes, "byte") + " could not be reserved",
@@ -304,7 +304,7 @@ bool OutputFile::Name() {
                 PathText(path_) + ": an input has taken this name since the run began, so it is " +
                     "not replaced; name another file");
   }
-  // Of two runs that write one output the second must fail here, not replace the first's.
+  // If two runs write one output, the second must fail here and not replace the first one's.
   const bool named = overwrite_ ? Rename(temporary_, path_) : RenameNew(temporary_, path_);
   int error = named ? 0 : errno;
   // A server that was asked twice for what it has done already says that it failed.

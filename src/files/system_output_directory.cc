@@ -169,7 +169,7 @@ void StagingDirectory::Sync() {
     if (permissions) SetPermissions(descriptor.get(), *permissions);
     if (!syncs_files_ && !SyncDirectory(descriptor.get())) fail(relative);
   };
-  // Those below first: they may be closed to us then.
+  // The directories below come first: they may be closed to us later.
   for (std::size_t i = added_.size(); i-- > 0;) sync(added_[i].first, added_[i].second);
   sync("", permissions_);
   if (syncs_files_ && !SyncTogether(lock_)) fail("");
@@ -195,7 +195,7 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": name the directory that is to be made, not its place");
   }
-  // By where they lead, so that no link makes one of them a part of the other.
+  // They are compared by where they lead, so that no link makes one a part of the other.
   const std::string from = ResolvedPath(input);
   for (const std::string& to : {ResolvedName(path), ResolvedPath(path)}) {
     if (to.empty() || from.empty()) continue;

@@ -32,7 +32,7 @@ class StagingDirectory {
   const std::string& path() const { return path_; }
   int lock() const { return lock_; }
 
-  // For files that are made in it, or in a directory below.
+  // The staging of files that are made in it, or in a directory below.
   Staging ForFiles(const std::string& below = {}) const;
 
   // Creates a directory below, "a" before "a/b", that lets others do at most what `permissions`

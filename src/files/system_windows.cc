@@ -98,8 +98,8 @@ std::string Narrow(std::wstring_view wide) {
   return text;
 }
 
-// As the calls take it: a long path needs a mark in front, and then must be whole. Empty, which no
-// call takes, where it is not UTF-8.
+// The path as the calls take it: a long one needs a mark in front, and then must be whole. It is
+// empty, which no call takes, if `path` is not UTF-8.
 std::wstring CallPath(const std::string& path) {
   std::wstring wide = Wide(path);
   constexpr std::size_t kShort = 240;  // directories are cut at 248 units, files at 260

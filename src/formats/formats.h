@@ -35,7 +35,7 @@ struct Format {
   std::uint64_t (*measure)(const std::string& path, const FileContents& contents);
 };
 
-// The row of a name's ending; null: it is no format's.
+// The row of the format that a name's ending tells, or null.
 const Format* FindByEnding(std::string_view path);
 
 // Whether a file that begins so is in one of the formats that are told by their first bytes.

@@ -59,38 +59,38 @@ class NpyReader final : public TensorReader {
   FileContents contents_;
 };
 
-NpyLayout MakeNpyLayout(const std::string& path, const FileContents& contents) {
+NpyPlacement PlaceNpy(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": an .npy file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
                 Remedy::kChooseOneTensor);
   }
-  return NpyLayout(PathText(path), contents.tensors[0]);
+  return NpyPlacement(PathText(path), contents.tensors[0]);
 }
 
 class NpyWriter final : public TensorWriter {
  public:
-  NpyWriter(const std::string& path, NpyLayout layout, bool drops_metadata,
+  NpyWriter(const std::string& path, NpyPlacement placement, bool drops_metadata,
             const CreateOptions& options)
-      : file_(path, layout.bytes(), options),
-        layout_(std::move(layout)),
+      : file_(path, placement.bytes(), options),
+        placement_(std::move(placement)),
         drops_metadata_(drops_metadata) {
-    file_.Write(0, std::as_bytes(std::span(layout_.header())));
+    file_.Write(0, std::as_bytes(std::span(placement_.header())));
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
     CheckIndex(tensor);
-    layout_.Write(offset, data, sink_);
+    placement_.Write(offset, data, sink_);
   }
   void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
     CheckIndex(tensor);
-    layout_.WriteStrings(first, texts, sink_);
+    placement_.WriteStrings(first, texts, sink_);
   }
   std::string temporary() const override { return file_.temporary(); }
-  std::uint64_t file_bytes() const override { return layout_.bytes(); }
+  std::uint64_t file_bytes() const override { return placement_.bytes(); }
   std::string reading_hint() const override {
-    const std::string_view name = MlDtypesName(layout_.info().type);
+    const std::string_view name = MlDtypesName(placement_.info().type);
     if (name.empty()) return {};
     return "numpy.load(" + PythonString(file_.path()) + ").view(ml_dtypes." + std::string(name) +
            ')';
@@ -108,7 +108,7 @@ class NpyWriter final : public TensorWriter {
   void DoCommit() override { file_.Commit(); }
 
   OutputFile file_;
-  const NpyLayout layout_;
+  const NpyPlacement placement_;
   const NpySink sink_ = [this](std::uint64_t offset, std::span<const std::byte> data) {
     file_.Write(offset, data);
   };
@@ -128,12 +128,12 @@ OpenedTensors OpenNpy(std::unique_ptr<ByteSource> source, const OpenOptions& opt
 
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
                                         const CreateOptions& options) {
-  return std::make_unique<NpyWriter>(path, MakeNpyLayout(path, contents),
-                                     !contents.metadata.empty(), options);
+  return std::make_unique<NpyWriter>(path, PlaceNpy(path, contents), !contents.metadata.empty(),
+                                     options);
 }
 
 std::uint64_t MeasureNpy(const std::string& path, const FileContents& contents) {
-  return MakeNpyLayout(path, contents).bytes();
+  return PlaceNpy(path, contents).bytes();
 }
 
 }  // namespace tensorcast::io

@@ -161,7 +161,7 @@ StringPiece NpyArray::ReadStrings(const ByteSource& source, std::uint64_t first,
 
 // ---------------------------------------------------------------------------------- writing
 
-NpyLayout::NpyLayout(std::string where, const TensorInfo& info)
+NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
     : where_(std::move(where)), info_(info) {
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kUnsupported, where_ + ": tensor " + Quoted(info_.name) + " " + why);
@@ -209,8 +209,8 @@ NpyLayout::NpyLayout(std::string where, const TensorInfo& info)
   bytes_ = header_.size() + *elements * item;
 }
 
-void NpyLayout::Write(std::uint64_t offset, std::span<const std::byte> data,
-                      const NpySink& sink) const {
+void NpyPlacement::Write(std::uint64_t offset, std::span<const std::byte> data,
+                         const NpySink& sink) const {
   const TypeInfo& type = *FindType(info_.type);
   if (!type.is_packed()) {
     sink(header_.size() + offset, data);
@@ -225,7 +225,8 @@ void NpyLayout::Write(std::uint64_t offset, std::span<const std::byte> data,
             });
 }
 
-void NpyLayout::WriteStrings(std::uint64_t first, const Strings& texts, const NpySink& sink) const {
+void NpyPlacement::WriteStrings(std::uint64_t first, const Strings& texts,
+                                const NpySink& sink) const {
   const std::uint64_t item = strings_.item_bytes;
   const std::uint64_t n = texts.size();
   if (item == 0 || n == 0) return;

@@ -21,14 +21,14 @@ namespace tensorcast::io {
 // An array to be read. The source is handed to each call, so that it need not stay open.
 class NpyArray {
  public:
-  // Of `source` only the header is read; the data must be all that follows it. Throws Error.
+  // Only the header of `source` is read; the data must be all that follows it. Throws Error.
   NpyArray(const ByteSource& source, std::string name, std::optional<DataType> assume_type);
 
   const TensorInfo& info() const { return info_; }
   // Empty, or what the user should know of how the dtype was read.
   const std::string& note() const { return dtype_.note; }
 
-  // As TensorReader's; `source` holds the bytes of the constructor's.
+  // These do what TensorReader's do; `source` holds the same bytes as the constructor's.
   void Read(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
   StringPiece ReadStrings(const ByteSource& source, std::uint64_t first, std::uint64_t n) const;
 
@@ -47,16 +47,16 @@ class NpyArray {
 using NpySink = std::function<void(std::uint64_t offset, std::span<const std::byte> data)>;
 
 // An array to be written: a header, then the elements.
-class NpyLayout {
+class NpyPlacement {
  public:
   // Throws Error, beginning with `where`, for a tensor that numpy cannot hold.
-  NpyLayout(std::string where, const TensorInfo& info);
+  NpyPlacement(std::string where, const TensorInfo& info);
 
   const TensorInfo& info() const { return info_; }
   const std::string& header() const { return header_; }
   std::uint64_t bytes() const { return bytes_; }  // header and elements
 
-  // As TensorWriter's.
+  // These do what TensorWriter's do.
   void Write(std::uint64_t offset, std::span<const std::byte> data, const NpySink& sink) const;
   void WriteStrings(std::uint64_t first, const Strings& texts, const NpySink& sink) const;
 

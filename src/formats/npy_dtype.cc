@@ -99,7 +99,7 @@ std::string_view WhyNotKind(char kind) {
   }
 }
 
-// A descr without its byte order, which is '\0' where there is none.
+// A descr without its byte order, which is '\0' if it names none.
 std::pair<char, std::string_view> SplitDescr(std::string_view descr) {
   if (descr.empty() || std::string_view("<>|=").find(descr[0]) == std::string_view::npos) {
     return {'\0', descr};

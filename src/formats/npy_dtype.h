@@ -16,7 +16,7 @@ namespace tensorcast::io {
 // How a file's elements are to be read.
 struct NpyDtype {
   DataType type = DataType::kUndefined;
-  // Of an element in the file; 1 for types below a byte; 0 for strings without room for a
+  // What an element takes in the file; 1 for types below a byte; 0 for strings without room for a
   // character.
   std::uint64_t item_bytes = 0;
   bool is_ucs4 = false;  // strings: four bytes a character, else bytes

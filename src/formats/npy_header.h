@@ -15,7 +15,8 @@
 namespace tensorcast::io {
 
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";  // an npy file begins with it
-// Of the data in a file: the header is filled up to it. Arrays in an .npz have the same.
+// The alignment of the data in a file: the header is filled up to it. Arrays in an .npz have the
+// same.
 inline constexpr std::size_t kNpyAlignment = 64;
 
 // What the header says, not yet understood.

@@ -25,7 +25,7 @@
 namespace tensorcast::io {
 namespace {
 
-// Of one deflated member, against bombs: deflate makes a thousand bytes of one.
+// What one deflated member may hold, against bombs: deflate makes a thousand bytes of one.
 constexpr std::uint64_t kMostInflated = std::uint64_t{64} << 30;
 
 // "model.npz: w.npy", as messages name a member that is read as an npy file.

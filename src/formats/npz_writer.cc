@@ -49,7 +49,7 @@ class PiecewiseCrc {
     if (std::next(piece) != pieces_.end()) Join(piece, std::next(piece));
   }
 
-  // Of bytes [0, size), all of which have come.
+  // The checksum of bytes [0, size), all of which have come.
   std::uint32_t Of(std::uint64_t size) const {
     if (size == 0) return 0;
     if (pieces_.size() != 1 || pieces_.begin()->first != 0 ||
@@ -66,8 +66,8 @@ class PiecewiseCrc {
   };
   using Pieces = std::map<std::uint64_t, Piece>;
 
-  // Of two pieces, the second of `bytes`. z_off_t may have 32 bits, so the first is moved past many
-  // bytes in steps, as a second of 0 does.
+  // The checksum of two pieces, the second of which has `bytes`. z_off_t may have 32 bits, so the
+  // first is moved past many bytes in steps, as a second piece whose checksum is 0 does.
   static uLong Combine(uLong first, uLong second, std::uint64_t bytes) {
     constexpr std::uint64_t kStep = std::uint64_t{1} << 30;
     for (; bytes > kStep; bytes -= kStep) first = crc32_combine(first, 0, z_off_t{kStep});
@@ -89,13 +89,13 @@ class PiecewiseCrc {
 };
 
 struct Member {
-  NpyLayout layout;
+  NpyPlacement placement;
   std::string name;
   std::uint64_t header_begin = 0;
   std::uint64_t data_begin = 0;
 };
 
-struct NpzLayout {
+struct NpzPlacement {
   std::vector<Member> members;
   std::uint64_t directory_begin = 0;
   std::uint64_t file_bytes = 0;
@@ -130,8 +130,8 @@ std::string LocalHeader(const Member& member, std::uint32_t crc) {
   bytes += member.name;
   AppendLittle(bytes, kZip64Extra, 2);
   AppendLittle(bytes, kZip64ExtraBytes - 4, 2);
-  AppendLittle(bytes, member.layout.bytes(), 8);
-  AppendLittle(bytes, member.layout.bytes(), 8);
+  AppendLittle(bytes, member.placement.bytes(), 8);
+  AppendLittle(bytes, member.placement.bytes(), 8);
   if (const std::uint64_t padding = extra - kZip64ExtraBytes; padding > 0) {
     AppendLittle(bytes, kAlignmentExtra, 2);
     AppendLittle(bytes, padding - 4, 2);
@@ -142,7 +142,7 @@ std::string LocalHeader(const Member& member, std::uint32_t crc) {
 }
 
 std::string CentralDirectoryEntry(const Member& member, std::uint32_t crc) {
-  const std::uint64_t size = member.layout.bytes();
+  const std::uint64_t size = member.placement.bytes();
   std::string wide;  // what does not fit 32 bits
   const auto narrow = [&](std::uint64_t value, int times) {
     if (value < UINT32_MAX) return value;
@@ -231,10 +231,10 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   }
 }
 
-NpzLayout MakeNpzLayout(const std::string& path, const FileContents& contents) {
+NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
   CheckNames(path, contents);
-  NpzLayout layout;
-  layout.members.reserve(contents.tensors.size());
+  NpzPlacement placement;
+  placement.members.reserve(contents.tensors.size());
   std::uint64_t end = 0;
   const auto advance = [&](std::uint64_t bytes) {
     // A little below 2^64, so that what is rounded up still fits.
@@ -245,7 +245,7 @@ NpzLayout MakeNpzLayout(const std::string& path, const FileContents& contents) {
     end += bytes;
   };
   for (const TensorInfo& info : contents.tensors) {
-    Member member{NpyLayout(PathText(path), info), info.name + std::string(kNpzMemberEnding)};
+    Member member{NpyPlacement(PathText(path), info), info.name + std::string(kNpzMemberEnding)};
     member.header_begin = end;
     advance(kZipLocalBytes + member.name.size() + kZip64ExtraBytes);
     const std::uint64_t over = end % kNpyAlignment;
@@ -253,12 +253,12 @@ NpzLayout MakeNpzLayout(const std::string& path, const FileContents& contents) {
     if (padding > 0 && padding < kLeastAlignmentExtra) padding += kNpyAlignment;
     advance(padding);
     member.data_begin = end;
-    advance(member.layout.bytes());
-    layout.members.push_back(std::move(member));
+    advance(member.placement.bytes());
+    placement.members.push_back(std::move(member));
   }
-  layout.directory_begin = end;
+  placement.directory_begin = end;
   std::uint64_t directory_bytes = 0;
-  for (const Member& member : layout.members) {
+  for (const Member& member : placement.members) {
     directory_bytes += CentralDirectoryEntry(member, 0).size();
   }
   if (directory_bytes > kMostZipDirectoryBytes) {
@@ -268,45 +268,45 @@ NpzLayout MakeNpzLayout(const std::string& path, const FileContents& contents) {
                                              " are written");
   }
   advance(directory_bytes +
-          EndRecords(layout.members.size(), layout.directory_begin, directory_bytes).size());
-  layout.file_bytes = end;
-  return layout;
+          EndRecords(placement.members.size(), placement.directory_begin, directory_bytes).size());
+  placement.file_bytes = end;
+  return placement;
 }
 
 class NpzWriter final : public TensorWriter {
  public:
-  NpzWriter(const std::string& path, NpzLayout layout, bool drops_metadata,
+  NpzWriter(const std::string& path, NpzPlacement placement, bool drops_metadata,
             const CreateOptions& options)
-      : file_(path, layout.file_bytes, options),
-        layout_(std::move(layout)),
-        crcs_(layout_.members.size()),
+      : file_(path, placement.file_bytes, options),
+        placement_(std::move(placement)),
+        crcs_(placement_.members.size()),
         drops_metadata_(drops_metadata) {
-    for (std::size_t i = 0; i < layout_.members.size(); ++i) {
-      Put(i, 0, std::as_bytes(std::span(layout_.members[i].layout.header())));
+    for (std::size_t i = 0; i < placement_.members.size(); ++i) {
+      Put(i, 0, std::as_bytes(std::span(placement_.members[i].placement.header())));
     }
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
-    layout_.members.at(tensor).layout.Write(
+    placement_.members.at(tensor).placement.Write(
         offset, data,
         [&](std::uint64_t at, std::span<const std::byte> bytes) { Put(tensor, at, bytes); });
   }
   void WriteStrings(std::size_t tensor, std::uint64_t first, const Strings& texts) override {
-    layout_.members.at(tensor).layout.WriteStrings(
+    placement_.members.at(tensor).placement.WriteStrings(
         first, texts,
         [&](std::uint64_t at, std::span<const std::byte> bytes) { Put(tensor, at, bytes); });
   }
-  std::uint64_t file_bytes() const override { return layout_.file_bytes; }
+  std::uint64_t file_bytes() const override { return placement_.file_bytes; }
   // One example for each of ml_dtypes' types.
   std::string reading_hint() const override {
     std::string hint;
     std::vector<std::string_view> said;
-    for (const Member& member : layout_.members) {
-      const std::string_view name = MlDtypesName(member.layout.info().type);
+    for (const Member& member : placement_.members) {
+      const std::string_view name = MlDtypesName(member.placement.info().type);
       if (name.empty() || std::find(said.begin(), said.end(), name) != said.end()) continue;
       said.push_back(name);
       hint += (hint.empty() ? "numpy.load(" + PythonString(file_.path()) + ")[" : ", [") +
-              PythonString(member.layout.info().name) + "].view(ml_dtypes." + std::string(name) +
+              PythonString(member.placement.info().name) + "].view(ml_dtypes." + std::string(name) +
               ')';
     }
     return hint;
@@ -322,25 +322,26 @@ class NpzWriter final : public TensorWriter {
  private:
   void DoSync() override {
     std::string directory;
-    for (std::size_t i = 0; i < layout_.members.size(); ++i) {
-      const Member& member = layout_.members[i];
-      const std::uint32_t crc = crcs_[i].Of(member.layout.bytes());
+    for (std::size_t i = 0; i < placement_.members.size(); ++i) {
+      const Member& member = placement_.members[i];
+      const std::uint32_t crc = crcs_[i].Of(member.placement.bytes());
       const std::string header = LocalHeader(member, crc);
       file_.Write(member.header_begin, std::as_bytes(std::span(header)));
       directory += CentralDirectoryEntry(member, crc);
     }
-    directory += EndRecords(layout_.members.size(), layout_.directory_begin, directory.size());
-    file_.Write(layout_.directory_begin, std::as_bytes(std::span(directory)));
+    directory +=
+        EndRecords(placement_.members.size(), placement_.directory_begin, directory.size());
+    file_.Write(placement_.directory_begin, std::as_bytes(std::span(directory)));
     file_.Sync();
   }
   void DoCommit() override { file_.Commit(); }
   void Put(std::size_t i, std::uint64_t offset, std::span<const std::byte> bytes) {
-    file_.Write(layout_.members[i].data_begin + offset, bytes);
+    file_.Write(placement_.members[i].data_begin + offset, bytes);
     crcs_[i].Add(offset, bytes);
   }
 
   OutputFile file_;
-  const NpzLayout layout_;
+  const NpzPlacement placement_;
   std::vector<PiecewiseCrc> crcs_;
   bool drops_metadata_;
 };
@@ -349,12 +350,12 @@ class NpzWriter final : public TensorWriter {
 
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
                                         const CreateOptions& options) {
-  return std::make_unique<NpzWriter>(path, MakeNpzLayout(path, contents),
-                                     !contents.metadata.empty(), options);
+  return std::make_unique<NpzWriter>(path, PlaceNpz(path, contents), !contents.metadata.empty(),
+                                     options);
 }
 
 std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents) {
-  return MakeNpzLayout(path, contents).file_bytes;
+  return PlaceNpz(path, contents).file_bytes;
 }
 
 }  // namespace tensorcast::io

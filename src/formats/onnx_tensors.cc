@@ -13,7 +13,7 @@
 
 namespace tensorcast::io {
 
-// Where a tensor's values are: one of the two, or neither where they cannot be read.
+// Where a tensor's values are: in one of the two, or in neither if they cannot be read.
 struct OnnxTensorReader::Values {
   std::optional<TensorProtoValues> inside;
   ExternalRange outside;

@@ -59,7 +59,7 @@ class OnnxTensorReader final : public TensorReader {
 
   const ByteSource& source() const { return *source_; }
   const OnnxModel& model() const { return model_; }
-  // Of the tensor with the same index in contents().
+  // The index is that of the tensor in contents().
   const OnnxTensorPlace& place(std::size_t tensor) const { return places_.at(tensor); }
   const OnnxTensor& tensor(std::size_t tensor) const;
   bool is_external(std::size_t tensor) const { return tensor_of(tensor).is_external; }

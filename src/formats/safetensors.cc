@@ -52,7 +52,7 @@ struct Stored {
   bool packed = false;  // as U8, its type in __metadata__
 };
 
-struct SafetensorsLayout {
+struct SafetensorsPlacement {
   std::vector<std::uint32_t> order;    // of the tensors in the file
   std::uint64_t header_bytes = 0;      // length, JSON and padding
   std::vector<std::uint64_t> offsets;  // of each tensor's data in the file, as given
@@ -60,43 +60,43 @@ struct SafetensorsLayout {
   bool any_packed = false;
 };
 
-class SafetensorsLayoutMaker {
+class SafetensorsPlacementMaker {
  public:
-  SafetensorsLayoutMaker(const std::string& path, const FileContents& contents)
+  SafetensorsPlacementMaker(const std::string& path, const FileContents& contents)
       : path_(path), contents_(contents) {}
 
-  SafetensorsLayout Make() {
+  SafetensorsPlacement Make() {
     stored_.reserve(contents_.tensors.size());
     for (const TensorInfo& info : contents_.tensors) stored_.push_back(Store(info));
-    SafetensorsLayout layout;
-    layout.order = Order();
-    layout.any_packed =
+    SafetensorsPlacement placement;
+    placement.order = Order();
+    placement.any_packed =
         std::any_of(stored_.begin(), stored_.end(), [](const Stored& one) { return one.packed; });
-    layout.offsets.resize(layout.order.size());
+    placement.offsets.resize(placement.order.size());
     std::uint64_t end = 0;
-    for (const std::uint32_t i : layout.order) {
-      layout.offsets[i] = end;
+    for (const std::uint32_t i : placement.order) {
+      placement.offsets[i] = end;
       end += stored_[i].bytes;
     }
     std::uint64_t length = 0;
-    ForEachPiece(layout, [&](const std::string& piece) { length += piece.size(); });
+    ForEachPiece(placement, [&](const std::string& piece) { length += piece.size(); });
     if (length > kMostHeaderBytes) {
       throw Error(ErrorKind::kUnsupported,
                   PathText(path_) + ": its header would take " + std::to_string(length) +
                       " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
     }
-    layout.header_bytes = kHeaderLengthBytes + length;
-    if (end > UINT64_MAX - layout.header_bytes) TooLarge();
-    for (std::uint64_t& offset : layout.offsets) offset += layout.header_bytes;
-    layout.file_bytes = layout.header_bytes + end;
-    return layout;
+    placement.header_bytes = kHeaderLengthBytes + length;
+    if (end > UINT64_MAX - placement.header_bytes) TooLarge();
+    for (std::uint64_t& offset : placement.offsets) offset += placement.header_bytes;
+    placement.file_bytes = placement.header_bytes + end;
+    return placement;
   }
 
   // Writes the header that Make has measured, some of it at a time: that of a checkpoint of many
   // tensors is long.
-  void WriteHeader(const SafetensorsLayout& layout, OutputFile& file) const {
+  void WriteHeader(const SafetensorsPlacement& placement, OutputFile& file) const {
     constexpr std::size_t kAtOnce = std::size_t{1} << 20;
-    const std::uint64_t length = layout.header_bytes - kHeaderLengthBytes;
+    const std::uint64_t length = placement.header_bytes - kHeaderLengthBytes;
     std::string text;
     core::AppendLittle(text, length, kHeaderLengthBytes);
     std::uint64_t written = 0;
@@ -105,7 +105,7 @@ class SafetensorsLayoutMaker {
       written += text.size();
       text.clear();
     };
-    ForEachPiece(layout, [&](const std::string& piece) {
+    ForEachPiece(placement, [&](const std::string& piece) {
       text += piece;
       if (text.size() >= kAtOnce) write();
     });
@@ -199,7 +199,7 @@ class SafetensorsLayoutMaker {
   }
 
   // The header's JSON and its padding, one entry at a time.
-  template <class Take> void ForEachPiece(const SafetensorsLayout& layout, Take take) const {
+  template <class Take> void ForEachPiece(const SafetensorsPlacement& placement, Take take) const {
     std::uint64_t bytes = kHeaderLengthBytes;
     std::string piece = "{";
     const auto give = [&] {
@@ -207,12 +207,12 @@ class SafetensorsLayoutMaker {
       take(piece);
       piece.clear();
     };
-    const std::string metadata = Metadata(layout);
+    const std::string metadata = Metadata(placement);
     piece += metadata;
     give();
     bool is_first = metadata.empty();
     std::uint64_t begin = 0;
-    for (const std::uint32_t i : layout.order) {
+    for (const std::uint32_t i : placement.order) {
       if (!is_first) piece += ',';
       is_first = false;
       piece += Entry(i, begin);
@@ -224,10 +224,10 @@ class SafetensorsLayoutMaker {
     give();
   }
 
-  // The member __metadata__; empty where there is none.
-  std::string Metadata(const SafetensorsLayout& layout) const {
+  // The member __metadata__; empty if there is no metadata.
+  std::string Metadata(const SafetensorsPlacement& placement) const {
     std::string packed;
-    for (const std::uint32_t i : layout.order) {
+    for (const std::uint32_t i : placement.order) {
       if (!stored_[i].packed) continue;
       const TensorInfo& info = contents_.tensors[i];
       packed += packed.empty() ? '{' : ',';
@@ -243,7 +243,7 @@ class SafetensorsLayoutMaker {
     for (const auto& [key, value] : contents_.metadata) {
       if (key != kPackedTypesKey) append(key, value);
     }
-    if (layout.any_packed) append(std::string(kPackedTypesKey), packed + '}');
+    if (placement.any_packed) append(std::string(kPackedTypesKey), packed + '}');
     if (entries.empty()) return {};
     entries.back() = '}';
     return R"("__metadata__":{)" + entries;
@@ -270,14 +270,14 @@ class SafetensorsLayoutMaker {
 
 class SafetensorsWriter final : public TensorWriter {
  public:
-  SafetensorsWriter(const std::string& path, const SafetensorsLayoutMaker& maker,
-                    SafetensorsLayout layout, std::string reading_hint,
+  SafetensorsWriter(const std::string& path, const SafetensorsPlacementMaker& maker,
+                    SafetensorsPlacement placement, std::string reading_hint,
                     const CreateOptions& options)
-      : file_(path, layout.file_bytes, options),
-        file_bytes_(layout.file_bytes),
+      : file_(path, placement.file_bytes, options),
+        file_bytes_(placement.file_bytes),
         reading_hint_(std::move(reading_hint)) {
-    maker.WriteHeader(layout, file_);
-    offsets_ = std::move(layout.offsets);
+    maker.WriteHeader(placement, file_);
+    offsets_ = std::move(placement.offsets);
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
@@ -312,15 +312,15 @@ OpenedTensors OpenSafetensors(std::unique_ptr<ByteSource> source, const OpenOpti
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
                                                 const CreateOptions& options) {
-  SafetensorsLayoutMaker maker(path, contents);
-  SafetensorsLayout layout = maker.Make();
+  SafetensorsPlacementMaker maker(path, contents);
+  SafetensorsPlacement placement = maker.Make();
   // A checkpoint may have many tensors: of the list only the offsets stay.
-  return std::make_unique<SafetensorsWriter>(path, maker, std::move(layout),
+  return std::make_unique<SafetensorsWriter>(path, maker, std::move(placement),
                                              SafetensorsReadingHint(contents.tensors), options);
 }
 
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents) {
-  return SafetensorsLayoutMaker(path, contents).Make().file_bytes;
+  return SafetensorsPlacementMaker(path, contents).Make().file_bytes;
 }
 
 }  // namespace tensorcast::io

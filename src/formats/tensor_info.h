@@ -37,14 +37,14 @@ struct TensorInfo {
   std::uint64_t bytes = 0;
   TextSize text;               // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
-  // Of a weight whose scales are applied how it is stored ("fp8-block"), to be said in the place of
+  // How a weight whose scales are applied is stored ("fp8-block"), which is shown in the place of
   // its type; static storage.
-  std::string_view layout = {};
-  std::uint64_t stored_bytes = 0;  // of such a weight: of its codes and of what serves them
+  std::string_view stored_as = {};
+  std::uint64_t stored_bytes = 0;  // what the codes of such a weight take, and what serves them
 };
 
-// A weight that a model is to hold as codes: their index, and the axis each index of which has a
-// scale; none: there is one. The scales are the tensor behind the codes.
+// A weight that a model is to hold as codes: their index, and the axis along which each index has a
+// scale of its own; without an axis there is one scale. The scales are the tensor behind the codes.
 struct ScaledOutput {
   std::size_t codes = 0;
   std::optional<std::uint32_t> axis;

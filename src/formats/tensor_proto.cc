@@ -100,7 +100,7 @@ class TensorProtoReader final : public TensorReader {
 // ---------------------------------------------------------------------------------- writing
 
 // The file is head, values, tail.
-struct TensorProtoLayout {
+struct TensorProtoPlacement {
   std::string head;
   std::string tail;
   bool is_string = false;
@@ -112,7 +112,7 @@ void AppendTag(TensorProtoField field, std::string& text) {
   protozero::add_varint_to_buffer(&text, std::uint32_t{field} << 3 | kBytes);
 }
 
-TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileContents& contents) {
+TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": a .pb file holds one tensor, not " +
@@ -138,9 +138,9 @@ TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileConte
   };
   check_text(info.name);
 
-  TensorProtoLayout layout;
-  layout.is_string = info.type == DataType::kString;
-  protozero::pbf_writer head(layout.head);
+  TensorProtoPlacement placement;
+  placement.is_string = info.type == DataType::kString;
+  protozero::pbf_writer head(placement.head);
   for (const std::uint64_t dim : info.shape) {
     if (dim > static_cast<std::uint64_t>(INT64_MAX)) {
       fail("has the shape " + ShapeText(info.shape) +
@@ -149,8 +149,8 @@ TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileConte
     head.add_int64(kDims, static_cast<std::int64_t>(dim));
   }
   head.add_int32(kDataType, static_cast<std::int32_t>(info.type));
-  protozero::pbf_writer tail(layout.tail);
-  (layout.is_string ? tail : head).add_string(kName, info.name);
+  protozero::pbf_writer tail(placement.tail);
+  (placement.is_string ? tail : head).add_string(kName, info.name);
   for (const auto& [key, value] : contents.metadata) {
     check_text(key);
     check_text(value);
@@ -171,7 +171,7 @@ TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileConte
   const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
   if (!elements) fail("has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");
   std::uint64_t values = 0;
-  if (layout.is_string) {
+  if (placement.is_string) {
     const auto length =
         static_cast<std::uint64_t>(protozero::length_of_varint(info.text.most_bytes));
     check_size(info.text.total_bytes);
@@ -179,30 +179,33 @@ TensorProtoLayout MakeTensorProtoLayout(const std::string& path, const FileConte
     values = info.text.total_bytes + *elements * (1 + length);
   } else {
     values = check_size(StorageBytes(info.type, *elements).value_or(UINT64_MAX));
-    AppendTag(kRawData, layout.head);
-    protozero::add_varint_to_buffer(&layout.head, values);
+    AppendTag(kRawData, placement.head);
+    protozero::add_varint_to_buffer(&placement.head, values);
   }
-  layout.file_bytes = check_size(layout.head.size() + values + layout.tail.size());
-  return layout;
+  placement.file_bytes = check_size(placement.head.size() + values + placement.tail.size());
+  return placement;
 }
 
 class TensorProtoWriter final : public TensorWriter {
  public:
-  TensorProtoWriter(const std::string& path, TensorProtoLayout layout, const CreateOptions& options)
-      : file_(path, layout.file_bytes, options), layout_(std::move(layout)) {
-    file_.Write(0, std::as_bytes(std::span(layout_.head)));
-    strings_end_ = layout_.head.size();
-    if (!layout_.is_string) {
-      file_.Write(layout_.file_bytes - layout_.tail.size(), std::as_bytes(std::span(layout_.tail)));
+  TensorProtoWriter(const std::string& path, TensorProtoPlacement placement,
+                    const CreateOptions& options)
+      : file_(path, placement.file_bytes, options), placement_(std::move(placement)) {
+    file_.Write(0, std::as_bytes(std::span(placement_.head)));
+    strings_end_ = placement_.head.size();
+    if (!placement_.is_string) {
+      file_.Write(placement_.file_bytes - placement_.tail.size(),
+                  std::as_bytes(std::span(placement_.tail)));
     }
   }
 
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
-    if (tensor != 0 || layout_.is_string) throw std::out_of_range("a .pb file holds one tensor");
-    file_.Write(layout_.head.size() + offset, data);
+    if (tensor != 0 || placement_.is_string) throw std::out_of_range("a .pb file holds one tensor");
+    file_.Write(placement_.head.size() + offset, data);
   }
   void WriteStrings(std::size_t tensor, std::uint64_t, const Strings& texts) override {
-    if (tensor != 0 || !layout_.is_string) throw std::out_of_range("a .pb file holds one tensor");
+    if (tensor != 0 || !placement_.is_string)
+      throw std::out_of_range("a .pb file holds one tensor");
     std::string fields;
     for (std::uint64_t i = 0; i < texts.size(); ++i) {
       AppendTag(kStringData, fields);
@@ -213,22 +216,22 @@ class TensorProtoWriter final : public TensorWriter {
     strings_end_ += fields.size();
   }
   std::string temporary() const override { return file_.temporary(); }
-  std::uint64_t file_bytes() const override { return layout_.file_bytes; }
+  std::uint64_t file_bytes() const override { return placement_.file_bytes; }
   std::vector<std::string> notes() const override { return file_.notes(); }
 
  private:
   void DoSync() override {
-    if (layout_.is_string) {
-      file_.Write(strings_end_, std::as_bytes(std::span(layout_.tail)));
-      layout_.file_bytes = strings_end_ + layout_.tail.size();
-      file_.Truncate(layout_.file_bytes);
+    if (placement_.is_string) {
+      file_.Write(strings_end_, std::as_bytes(std::span(placement_.tail)));
+      placement_.file_bytes = strings_end_ + placement_.tail.size();
+      file_.Truncate(placement_.file_bytes);
     }
     file_.Sync();
   }
   void DoCommit() override { file_.Commit(); }
 
   OutputFile file_;
-  TensorProtoLayout layout_;
+  TensorProtoPlacement placement_;
   std::uint64_t strings_end_ = 0;
 };
 
@@ -240,11 +243,11 @@ OpenedTensors OpenTensorProto(std::unique_ptr<ByteSource> source, const OpenOpti
 
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
                                                 const CreateOptions& options) {
-  return std::make_unique<TensorProtoWriter>(path, MakeTensorProtoLayout(path, contents), options);
+  return std::make_unique<TensorProtoWriter>(path, PlaceTensorProto(path, contents), options);
 }
 
 std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents) {
-  return MakeTensorProtoLayout(path, contents).file_bytes;
+  return PlaceTensorProto(path, contents).file_bytes;
 }
 
 }  // namespace tensorcast::io

@@ -20,8 +20,8 @@ class TensorReader {
   virtual ~TensorReader() = default;
   virtual const FileContents& contents() const = 0;
   // Reads bytes [offset, offset + out.size()) of a tensor's dense form: little-endian, packed as
-  // the library packs, whatever the file's own layout. For a packed type (bits < 8) offset * 8 and
-  // out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
+  // the library packs, whatever way the file stores it. For a packed type (bits < 8) offset * 8
+  // and out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error.
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
   // Reads strings from `first` on of a tensor of type kString, n of them; fewer, but a multiple of

@@ -91,7 +91,7 @@ void JsonText::Set(std::string_view key, std::string_view value) {
     text_.replace(brace + 1, end - brace - 1, "\n  " + added + '\n');
     return;
   }
-  // With the white space that stands before the last member.
+  // The white space that stands before the last member goes before the new one too.
   std::size_t space = last.begin;
   while (IsJsonSpace(text_[space - 1])) --space;
   added.insert(0, text_, space, last.begin - space);

@@ -58,7 +58,7 @@ class JsonText {
 
 // A JSON string of a text, quotes included; bytes that are not UTF-8 become U+FFFD.
 std::string JsonString(std::string_view text);
-// The text of a JSON string, quotes included; nothing where it is none.
+// The text of a JSON string, quotes included; nullopt if it is no string.
 std::optional<std::string> TextOfJsonString(std::string_view json);
 
 }  // namespace tensorcast::io

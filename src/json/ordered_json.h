@@ -140,25 +140,25 @@ class IndexedMembers : public std::vector<std::pair<Key, T>> {
 };
 
 // What is built is begun as Json::object() or Json::array(), and no member as operator[] of a null
-// value: nlohmann 3.11.2 gives such a value its new kind before the memory, and where there is none
-// its destructor follows a null pointer.
+// value: nlohmann 3.11.2 gives such a value its new kind before the memory, and if there is no
+// memory its destructor follows a null pointer.
 
-// Both here alone: nlohmann's templates take seconds to compile wherever they are called.
+// Both stand here alone: nlohmann's templates take seconds to compile wherever they are called.
 inline constexpr std::size_t kDeepestJson = 64;  // of arrays and objects; configurations have 6
 inline constexpr int kOneLine = -1;
 
 // A text as JSON is: NaN, Infinity and -Infinity, which Python's module writes into configurations
 // and nlohmann refuses, are null.
 std::string WithoutInfinities(std::string_view text);
-// Nothing where the text, so understood, is no JSON, or nests deeper than so many arrays and
+// Gives nothing if the text, so understood, is no JSON, or nests deeper than so many arrays and
 // objects. (nlohmann's parser with a callback, which could count them, looks at all of an array for
 // each object in it.)
 std::optional<OrderedJson> ParseJson(std::string_view text, std::size_t deepest = kDeepestJson);
-// As ParseJson; null where there is nothing.
+// The same, with null in the place of nothing.
 OrderedJson JsonOrNull(std::string_view text);
 
-// As text, with that many spaces for a level, or all in one line. Bytes that are not UTF-8 become
-// U+FFFD.
+// The JSON as text, with that many spaces for a level, or all in one line. Bytes that are not UTF-8
+// become U+FFFD.
 std::string Dumped(const OrderedJson& json, int indent = kOneLine);
 
 }  // namespace tensorcast::io

@@ -26,7 +26,7 @@ inline bool IsNumber(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// With small letters, of ASCII's.
+// The name with ASCII's letters made small.
 inline std::string Lower(std::string_view name) {
   std::string lower(name);
   for (char& c : lower) {

@@ -75,7 +75,7 @@ bool RegularExpression::Matches(std::string_view name, bool is_whole) const {
                                            " is too long for the regular expression " + quoted_ +
                                            "; use a glob");
   }
-  // Of the groups nothing is asked: one pair of offsets is that of the whole.
+  // Nothing is asked of the groups: one pair of offsets is that of the whole.
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
       pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
   if (match == nullptr) throw std::bad_alloc();

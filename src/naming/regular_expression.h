@@ -20,8 +20,8 @@ class RegularExpression {
   // what messages call it.
   RegularExpression(std::string_view text, std::string quoted);
 
-  // As Python's re.fullmatch and re.match do: the whole name, or some beginning of it. Throws Error
-  // (arguments) where that would take too many steps or too much memory.
+  // These match as Python's re.fullmatch and re.match do: the whole name, or some beginning of it.
+  // They throw Error (arguments) if that would take too many steps or too much memory.
   bool MatchesWhole(std::string_view name) const;
   bool MatchesBeginning(std::string_view name) const;
 

@@ -92,8 +92,8 @@ bool IsHeadOutside(std::string_view module) {
   });
 }
 
-// Where what a layer calls its parts begins: behind "layers.3", "block.3", "h.3"; 0: it is in no
-// layer. What is above has a name of its own ("embedding_model.layers.0.fc.weight").
+// The index where what a layer calls its parts begins, behind "layers.3", "block.3", "h.3"; 0 if it
+// is in no layer. What is above has a name of its own ("embedding_model.layers.0.fc.weight").
 std::size_t InsideLayer(std::span<const std::string_view> parts) {
   for (std::size_t i = parts.size(); i-- > 1;) {
     const std::string_view list = parts[i - 1];
@@ -131,7 +131,7 @@ WeightRole RoleOf(std::string_view name, std::span<const std::uint64_t> shape) {
   if (is_any(parts, IsEmbedding) || module == "shared") return WeightRole::kEmbedding;
   if (last == "bias" || last.ends_with("_bias")) return WeightRole::kBias;
   if (last == "weight" && shape.size() == 2) return WeightRole::kLinear;
-  // Of stacked experts the parameter has the name of a layer.
+  // A parameter of stacked experts has the name of a layer.
   const bool is_of_experts =
       is_any(modules, [](std::string_view part) { return Contains(part, "experts"); });
   if (is_of_experts && shape.size() == 3) return WeightRole::kLinear;

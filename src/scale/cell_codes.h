@@ -24,9 +24,9 @@ class CellQuotients {
  public:
   CellQuotients(const Scaling& scaling, bool exact_values);
 
-  // Of n values, at most a block (core::kLossBlock). quotients[i] stands for x[i] / scale, the
+  // Takes n values, at most a block (core::kLossBlock). quotients[i] stands for x[i] / scale, the
   // global scale included: it is on the same side of, or at, every value at which the code changes.
-  // Of int8 it is the code's value itself, within 127.
+  // For int8 it is the code's value itself, within 127.
   void Run(const double* x, double* quotients, std::size_t n, double scale, double global) const;
   CellLimits Limits(double scale, double global) const;
 

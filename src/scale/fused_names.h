@@ -23,13 +23,13 @@ struct FusedPart {
   bool IsBeside(const FusedPart& other) const {
     return kind == other.kind && parent == other.parent;
   }
-  // Those of one matrix stand together.
+  // In this order the parts of one matrix stand together.
   bool operator<(const FusedPart& other) const {
     return parent != other.parent ? parent < other.parent : kind < other.kind;
   }
 };
 
-// Of "PARENT.MODULE.weight" or "PARENT.MODULE"; nullopt: the weight is a matrix of its own.
+// Takes "PARENT.MODULE.weight" or "PARENT.MODULE"; nullopt: the weight is a matrix of its own.
 std::optional<FusedPart> FusedPartOf(std::string_view weight);
 
 // The modules of one kind: "q_proj", "k_proj", "v_proj".

@@ -31,7 +31,7 @@ bool IsFloat8(DataType type) {
 
 bool IsByte(DataType type) { return type == DataType::kUint8 || type == DataType::kInt8; }
 
-// The type of the scales, or kUndefined where it is none of the layout's.
+// The type of the scales, or kUndefined if the layout has no such scales.
 DataType ScaleTypeOf(const Layout& layout, DataType type) {
   switch (layout.scale_type) {
     case kFloat:
@@ -159,7 +159,7 @@ Cells CellsOf(const Partition& partition, const Shape& shape) {
   const Cut cut = CutOf(partition);
   const std::size_t rank = shape.size();
   if (cut.run == shape.back()) return Cells::kRow;
-  // Of each output of a convolution.
+  // Each output of a convolution has one.
   if (rank > 3 && cut.run * shape.front() == partition.elements()) return Cells::kRow;
   if (rank > 2 && cut.run == shape[rank - 1] * shape[rank - 2]) return Cells::kMatrix;
   if (cut.run != 0 ? cut.run < shape.back() : cut.block_rows == 1) return Cells::kGroup;
@@ -171,7 +171,7 @@ std::vector<Partition> PartitionsOf(const WeightScheme& scheme, const Shape& sha
   if (shape.empty()) return {Partition::OfTensor(shape)};
   if (scheme.strategy == "tensor") {
     if (shape.size() < 3) return {Partition::OfTensor(shape)};
-    // Of stacked matrices each has one.
+    // Each of stacked matrices has one.
     return {Partition::OfTensor(shape), Partition::OfBlocks(shape, UINT64_MAX, UINT64_MAX)};
   }
   if (scheme.strategy == "channel") return {Partition::OfGroups(shape, UINT64_MAX)};

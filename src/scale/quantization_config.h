@@ -51,15 +51,15 @@ struct QuantizationConfig {
   std::shared_ptr<const io::OrderedJson> beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
-  // Whether weights have no other form than the schemes', which are none where the method is one
-  // that is not read here: where not, the schemes bind only weights whose codes have their bits.
+  // Whether weights have no other form than the schemes' (there are none if the method is not read
+  // here). If not, the schemes bind only weights whose codes have their bits.
   bool is_complete = false;
   // Whether the method's weights are of no form that is read here, or of one that nobody knows.
   bool is_foreign = false;
 };
 
-// Of the checkpoint at `path`, a file or a directory. A configuration that cannot be read says
-// nothing. Throws io::Error (system).
+// Reads that of the checkpoint at `path`, a file or a directory. A configuration that cannot be
+// read says nothing. Throws io::Error (system).
 QuantizationConfig ReadQuantizationConfig(const std::string& path);
 
 }  // namespace tensorcast::scale

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kTensorMark = "scaled_fp8";
 
-// Where a configuration says that there are quantised tensors, these need no tensor beside them: a
+// If a configuration says that there are quantised tensors, these need no tensor beside them: a
 // cache's scales have none, and that of a weight may be in a file that is not here.
 constexpr CompanionName kOfLayers[] = {
     {"", ".weight_scale_inv", CompanionRole::kScale},
@@ -237,7 +237,7 @@ class CompanionFinder {
       places_[i].serves = &row;
       places_[i].served = *served;
       Place& place = places_[*served];
-      // Of several scales that of the first row.
+      // If there are several scales, that of the first row is taken.
       if (row.role == CompanionRole::kScale &&
           (place.scale_row == nullptr || &row < place.scale_row)) {
         place.scale_row = &row;

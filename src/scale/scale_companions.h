@@ -34,7 +34,7 @@ struct Companion {
   // The name of the tensor it serves, which may stand in another file of the checkpoint, or of the
   // layer; escape before showing.
   std::string of;
-  // Where names told it: their row, and the tensor's index where it stands in the same contents.
+  // If names told it: their row, and the tensor's index if it stands in the same contents.
   const CompanionName* row = nullptr;
   std::optional<std::size_t> served = {};
 
@@ -62,9 +62,9 @@ struct ScaleCompanions {
   std::vector<Misfit> misfits;
 };
 
-// By names, types and shapes, and by what stands beside the file at `path` (see checkpoint.h),
-// which is looked at only where the contents leave a question; empty: nothing stands there. Throws
-// Error where the index beside it cannot be read.
+// Tells them by names, types and shapes, and by what stands beside the file at `path` (see
+// checkpoint.h), which is looked at only if the contents leave a question; empty: nothing stands
+// there. Throws Error if the index beside it cannot be read.
 ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path);
 
 }  // namespace tensorcast::scale

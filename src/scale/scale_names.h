@@ -52,8 +52,8 @@ struct CompanionName {
   const Dialect* dialect = nullptr;  // whose row it is; CompanionNames sets it
 };
 
-// Those of all dialects. The first that fits a companion is taken; of a tensor's scales that of the
-// first row.
+// The names of all dialects. The first that fits a companion is taken, and of a tensor's scales
+// that of the first row.
 std::span<const CompanionName> CompanionNames();
 
 // Float8 and narrower, but for float8e8m0, which holds scales itself.

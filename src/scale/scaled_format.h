@@ -39,7 +39,7 @@ struct ScaledFormat {
 };
 
 std::span<const ScaledFormat> ScaledFormats();
-// Null where there is none of this name.
+// Null if no format has this name.
 const ScaledFormat* FindScaledFormat(std::string_view name);
 
 // Bits that a value takes, its share of the scales included. The partition has elements.

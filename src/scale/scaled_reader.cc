@@ -59,7 +59,7 @@ ScaledReader::ScaledReader(std::shared_ptr<const io::TensorReader> base,
     info.elements = *core::CheckedProduct(info.shape);
     info.type = DataType::kFloat64;
     info.dtype.clear();
-    info.layout = weight.reading.Name();
+    info.stored_as = weight.reading.Name();
     info.stored_bytes = base_->contents().tensors[weight.codes].bytes;
     for (const std::size_t one : weight.companions) {
       info.stored_bytes += base_->contents().tensors[one].bytes;

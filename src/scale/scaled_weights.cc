@@ -153,7 +153,7 @@ class Finder {
     return config;
   }
 
-  // The "layers" of the metadata; null where there is none of it.
+  // The "layers" of the metadata; null if it has none.
   static io::OrderedJson DescriptionsOf(const io::FileContents& contents) {
     const auto found = contents.metadata.find(std::string(kMetadataMark));
     if (found == contents.metadata.end()) return nullptr;
@@ -309,8 +309,8 @@ class Finder {
     });
   }
 
-  // Of a method that is not read here, integers that nothing else explains are its weights, and
-  // floats of the same layers serve them.
+  // If the method is not read here, integers that nothing else explains are its weights, and floats
+  // of the same layers serve them.
   void LeaveToMethod() {
     const std::string method = io::Quoted(config_.method);
     // Names of tensors are those of several methods: of one that they do not tell, its own.

@@ -28,12 +28,12 @@ struct FormatWriter {
 
 // The usual one first; none of a format that is only measured.
 std::vector<FormatWriter> WritersOf(const ScaledFormat& format);
-// That of models; null: the format is not written into them.
+// The layout of models; null: the format is not written into them.
 const WrittenLayout* ModelLayoutOf(const ScaledFormat& format);
 // "tensorcast does not write mxfp4 into models; it writes fp8-tensor, fp8-row, int8-row".
 std::string NotInModelsText(const ScaledFormat& format);
 
-// The row of a format of the public interface; null: it is none. And back.
+// The row of a format of the public interface, or null; and back.
 const ScaledFormat* RowOf(convert::ScaledFormat format);
 convert::ScaledFormat FormatOf(const ScaledFormat& row);
 // "pow2"; both names of a rule that the format does not take.
@@ -45,7 +45,8 @@ struct WrittenForm {
   const Dialect* dialect = nullptr;       // null: it is only measured
   const WrittenLayout* layout = nullptr;  // the dialect's, of the format
   ScaleRule rule = ScaleRule::kAmax;
-  // Of a model's layout: the axis each index of which has a scale; none: the tensor has one.
+  // In a model's layout, the axis along which each index has a scale; without one the tensor has
+  // one scale.
   std::optional<std::uint32_t> axis = {};
 
   explicit operator bool() const { return format != nullptr; }
@@ -54,9 +55,9 @@ struct WrittenForm {
   Scaling scaling() const;
   // Whether a scale of the whole tensor stands beside those of its cells.
   bool HasGlobal() const;
-  // Of a tensor that the format can hold. As ScaledFormat::PartitionOf, but that of stacked
-  // matrices each row of each has a scale, and that groups, which rows are whole numbers of, stand
-  // in one row: then the cells of any stretch of groups are these groups.
+  // The tensor is one that the format can hold. It is cut as ScaledFormat::PartitionOf says, but
+  // each row of each of stacked matrices has a scale, and groups, of which rows are whole numbers,
+  // stand in one row: then the cells of any stretch of groups are these groups.
   Partition PartitionOf(std::span<const std::uint64_t> shape) const;
   // Whether it is as ONNX's DequantizeLinear takes it.
   bool IsOfModel() const;

@@ -133,9 +133,9 @@ struct Dialect {
 
   std::string_view layout = {};  // its name as --layout; empty: it is not written
   std::span<const WrittenLayout> written = {};
-  // Of modules all of which are made, in one form each.
+  // The configuration of modules all of which are made, in one form each.
   WrittenConfig (*write_config)(const QuantisedModules& modules) = nullptr;
-  // The input's configuration, of modules some of which are kept and others become plain.
+  // The input's configuration, edited: some modules are kept and others become plain.
   WrittenConfig (*edit_config)(const QuantisedModules& modules,
                                const QuantizationConfig& config) = nullptr;
   // The same where others are made beside those; nothing where it cannot say both, and then
@@ -149,21 +149,21 @@ struct Dialect {
   std::string_view metadata_key = {};
   std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
                                const std::string& made) = nullptr;
-  // Of the description of one layer: why its weight is not read; empty: it is.
+  // Why the weight of a layer of this description is not read; empty if it is.
   std::string (*why_not_described)(const io::OrderedJson& description) = nullptr;
   // An ending of the one format whose files its readers take; empty: directories too.
   std::string_view only_format = {};
 
   std::span<const ReaderNote> reader_notes = {};
   bool reads_conv1d = false;             // its readers know that a Conv1D's weight is transposed
-  std::string_view directory_note = {};  // of a directory that is written in it
+  std::string_view directory_note = {};  // said of a directory that is written in it
 
   std::string_view Method() const { return methods.empty() ? std::string_view() : methods[0]; }
 };
 
 // All, in the order in which they are tried: where several fit, the first is taken.
 std::span<const Dialect* const> Dialects();
-// Null where there is none.
+// These give null if no dialect has the name.
 const Dialect* DialectOfMethod(std::string_view method);
 const Dialect* DialectOfLayout(std::string_view layout);
 

@@ -82,8 +82,8 @@ constexpr std::string_view kExLlamaV2Methods[] = {"exl2"};
 constexpr CompanionName kMarlinNames[] = {{".B", ".s", kScale, kWords}};
 constexpr std::string_view kMarlinMethods[] = {"marlin"};
 
-// Of no names that tell. Methods that are in no list may have scales like those of the methods that
-// are read (Quark's do).
+// Their names do not tell. Methods that are in no list may have scales like those of the methods
+// that are read (Quark's do).
 constexpr std::string_view kNamelessMethods[] = {"bitnet", "eetq", "fp_quant", "higgs",
                                                  "sinq",   "spqr", "vptq"};
 

@@ -26,24 +26,24 @@ void RefuseMany(const CheckpointReader& reader, std::size_t shards) {
 }
 
 // Numbers the files, and names the index where there is more than one.
-void Name(const CheckpointReader& reader, std::size_t shards, CheckpointLayout& layout) {
+void Name(const CheckpointReader& reader, std::size_t shards, Sharding& sharding) {
   // Files that are not numbered have nothing in common that could be their name.
   const std::string first = reader.shards().front().name;
   std::string base = BaseOfShard(first);
   if (reader.shards().size() > 1 && ShardName(base, 1, 1) == first) base = "model";
   for (std::size_t i = 0; i < shards; ++i) {
-    layout.shards.push_back(ShardName(base, i + 1, shards));
+    sharding.shards.push_back(ShardName(base, i + 1, shards));
   }
-  if (shards > 1) layout.index = reader.index().empty() ? IndexName(base) : reader.index();
+  if (shards > 1) sharding.index = reader.index().empty() ? IndexName(base) : reader.index();
 }
 
-// As huggingface_hub's split_state_dict_into_shards_factory: a tensor larger than a file may be has
-// one of its own, and the one that was begun goes on behind it. Files are numbered as they are
-// full.
-CheckpointLayout Reshard(const CheckpointReader& reader, const FileContents& contents,
-                         std::uint64_t max_shard_bytes) {
-  CheckpointLayout layout;
-  layout.shard_of.reserve(contents.tensors.size());
+// Cuts as huggingface_hub's split_state_dict_into_shards_factory does: a tensor larger than a file
+// may be has one of its own, and the one that was begun goes on behind it. Files are numbered as
+// they are full.
+Sharding Reshard(const CheckpointReader& reader, const FileContents& contents,
+                 std::uint64_t max_shard_bytes) {
+  Sharding sharding;
+  sharding.shard_of.reserve(contents.tensors.size());
   std::vector<std::uint32_t> number;  // of each file in the order in which they are begun
   std::uint32_t shards = 0;
   std::optional<std::uint32_t> begun;  // the file that is being filled
@@ -51,7 +51,7 @@ CheckpointLayout Reshard(const CheckpointReader& reader, const FileContents& con
   for (const TensorInfo& info : contents.tensors) {
     const auto next = static_cast<std::uint32_t>(number.size());
     if (info.bytes > max_shard_bytes) {
-      layout.shard_of.push_back(next);
+      sharding.shard_of.push_back(next);
       number.push_back(shards++);
       continue;
     }
@@ -61,22 +61,22 @@ CheckpointLayout Reshard(const CheckpointReader& reader, const FileContents& con
       number.push_back(0);
       bytes = 0;
     }
-    layout.shard_of.push_back(*begun);
+    sharding.shard_of.push_back(*begun);
     bytes += info.bytes;
   }
   if (begun) number[*begun] = shards++;
-  for (std::uint32_t& shard : layout.shard_of) shard = number[shard];
+  for (std::uint32_t& shard : sharding.shard_of) shard = number[shard];
   shards = std::max(shards, std::uint32_t{1});
   RefuseMany(reader, shards);
-  Name(reader, shards, layout);
-  layout.metadata.assign(shards, contents.metadata);
-  return layout;
+  Name(reader, shards, sharding);
+  sharding.metadata.assign(shards, contents.metadata);
+  return sharding;
 }
 
 }  // namespace
 
-CheckpointLayout LayOutCheckpoint(const CheckpointReader& reader, const FileContents& contents,
-                                  std::uint64_t max_shard_bytes) {
+Sharding ShardsOf(const CheckpointReader& reader, const FileContents& contents,
+                  std::uint64_t max_shard_bytes) {
   if (max_shard_bytes != 0) return Reshard(reader, contents, max_shard_bytes);
   const std::span<const CheckpointShard> inputs = reader.shards();
   std::vector<bool> is_used(inputs.size());
@@ -84,29 +84,30 @@ CheckpointLayout LayOutCheckpoint(const CheckpointReader& reader, const FileCont
   // What was empty may stay so.
   for (std::size_t i = 0; i < inputs.size(); ++i) is_used[i] = is_used[i] || inputs[i].tensors == 0;
   std::vector<std::uint32_t> number(inputs.size());
-  CheckpointLayout layout;
+  Sharding sharding;
   std::uint32_t shards = 0;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     number[i] = shards;
     if (!is_used[i]) continue;
     ++shards;
-    std::map<std::string, std::string>& metadata = layout.metadata.emplace_back(inputs[i].metadata);
+    std::map<std::string, std::string>& metadata =
+        sharding.metadata.emplace_back(inputs[i].metadata);
     // What is not true of the output has been left out of its contents.
     std::erase_if(metadata,
                   [&](const auto& entry) { return !contents.metadata.contains(entry.first); });
   }
   RefuseMany(reader, shards);
   if (shards == inputs.size()) {
-    for (const CheckpointShard& shard : inputs) layout.shards.push_back(shard.name);
-    layout.index = reader.index();
+    for (const CheckpointShard& shard : inputs) sharding.shards.push_back(shard.name);
+    sharding.index = reader.index();
   } else {
     shards = std::max(shards, std::uint32_t{1});
-    layout.metadata.resize(shards);
-    Name(reader, shards, layout);
+    sharding.metadata.resize(shards);
+    Name(reader, shards, sharding);
   }
-  layout.shard_of.reserve(contents.tensors.size());
-  for (const TensorInfo& info : contents.tensors) layout.shard_of.push_back(number[info.shard]);
-  return layout;
+  sharding.shard_of.reserve(contents.tensors.size());
+  for (const TensorInfo& info : contents.tensors) sharding.shard_of.push_back(number[info.shard]);
+  return sharding;
 }
 
 }  // namespace tensorcast::io
