@@ -90,7 +90,7 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
   try {
     return {convert::SurveyOf(opened, path, false), {}};
   } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
-    return {{path, opened, {scale::FindScaleCompanions(opened.reader->contents(), {}), {}}},
+    return {{path, opened, {scale::FindScaleCompanions(opened.reader->contents(), {}, {}), {}}},
             error.what()};
   }
 }

@@ -63,9 +63,16 @@ std::string IndexPath(const std::string& path) {
   return {};
 }
 
-// Follows JSON to the keys of one depth; what derives from it looks at those it wants.
-class EventHandler : public nlohmann::json_sax<Json> {
+// Takes the members of "weight_map" as the parser comes by them.
+class IndexHandler final : public nlohmann::json_sax<Json> {
  public:
+  explicit IndexHandler(const std::function<void(std::string_view, std::string_view)>& take)
+      : take_(take) {}
+
+  bool has_map() const { return has_map_; }
+  const std::string& wrong() const { return wrong_; }  // what of the map is no string
+  std::size_t position() const { return position_; }   // of a parse error, from 1 on
+
   bool null() override { return Value(nullptr); }
   bool boolean(bool) override { return Value(nullptr); }
   bool number_integer(std::int64_t) override { return Value(nullptr); }
@@ -73,16 +80,8 @@ class EventHandler : public nlohmann::json_sax<Json> {
   bool number_float(double, const std::string&) override { return Value(nullptr); }
   bool binary(Json::binary_t&) override { return Value(nullptr); }
   bool string(std::string& text) override { return Value(&text); }
-  bool start_object(std::size_t) override {
-    const bool goes_on = Opens(true);
-    ++depth_;
-    return goes_on;
-  }
-  bool start_array(std::size_t) override {
-    const bool goes_on = Opens(false);
-    ++depth_;
-    return goes_on;
-  }
+  bool start_object(std::size_t) override { return Open(true); }
+  bool start_array(std::size_t) override { return Open(false); }
   bool end_object() override {
     --depth_;
     return true;
@@ -98,70 +97,34 @@ class EventHandler : public nlohmann::json_sax<Json> {
     return false;
   }
 
-  std::size_t position() const { return position_; }  // of a parse error, from 1 on
-
- protected:
-  // A value that is neither object nor array; `text` where it is a string. False ends the parsing.
-  virtual bool Value(const std::string* text) = 0;
-  virtual bool Opens(bool is_object) = 0;
-
-  int depth() const { return depth_; }             // 1: in the top object
-  const std::string& top() const { return top_; }  // the key in the top object
-  const std::string& last_key() const { return key_; }
-
  private:
-  int depth_ = 0;
-  std::size_t position_ = 0;
-  std::string top_;
-  std::string key_;
-};
-
-class IndexHandler final : public EventHandler {
- public:
-  explicit IndexHandler(const std::function<void(std::string_view, std::string_view)>& take)
-      : take_(take) {}
-
-  bool has_map() const { return has_map_; }
-  // What of the map is no string.
-  const std::string& wrong() const { return wrong_; }
-
- private:
-  bool InMap() const { return depth() == 2 && top() == "weight_map"; }
-  bool Value(const std::string* text) override {
+  bool InMap() const { return depth_ == 2 && top_ == "weight_map"; }
+  // A value that is neither object nor array; `text` if it is a string. False ends the parsing.
+  bool Value(const std::string* text) {
     if (!InMap()) return true;
     if (text == nullptr) return Refuse();
-    take_(last_key(), *text);
+    take_(key_, *text);
     return true;
   }
-  bool Opens(bool is_object) override {
-    if (depth() == 1 && top() == "weight_map") has_map_ = is_object;
-    return InMap() ? Refuse() : true;
+  bool Open(bool is_object) {
+    if (depth_ == 1 && top_ == "weight_map") has_map_ = is_object;
+    const bool goes_on = InMap() ? Refuse() : true;
+    ++depth_;
+    return goes_on;
   }
   bool Refuse() {
-    wrong_ = last_key();
+    wrong_ = key_;
     has_map_ = false;
     return false;
   }
 
   const std::function<void(std::string_view, std::string_view)>& take_;
+  int depth_ = 0;  // 1: in the top object
+  std::size_t position_ = 0;
+  std::string top_;  // the key in the top object
+  std::string key_;  // the last one
   bool has_map_ = false;
   std::string wrong_;
-};
-
-class ConfigHandler final : public EventHandler {
- public:
-  bool says_quantised() const { return says_quantised_; }
-
- private:
-  bool Value(const std::string*) override { return true; }
-  bool Opens(bool is_object) override {
-    // A multimodal model has one configuration for each of its parts.
-    says_quantised_ =
-        says_quantised_ || (is_object && depth() > 0 && IsQuantisationKey(last_key()));
-    return true;
-  }
-
-  bool says_quantised_ = false;
 };
 
 }  // namespace
@@ -213,21 +176,6 @@ bool IsQuantisationKey(std::string_view key) {
   constexpr std::array<std::string_view, 3> kKeys = {"quantization_config", "compression_config",
                                                      "quantization"};
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
-}
-
-bool ConfigSaysQuantised(const std::string& path) {
-  const std::string directory = DirectoryOf(path);
-  if (IsFile(directory + "hf_quant_config.json")) return true;
-  const std::string config = directory + "config.json";
-  if (!IsFile(config)) return IsFile(directory + kQuantizationFile);
-  try {
-    ConfigHandler handler;
-    return !Json::sax_parse(WithoutInfinities(ReadText(InputFile(config), kMostConfigBytes)),
-                            &handler) ||
-           handler.says_quantised();
-  } catch (const Error&) {
-    return true;
-  }
 }
 
 }  // namespace tensorcast::io

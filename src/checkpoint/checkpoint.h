@@ -39,11 +39,6 @@ void ForEachInIndex(
 // Whether a member of a configuration of that name says how tensors are quantised.
 bool IsQuantisationKey(std::string_view key);
 
-// Whether config.json beside the file at `path`, or in the directory, has a "quantization_config"
-// (or one of its kin), or hf_quant_config.json or kQuantizationFile stands there. A configuration
-// that cannot be read is taken to have one.
-bool ConfigSaysQuantised(const std::string& path);
-
 }  // namespace tensorcast::io
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_H_

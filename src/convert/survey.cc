@@ -10,21 +10,23 @@
 
 #include "convert/bare_weights.h"
 #include "scale/graph_companions.h"
+#include "scale/quantization_config.h"
 
 namespace tensorcast::convert {
 namespace {
 
 InputScales FindScales(const io::OpenedInput& opened, const std::string& path, bool ignore_scales) {
   const io::TensorReader& reader = *opened.reader;
+  scale::QuantizationConfig config = scale::ReadQuantizationConfig(path);
   InputScales scales;
-  scales.companions = scale::FindScaleCompanions(reader.contents(), path);
+  scales.companions = scale::FindScaleCompanions(reader.contents(), path, config);
   scales.is_ignored = ignore_scales;
   if (opened.model != nullptr) {
     scale::AddGraphCompanions(*opened.model, scales.companions);
     return scales;
   }
   if (!ignore_scales) {
-    scales.weights = scale::FindScaledWeights(reader, path, scales.companions);
+    scales.weights = scale::FindScaledWeights(reader, path, scales.companions, std::move(config));
     std::vector<scale::Companion>& companions = scales.companions.companions;
     std::ranges::move(scales.weights.companions, std::back_inserter(companions));
     std::ranges::sort(companions, {}, &scale::Companion::tensor);

@@ -185,7 +185,7 @@ class SafetensorsPlacementMaker {
   }
 
   // `text` as a JSON string, quotes included.
-  std::string JsonString(const std::string& text) const {
+  std::string Utf8Json(const std::string& text) const {
     if (text::IsUtf8(text)) return io::JsonString(text);
     throw Error(ErrorKind::kUnsupported,
                 PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
@@ -231,13 +231,13 @@ class SafetensorsPlacementMaker {
       if (!stored_[i].packed) continue;
       const TensorInfo& info = contents_.tensors[i];
       packed += packed.empty() ? '{' : ',';
-      packed += JsonString(info.name) + R"(:{"dtype":")" +
+      packed += Utf8Json(info.name) + R"(:{"dtype":")" +
                 std::string(FindType(info.type)->onnx_name) + R"(","shape":)" +
                 JsonShape(info.shape) + '}';
     }
     std::string entries;
     const auto append = [&](const std::string& key, const std::string& value) {
-      entries += JsonString(key) + ':' + JsonString(value) + ',';
+      entries += Utf8Json(key) + ':' + Utf8Json(value) + ',';
     };
     // What an input said of its own packed tensors does not hold for these.
     for (const auto& [key, value] : contents_.metadata) {
@@ -253,9 +253,9 @@ class SafetensorsPlacementMaker {
     const TensorInfo& info = contents_.tensors[i];
     const Stored& stored = stored_[i];
     const bool is_known = stored.rank < std::size(kSafetensorsDtypes);
-    return JsonString(info.name) + R"(:{"dtype":)" +
+    return Utf8Json(info.name) + R"(:{"dtype":)" +
            (is_known ? '"' + std::string(kSafetensorsDtypes[stored.rank].name) + '"'
-                     : JsonString(info.dtype)) +
+                     : Utf8Json(info.dtype)) +
            R"(,"shape":)" +
            (stored.packed ? '[' + std::to_string(stored.bytes) + ']' : JsonShape(info.shape)) +
            R"(,"data_offsets":[)" + std::to_string(begin) + ',' +

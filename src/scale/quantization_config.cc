@@ -11,6 +11,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "files/system.h"
+#include "files/system_directory.h"
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
@@ -20,18 +21,24 @@ namespace {
 
 using Json = io::OrderedJson;
 
-constexpr std::uint64_t kMostBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kDeepest = 32;  // of arrays and objects
 
-// null where there is no such file, or it is no JSON.
+// The JSON of a file; null if it cannot be read as such.
 Json ReadJson(const std::string& path) {
   if (!io::IsFile(path)) return nullptr;
   const io::InputFile file(path);
-  if (file.size() > kMostBytes) return nullptr;
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.Read(0, std::as_writable_bytes(std::span(text)));
-  file.CheckUnchanged();
-  return io::ParseJson(text, kDeepest).value_or(nullptr);
+  if (file.size() > io::kMostConfigBytes) return nullptr;
+  return io::ParseJson(io::ReadText(file, io::kMostConfigBytes), kDeepest).value_or(nullptr);
+}
+
+// Whether an object in it, at any depth, says how tensors are quantised: a multimodal model has one
+// configuration for each of its parts.
+bool SaysQuantised(const Json& json) {
+  if (!json.is_structured()) return false;
+  return std::ranges::any_of(json.items(), [](const auto& member) {
+    const Json& value = member.value();
+    return (value.is_object() && io::IsQuantisationKey(member.key())) || SaysQuantised(value);
+  });
 }
 
 // Each method has a word of its own for them.
@@ -99,8 +106,10 @@ std::string WeightScheme::Text() const {
 }
 
 QuantizationConfig ReadQuantizationConfig(const std::string& path) {
-  const std::string directory = io::IsFile(path) ? path.substr(0, io::NameBegin(path)) : path + "/";
   QuantizationConfig config;
+  if (path.empty()) return config;
+  const std::string directory =
+      io::IsDirectory(path) ? io::Joined(path, "") : path.substr(0, io::NameBegin(path));
   std::string name = "config.json";
   if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
   const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
@@ -109,7 +118,12 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
-  Json beside = ReadJson(directory + "hf_quant_config.json");
+  const std::string of_modelopt = directory + "hf_quant_config.json";
+  config.says_quantised =
+      io::IsFile(of_modelopt) ||
+      (io::IsFile(directory + name) &&
+       (json.is_null() || name == io::kQuantizationFile || SaysQuantised(json)));
+  Json beside = ReadJson(of_modelopt);
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);

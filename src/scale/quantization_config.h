@@ -37,6 +37,8 @@ struct WeightScheme {
 };
 
 struct QuantizationConfig {
+  // Whether anything says that tensors are quantised. What cannot be read is taken to say so.
+  bool says_quantised = false;
   // config.json's own, empty where it does not say: its first architecture or its type, the type
   // that the model is built in ("bfloat16"), and the types of the whole and of its parts.
   std::string architecture;
@@ -58,8 +60,8 @@ struct QuantizationConfig {
   bool is_foreign = false;
 };
 
-// Reads that of the checkpoint at `path`, a file or a directory. A configuration that cannot be
-// read says nothing. Throws io::Error (system).
+// Reads that of the checkpoint at `path`, a file or a directory; without a path there is none. One
+// that cannot be read says only that there is one. Throws io::Error (system).
 QuantizationConfig ReadQuantizationConfig(const std::string& path);
 
 }  // namespace tensorcast::scale

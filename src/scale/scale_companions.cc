@@ -13,9 +13,8 @@
 #include <set>
 #include <utility>
 
-#include <nlohmann/json.hpp>
-
 #include "checkpoint/checkpoint.h"
+#include "json/ordered_json.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::scale {
@@ -77,79 +76,31 @@ std::string_view Replaced(std::string_view name, std::string_view ending, std::s
   return room;
 }
 
-// Gathers the keys of {"layers": {KEY: ...}} while the JSON is parsed.
-class LayerHandler : public nlohmann::json_sax<nlohmann::json> {
- public:
-  bool has_layers() const { return has_layers_; }
-  std::set<std::string, std::less<>>& layers() { return layers_; }
-
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(std::int64_t) override { return true; }
-  bool number_unsigned(std::uint64_t) override { return true; }
-  bool number_float(double, const std::string&) override { return true; }
-  bool string(std::string&) override { return true; }
-  bool binary(nlohmann::json::binary_t&) override { return true; }
-  bool start_object(std::size_t) override {
-    ++depth_;
-    if (depth_ == 2 && is_layers_) has_layers_ = true;
-    return true;
-  }
-  bool end_object() override {
-    --depth_;
-    return true;
-  }
-  bool start_array(std::size_t) override {
-    ++depth_;
-    return true;
-  }
-  bool end_array() override {
-    --depth_;
-    return true;
-  }
-  bool key(std::string& name) override {
-    if (depth_ == 1) is_layers_ = name == "layers";
-    if (depth_ == 2 && is_layers_) layers_.insert(name);
-    return true;
-  }
-  bool parse_error(std::size_t, const std::string&, const nlohmann::json::exception&) override {
-    return false;
-  }
-
- private:
-  int depth_ = 0;
-  bool is_layers_ = false;
-  bool has_layers_ = false;
-  std::set<std::string, std::less<>> layers_;
-};
-
 // Which tensors __metadata__["_quantization_metadata"] speaks of; what cannot be read is taken to
 // speak of all.
 class QuantizationMetadata {
  public:
-  explicit QuantizationMetadata(const std::string& text) {
-    LayerHandler handler;
-    covers_all_ = !nlohmann::json::sax_parse(text, &handler) || !handler.has_layers();
-    layers_ = std::move(handler.layers());
-  }
+  explicit QuantizationMetadata(const io::FileContents& contents)
+      : layers_(DescribedLayers(contents)) {}
 
   bool Covers(std::string_view tensor) const {
-    if (covers_all_ || layers_.contains(tensor)) return true;
+    if (!layers_.is_object() || layers_.contains(tensor)) return true;
     const std::size_t dot = tensor.rfind('.');
     return dot != std::string_view::npos && layers_.contains(tensor.substr(0, dot));
   }
 
  private:
-  bool covers_all_ = false;
-  std::set<std::string, std::less<>> layers_;
+  const io::OrderedJson layers_;
 };
 
 class CompanionFinder {
  public:
-  CompanionFinder(const io::FileContents& contents, const std::string& path)
+  CompanionFinder(const io::FileContents& contents, const std::string& path,
+                  const QuantizationConfig& config)
       : contents_(contents),
         tensors_(contents.tensors),
         path_(path),
+        config_(config),
         by_name_(tensors_.size()),
         places_(tensors_.size()) {
     std::iota(by_name_.begin(), by_name_.end(), 0u);
@@ -193,10 +144,7 @@ class CompanionFinder {
 
   // Whether something beside a name says that there are quantised tensors: a configuration, or a
   // weight of this file whose scale has been found.
-  bool IsSure() {
-    if (!is_sure_) is_sure_ = !path_.empty() && io::ConfigSaysQuantised(path_);
-    return *is_sure_ || has_scaled_;
-  }
+  bool IsSure() const { return config_.says_quantised || has_scaled_; }
 
   // Whether the two can be what a row says.
   bool Fit(const CompanionName& row, const io::TensorInfo& companion,
@@ -314,9 +262,8 @@ class CompanionFinder {
     const auto mark = std::find_if(tensors_.begin(), tensors_.end(),
                                    [](const io::TensorInfo& info) { return IsMark(info.name); });
     std::optional<QuantizationMetadata> metadata;
-    if (const auto place = contents_.metadata.find(std::string(kMetadataMark));
-        place != contents_.metadata.end()) {
-      metadata.emplace(place->second);
+    if (contents_.metadata.contains(std::string(kMetadataMark))) {
+      metadata.emplace(contents_);
     }
     if (mark == tensors_.end() && !metadata) return;
     static constexpr CompanionName kRow = {"", kTensorMark, CompanionRole::kState};
@@ -399,11 +346,11 @@ class CompanionFinder {
   const io::FileContents& contents_;
   const std::vector<io::TensorInfo>& tensors_;
   const std::string& path_;
+  const QuantizationConfig& config_;
   std::vector<std::uint32_t> by_name_;
   std::vector<Place> places_;
   std::vector<Name> names_;
   std::vector<Misfit> misfits_;
-  std::optional<bool> is_sure_;  // by the configuration
   // A float8 or narrower weight, or one of a writer with names of its own, has its scale in this
   // file.
   bool has_scaled_ = false;
@@ -411,12 +358,21 @@ class CompanionFinder {
 
 }  // namespace
 
-ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path) {
+io::OrderedJson DescribedLayers(const io::FileContents& contents) {
+  const auto found = contents.metadata.find(std::string(kMetadataMark));
+  if (found == contents.metadata.end()) return nullptr;
+  io::OrderedJson json = io::JsonOrNull(found->second);
+  return json.is_object() && json.contains("layers") ? std::move(json["layers"])
+                                                     : io::OrderedJson("unreadable");
+}
+
+ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path,
+                                    const QuantizationConfig& config) {
   const auto concerned = [](const io::TensorInfo& info) {
     return CanBeScaled(info) || SoundsLikeCompanion(info.name);
   };
   if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};
-  return CompanionFinder(contents, path).Find();
+  return CompanionFinder(contents, path, config).Find();
 }
 
 }  // namespace tensorcast::scale

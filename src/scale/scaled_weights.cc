@@ -29,14 +29,15 @@ std::string ShapedName(const TensorInfo& info) {
 
 class Finder {
  public:
-  Finder(const io::TensorReader& reader, const std::string& path, const ScaleCompanions& found)
+  Finder(const io::TensorReader& reader, const std::string& path, const ScaleCompanions& found,
+         QuantizationConfig config)
       : reader_(reader),
         path_(path),
         tensors_(reader.contents().tensors),
         found_(found),
-        config_(ReadQuantizationConfig(path)),
+        config_(std::move(config)),
         of_metadata_(ConfigOfMetadata()),
-        described_(DescriptionsOf(reader.contents())) {}
+        described_(DescribedLayers(reader.contents())) {}
 
   ScaledWeights Find() {
     std::map<std::size_t, std::vector<const Companion*>> served;
@@ -151,15 +152,6 @@ class Finder {
     config.method = config.dialect->layout;
     config.schemes.emplace_back().bits = 8;
     return config;
-  }
-
-  // The "layers" of the metadata; null if it has none.
-  static io::OrderedJson DescriptionsOf(const io::FileContents& contents) {
-    const auto found = contents.metadata.find(std::string(kMetadataMark));
-    if (found == contents.metadata.end()) return nullptr;
-    const io::OrderedJson json = io::JsonOrNull(found->second);
-    return json.is_object() && json.contains("layers") ? json["layers"]
-                                                       : io::OrderedJson("unreadable");
   }
 
   // Why a companion keeps its weight from being read; empty: it does not.
@@ -379,8 +371,8 @@ std::string ScaledWeight::LayoutText() const {
 }
 
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
-                                const ScaleCompanions& companions) {
-  return Finder(reader, path, companions).Find();
+                                const ScaleCompanions& companions, QuantizationConfig config) {
+  return Finder(reader, path, companions, std::move(config)).Find();
 }
 
 }  // namespace tensorcast::scale

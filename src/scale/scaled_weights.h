@@ -67,7 +67,7 @@ struct ScaledWeights {
 // a file or a directory, whose configuration counts as evidence. Throws io::Error where a tensor
 // that describes a layer, or the configuration, cannot be read by the system.
 ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
-                                const ScaleCompanions& companions);
+                                const ScaleCompanions& companions, QuantizationConfig config);
 
 }  // namespace tensorcast::scale
 

@@ -41,7 +41,8 @@ FileContents Contents(const std::vector<Named>& tensors) {
 
 std::string Found(const FileContents& contents, const std::string& path = "") {
   std::string text;
-  for (const ScaledTensor& scaled : FindScaleCompanions(contents, path).scaled) {
+  for (const ScaledTensor& scaled :
+       FindScaleCompanions(contents, path, ReadQuantizationConfig(path)).scaled) {
     text += (text.empty() ? "" : "; ") + contents.tensors[scaled.tensor].name + " by " +
             scaled.companion + (scaled.file.empty() ? "" : " of " + scaled.file);
   }
@@ -50,7 +51,8 @@ std::string Found(const FileContents& contents, const std::string& path = "") {
 
 std::string Companions(const FileContents& contents, const std::string& path = "") {
   std::string text;
-  for (const Companion& companion : FindScaleCompanions(contents, path).companions) {
+  for (const Companion& companion :
+       FindScaleCompanions(contents, path, ReadQuantizationConfig(path)).companions) {
     text += (text.empty() ? "" : "; ") + contents.tensors[companion.tensor].name + ": " +
             companion.Text();
   }
@@ -59,7 +61,8 @@ std::string Companions(const FileContents& contents, const std::string& path = "
 
 std::string Unscaled(const FileContents& contents, const std::string& path = "") {
   std::string text;
-  for (const std::size_t i : FindScaleCompanions(contents, path).unscaled) {
+  for (const std::size_t i :
+       FindScaleCompanions(contents, path, ReadQuantizationConfig(path)).unscaled) {
     text += (text.empty() ? "" : "; ") + contents.tensors[i].name;
   }
   return text;
@@ -142,7 +145,7 @@ TEST(ScaleCompanions, ReadsTheMetadata) {
     EXPECT_EQ(Found(contents), "a.weight" + by + "; b.weight" + by + "; c" + by) << text;
   }
   contents.metadata["_quantization_metadata"] = "{\"layers\":" + std::string(100'000, '[');
-  EXPECT_EQ(FindScaleCompanions(contents, "").scaled.size(), 3u);
+  EXPECT_EQ(FindScaleCompanions(contents, "", {}).scaled.size(), 3u);
 }
 
 FileContents Shaped(const std::vector<TensorInfo>& tensors) {
@@ -299,8 +302,8 @@ TEST(ScaleCompanions, BelievesNoNameAlone) {
   const FileContents misfit =
       Shaped({Tensor("q.weight", kFp8, {128, 4}), Tensor("q.weight_scale", kF32, {4, 100})});
   EXPECT_EQ(Companions(misfit), "q.weight_scale: scale of q.weight");
-  EXPECT_EQ(FindScaleCompanions(misfit, "").misfits.size(), 1u);
-  EXPECT_TRUE(FindScaleCompanions(misfit, "").scaled.empty());
+  EXPECT_EQ(FindScaleCompanions(misfit, "", {}).misfits.size(), 1u);
+  EXPECT_TRUE(FindScaleCompanions(misfit, "", {}).scaled.empty());
   EXPECT_EQ(Companions(Shaped(
                 {Tensor("q.weight", kFp8, {128, 4}), Tensor("q.weight_scale", kF32, {100, 1, 4})})),
             "q.weight_scale: scale of q.weight");
@@ -353,7 +356,9 @@ TEST_F(ScaleCompanionsBeside, RefusesAnIndexThatCannotBeRead) {
   const std::string index = Path("model.safetensors.index.json");
   const auto error = [&](const std::string& text) {
     WriteBytes(index, text);
-    return ReplaceAll(ErrorOf([&] { FindScaleCompanions(contents, path); }), directory() + "/", "");
+    return ReplaceAll(
+        ErrorOf([&] { FindScaleCompanions(contents, path, ReadQuantizationConfig(path)); }),
+        directory() + "/", "");
   };
   const std::string tail =
       "; it says where the scales of model.safetensors are: mend it, or move it away";
