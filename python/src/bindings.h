@@ -19,7 +19,6 @@ void BindConversion(nanobind::module_& m);
 void BindModel(nanobind::module_& m);
 void BindGraph(nanobind::module_& m);
 void BindSession(nanobind::module_& m);
-void BindMdf(nanobind::module_& m);
 
 }  // namespace tensorcast::python
 

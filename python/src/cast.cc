@@ -98,6 +98,14 @@ void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<
   (void)Unpack(type, packed.first(*StorageBytes(type, n)), 0, codes.first(n), n).ok();
 }
 
+void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes) {
+  const bool is_number = FindType(type) != nullptr && type != DataType::kString;
+  const auto needed = is_number && is_packed ? StorageBytes(type, n) : std::nullopt;
+  if (!is_number || (is_packed ? !needed || *needed > bytes : n > bytes / ElementBytes(type))) {
+    Raise(ErrorClass::kValue, "an array is shorter than its elements need");
+  }
+}
+
 void CastElements(const CastRequest& request, std::span<const std::byte> source,
                   std::span<std::byte> result, std::uint64_t n) {
   if (n == 0) return;
@@ -134,16 +142,23 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
 
 // ------------------------------------------------------------------------------ options
 
+void SetWord(CastOption option, std::string_view word, CastOptions* options) {
+  if (SetCastOption(option, word, options)) return;
+  std::string line = std::string(CastOptionName(option)) + " is one of";
+  std::string_view separator = " ";
+  for (const std::string_view known : CastOptionValues(option)) {
+    line.append(separator).append(text::Quoted(known));
+    separator = ", ";
+  }
+  Raise(ErrorClass::kValue, line);
+}
+
 bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
   for (std::size_t i = 0; i < kCastOptions; ++i) {
     const auto option = static_cast<CastOption>(i);
     // A literal, so it ends with a NUL.
     if (PyUnicode_CompareWithASCIIString(name, CastOptionName(option).data()) != 0) continue;
     if (option == CastOption::kSaturate) {
-      if (value == Py_True || value == Py_False) {
-        options->saturate = value == Py_True;
-        return true;
-      }
       const bool is_number = PyLong_Check(value) != 0 || PyArray_IsScalar(value, Bool);
       const int truth = is_number ? PyObject_IsTrue(value) : -1;
       if (truth < 0) {
@@ -156,17 +171,9 @@ bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
     Py_ssize_t size = 0;
     const char* const word =
         PyUnicode_Check(value) != 0 ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
-    if (word == nullptr ||
-        !SetCastOption(option, {word, static_cast<std::size_t>(size)}, options)) {
-      PyErr_Clear();
-      std::string line = std::string(CastOptionName(option)) + " is one of";
-      std::string_view separator = " ";
-      for (const std::string_view known : CastOptionValues(option)) {
-        line.append(separator).append(text::Quoted(known));
-        separator = ", ";
-      }
-      Raise(ErrorClass::kValue, line);
-    }
+    if (word == nullptr) PyErr_Clear();  // none of the option's words, which SetWord says
+    SetWord(option, word == nullptr ? "" : std::string_view(word, static_cast<std::size_t>(size)),
+            options);
     return true;
   }
   return false;
@@ -288,23 +295,20 @@ PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t co
 void BindCast(nb::module_& m) {
   // The function cast, which calls `general` for what is not quick, `check` with the names of the
   // options where that has raised a TypeError, and has its documentation.
-  m.def(
-      "make_cast",
-      [](nb::object general, nb::object check, const std::string& signature,
-         const std::string& documentation) {
-        static std::string text;
-        static PyMethodDef method = {};
-        text = "cast" + signature + "\n--\n\n" + documentation;
-        method = {"cast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CastCall)),
-                  METH_FASTCALL | METH_KEYWORDS, text.c_str()};
-        Py_XDECREF(general_cast);
-        general_cast = general.release().ptr();
-        Py_XDECREF(check_names);
-        check_names = check.release().ptr();
-        const nb::str module("tensorcast");
-        return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
-      },
-      nb::arg("general"), nb::arg("check"), nb::arg("signature"), nb::arg("documentation"));
+  m.def("make_cast", [](nb::object general, nb::object check, const std::string& signature,
+                        const std::string& documentation) {
+    static std::string text;
+    static PyMethodDef method = {};
+    text = "cast" + signature + "\n--\n\n" + documentation;
+    method = {"cast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CastCall)),
+              METH_FASTCALL | METH_KEYWORDS, text.c_str()};
+    Py_XDECREF(general_cast);
+    general_cast = general.release().ptr();
+    Py_XDECREF(check_names);
+    check_names = check.release().ptr();
+    const nb::str module("tensorcast");
+    return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
+  });
 
   // Casts n elements from one dense array's memory into another's.
   m.def(
@@ -322,14 +326,8 @@ void BindCast(nb::module_& m) {
         request.loss = loss;
         const auto read = BytesOf(DenseArgument(source, "source"));
         const auto written = WritableBytesOf(WritableArgument(result, "out"));
-        const auto fits = [n](DataType type, bool is_packed, std::size_t bytes) {
-          if (FindType(type) == nullptr || type == DataType::kString) return false;
-          return is_packed ? StorageBytes(type, n) <= bytes : n <= bytes / ElementBytes(type);
-        };
-        if (!fits(request.from, source_is_packed, read.size()) ||
-            !fits(request.to, result_is_packed, written.size())) {
-          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-        }
+        CheckRoom(request.from, source_is_packed, n, read.size());
+        CheckRoom(request.to, result_is_packed, n, written.size());
         CastElements(request, read, written, n);
       },
       nb::arg("source"), nb::arg("from_"), nb::arg("result"), nb::arg("to"), nb::arg("n"),

@@ -11,7 +11,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
+#include "tensorcast/explain.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::python {
@@ -43,6 +45,11 @@ void PackElements(DataType type, std::span<const std::byte> codes, std::span<std
 void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
                     std::uint64_t n);
 
+// Raises where an array of so many bytes does not hold n elements, or the type has no fixed width.
+void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes);
+
+// Sets an option that words name; raises where the word is none of its.
+void SetWord(CastOption option, std::string_view word, CastOptions* options);
 // Sets one option by its name; false where the name is none. Raises where the value is none of the
 // option's.
 bool SetOption(PyObject* name, PyObject* value, CastOptions* options);

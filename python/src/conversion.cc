@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +21,6 @@
 #include "cast.h"
 #include "errors.h"
 #include "tensorcast/convert.hpp"
-#include "text/error_text.h"
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
@@ -56,12 +57,6 @@ convert::Destination DestinationOf(nb::handle to) {
   return TypeArgument(to);
 }
 
-std::vector<std::string> TextsOf(nb::handle list) {
-  std::vector<std::string> texts;
-  for (const nb::handle text : list) texts.push_back(FromStr(text));
-  return texts;
-}
-
 // Of a dict of convert()'s arguments.
 convert::Request RequestOf(const nb::dict& words) {
   convert::Request request;
@@ -72,8 +67,8 @@ convert::Request RequestOf(const nb::dict& words) {
   for (const nb::handle rule : words["rules"]) {
     request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
   }
-  request.only = TextsOf(words["only"]);
-  request.excluded = TextsOf(words["exclude"]);
+  for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
+  for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));
   for (const nb::handle keep : words["keep"]) {
     request.keep.push_back(
         Argument("keep", keep, convert::ParseKeep, convert::Keeps(), convert::KeepName));
@@ -101,14 +96,12 @@ convert::Request RequestOf(const nb::dict& words) {
 }
 
 nb::dict JobDict(const convert::PlannedJob& job) {
-  nb::list shape;
-  for (const std::uint64_t size : job.shape) shape.append(size);
   nb::dict fields;
   fields["name"] = ToStr(job.name);
   fields["action"] = ToStr(convert::ActionName(job.action));
-  fields["shape"] = nb::tuple(shape);
-  fields["from_type"] = job.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.from));
-  fields["to_type"] = job.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.to));
+  fields["shape"] = nb::tuple(ListOf(job.shape, std::identity()));
+  fields["from_type"] = TypeOrNone(job.from);
+  fields["to_type"] = TypeOrNone(job.to);
   fields["format"] = job.format == convert::ScaledFormat::kNone
                          ? nb::none()
                          : ToStr(convert::ScaledFormatName(job.format));
@@ -150,77 +143,62 @@ nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
   });
   if (raised) throw nb::python_error(std::move(*raised));
   Check(status, error);
-  nb::list result;
-  for (convert::JobLoss& loss : losses) {
-    result.append(nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(std::move(loss.loss))));
-  }
-  return result;
+  return ListOf(losses, [&](const convert::JobLoss& loss) {
+    return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss));
+  });
+}
+
+// A plan that `make` makes of a request or of its JSON, where signals are heard.
+template <class Make, class Source>
+convert::ConversionPlan PlanOf(const Make& make, const Source& source) {
+  convert::ConversionPlan plan;
+  std::string error;
+  Status status;
+  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+    convert::RunSettings settings;
+    settings.interrupted = &interrupted;
+    status = make(source, settings, &plan, &error);
+  });
+  Check(status, error);
+  return plan;
 }
 
 }  // namespace
 
 void BindConversion(nb::module_& m) {
-  nb::class_<convert::ConversionPlan>(m, "ConversionPlan")
-      .def(
-          "__init__",
-          [](convert::ConversionPlan* self, const nb::dict& words) {
-            const convert::Request request = RequestOf(words);
-            convert::ConversionPlan plan;
-            std::string error;
-            Status status;
-            RunInterruptibly([&](std::atomic<bool>& interrupted) {
-              convert::RunSettings settings;
-              settings.interrupted = &interrupted;
-              status = convert::ConversionPlan::Make(request, settings, &plan, &error);
-            });
-            Check(status, error);
-            new (self) convert::ConversionPlan(std::move(plan));
-          },
-          nb::arg("request"))
-      .def_static(
-          "from_json",
-          [](const std::string& json) {
-            convert::ConversionPlan plan;
-            std::string error;
-            Status status;
-            RunInterruptibly([&](std::atomic<bool>& interrupted) {
-              convert::RunSettings settings;
-              settings.interrupted = &interrupted;
-              status = convert::ConversionPlan::FromJson(json, settings, &plan, &error);
-            });
-            Check(status, error);
-            return plan;
-          },
-          nb::arg("json"))
+  using Plan = convert::ConversionPlan;
+  nb::class_<Plan>(m, "ConversionPlan")
+      .def("__init__",
+           [](Plan* self, const nb::dict& words) {
+             new (self) Plan(PlanOf(&Plan::Make, RequestOf(words)));
+           })
+      .def_static("from_json",
+                  [](const std::string& json) { return PlanOf(&Plan::FromJson, json); })
       .def("to_json",
-           [](const convert::ConversionPlan& self) {
+           [](const Plan& self) {
              std::string json;
              Check(self.ToJson(&json));
              return ToStr(json);
            })
       .def("inputs",
-           [](const convert::ConversionPlan& self) {
-             nb::list paths;
-             for (std::size_t i = 0; i < self.inputs(); ++i) paths.append(ToStr(self.input(i)));
-             return paths;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.inputs()),
+                           [&](std::size_t i) { return ToStr(self.input(i)); });
            })
       .def("outputs",
-           [](const convert::ConversionPlan& self) {
-             nb::list paths;
-             for (std::size_t i = 0; i < self.outputs(); ++i) paths.append(ToStr(self.output(i)));
-             return paths;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.outputs()),
+                           [&](std::size_t i) { return ToStr(self.output(i)); });
            })
       .def("jobs",
-           [](const convert::ConversionPlan& self) {
-             nb::list jobs;
-             for (std::size_t i = 0; i < self.jobs(); ++i) jobs.append(JobDict(self.job(i)));
-             return jobs;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.jobs()),
+                           [&](std::size_t i) { return JobDict(self.job(i)); });
            })
       .def("notes",
-           [](const convert::ConversionPlan& self) {
-             nb::list notes;
-             for (const std::string& note : self.notes()) notes.append(ToStr(note));
-             for (const std::string& found : self.findings()) notes.append(ToStr(found));
+           [](const Plan& self) {
+             nb::list notes = ListOf(self.notes(), ToStr);
+             notes.extend(ListOf(self.findings(), ToStr));
              return notes;
            })
       .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),

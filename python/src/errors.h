@@ -6,8 +6,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tensorcast/tensorcast.hpp"
 
@@ -32,6 +34,21 @@ enum class ErrorClass {
 [[noreturn]] void RaiseStatus(Status status, const std::string& line = {});
 inline void Check(Status status, const std::string& line = {}) {
   if (!status.ok()) RaiseStatus(status, line);
+}
+
+// Calls what says its error in a last argument, and raises that.
+template <class Function, class... Arguments>
+void Call(const Function& function, Arguments&&... arguments) {
+  std::string error;
+  Check(std::invoke(function, std::forward<Arguments>(arguments)..., &error), error);
+}
+
+// The same of what gives a result in the argument before.
+template <class Result, class Function, class... Arguments>
+Result Made(const Function& function, Arguments&&... arguments) {
+  Result result;
+  Call(function, std::forward<Arguments>(arguments)..., &result);
+  return result;
 }
 
 }  // namespace tensorcast::python

@@ -34,11 +34,12 @@ nb::object CodeOrText(DataType to, const CastResult& result) {
 nb::dict ExplanationDict(const Explanation& e) {
   const auto number = [](std::uint64_t code) { return nb::int_(code); };
   const auto exact = [](const ExactDecimal& value) { return ToStr(value.Text()); };
+  const auto name = [](Loss loss) { return ToStr(LossName(loss)); };
   nb::dict fields;
   fields["to_type"] = ToStr(TypeName(e.to));
   fields["code"] = CodeOrText(e.to, e.result);
   fields["value"] = ToStr(e.value.Text());
-  fields["loss"] = OrNone(e.loss, [](Loss loss) { return ToStr(LossName(loss)); });
+  fields["loss"] = OrNone(e.loss, name);
   fields["to_subnormal"] = e.to_subnormal;
   fields["zero_sign_lost"] = e.zero_sign_lost;
   fields["undefined"] = e.undefined;
@@ -55,7 +56,7 @@ nb::dict ExplanationDict(const Explanation& e) {
     said["option"] = ToStr(CastOptionName(other.option));
     said["value"] = ToStr(CastOptionValue(other.option, other.options));
     said["code"] = CodeOrText(e.to, other.result);
-    said["loss"] = OrNone(other.loss, [](Loss loss) { return ToStr(LossName(loss)); });
+    said["loss"] = OrNone(other.loss, name);
     others.append(said);
   }
   fields["others"] = others;
@@ -65,30 +66,23 @@ nb::dict ExplanationDict(const Explanation& e) {
 }  // namespace
 
 void BindExplain(nb::module_& m) {
-  m.def(
-      "explain_text",
-      [](const nb::str& text, int to, const nb::dict& options) {
-        const std::string utf8 = FromStr(text);
-        const Explanation e = Explain(utf8, static_cast<DataType>(to), OptionsOf(options));
-        const Status status = e.result.status;
-        if (status.code() == StatusCode::kNotANumber ||
-            status.code() == StatusCode::kNotAnInteger) {
-          RaiseStatus(status,
-                      text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
-        }
-        Check(status);
-        return ExplanationDict(e);
-      },
-      nb::arg("text"), nb::arg("to"), nb::arg("options"));
-  m.def(
-      "explain_code",
-      [](int from, std::uint64_t code, int to, const nb::dict& options) {
-        const Explanation e = Explain(static_cast<DataType>(from), code, static_cast<DataType>(to),
-                                      OptionsOf(options));
-        Check(e.result.status);
-        return ExplanationDict(e);
-      },
-      nb::arg("from_"), nb::arg("code"), nb::arg("to"), nb::arg("options"));
+  m.def("explain_text", [](const nb::str& text, int to, const nb::dict& options) {
+    const std::string utf8 = FromStr(text);
+    const Explanation e = Explain(utf8, static_cast<DataType>(to), OptionsOf(options));
+    const Status status = e.result.status;
+    if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+      RaiseStatus(status,
+                  text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
+    }
+    Check(status);
+    return ExplanationDict(e);
+  });
+  m.def("explain_code", [](int from, std::uint64_t code, int to, const nb::dict& options) {
+    const Explanation e =
+        Explain(static_cast<DataType>(from), code, static_cast<DataType>(to), OptionsOf(options));
+    Check(e.result.status);
+    return ExplanationDict(e);
+  });
 }
 
 }  // namespace tensorcast::python

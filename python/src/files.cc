@@ -3,17 +3,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,10 +24,14 @@
 #include "bindings.h"
 #include "cast.h"
 #include "checkpoint/open_tensor_file.h"
+#include "convert/scaled_tensors.h"
+#include "convert/selection.h"
+#include "convert/survey.h"
 #include "core/failure.h"
 #include "errors.h"
 #include "formats/tensor_file.h"
-#include "scaled_weights.h"
+#include "formats/tensor_reader.h"
+#include "scale/scaled_reader.h"
 #include "text_objects.h"
 #include "texts.h"
 #include "threads.h"
@@ -48,6 +55,81 @@ template <class Work> void Raising(const Work& work) {
   }
   if (failed) RaiseStatus(Status(failed->code(), failed->remedy()), failed->what());
 }
+
+// The weights of an open file that are codes times scales: found, and read as values. Several
+// threads may use one; its functions may read files, and throw io::Error.
+class WeightsOfFile {
+ public:
+  // `path` is what the reader was opened by.
+  WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path)
+      : reader_(std::move(reader)), path_(std::move(path)) {}
+
+  // The weights whose scales can be applied, in the order of their codes.
+  const std::vector<scale::ScaledWeight>& Applicable() { return Survey().scales.weights.weights; }
+
+  // Throws where a tensor is codes, or serves some, and its scales cannot be applied.
+  void Refuse(std::size_t tensor, DataType to) {
+    const convert::Survey& survey = Survey();
+    if (!refused_.contains(tensor)) return;
+    for (const scale::OpaqueTensor& one : survey.scales.weights.opaque) {
+      if (one.tensor == tensor) convert::RefuseOpaque(one, survey.tensors()[tensor]);
+    }
+    std::vector<convert::Decision> decisions(survey.tensors().size());
+    decisions.at(tensor).to = to;
+    convert::RefuseScaled(survey, decisions);
+    throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
+  }
+
+  // The file with each such weight in the place of its codes, as float64 that may be cast to `to`:
+  // then what was rounded is the exact product, once.
+  std::shared_ptr<const scale::ScaledReader> ReaderFor(DataType to) {
+    const std::vector<scale::ScaledWeight>& weights = Applicable();
+    const scale::Rounding rounding = convert::RoundingFor(to);
+    const std::lock_guard lock(mutex_);
+    auto& reader = readers_.at(static_cast<std::size_t>(rounding));
+    if (reader == nullptr) {
+      std::vector<scale::AppliedWeight> applied;
+      applied.reserve(weights.size());
+      for (const scale::ScaledWeight& one : weights) applied.push_back({one, rounding});
+      reader = std::make_shared<scale::ScaledReader>(reader_, std::move(applied), false);
+    }
+    return reader;
+  }
+
+  // A line for each weight with scales that no quantiser writes, of what was read so far.
+  std::vector<std::string> Findings() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> lines;
+    for (const auto& reader : readers_) {
+      if (reader == nullptr) continue;
+      for (std::string& line : reader->Findings()) {
+        if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+      }
+    }
+    return lines;
+  }
+
+ private:
+  // Found when it is first asked for, since many files' scales never are; then it stays as it is.
+  const convert::Survey& Survey() {
+    const std::lock_guard lock(mutex_);
+    if (survey_) return *survey_;
+    survey_ = convert::SurveyOf(reader_, path_, false);
+    const convert::InputScales& scales = survey_->scales;
+    for (const scale::ScaledTensor& one : scales.companions.scaled) refused_.insert(one.tensor);
+    for (const scale::ScaledWeight& one : scales.weights.weights) refused_.erase(one.codes);
+    for (const scale::UnreadWeight& one : scales.weights.unread) refused_.insert(one.tensor);
+    for (const scale::OpaqueTensor& one : scales.weights.opaque) refused_.insert(one.tensor);
+    return *survey_;
+  }
+
+  const std::shared_ptr<const io::TensorReader> reader_;
+  const std::string path_;
+  std::mutex mutex_;  // guards what follows
+  std::optional<convert::Survey> survey_;
+  std::unordered_set<std::size_t> refused_;                            // found with the survey
+  std::array<std::shared_ptr<const scale::ScaledReader>, 2> readers_;  // by scale::Rounding
+};
 
 class TensorFile {
  public:
@@ -197,28 +279,23 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
-// Name, codes, shape and what is known of each weight whose scales are applied.
+// Name, codes and what is known of each weight whose scales are applied.
 nb::list ScaledTuples(const TensorFile& file) {
   const auto weights = file.weights();
   Raising([&] {
     const nb::gil_scoped_release without_gil;
     (void)weights->Applicable();
   });
-  nb::list result;
-  for (const scale::ScaledWeight& weight : weights->Applicable()) {
-    nb::list shape;
-    for (const std::uint64_t size : weight.shape) shape.append(size);
-    result.append(nb::make_tuple(ToStr(weight.name), weight.codes, nb::tuple(shape),
-                                 ToStr(weight.LayoutText() + ": " + weight.evidence)));
-  }
-  return result;
+  return ListOf(weights->Applicable(), [](const scale::ScaledWeight& weight) {
+    return nb::make_tuple(ToStr(weight.name), weight.codes,
+                          ToStr(weight.LayoutText() + ": " + weight.evidence));
+  });
 }
 
 nb::tuple TensorInfoTuple(const io::TensorInfo& info) {
-  nb::list shape;
-  for (const std::uint64_t size : info.shape) shape.append(size);
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
-                        nb::tuple(shape), info.bytes, info.fortran_order);
+                        nb::tuple(ListOf(info.shape, std::identity())), info.bytes,
+                        info.fortran_order);
 }
 
 }  // namespace
@@ -236,11 +313,7 @@ void BindFiles(nb::module_& m) {
       .def_prop_ro("closed", &TensorFile::is_closed)
       .def("infos",
            [](const TensorFile& self) {
-             nb::list infos;
-             for (const io::TensorInfo& info : self.reader().contents().tensors) {
-               infos.append(TensorInfoTuple(info));
-             }
-             return infos;
+             return ListOf(self.reader().contents().tensors, TensorInfoTuple);
            })
       .def("metadata",
            [](const TensorFile& self) {
@@ -252,29 +325,17 @@ void BindFiles(nb::module_& m) {
            })
       .def("notes",
            [](const TensorFile& self) {
-             nb::list notes;
-             for (const std::string& note : self.reader().notes()) notes.append(ToStr(note));
-             for (const std::string& note : self.weights()->Findings()) notes.append(ToStr(note));
+             nb::list notes = ListOf(self.reader().notes(), ToStr);
+             notes.extend(ListOf(self.weights()->Findings(), ToStr));
              return notes;
            })
-      .def("file_bytes", [](const TensorFile& self) { return self.reader().file_bytes(); })
       .def("scaled_weights", &ScaledTuples)
-      .def("refused_weights",
-           [](const TensorFile& self) {
-             nb::list refused;
-             Raising([&] {
-               for (const std::size_t one : self.weights()->Refused()) refused.append(one);
-             });
-             return refused;
+      .def("refuse_weight",
+           [](const TensorFile& self, std::size_t tensor, int to) {
+             (void)self.info(tensor);
+             Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
            })
-      .def(
-          "refuse_weight",
-          [](const TensorFile& self, std::size_t tensor, int to) {
-            (void)self.info(tensor);
-            Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
-          },
-          nb::arg("tensor"), nb::arg("to"))
-      .def("read_bytes", &ReadBytes, nb::arg("tensor"))
+      .def("read_bytes", &ReadBytes)
       .def(
           "read_numbers",
           [](const TensorFile& self, std::size_t tensor, bool scaled, int to,
@@ -289,7 +350,7 @@ void BindFiles(nb::module_& m) {
           },
           nb::arg("tensor"), nb::arg("scaled"), nb::arg("to"), nb::arg("options"),
           nb::arg("is_packed"), nb::arg("threads").none(), nb::arg("loss").none())
-      .def("read_texts", &ReadAllTexts, nb::arg("tensor"));
+      .def("read_texts", &ReadAllTexts);
 }
 
 }  // namespace tensorcast::python

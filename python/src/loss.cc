@@ -2,13 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "cast.h"
 #include "errors.h"
 #include "tensorcast/report.hpp"
+#include "text_objects.h"
 
 namespace nb = nanobind;
 
@@ -45,10 +44,8 @@ nb::dict ReportDict(const LossReport& report) {
     if (report.counts[i] != 0) first[name.c_str()] = ExampleDict(report, report.first[i]);
   }
   nb::dict fields;
-  fields["from_type"] = report.from == DataType::kUndefined
-                            ? nb::none()
-                            : nb::object(nb::str(std::string(TypeName(report.from)).c_str()));
-  fields["to_type"] = std::string(TypeName(report.to));
+  fields["from_type"] = TypeOrNone(report.from);
+  fields["to_type"] = TypeOrNone(report.to);
   fields["elements"] = report.elements;
   fields["counts"] = counts;
   fields["first"] = first;
@@ -78,16 +75,12 @@ nb::dict ReportDict(const LossReport& report) {
 
 void BindLoss(nb::module_& m) {
   nb::class_<LossMeter>(m, "LossMeter")
-      .def(
-          "__init__",
-          [](LossMeter* self, int from, int to, const nb::dict& options) {
-            new (self) LossMeter(static_cast<DataType>(from), static_cast<DataType>(to),
-                                 OptionsOf(options));
-          },
-          nb::arg("from_"), nb::arg("to"), nb::arg("options"))
-      .def(
-          "merge", [](LossMeter& self, const LossMeter& other) { Check(self.Merge(other)); },
-          nb::arg("other"))
+      .def("__init__",
+           [](LossMeter* self, int from, int to, const nb::dict& options) {
+             new (self) LossMeter(static_cast<DataType>(from), static_cast<DataType>(to),
+                                  OptionsOf(options));
+           })
+      .def("merge", [](LossMeter& self, const LossMeter& other) { Check(self.Merge(other)); })
       .def("copy", [](const LossMeter& self) { return LossMeter(self); })
       .def("report", [](const LossMeter& self) { return ReportDict(self.Report()); })
       .def("save",
@@ -96,12 +89,9 @@ void BindLoss(nb::module_& m) {
              Check(self.Save(bytes));
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def(
-          "load",
-          [](LossMeter& self, const nb::bytes& bytes) {
-            Check(self.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
-          },
-          nb::arg("bytes"));
+      .def("load", [](LossMeter& self, const nb::bytes& bytes) {
+        Check(self.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+      });
 }
 
 }  // namespace tensorcast::python

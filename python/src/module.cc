@@ -25,7 +25,6 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindModel(m);
   BindGraph(m);
   BindSession(m);
-  BindMdf(m);
 }
 
 // What Python calls. What is remembered here (types.cc, errors.cc, nanobind's own) are objects of

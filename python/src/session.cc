@@ -5,7 +5,6 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
 #include <atomic>
@@ -46,16 +45,27 @@ Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
   return status;
 }
 
-nb::list ProfileList(const std::vector<NodeProfile>& profile) {
-  nb::list took;
-  for (const NodeProfile& node : profile) took.append(ProfileDict(node));
-  return took;
+nb::dict ProfileDict(const NodeProfile& profile) {
+  nb::dict fields;
+  fields["node"] = ToStr(profile.node);
+  fields["op_type"] = ToStr(profile.op_type);
+  fields["from_type"] = ToStr(TypeName(profile.from));
+  fields["to_type"] = ToStr(TypeName(profile.to));
+  fields["seconds"] = profile.seconds;
+  fields["bytes_read"] = profile.bytes_read;
+  fields["bytes_written"] = profile.bytes_written;
+  return fields;
 }
 
-nb::list Infos(std::span<const ValueInfo> infos) {
-  nb::list list;
-  for (const ValueInfo& info : infos) list.append(InfoTuple(info));
-  return list;
+// An input or an output in the order of the package's ValueInfo.
+nb::tuple InfoTuple(const ValueInfo& info) {
+  const auto size_of = [](const std::optional<std::uint64_t>& size) {
+    return size ? nb::object(nb::int_(*size)) : nb::none();
+  };
+  return nb::make_tuple(
+      ToStr(info.name), ToStr(TypeName(info.type)),
+      info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, size_of))) : nb::none(),
+      info.has_default);
 }
 
 // A session, and the arrays that are bound to its inputs: it reads them until others are.
@@ -66,8 +76,7 @@ class HeldSession {
     options.backward = backward;
     options.differentiable = wide ? Differentiable::kWide : Differentiable::kUsual;
     options.gives_zeros = gives_zeros;
-    std::string error;
-    Check(Session::Create(graph, options, &session_, &error), error);
+    session_ = Made<Session>(&Session::Create, graph, options);
     inputs_.resize(session_.inputs().size());
   }
 
@@ -75,15 +84,12 @@ class HeldSession {
   HeldSession(nb::handle source, const onnx::LoadOptions& options) {
     std::string error;
     Status status;
-    if (PyBytes_Check(source.ptr()) != 0) {
-      const nb::bytes bytes = nb::borrow<nb::bytes>(source);
-      const std::span model(static_cast<const std::byte*>(bytes.data()), bytes.size());
+    const auto bytes = ModelBytes(source);
+    const std::string path = bytes ? "" : FromStr(source);
+    {
       const nb::gil_scoped_release without_gil;
-      status = Session::Parse(model, options, &session_, &error);
-    } else {
-      const std::string path = FromStr(source);
-      const nb::gil_scoped_release without_gil;
-      status = Session::Load(path, options, &session_, &error);
+      status = bytes ? Session::Parse(*bytes, options, &session_, &error)
+                     : Session::Load(path, options, &session_, &error);
     }
     Check(status, error);
     inputs_.resize(session_.inputs().size());
@@ -108,7 +114,7 @@ class HeldSession {
           error);
     nb::list results;
     for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
-    return nb::make_tuple(results, ProfileList(profile));
+    return nb::make_tuple(results, ListOf(profile, ProfileDict));
   }
 
   // The same of what is bound, for one thread at a time: the outputs of the indices alone.
@@ -122,25 +128,18 @@ class HeldSession {
       Check(session_.BindInput(i, held[i].view(), &error), error);
       std::swap(inputs_[i], held[i]);  // the memory that is viewed stays where it is
     }
-    std::vector<std::size_t> wanted;
-    std::vector<Port> ports;
-    for (const nb::handle output : outputs) {
-      wanted.push_back(nb::cast<std::size_t>(output));
-      ports.emplace_back(wanted.back());
-    }
-    Check(session_.SelectOutputs(ports, &error), error);
+    std::vector<Port> wanted;
+    for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<std::size_t>(output));
+    Check(session_.SelectOutputs(wanted, &error), error);
     std::vector<NodeProfile> profile;
     Check(RunSession(
               bytes, asked, [&](const GraphRun& run) { return session_.Run(run, &error); },
               profiles ? &profile : nullptr),
           error);
-    nb::list results;
-    for (const std::size_t output : wanted) {
-      TensorView view;
-      Check(session_.Output(output, &view, &error), error);
-      results.append(ArrayOf(view));
-    }
-    return nb::make_tuple(results, ProfileList(profile));
+    const auto array_of = [&](const Port& port) {
+      return ArrayOf(Made<TensorView>(&Session::Output, session_, port));
+    };
+    return nb::make_tuple(ListOf(wanted, array_of), ListOf(profile, ProfileDict));
   }
 
   // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
@@ -177,20 +176,19 @@ class HeldSession {
 
 void BindSession(nb::module_& m) {
   nb::class_<HeldSession>(m, "Session")
-      .def(nb::init<const Graph&, bool, bool, bool>(), nb::arg("graph"), nb::arg("backward"),
-           nb::arg("wide"), nb::arg("gives_zeros"))
-      .def_static(
-          "load",
-          [](nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
-            onnx::LoadOptions options;
-            if (tests) options.contradictions = onnx::Contradictions::kTests;
-            options.allow_hard_links = allow_hard_links;
-            options.optimize = optimize;
-            return std::make_unique<HeldSession>(source, options);
-          },
-          nb::arg("source"), nb::arg("tests"), nb::arg("allow_hard_links"), nb::arg("optimize"))
-      .def("inputs", [](const HeldSession& self) { return Infos(self.session().inputs()); })
-      .def("outputs", [](const HeldSession& self) { return Infos(self.session().outputs()); })
+      .def(nb::init<const Graph&, bool, bool, bool>())
+      .def_static("load",
+                  [](nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
+                    onnx::LoadOptions options;
+                    if (tests) options.contradictions = onnx::Contradictions::kTests;
+                    options.allow_hard_links = allow_hard_links;
+                    options.optimize = optimize;
+                    return std::make_unique<HeldSession>(source, options);
+                  })
+      .def("inputs",
+           [](const HeldSession& self) { return ListOf(self.session().inputs(), InfoTuple); })
+      .def("outputs",
+           [](const HeldSession& self) { return ListOf(self.session().outputs(), InfoTuple); })
       .def("opset", [](const HeldSession& self) { return self.session().opset(); })
       .def("run_shared", &HeldSession::RunShared, nb::arg("inputs"), nb::arg("threads").none(),
            nb::arg("profile"))

@@ -8,7 +8,6 @@
 #include "arrays.h"
 #include "cast.h"
 #include "errors.h"
-#include "text_objects.h"
 #include "types.h"
 
 namespace nb = nanobind;
@@ -67,62 +66,6 @@ nb::object ArrayOf(const TensorView& view) {
     std::copy_n(view.data.begin(), written.size(), written.begin());
   }
   return result;
-}
-
-nb::tuple InfoTuple(const ValueInfo& info) {
-  nb::object shape = nb::none();
-  if (info.has_shape) {
-    nb::list sizes;
-    for (const auto& size : info.shape) {
-      sizes.append(size ? nb::object(nb::int_(*size)) : nb::none());
-    }
-    shape = nb::tuple(sizes);
-  }
-  return nb::make_tuple(ToStr(info.name), static_cast<int>(info.type), shape, info.has_default);
-}
-
-std::vector<GraphDimension> DimensionsOf(nb::handle shape) {
-  std::vector<GraphDimension> dimensions;
-  for (const nb::handle size : shape) {
-    GraphDimension dimension;
-    if (PyUnicode_Check(size.ptr()) != 0) {
-      dimension.name = FromStr(size);
-    } else if (!size.is_none()) {
-      std::uint64_t value = 0;
-      if (!nb::try_cast(size, value)) {
-        Raise(ErrorClass::kValue, "a dimension is a size, a name or None");
-      }
-      dimension.size = value;
-    }
-    dimensions.push_back(std::move(dimension));
-  }
-  return dimensions;
-}
-
-nb::object ShapeTuple(std::span<const GraphDimension> shape) {
-  nb::list sizes;
-  for (const GraphDimension& dimension : shape) {
-    if (dimension.size) {
-      sizes.append(*dimension.size);
-    } else if (dimension.name.empty()) {
-      sizes.append(nb::none());
-    } else {
-      sizes.append(ToStr(dimension.name));
-    }
-  }
-  return nb::tuple(sizes);
-}
-
-nb::dict ProfileDict(const NodeProfile& profile) {
-  nb::dict fields;
-  fields["node"] = ToStr(profile.node);
-  fields["op_type"] = ToStr(profile.op_type);
-  fields["from_type"] = ToStr(TypeName(profile.from));
-  fields["to_type"] = ToStr(TypeName(profile.to));
-  fields["seconds"] = profile.seconds;
-  fields["bytes_read"] = profile.bytes_read;
-  fields["bytes_written"] = profile.bytes_written;
-  return fields;
 }
 
 }  // namespace tensorcast::python

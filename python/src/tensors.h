@@ -9,10 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "tensorcast/graph.hpp"
 #include "tensorcast/tensor_view.hpp"
 #include "texts.h"
 
@@ -46,14 +44,6 @@ struct HeldTensors {
 
 // A new array of a view's elements, narrow ones one to a byte, strings as object.
 nanobind::object ArrayOf(const TensorView& view);
-
-// Name, ONNX's number, shape (None: unknown; of each dimension a size, a name or None), whether it
-// has a default.
-nanobind::tuple InfoTuple(const ValueInfo& info);
-std::vector<GraphDimension> DimensionsOf(nanobind::handle shape);
-nanobind::object ShapeTuple(std::span<const GraphDimension> shape);
-
-nanobind::dict ProfileDict(const NodeProfile& profile);
 
 }  // namespace tensorcast::python
 

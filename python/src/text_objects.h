@@ -1,4 +1,5 @@
-// Texts of the library, any bytes, as Python's str and back, losslessly.
+// What the library says, as Python's objects: texts, which may be any bytes, as str and back
+// without loss; names of types; lists.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_TEXT_OBJECTS_H_
@@ -6,8 +7,13 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstddef>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::python {
 
@@ -19,7 +25,18 @@ inline nanobind::object ToStr(std::string_view text) {
   return nanobind::steal(made);
 }
 
-// The reverse of it.
+inline nanobind::object TypeOrNone(DataType type) {
+  return type == DataType::kUndefined ? nanobind::none() : ToStr(TypeName(type));
+}
+
+// A list of what `make` makes of each.
+template <class Range, class Make> nanobind::list ListOf(const Range& range, const Make& make) {
+  nanobind::list list;
+  for (const auto& one : range) list.append(make(one));
+  return list;
+}
+
+// The reverse of ToStr.
 inline std::string FromStr(nanobind::handle text) {
   const nanobind::object bytes =
       nanobind::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
@@ -29,6 +46,13 @@ inline std::string FromStr(nanobind::handle text) {
     throw nanobind::python_error();
   }
   return {data, static_cast<std::size_t>(size)};
+}
+
+// The ModelProto where a model is given as bytes, which the caller keeps; else it is a path.
+inline std::optional<std::span<const std::byte>> ModelBytes(nanobind::handle source) {
+  if (PyBytes_Check(source.ptr()) == 0) return std::nullopt;
+  const auto bytes = nanobind::borrow<nanobind::bytes>(source);
+  return std::span(static_cast<const std::byte*>(bytes.data()), bytes.size());
 }
 
 }  // namespace tensorcast::python

@@ -57,10 +57,7 @@ void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, T
     return texts.Append({text, static_cast<std::size_t>(size)});
   }
   if (PyBytes_Check(object) != 0) {
-    char* text = nullptr;
-    Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(object, &text, &size) != 0) throw nb::python_error();
-    return texts.Append({text, static_cast<std::size_t>(size)});
+    return texts.Append({PyBytes_AsString(object), static_cast<std::size_t>(PyBytes_Size(object))});
   }
   const std::string kind =
       object == nullptr
@@ -254,45 +251,32 @@ nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape,
 
 void BindTexts(nb::module_& m) {
   nb::class_<Texts>(m, "Texts")
-      .def(
-          "__init__",
-          [](Texts* self, nb::handle array) {
-            new (self) Texts(ReadTexts(DenseArgument(array, "texts")));
-          },
-          nb::arg("array"))
+      .def("__init__",
+           [](Texts* self, nb::handle array) {
+             new (self) Texts(ReadTexts(DenseArgument(array, "texts")));
+           })
       .def(
           "parse",
           [](const Texts& self, nb::handle result, int to, const nb::dict& options, bool is_packed,
              std::optional<std::size_t> threads, const std::vector<std::uint64_t>& shape) {
             const auto type = static_cast<DataType>(to);
-            const std::uint64_t n = self.offsets.size() - 1;
             const auto written = WritableBytesOf(WritableArgument(result, "out"));
-            if (FindType(type) == nullptr || type == DataType::kString ||
-                (is_packed ? *StorageBytes(type, n) > written.size()
-                           : n > written.size() / ElementBytes(type))) {
-              Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-            }
+            CheckRoom(type, is_packed, self.offsets.size() - 1, written.size());
             Parse(self, written, type, OptionsOf(options), is_packed, threads, shape);
           },
           nb::arg("result"), nb::arg("to"), nb::arg("options"), nb::arg("is_packed"),
           nb::arg("threads").none(), nb::arg("shape"))
-      .def(
-          "array",
-          [](const Texts& self, const std::vector<std::uint64_t>& shape, const std::string& form) {
-            return TextArray(self.view(), shape, form.empty() ? 'O' : form[0]);
-          },
-          nb::arg("shape"), nb::arg("form"));
+      .def("array",
+           [](const Texts& self, const std::vector<std::uint64_t>& shape, const std::string& form) {
+             return TextArray(self.view(), shape, form.empty() ? 'O' : form[0]);
+           });
   m.def(
       "print_texts",
       [](nb::handle source, int from, std::uint64_t n, const nb::dict& options, bool is_packed,
          std::optional<std::size_t> threads) {
         const auto type = static_cast<DataType>(from);
         const auto read = BytesOf(DenseArgument(source, "source"));
-        if (FindType(type) == nullptr || type == DataType::kString ||
-            (is_packed ? *StorageBytes(type, n) > read.size()
-                       : n > read.size() / ElementBytes(type))) {
-          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-        }
+        CheckRoom(type, is_packed, n, read.size());
         return Print(read, type, n, OptionsOf(options), is_packed, threads);
       },
       nb::arg("source"), nb::arg("from_"), nb::arg("n"), nb::arg("options"), nb::arg("is_packed"),

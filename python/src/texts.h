@@ -16,7 +16,7 @@
 namespace tensorcast::python {
 
 // Texts, as UTF-8 where they were Python's.
-using Texts = io::StringPiece;
+using Texts = text::StringPiece;
 
 // The texts of a dense array of object, U or S; raises where an object is no text.
 Texts ReadTexts(PyArrayObject* array);

@@ -19,6 +19,8 @@ _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
 from .c_interface import c_library  # noqa: E402
+from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
+from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
@@ -32,10 +34,8 @@ from .errors import (  # noqa: E402
 )
 from .explaining import Explanation, explain  # noqa: E402
 from .files import TensorFile, TensorInfo, inspect  # noqa: E402
-from .files import open as open  # noqa: E402, A004  (not in __all__: it is a builtin's name)
-from .loss import LossReport, loss  # noqa: E402
-from .texts import format as format  # noqa: E402, A004  (as open)
-from .texts import parse  # noqa: E402
+from .files import open as open  # noqa: E402, A004  (as format)
+from .loss import LossReport  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:

@@ -79,8 +79,8 @@ class FileThereError(FileError, FileExistsError):
     pass
 
 
-# What is refused before the system is asked to do it: an output that exists, a directory where a
-# file is to be. Python's class stands first, which sets errno and filename.
+# These refuse before the system is asked to do it: an output that exists, a directory where a file
+# is to be. Python's class stands first, which sets errno and filename.
 class OutputExistsError(FileExistsError, ArgumentError):
     __str__ = _line
 
@@ -97,6 +97,7 @@ class DirectoryContentsError(IsADirectoryError, ContentsError):
     __str__ = _line
 
 
+# The classes that are Python's own of the system's numbers too.
 _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     FileError: {errno.ENOENT: FileMissingError, errno.EACCES: FileDeniedError, errno.EPERM: FileDeniedError,
                 errno.EISDIR: FileIsDirectoryError, errno.ENOTDIR: FileNotDirectoryError, errno.EEXIST: FileThereError},
@@ -104,6 +105,11 @@ _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     UnsupportedError: {errno.EISDIR: DirectoryUnsupportedError},
     ContentsError: {errno.EISDIR: DirectoryContentsError},
 }
+
+
+def first_line(error: BaseException, otherwise: str) -> str:
+    """What another library says of its error, in one line."""
+    return next(iter(str(error).splitlines()), "") or otherwise
 
 
 def of_system(kind: type[Error], line: str, number: int, path: bytes) -> Error:

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, each by a row of its own. None is imported here: an object of theirs
+"""How arrays of other libraries are read and made. No library is imported here: an object of theirs
 can only come from where they are.
 
 SPDX-License-Identifier: Apache-2.0
@@ -7,15 +7,15 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from . import _core
-from .errors import ArgumentError, KindError, UnsupportedError
+from .errors import ArgumentError, KindError, UnsupportedError, first_line
+from .types import Array
 
-if TYPE_CHECKING:
-    from .arrays import Array, Source
+Memory = tuple[Array, int, tuple[int, ...], bool]
 
 
 class Framework(Protocol):
@@ -29,8 +29,9 @@ class Framework(Protocol):
     def type_of(self, x: Any) -> int:
         """The type of its elements, as ONNX's number."""
 
-    def read(self, x: Any) -> Source:
-        """Its memory, not copied where numpy can look at it."""
+    def read(self, x: Any) -> Memory:
+        """Its memory, not copied where numpy can look at it; ONNX's number of the elements' type,
+        their shape, and whether they are packed."""
 
     def writable(self, out: Any) -> Array:
         """The same, to write to."""
@@ -42,17 +43,10 @@ class Framework(Protocol):
         """One that has numpy's memory as its own."""
 
 
-class _Torch:
+class _Torch(Framework):
     name = "torch"
     # Elements of one size, whatever they mean: what numpy can look at.
     _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
-    _DTYPES = {
-        1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
-        9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
-        17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz",
-        21: "uint4", 22: "int4", 23: "float4_e2m1fn_x2", 24: "float8_e8m0fnu", 25: "uint2",
-        26: "int2",
-    }
     _FLOAT4 = 23  # two to a byte, as torch has it
 
     def has(self, x: Any) -> bool:
@@ -78,21 +72,17 @@ class _Torch:
             bits = x.detach().resolve_neg().view(getattr(torch, self._BITS[x.element_size()]))
             return number, np.asarray(bits.numpy())
         except RuntimeError as error:  # a subclass without memory: FakeTensor, functorch's
-            from .arrays import first_line
-
             raise KindError(f"a {type(x).__name__} without memory that numpy can look at: "
                             f"{first_line(error, 'torch refuses it')}") from error
 
-    def read(self, x: Any) -> Source:
-        from .arrays import Source
-
+    def read(self, x: Any) -> Memory:
         number, bits = self._memory(x)
         if number != self._FLOAT4:
-            return Source(bits.view(_core.type_dtype(number)), number, bits.shape)
+            return bits.view(_core.type_dtype(number)), number, bits.shape, False
         if bits.ndim == 0:
             raise KindError("a torch.float4_e2m1fn_x2 without dimensions: it holds two elements")
         shape = (*bits.shape[:-1], 2 * bits.shape[-1])
-        return Source(np.ascontiguousarray(bits), number, shape, packed=True)
+        return np.ascontiguousarray(bits), number, shape, True
 
     def writable(self, out: Any) -> Array:
         if out.requires_grad:
@@ -103,9 +93,9 @@ class _Torch:
         return bits.view(_core.type_dtype(number))
 
     def written(self, out: Any) -> None:
-        # Autograd then refuses gradients that need what stood there.
+        # So that autograd refuses gradients that need what stood there.
         graph = sys.modules["torch"].autograd.graph
-        if hasattr(graph, "increment_version"):  # from torch 2.2 on
+        if hasattr(graph, "increment_version"):  # torch has it from 2.2 on
             graph.increment_version(out)
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
@@ -122,20 +112,17 @@ class _Torch:
             _core.cast_into(made, number, stream, number, made.size, {}, False, True, None, None)
             made = stream.reshape(*made.shape[:-1], made.shape[-1] // 2)
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
-            made = made.view(self._numpy_bits(made.dtype.itemsize))
+            made = made.view(self._BITS[made.dtype.itemsize])
         tensor = torch.from_numpy(made)
-        name = self._DTYPES.get(number)
-        if pack or name is None:  # float6, of which torch has none: codes
+        name = _core.type_dtype(number).name + ("_x2" if number == self._FLOAT4 else "")
+        if pack or name.startswith("float6_"):  # torch has no float6: these are codes
             return tensor
         if not hasattr(torch, name):
             raise UnsupportedError(f"this torch has no {name}: cast x.numpy()")
         return tensor.view(getattr(torch, name))
 
-    def _numpy_bits(self, itemsize: int) -> np.dtype[Any]:
-        return np.dtype(self._BITS[itemsize])
 
-
-class _Jax:
+class _Jax(Framework):
     name = "jax"
 
     def has(self, x: Any) -> bool:
@@ -145,15 +132,13 @@ class _Jax:
     def type_of(self, x: Any) -> int:
         try:
             number = int(_core.dtype_number(np.dtype(x.dtype)))
-        except TypeError:  # jax's own, of keys
+        except TypeError:  # keys of jax have a dtype of its own
             number = 0
         if number == 0:
             raise KindError(f"jax's {x.dtype} is not an element type of ONNX")
         return number
 
-    def read(self, x: Any) -> Source:
-        from .arrays import Source
-
+    def read(self, x: Any) -> Memory:
         number = self.type_of(x)
         if isinstance(x, sys.modules["jax"].core.Tracer):
             raise KindError("jax is tracing: a cast inside jit or grad has no values yet")
@@ -162,13 +147,10 @@ class _Jax:
         if x.is_deleted():
             raise ArgumentError("a JAX array that was deleted or donated")
         array = np.asarray(x)
-        return Source(array, number, array.shape)
+        return array, number, array.shape, False
 
     def writable(self, out: Any) -> Array:
         raise ArgumentError("out is a JAX array, which nothing can write to")
-
-    def written(self, out: Any) -> None:
-        pass
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         jax = sys.modules["jax"]
@@ -177,12 +159,12 @@ class _Jax:
             raise UnsupportedError("jax has no arrays in the other order of bytes: cast numpy's")
         try:
             result = jax.numpy.asarray(made)
-        except Exception as error:  # of XLA, TypeError or its own
+        except Exception as error:  # a TypeError, or one of XLA's own
             raise UnsupportedError(f"jax has no arrays of {made.dtype} here: cast a numpy array"
                                    ) from error
-        if result.dtype != np.asarray(made).dtype:
-            raise ArgumentError(f"jax makes {np.asarray(made).dtype} {result.dtype}: set its "
-                                "option jax_enable_x64, or cast a numpy array")
+        if result.dtype != made.dtype:
+            raise ArgumentError(f"jax makes {made.dtype} {result.dtype}: set its option "
+                                "jax_enable_x64, or cast a numpy array")
         return result
 
 
@@ -190,13 +172,10 @@ _FRAMEWORKS: tuple[Framework, ...] = (_Torch(), _Jax())
 
 
 def kind_of(x: Any) -> Framework | None:
-    """The row of an array; none of numpy's, and of what numpy makes an array of."""
+    """The library of an array; None where it is numpy's, or numpy makes an array of it."""
     if type(x) is np.ndarray:
         return None
-    for framework in _FRAMEWORKS:
-        if framework.has(x):
-            return framework
-    return None
+    return next((framework for framework in _FRAMEWORKS if framework.has(x)), None)
 
 
 def written(out: Any) -> None:

@@ -1,4 +1,4 @@
-"""What casts lose: `loss`, and the report that casts give with ``loss=True``.
+"""The report of what a cast lost, which `loss` gives, and `cast` with ``loss=True``.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -10,11 +10,9 @@ import math
 from typing import Any
 
 from . import _core
-from .arguments import check_options
-from .errors import ArgumentError, KindError
-from .types import TypeLike
+from .errors import KindError
 
-__all__ = ["LossReport", "loss"]
+__all__ = ["LossReport"]
 
 
 class LossReport:
@@ -168,29 +166,3 @@ def _load(saved: bytes) -> LossReport:
     meter = _core.LossMeter(1, 1, {})
     meter.load(saved)
     return LossReport(meter)
-
-
-def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
-    """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
-
-    Raises
-    ------
-    ArgumentError, KindError, RangeError
-        As `cast`.
-    UnsupportedError
-        From or to string.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tensorcast as tc
-    >>> tc.loss(np.linspace(0, 1, 5), "float4_e2m1fn").counts["to_zero"]
-    1
-    """
-    from .casting import cast
-
-    if "loss" in options:
-        raise ArgumentError("loss is what this function gives: it is no option of it")
-    check_options(options, "loss", cast)
-    report: LossReport = cast(x, to, loss=True, **options)[1]
-    return report

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .model import OptimizeReport, ValueInfo, optimize
+from ..models import OptimizeReport, ValueInfo, optimize
 
 if TYPE_CHECKING:
     from .backend import Backend, BackendOfTests

@@ -16,7 +16,7 @@ from .. import _core
 from ..arrays import type_of
 from ..errors import ArgumentError, Error, UnsupportedError
 from ..graph import Session
-from .model import ValueInfo
+from ..models import ValueInfo
 from .reference import model_of_node
 
 __all__ = ["Backend", "BackendOfTests"]
