@@ -37,7 +37,8 @@ class Framework(Protocol):
         """The same, to write to."""
 
     def written(self, out: Any) -> None:
-        """Tells the library that its array has been written to."""
+        """Tells the library that its array has been written to, where it asks for that."""
+        return
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         """One that has numpy's memory as its own."""
