@@ -31,6 +31,7 @@ namespace {
 
 constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
 constexpr std::uint64_t kOneShot = 1024;          // elements for which no plan is kept
+constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // elements
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
@@ -46,56 +47,32 @@ const CastPlan& KeptPlan(DataType from, DataType to) {
   return *plan;
 }
 
-// One side of a cast whose elements may have to be packed, or unpacked, piece by piece.
-struct Side {
-  DataType type;
-  bool through_scratch;  // narrow, and one to a byte
-  std::vector<std::byte> scratch;
-
-  Side(DataType side_type, bool is_packed, std::uint64_t n)
-      : type(side_type), through_scratch(IsNarrow(side_type) && !is_packed) {
-    if (through_scratch) scratch.resize(*StorageBytes(type, std::min(n, kPackedAtOnce)));
-  }
-};
+}  // namespace
 
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options) {
-  Side from(request.from, request.source_is_packed, n);
-  Side to(request.to, request.result_is_packed, n);
-  if (!from.through_scratch && !to.through_scratch) {
-    return plan.Run(source, 0, result, 0, n, options);
-  }
+  const bool packs = IsNarrow(request.from) && !request.source_is_packed;
+  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed;
+  if (!packs && !unpacks) return plan.Run(source, 0, result, 0, n, options);
+  const std::uint64_t most = std::min(n, kPackedAtOnce);
+  std::vector<std::byte> read(packs ? *StorageBytes(request.from, most) : 0);
+  std::vector<std::byte> written(unpacks ? *StorageBytes(request.to, most) : 0);
   RunOptions run = options;
-  for (std::uint64_t first = 0; first < n; first += kPackedAtOnce) {
+  Status status;
+  for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
     const std::uint64_t count = std::min(kPackedAtOnce, n - first);
-    if (from.through_scratch) {
-      PackElements(from.type, source.subspan(first, count), from.scratch, count);
+    if (packs) status = Pack(request.from, source.subspan(first, count), read, 0, count);
+    run.loss_index = options.loss_index + first;
+    if (status.ok()) {
+      status = plan.Run(packs ? std::span<const std::byte>(read) : source, packs ? 0 : first,
+                        unpacks ? std::span(written) : result, unpacks ? 0 : first, count, run);
     }
-    run.loss_index = first;
-    const Status status =
-        plan.Run(from.through_scratch ? std::span<const std::byte>(from.scratch) : source,
-                 from.through_scratch ? 0 : first,
-                 to.through_scratch ? std::span<std::byte>(to.scratch) : result,
-                 to.through_scratch ? 0 : first, count, run);
-    if (!status.ok()) return status;
-    if (to.through_scratch) {
-      UnpackElements(to.type, to.scratch, result.subspan(first, count), count);
+    if (status.ok() && unpacks) {
+      status = Unpack(request.to, written, 0, result.subspan(first, count), count);
     }
   }
-  return {};
-}
-
-}  // namespace
-
-void PackElements(DataType type, std::span<const std::byte> codes, std::span<std::byte> packed,
-                  std::uint64_t n) {
-  (void)Pack(type, codes.first(n), packed.first(*StorageBytes(type, n)), 0, n).ok();
-}
-
-void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
-                    std::uint64_t n) {
-  (void)Unpack(type, packed.first(*StorageBytes(type, n)), 0, codes.first(n), n).ok();
+  return status;
 }
 
 void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes) {

@@ -18,9 +18,6 @@
 
 namespace tensorcast::python {
 
-// Elements that are packed at once.
-inline constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;
-
 struct CastRequest {
   DataType from = DataType::kUndefined;  // of fixed width, as `to`
   DataType to = DataType::kUndefined;
@@ -37,13 +34,11 @@ struct CastRequest {
 void CastElements(const CastRequest& request, std::span<const std::byte> source,
                   std::span<std::byte> result, std::uint64_t n);
 
-// Between numpy's layout and the packed one; without the GIL, for types narrower than a byte. The
-// bits above a code are zero, as in the arrays that ml_dtypes makes (-1 of int4 is 0x0F), and are
-// not read: its arithmetic leaves others there.
-void PackElements(DataType type, std::span<const std::byte> codes, std::span<std::byte> packed,
-                  std::uint64_t n);
-void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
-                    std::uint64_t n);
+// The same by a plan that is bound, without the GIL. Narrow elements that are not packed go through
+// a packed piece at a time.
+Status RunPieces(const CastPlan& plan, const CastRequest& request,
+                 std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
+                 const RunOptions& options);
 
 // Raises where an array of so many bytes does not hold n elements, or the type has no fixed width.
 void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes);

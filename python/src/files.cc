@@ -224,7 +224,11 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   const auto reader = scaled ? ReaderOfValues(file, to) : file.hold();
   const io::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
-  const bool through_scratch = FindType(to)->is_packed() && !is_stream;
+  CastRequest request;
+  request.from = info.type;
+  request.to = to;
+  request.source_is_packed = true;
+  request.result_is_packed = is_packed;
   CastPlan plan;
   Check(CastPlan::Bind(info.type, to, options, &plan));
   const std::vector<std::uint64_t> stream = {StorageBytes(to, info.elements).value_or(0)};
@@ -235,9 +239,7 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   Status status;
   Raising([&] {
     RunInterruptibly([&](std::atomic<bool>& interrupted) {
-      const std::uint64_t most = std::min(kReadAtOnce, info.elements);
-      std::vector<std::byte> read(*StorageBytes(info.type, most));
-      std::vector<std::byte> scratch(through_scratch ? *StorageBytes(to, most) : 0);
+      std::vector<std::byte> read(*StorageBytes(info.type, std::min(kReadAtOnce, info.elements)));
       CallThreads threads(ThreadsFor(asked, info.bytes));
       RunOptions run;
       run.loss = loss;
@@ -249,11 +251,8 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
         // A whole number of bytes of every type: pieces begin at multiples of 2^20 elements.
         reader->Read(tensor, *StorageBytes(info.type, first), piece);
         run.loss_index = first;
-        status = plan.Run(piece, 0, through_scratch ? std::span(scratch) : written,
-                          through_scratch ? 0 : first, count, run);
-        if (status.ok() && through_scratch) {
-          UnpackElements(to, scratch, written.subspan(first, count), count);
-        }
+        const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
+        status = RunPieces(plan, request, piece, written.subspan(at), count, run);
       }
     });
   });

@@ -7,10 +7,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -28,22 +26,6 @@ namespace nb = nanobind;
 
 namespace tensorcast::python {
 namespace {
-
-// Calls `run` with what a run is told, where signals are heard.
-Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
-                  const std::function<Status(const GraphRun&)>& run,
-                  std::vector<NodeProfile>* profile = nullptr) {
-  Status status;
-  CallThreads threads(ThreadsFor(asked, bytes));
-  RunWork(bytes, [&](std::atomic<bool>& interrupted) {
-    GraphRun settings;
-    settings.interrupted = &interrupted;
-    if (threads.Concurrency() > 1) settings.executor = &threads;
-    settings.profile = profile;
-    status = run(settings);
-  });
-  return status;
-}
 
 nb::dict ProfileDict(const NodeProfile& profile) {
   nb::dict fields;
@@ -107,11 +89,12 @@ class HeldSession {
     SessionResults made;
     std::vector<NodeProfile> profile;
     std::string error;
-    Check(RunSession(
-              bytes, asked,
-              [&](const GraphRun& run) { return session_.Run(views, run, &made, &error); },
-              profiles ? &profile : nullptr),
-          error);
+    Status status;
+    RunWith<GraphRun>(asked, bytes, [&](GraphRun& run) {
+      if (profiles) run.profile = &profile;
+      status = session_.Run(views, run, &made, &error);
+    });
+    Check(status, error);
     nb::list results;
     for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
     return nb::make_tuple(results, ListOf(profile, ProfileDict));
@@ -132,10 +115,12 @@ class HeldSession {
     for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<std::size_t>(output));
     Check(session_.SelectOutputs(wanted, &error), error);
     std::vector<NodeProfile> profile;
-    Check(RunSession(
-              bytes, asked, [&](const GraphRun& run) { return session_.Run(run, &error); },
-              profiles ? &profile : nullptr),
-          error);
+    Status status;
+    RunWith<GraphRun>(asked, bytes, [&](GraphRun& run) {
+      if (profiles) run.profile = &profile;
+      status = session_.Run(run, &error);
+    });
+    Check(status, error);
     const auto array_of = [&](const Port& port) {
       return ArrayOf(Made<TensorView>(&Session::Output, session_, port));
     };
@@ -149,8 +134,9 @@ class HeldSession {
     for (std::size_t i = 0; i < held.size(); ++i) {
       Check(session_.BindGradient(i, held[i].view(), &error), error);
     }
-    Status status = RunSession(bytes, asked,
-                               [&](const GraphRun& run) { return session_.Backward(run, &error); });
+    Status status;
+    RunWith<GraphRun>(asked, bytes,
+                      [&](const GraphRun& run) { status = session_.Backward(run, &error); });
     nb::list results;
     for (std::size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
       bool has_gradient = false;

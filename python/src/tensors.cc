@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "arrays.h"
-#include "cast.h"
 #include "errors.h"
 #include "types.h"
 
@@ -32,7 +31,7 @@ HeldTensor::HeldTensor(nb::handle tuple) {
   data_ = BytesOf(array);
   if (is_packed || !FindType(type_)->is_packed()) return;
   packed_.resize(*StorageBytes(type_, n));
-  if (n != 0) PackElements(type_, data_, packed_, n);
+  if (n != 0) Check(Pack(type_, data_, packed_, 0, n));
   data_ = packed_;
 }
 
@@ -61,7 +60,7 @@ nb::object ArrayOf(const TensorView& view) {
   const auto written = WritableBytesOf(AsArray(result));
   if (FindType(view.type)->is_packed()) {
     const std::uint64_t n = ElementsOf(AsArray(result));
-    if (n != 0) UnpackElements(view.type, view.data, written, n);
+    if (n != 0) Check(Unpack(view.type, view.data, 0, written, n));
   } else {
     std::copy_n(view.data.begin(), written.size(), written.begin());
   }

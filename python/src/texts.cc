@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -88,18 +87,8 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   texts.offsets.push_back(texts.bytes.size());
 }
 
-// What a run is told, and how it is run: alone, or where signals are heard.
-template <class Work>
-void RunTexts(std::optional<std::size_t> asked, std::uint64_t bytes, const Work& work) {
-  RunOptions run;
-  // A text takes some hundred times as long as an element of numbers.
-  CallThreads threads(ThreadsFor(asked, bytes * 32));
-  if (threads.Concurrency() > 1) run.executor = &threads;
-  RunWork(bytes * 32, [&](const std::atomic<bool>& interrupted) {
-    run.interrupted = &interrupted;
-    work(run);
-  });
-}
+// What texts count as where numbers are counted in bytes: a text takes some hundred times as long.
+std::uint64_t WorkOf(std::uint64_t bytes) { return bytes * 32; }
 
 // Parses all texts, in numpy's layout or packed.
 void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const CastOptions& options,
@@ -108,21 +97,14 @@ void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const C
   const std::uint64_t n = texts.offsets.size() - 1;
   CastPlan plan;
   Check(CastPlan::Bind(DataType::kString, to, options, &plan));
-  const bool through_scratch = FindType(to)->is_packed() && !is_packed;
+  const bool through_packed = FindType(to)->is_packed() && !is_packed && n != 0;
   if (is_packed && !result.empty()) result.back() = std::byte{0};
   Status status;
   ParseFailure failure;
-  RunTexts(threads, texts.bytes.size(), [&](const RunOptions& run) {
-    if (!through_scratch) {
-      status = plan.Parse(texts.view(), 0, result, 0, n, run, &failure);
-      return;
-    }
-    std::vector<std::byte> scratch(*StorageBytes(to, std::min(n, kPackedAtOnce)));
-    for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
-      const std::uint64_t count = std::min(kPackedAtOnce, n - first);
-      status = plan.Parse(texts.view(), first, scratch, 0, count, run, &failure);
-      if (status.ok()) UnpackElements(to, scratch, result.subspan(first, count), count);
-    }
+  RunWith<RunOptions>(threads, WorkOf(texts.bytes.size()), [&](const RunOptions& run) {
+    std::vector<std::byte> packed(through_packed ? *StorageBytes(to, n) : 0);
+    status = plan.Parse(texts.view(), 0, through_packed ? packed : result, 0, n, run, &failure);
+    if (status.ok() && through_packed) status = Unpack(to, packed, 0, result, n);
   });
   if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
     Raise(ErrorClass::kValue, ElementName(failure.index, shape) + " is \"" + failure.text +
@@ -137,15 +119,15 @@ Texts Print(std::span<const std::byte> source, DataType from, std::uint64_t n,
   Check(CastPlan::Bind(from, DataType::kString, options, &plan));
   Texts texts;
   Status status;
-  RunTexts(threads, source.size(), [&](const RunOptions& run) {
+  RunWith<RunOptions>(threads, WorkOf(source.size()), [&](const RunOptions& run) {
     std::vector<std::byte> packed;
-    if (FindType(from)->is_packed() && !is_packed) {
+    if (FindType(from)->is_packed() && !is_packed && n != 0) {
       packed.resize(*StorageBytes(from, n));
-      PackElements(from, source, packed, n);
+      status = Pack(from, source, packed, 0, n);
     }
     const std::span<const std::byte> elements = packed.empty() ? source : packed;
     std::uint64_t bytes = 0;
-    status = plan.PrintedBytes(elements, 0, n, &bytes, run);
+    if (status.ok()) status = plan.PrintedBytes(elements, 0, n, &bytes, run);
     if (!status.ok()) return;
     texts.offsets.resize(n + 1);
     texts.bytes.resize(bytes);

@@ -46,6 +46,18 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
 // The same of work on so many bytes: where that is done in the blink of an eye, on this thread.
 void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work);
 
+// The same of work that takes its threads and its flag by settings: RunOptions, GraphRun.
+template <class Settings, class Work>
+void RunWith(std::optional<std::size_t> asked, std::uint64_t bytes, const Work& work) {
+  CallThreads threads(ThreadsFor(asked, bytes));
+  RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+    Settings settings;
+    if (threads.Concurrency() > 1) settings.executor = &threads;
+    settings.interrupted = &interrupted;
+    work(settings);
+  });
+}
+
 }  // namespace tensorcast::python
 
 #endif  // TENSORCAST_PYTHON_THREADS_H_
