@@ -12,6 +12,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "errors.h"
 #include "tensorcast/explain.hpp"
 #include "text/error_text.h"
+#include "text_objects.h"
 #include "threads.h"
 #include "types.h"
 
@@ -270,6 +272,11 @@ PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t co
 }  // namespace
 
 void BindCast(nb::module_& m) {
+  m.attr("cast_options") =
+      nb::tuple(ListOf(std::views::iota(std::size_t{0}, kCastOptions), [](std::size_t i) {
+        return ToStr(CastOptionName(static_cast<CastOption>(i)));
+      }));
+
   // The function cast, which calls `general` for what is not quick, `check` with the names of the
   // options where that has raised a TypeError, and has its documentation.
   m.def("make_cast", [](nb::object general, nb::object check, const std::string& signature,

@@ -189,10 +189,7 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const auto reader = file.hold();
   Raising([&] {
     const nb::gil_scoped_release without_gil;
-    for (std::uint64_t first = 0; first < info.bytes; first += kReadAtOnce) {
-      reader->Read(tensor, first,
-                   written.subspan(first, std::min(kReadAtOnce, info.bytes - first)));
-    }
+    reader->Read(tensor, 0, written);
   });
   return result;
 }

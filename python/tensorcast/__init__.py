@@ -18,7 +18,6 @@ from . import _core, errors
 _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
-from .c_interface import c_library  # noqa: E402
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
@@ -43,6 +42,23 @@ if TYPE_CHECKING:
 else:
     cast = casting._quick()
 __version__: str = _core.version
+
+
+def c_library() -> str:
+    """The path of a shared library that has the C interface: the package's own extension.
+
+    Its functions are those of tensorcast.h, flat.h, graph.h, session.h and onnx.h. It has no threads
+    of its own: `tensorcast_executor_create` gives TENSORCAST_NO_THREADS.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import tensorcast as tc
+    >>> ctypes.CDLL(tc.c_library()).tensorcast_abi_version()
+    1
+    """
+    return str(_core.__file__)
+
 
 __all__ = [
     "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "InternalError", "Job",

@@ -7,7 +7,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import sys
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -15,36 +15,13 @@ from . import _core
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
 from .types import Array
 
+# numpy's memory, ONNX's number of the elements' type, their shape, and whether they are packed.
 Memory = tuple[Array, int, tuple[int, ...], bool]
 
 
-class Framework(Protocol):
-    """How arrays of a library are read, written and made."""
+class _Torch:
+    """How tensors of torch are read, written and made."""
 
-    name: str
-
-    def has(self, x: Any) -> bool:
-        """Whether it is one of theirs."""
-
-    def type_of(self, x: Any) -> int:
-        """The type of its elements, as ONNX's number."""
-
-    def read(self, x: Any) -> Memory:
-        """Its memory, not copied where numpy can look at it; ONNX's number of the elements' type,
-        their shape, and whether they are packed."""
-
-    def writable(self, out: Any) -> Array:
-        """The same, to write to."""
-
-    def written(self, out: Any) -> None:
-        """Tells the library that its array has been written to, where it asks for that."""
-        return
-
-    def wrap(self, made: Array, number: int, packed: bool) -> Any:
-        """One that has numpy's memory as its own."""
-
-
-class _Torch(Framework):
     name = "torch"
     # Elements of one size, whatever they mean: what numpy can look at.
     _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
@@ -55,6 +32,7 @@ class _Torch(Framework):
         return tensor is not None and isinstance(x, tensor)
 
     def type_of(self, x: Any) -> int:
+        """The type of its elements, as ONNX's number."""
         try:
             return _core.type_number(x.dtype)
         except ArgumentError:
@@ -77,6 +55,7 @@ class _Torch(Framework):
                             f"{first_line(error, 'torch refuses it')}") from error
 
     def read(self, x: Any) -> Memory:
+        """Its memory, not copied where numpy can look at it."""
         number, bits = self._memory(x)
         if number != self._FLOAT4:
             return bits.view(_core.type_dtype(number)), number, bits.shape, False
@@ -94,12 +73,13 @@ class _Torch(Framework):
         return bits.view(_core.type_dtype(number))
 
     def written(self, out: Any) -> None:
-        # So that autograd refuses gradients that need what stood there.
+        # Autograd then refuses gradients that need what stood there before.
         graph = sys.modules["torch"].autograd.graph
         if hasattr(graph, "increment_version"):  # torch has it from 2.2 on
             graph.increment_version(out)
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
+        """A tensor that has numpy's memory as its own."""
         torch = sys.modules["torch"]
         made = np.asarray(made)
         if not made.dtype.isnative:
@@ -123,7 +103,9 @@ class _Torch(Framework):
         return tensor.view(getattr(torch, name))
 
 
-class _Jax(Framework):
+class _Jax:
+    """The same of jax's arrays, by the same names."""
+
     name = "jax"
 
     def has(self, x: Any) -> bool:
@@ -153,6 +135,9 @@ class _Jax(Framework):
     def writable(self, out: Any) -> Array:
         raise ArgumentError("out is a JAX array, which nothing can write to")
 
+    def written(self, out: Any) -> None:
+        """Nothing can write to one."""
+
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         jax = sys.modules["jax"]
         made = np.asarray(made)
@@ -169,10 +154,10 @@ class _Jax(Framework):
         return result
 
 
-_FRAMEWORKS: tuple[Framework, ...] = (_Torch(), _Jax())
+_FRAMEWORKS: tuple[_Torch | _Jax, ...] = (_Torch(), _Jax())
 
 
-def kind_of(x: Any) -> Framework | None:
+def kind_of(x: Any) -> _Torch | _Jax | None:
     """The library of an array; None where it is numpy's, or numpy makes an array of it."""
     if type(x) is np.ndarray:
         return None

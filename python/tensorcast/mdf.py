@@ -28,7 +28,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -45,7 +45,7 @@ __all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode",
 
 Mode = Literal["compatible", "exact"]
 
-_MODES = ("compatible", "exact")
+_MODES = get_args(Mode)
 # In the order in which they take what is given by position, as MDF's have theirs.
 _CAST = (("input",), ("to", "saturate", "round_mode"))
 _CASTLIKE = (("input", "target_type"), ("saturate", "round_mode"))
@@ -94,7 +94,7 @@ def _number(node: ast.AST, text: str) -> Any:
 def _type_of_text(text: str) -> int:
     """The number of a type by its name, or as an expression: "7", "7.0", "3+4"."""
     try:
-        return int(_core.type_number(text))
+        return _core.type_number(text)
     except ArgumentError as error:
         if not any(c.isdigit() for c in text) or len(text) > _LONGEST_EXPRESSION:
             raise
@@ -115,20 +115,15 @@ def _type(to: Any) -> int:
     """ONNX's number of `to`, in every way in which MDF's files and callers write it."""
     if isinstance(to, str):
         return _type_of_text(to)
-    if isinstance(to, (list, tuple, np.ndarray)) and not isinstance(to, np.dtype):
+    if isinstance(to, (list, tuple, np.ndarray)):
         values = np.asarray(to)
         if values.size != 1:
             raise ArgumentError(f"to has {values.size} elements; it is one type")
         return _type(values.reshape(-1)[0])
-    if isinstance(to, (bool, np.bool_)):
-        return int(to)
-    if isinstance(to, (float, np.floating)):
-        if not np.isfinite(to) or float(to) != int(to):
-            raise ArgumentError(f"to is {to}, which is not the number of a type")
-        return int(_core.type_number(int(to)))
-    if isinstance(to, np.integer):
-        return int(_core.type_number(int(to)))
-    return int(_core.type_number(to))
+    if isinstance(to, (float, np.floating)) and (not np.isfinite(to) or float(to) != int(to)):
+        raise ArgumentError(f"to is {to}, which is not the number of a type")
+    is_number = isinstance(to, (bool, np.bool_, float, np.floating))
+    return _core.type_number(int(to) if is_number else to)
 
 
 def _array(x: Any, mode: str) -> Any:
