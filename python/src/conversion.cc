@@ -95,21 +95,15 @@ convert::Request RequestOf(const nb::dict& words) {
   return request;
 }
 
-nb::dict JobDict(const convert::PlannedJob& job) {
-  nb::dict fields;
-  fields["name"] = ToStr(job.name);
-  fields["action"] = ToStr(convert::ActionName(job.action));
-  fields["shape"] = nb::tuple(ListOf(job.shape, std::identity()));
-  fields["from_type"] = TypeOrNone(job.from);
-  fields["to_type"] = TypeOrNone(job.to);
-  fields["format"] = job.format == convert::ScaledFormat::kNone
-                         ? nb::none()
-                         : ToStr(convert::ScaledFormatName(job.format));
-  fields["bytes_before"] = job.bytes_before;
-  fields["bytes_after"] = job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none();
-  fields["reason"] = ToStr(convert::ReasonName(job.reason));
-  fields["text"] = ToStr(job.text);
-  return fields;
+// The fields of the package's Job, in their order.
+nb::tuple JobTuple(const convert::PlannedJob& job) {
+  const bool is_scaled = job.format != convert::ScaledFormat::kNone;
+  return nb::make_tuple(
+      ToStr(job.name), ToStr(convert::ActionName(job.action)),
+      nb::tuple(ListOf(job.shape, std::identity())), TypeOrNone(job.from), TypeOrNone(job.to),
+      is_scaled ? ToStr(convert::ScaledFormatName(job.format)) : nb::none(), job.bytes_before,
+      job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none(),
+      ToStr(convert::ReasonName(job.reason)), ToStr(job.text));
 }
 
 // Runs a plan whole; `progress` is called with (bytes done, bytes in all, name).
@@ -193,7 +187,7 @@ void BindConversion(nb::module_& m) {
       .def("jobs",
            [](const Plan& self) {
              return ListOf(std::views::iota(std::size_t{0}, self.jobs()),
-                           [&](std::size_t i) { return JobDict(self.job(i)); });
+                           [&](std::size_t i) { return JobTuple(self.job(i)); });
            })
       .def("notes",
            [](const Plan& self) {

@@ -31,24 +31,11 @@ nb::object CodeOrText(DataType to, const CastResult& result) {
   return nb::int_(result.code);
 }
 
-nb::dict ExplanationDict(const Explanation& e) {
-  const auto number = [](std::uint64_t code) { return nb::int_(code); };
+// The fields of the package's Explanation, in their order.
+nb::tuple ExplanationTuple(const Explanation& e) {
+  const auto number = [](auto value) { return nb::cast(value); };
   const auto exact = [](const ExactDecimal& value) { return ToStr(value.Text()); };
   const auto name = [](Loss loss) { return ToStr(LossName(loss)); };
-  nb::dict fields;
-  fields["to_type"] = ToStr(TypeName(e.to));
-  fields["code"] = CodeOrText(e.to, e.result);
-  fields["value"] = ToStr(e.value.Text());
-  fields["loss"] = OrNone(e.loss, name);
-  fields["to_subnormal"] = e.to_subnormal;
-  fields["zero_sign_lost"] = e.zero_sign_lost;
-  fields["undefined"] = e.undefined;
-  fields["below"] = OrNone(e.below, number);
-  fields["above"] = OrNone(e.above, number);
-  fields["ulp"] = OrNone(e.ulp, [](double ulp) { return nb::float_(ulp); });
-  fields["error"] = OrNone(e.error, exact);
-  fields["relative_error"] = OrNone(e.relative_error, exact);
-  fields["error_in_ulps"] = OrNone(e.error_in_ulps, exact);
   nb::list others;
   for (const OtherResult& other : e.others) {
     if (!other.result.status.ok()) continue;
@@ -59,8 +46,11 @@ nb::dict ExplanationDict(const Explanation& e) {
     said["loss"] = OrNone(other.loss, name);
     others.append(said);
   }
-  fields["others"] = others;
-  return fields;
+  return nb::make_tuple(ToStr(TypeName(e.to)), CodeOrText(e.to, e.result), ToStr(e.value.Text()),
+                        OrNone(e.loss, name), e.to_subnormal, e.zero_sign_lost, e.undefined,
+                        OrNone(e.below, number), OrNone(e.above, number), OrNone(e.ulp, number),
+                        OrNone(e.error, exact), OrNone(e.relative_error, exact),
+                        OrNone(e.error_in_ulps, exact), others);
 }
 
 }  // namespace
@@ -75,13 +65,13 @@ void BindExplain(nb::module_& m) {
                   text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
     }
     Check(status);
-    return ExplanationDict(e);
+    return ExplanationTuple(e);
   });
   m.def("explain_code", [](int from, std::uint64_t code, int to, const nb::dict& options) {
     const Explanation e =
         Explain(static_cast<DataType>(from), code, static_cast<DataType>(to), OptionsOf(options));
     Check(e.result.status);
-    return ExplanationDict(e);
+    return ExplanationTuple(e);
   });
 }
 

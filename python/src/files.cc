@@ -201,24 +201,20 @@ std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
   return shape;
 }
 
-// The file in which a scaled weight's codes are its values.
-std::shared_ptr<const io::TensorReader> ReaderOfValues(const TensorFile& file, DataType to) {
-  const auto weights = file.weights();
-  std::shared_ptr<const io::TensorReader> reader;
-  Raising([&] {
-    const nb::gil_scoped_release without_gil;
-    reader = weights->ReaderFor(to);
-  });
-  return reader;
-}
-
 // A tensor of numbers, cast piece by piece into an array of numpy's layout, or a packed stream.
 // `scaled`: it is a scaled weight's codes, and its values are read.
 nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, DataType to,
                        const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
                        LossMeter* loss) {
   (void)file.info(tensor);
-  const auto reader = scaled ? ReaderOfValues(file, to) : file.hold();
+  std::shared_ptr<const io::TensorReader> reader = file.hold();
+  if (scaled) {
+    const auto weights = file.weights();
+    Raising([&] {
+      const nb::gil_scoped_release without_gil;
+      reader = weights->ReaderFor(to);  // in which the codes are the weight's values
+    });
+  }
   const io::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
   CastRequest request;

@@ -75,39 +75,22 @@ nb::object DimensionOf(const GraphDimension& dimension) {
   return dimension.name.empty() ? nb::none() : ToStr(dimension.name);
 }
 
-nb::dict NodeDict(const GraphNode& node) {
-  nb::dict fields;
-  fields["index"] = node.index;
-  fields["name"] = ToStr(node.name);
-  fields["op_type"] = ToStr(node.op_type);
-  fields["domain"] = ToStr(node.domain);
-  fields["from_type"] = TypeOrNone(node.from);
-  fields["to_type"] = TypeOrNone(node.to);
-  fields["is_cast"] = node.is_cast;
-  fields["saturate"] = node.saturate;
-  fields["round_mode"] =
-      ToStr(CastOptionValue(CastOption::kRoundMode, {.round_mode = node.round_mode}));
-  fields["training"] = node.training;
-  fields["lda_coeff"] = node.lda_coeff;
-  fields["inputs"] = ListOf(node.inputs, HandleOf);
-  fields["outputs"] = ListOf(node.outputs, HandleOf);
-  return fields;
+// The fields of the package's Node and ValueDetails, in their order.
+nb::tuple NodeTuple(const GraphNode& node) {
+  const auto mode = CastOptionValue(CastOption::kRoundMode, {.round_mode = node.round_mode});
+  return nb::make_tuple(node.index, ToStr(node.name), ToStr(node.op_type), ToStr(node.domain),
+                        TypeOrNone(node.from), TypeOrNone(node.to), node.is_cast, node.saturate,
+                        ToStr(mode), node.training, node.lda_coeff, ListOf(node.inputs, HandleOf),
+                        ListOf(node.outputs, HandleOf));
+}
+nb::tuple DetailsTuple(const GraphValueInfo& info) {
+  return nb::make_tuple(
+      HandleOf(info.value), ToStr(info.name), TypeOrNone(info.type),
+      ToStr(kKinds[static_cast<std::size_t>(info.kind)]), info.is_output, info.readers,
+      info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, DimensionOf))) : nb::none());
 }
 
-nb::dict ValueDict(const GraphValueInfo& info) {
-  nb::dict fields;
-  fields["value"] = HandleOf(info.value);
-  fields["name"] = ToStr(info.name);
-  fields["type"] = TypeOrNone(info.type);
-  fields["kind"] = ToStr(kKinds[static_cast<std::size_t>(info.kind)]);
-  fields["is_output"] = info.is_output;
-  fields["readers"] = info.readers;
-  fields["shape"] =
-      info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, DimensionOf))) : nb::none();
-  return fields;
-}
-
-// Of a tuple: saturate, round_mode, name, output_name or None, training, lda_coeff.
+// Takes a tuple: saturate, round_mode, name, output_name or None, training, lda_coeff.
 CastNode NodeOf(const nb::tuple& words) {
   CastNode node;
   node.saturate = nb::cast<bool>(words[0]);
@@ -205,17 +188,17 @@ void BindGraph(nb::module_& m) {
            })
       .def("inputs", [](const Graph& self) { return ListOf(self.inputs(), HandleOf); })
       .def("outputs", [](const Graph& self) { return ListOf(self.outputs(), HandleOf); })
-      .def("nodes", [](const Graph& self) { return ListOf(self.Nodes(), NodeDict); })
+      .def("nodes", [](const Graph& self) { return ListOf(self.Nodes(), NodeTuple); })
       .def(
           "node",
           [](const Graph& self, nb::handle key) {
-            return NodeDict(Made<GraphNode>(&Graph::Node, self, KeyOf(key)));
+            return NodeTuple(Made<GraphNode>(&Graph::Node, self, KeyOf(key)));
           },
           nb::arg("key").none())
-      .def("values", [](const Graph& self) { return ListOf(self.Values(), ValueDict); })
+      .def("values", [](const Graph& self) { return ListOf(self.Values(), DetailsTuple); })
       .def("value",
            [](const Graph& self, nb::handle handle) {
-             return ValueDict(Made<GraphValueInfo>(&Graph::Value, self, ValueOf(handle)));
+             return DetailsTuple(Made<GraphValueInfo>(&Graph::Value, self, ValueOf(handle)));
            })
       .def("find_value",
            [](const Graph& self, nb::handle name) {

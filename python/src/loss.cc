@@ -89,8 +89,10 @@ void BindLoss(nb::module_& m) {
              Check(self.Save(bytes));
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def("load", [](LossMeter& self, const nb::bytes& bytes) {
-        Check(self.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+      .def_static("load", [](const nb::bytes& bytes) {
+        LossMeter meter(DataType::kFloat32, DataType::kFloat32, {});
+        Check(meter.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+        return meter;
       });
 }
 

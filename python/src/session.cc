@@ -50,6 +50,19 @@ nb::tuple InfoTuple(const ValueInfo& info) {
       info.has_default);
 }
 
+// The tensors of a run: a tuple for each, or None.
+struct HeldTensors {
+  explicit HeldTensors(nb::handle tuples) {
+    for (const nb::handle one : tuples) {
+      held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
+      bytes += held.back().bytes();
+    }
+  }
+
+  std::vector<HeldTensor> held;
+  std::uint64_t bytes = 0;
+};
+
 // A session, and the arrays that are bound to its inputs: it reads them until others are.
 class HeldSession {
  public:
@@ -79,55 +92,45 @@ class HeldSession {
 
   const Session& session() const { return session_; }
 
-  // Of one tuple for each input, or None; gives the outputs, and what each node took. Any number of
-  // threads may be in it.
-  nb::tuple RunShared(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
-    const auto [held, bytes] = HeldTensors(inputs);
+  // Takes one tuple for each input, or None; gives the outputs, and what each node took. Any number
+  // of threads may run all outputs (None) at once; a run by their indices binds what it is given,
+  // and is for one thread at a time.
+  nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
+                bool profiles) {
+    auto [held, bytes] = HeldTensors(inputs);
     std::vector<TensorView> views;
     views.reserve(held.size());
     for (const HeldTensor& tensor : held) views.push_back(tensor.view());
+    const bool is_bound = !outputs.is_none();
+    if (is_bound && held.size() != inputs_.size()) {
+      Raise(ErrorClass::kValue, "a run has one tensor for each input");
+    }
+    std::string error;
+    for (std::size_t i = 0; is_bound && i < held.size(); ++i) {
+      Check(session_.BindInput(i, views[i], &error), error);
+      std::swap(inputs_[i], held[i]);  // the memory that is viewed stays where it is
+    }
+    std::vector<Port> wanted;
+    if (is_bound) {
+      for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<std::size_t>(output));
+      Check(session_.SelectOutputs(wanted, &error), error);
+    }
     SessionResults made;
     std::vector<NodeProfile> profile;
-    std::string error;
     Status status;
     RunWith<GraphRun>(asked, bytes, [&](GraphRun& run) {
       if (profiles) run.profile = &profile;
-      status = session_.Run(views, run, &made, &error);
+      status = is_bound ? session_.Run(run, &error) : session_.Run(views, run, &made, &error);
     });
     Check(status, error);
-    nb::list results;
+    nb::list results = ListOf(wanted, [&](const Port& output) {
+      return ArrayOf(Made<TensorView>(&Session::Output, session_, output));
+    });
     for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
     return nb::make_tuple(results, ListOf(profile, ProfileDict));
   }
 
-  // The same of what is bound, for one thread at a time: the outputs of the indices alone.
-  nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
-                bool profiles) {
-    auto [held, bytes] = HeldTensors(inputs);
-    if (held.size() != inputs_.size())
-      Raise(ErrorClass::kValue, "a run has one tensor for each input");
-    std::string error;
-    for (std::size_t i = 0; i < held.size(); ++i) {
-      Check(session_.BindInput(i, held[i].view(), &error), error);
-      std::swap(inputs_[i], held[i]);  // the memory that is viewed stays where it is
-    }
-    std::vector<Port> wanted;
-    for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<std::size_t>(output));
-    Check(session_.SelectOutputs(wanted, &error), error);
-    std::vector<NodeProfile> profile;
-    Status status;
-    RunWith<GraphRun>(asked, bytes, [&](GraphRun& run) {
-      if (profiles) run.profile = &profile;
-      status = session_.Run(run, &error);
-    });
-    Check(status, error);
-    const auto array_of = [&](const Port& port) {
-      return ArrayOf(Made<TensorView>(&Session::Output, session_, port));
-    };
-    return nb::make_tuple(ListOf(wanted, array_of), ListOf(profile, ProfileDict));
-  }
-
-  // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
+  // Takes one tuple for each output, or None; gives the gradients of the inputs, or None.
   nb::list Backward(nb::handle gradients, std::optional<std::size_t> asked) {
     const auto [held, bytes] = HeldTensors(gradients);
     std::string error;
@@ -176,9 +179,7 @@ void BindSession(nb::module_& m) {
       .def("outputs",
            [](const HeldSession& self) { return ListOf(self.session().outputs(), InfoTuple); })
       .def("opset", [](const HeldSession& self) { return self.session().opset(); })
-      .def("run_shared", &HeldSession::RunShared, nb::arg("inputs"), nb::arg("threads").none(),
-           nb::arg("profile"))
-      .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs"),
+      .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs").none(),
            nb::arg("threads").none(), nb::arg("profile"))
       .def("backward", &HeldSession::Backward, nb::arg("gradients"), nb::arg("threads").none());
 }

@@ -35,13 +35,6 @@ HeldTensor::HeldTensor(nb::handle tuple) {
   data_ = packed_;
 }
 
-HeldTensors::HeldTensors(nb::handle tuples) {
-  for (const nb::handle one : tuples) {
-    held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
-    bytes += held.back().bytes();
-  }
-}
-
 TensorView HeldTensor::view() const {
   TensorView view;
   view.type = type_;

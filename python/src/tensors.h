@@ -34,14 +34,6 @@ class HeldTensor {
   Texts texts_;
 };
 
-// Of one tuple for each tensor, or None.
-struct HeldTensors {
-  explicit HeldTensors(nanobind::handle tuples);
-
-  std::vector<HeldTensor> held;
-  std::uint64_t bytes = 0;
-};
-
 // A new array of a view's elements, narrow ones one to a byte, strings as object.
 nanobind::object ArrayOf(const TensorView& view);
 

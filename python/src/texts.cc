@@ -203,30 +203,13 @@ nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape,
   nb::object result = NewArray(reinterpret_cast<PyArray_Descr*>(descr.ptr()), shape);
   char* at = static_cast<char*>(PyArray_DATA(AsArray(result)));
   const auto item = static_cast<std::size_t>(PyArray_ITEMSIZE(AsArray(result)));
-  if (form != 'O') std::memset(at, 0, item * n);
+  if (form == 'S') std::memset(at, 0, item * n);
   for (std::uint64_t i = 0; i < n; ++i, at += item) {
     if (form == 'S') {
       std::memcpy(at, texts[i].data(), texts[i].size());
-      continue;
+    } else if (PyArray_SETITEM(AsArray(result), at, StrOf(texts[i]).ptr()) != 0) {
+      throw nb::python_error();
     }
-    nb::object text = StrOf(texts[i]);
-    if (form == 'U') {
-      // PyUnicode_AsUCS4 is not in the stable interface before 3.13; UTF-32 has the same bytes.
-      const nb::object points = nb::steal(PyUnicode_AsEncodedString(
-          text.ptr(), NPY_BYTE_ORDER == NPY_LITTLE_ENDIAN ? "utf-32-le" : "utf-32-be", nullptr));
-      char* bytes = nullptr;
-      Py_ssize_t size = 0;
-      if (!points.is_valid() || PyBytes_AsStringAndSize(points.ptr(), &bytes, &size) != 0) {
-        throw nb::python_error();
-      }
-      std::memcpy(at, bytes, static_cast<std::size_t>(size));
-      continue;
-    }
-    PyObject* old = nullptr;
-    std::memcpy(&old, at, sizeof(void*));
-    PyObject* const made = text.release().ptr();
-    std::memcpy(at, &made, sizeof(void*));
-    Py_XDECREF(old);
   }
   return result;
 }

@@ -72,7 +72,7 @@ class Plan:
         self._core = core
         self._lock = threading.Lock()  # a plan is run by one thread at a time
         self._telling: int | None = None  # the thread that is in progress=
-        self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
+        self.jobs: list[Job] = [Job(*job) for job in core.jobs()]
 
     @staticmethod
     def from_json(json: str) -> Plan:

@@ -206,7 +206,7 @@ class TensorFile:
             codes = self._scaled_codes(name, _core.type_number(to))
         scaled = codes is not None
         index = self._at(name) if codes is None else codes
-        _, dtype, number, _, _, fortran = self._infos[index]
+        _, dtype, number, shape, _, fortran = self._infos[index]
         if scaled:
             number, fortran = _FLOAT64, False
         elif number == 0:
@@ -217,7 +217,10 @@ class TensorFile:
         if loss and STRING in (number, target):
             raise UnsupportedError("casts from and to string have no loss report")
         if number == STRING:
-            return self._get_texts(index, to, packed, threads, options)
+            texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
+            texts = texts.T if fortran else texts
+            return texts if to is None else casting.cast(texts, to, packed=packed, threads=threads,
+                                                         **options)
         if target == STRING:
             values = self._file.read_numbers(index, scaled, number, {}, False, threads, None)
             return casting.cast(values.T if fortran else values, to, threads=threads, **options)
@@ -233,15 +236,6 @@ class TensorFile:
         if form is not None and not form.isnative:
             made = made.astype(form)
         return made if meter is None else (made, LossReport(meter))
-
-    def _get_texts(self, index: int, to: TypeLike, packed: bool, threads: int | None,
-                   options: dict[str, Any]) -> Any:
-        _, _, _, shape, _, fortran = self._infos[index]
-        texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
-        if fortran:
-            texts = texts.T
-        return texts if to is None else casting.cast(texts, to, packed=packed, threads=threads,
-                                                     **options)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{len(self)} tensors"

@@ -163,6 +163,4 @@ def _finite(figures: Any) -> Any:
 
 
 def _load(saved: bytes) -> LossReport:
-    meter = _core.LossMeter(1, 1, {})
-    meter.load(saved)
-    return LossReport(meter)
+    return LossReport(_core.LossMeter.load(saved))

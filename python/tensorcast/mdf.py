@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import ast
 import contextvars
+import functools
 import importlib
 import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -344,15 +344,10 @@ def _mdf() -> tuple[Any, Any, Any]:
 
 
 def _set(holder: Any, name: str, value: Any) -> None:
-    """Sets an attribute, or a member of a dict, and notes how it is undone."""
-    if isinstance(holder, dict):
-        before = holder[name]
-        holder[name] = value
-        _undo.append(lambda: holder.__setitem__(name, before))
-    else:
-        before = getattr(holder, name)
-        setattr(holder, name, value)
-        _undo.append(lambda: setattr(holder, name, before))
+    """Sets a member of a module or of a dict, and notes how it is undone."""
+    members = holder if isinstance(holder, dict) else vars(holder)
+    _undo.append(functools.partial(members.__setitem__, name, members[name]))
+    members[name] = value
 
 
 def _specification(name: str, ours: Callable[..., Any], before: dict[str, Any]) -> dict[str, Any]:
@@ -402,8 +397,7 @@ class Installed:
     def __enter__(self) -> Installed:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         global _mode_in_force
         with _lock:
             if self._before is None:

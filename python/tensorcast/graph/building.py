@@ -78,14 +78,16 @@ def _node_words(saturate: Any, round_mode: Any, name: Any, output_name: Any, tra
             flag(training, "training"), real(lda_coeff, "lda_coeff"))
 
 
-def _node(fields: dict[str, Any]) -> Node:
-    for name in ("inputs", "outputs"):
-        fields[name] = tuple(Value(*handle) if handle[0] else None for handle in fields[name])
-    return Node(**fields)
+def _values(handles: Any) -> tuple[Value | None, ...]:
+    return tuple(Value(*handle) if handle[0] else None for handle in handles)
 
 
-def _details(fields: dict[str, Any]) -> ValueDetails:
-    return ValueDetails(**{**fields, "value": Value(*fields["value"])})
+def _node(fields: tuple[Any, ...]) -> Node:
+    return Node(*fields[:-2], *map(_values, fields[-2:]))
+
+
+def _details(fields: tuple[Any, ...]) -> ValueDetails:
+    return ValueDetails(Value(*fields[0]), *fields[1:])
 
 
 class Graph:

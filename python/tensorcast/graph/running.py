@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -163,12 +164,11 @@ class Session:
         if unknown:
             raise ArgumentError(f"there is no output {unknown[0]!r}: there are {names}")
         tensors = ordered_tensors(inputs, self.inputs, "input")
-        how = arrays.thread_count(threads), flag(profile, "profile")
-        if self._is_of_model and outputs is None:
-            made, took = self._core.run_shared(tensors, *how)
-        else:
-            with self._lock:
-                made, took = self._core.run(tensors, [names.index(name) for name in wanted], *how)
+        shared = self._is_of_model and outputs is None
+        indices = None if shared else [names.index(name) for name in wanted]
+        with contextlib.nullcontext() if shared else self._lock:
+            made, took = self._core.run(tensors, indices, arrays.thread_count(threads),
+                                        flag(profile, "profile"))
         if profile:
             self.profile = took
         return dict(zip(wanted, made, strict=True))
