@@ -1,4 +1,4 @@
-// What each file of the extension adds to its module; module.cc calls them.
+// Each file of the extension adds its part to the module by one of these, which module.cc calls.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_BINDINGS_H_

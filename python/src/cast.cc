@@ -1,4 +1,5 @@
-// Casts between the memories of arrays; see cast.h.
+// This file casts between the memories of arrays, and has the function `cast` itself, which does
+// what is quick without any Python.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "cast.h"
@@ -31,13 +32,13 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
-constexpr std::uint64_t kOneShot = 1024;          // elements for which no plan is kept
-constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // elements
+constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // for fewer, giving it back costs more
+constexpr std::uint64_t kOneShot = 1024;          // so many elements are cast without a plan
+constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // in elements
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
-// A plan of default options, bound when it is first asked for. With the GIL.
+// Gives a plan of default options, bound when it is first asked for. The caller holds the GIL.
 const CastPlan& KeptPlan(DataType from, DataType to) {
   static std::array<std::unique_ptr<CastPlan>, kTypeNumbers * kTypeNumbers> plans;
   auto& plan = plans[static_cast<std::size_t>(from) * kTypeNumbers + static_cast<std::size_t>(to)];
@@ -135,7 +136,7 @@ void SetWord(CastOption option, std::string_view word, CastOptions* options) {
 bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
   for (std::size_t i = 0; i < kCastOptions; ++i) {
     const auto option = static_cast<CastOption>(i);
-    // A literal, so it ends with a NUL.
+    // The name is a literal, so it ends with a NUL.
     if (PyUnicode_CompareWithASCIIString(name, CastOptionName(option).data()) != 0) continue;
     if (option == CastOption::kSaturate) {
       const bool is_number = PyLong_Check(value) != 0 || PyArray_IsScalar(value, Bool);
@@ -150,7 +151,7 @@ bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
     Py_ssize_t size = 0;
     const char* const word =
         PyUnicode_Check(value) != 0 ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
-    if (word == nullptr) PyErr_Clear();  // none of the option's words, which SetWord says
+    if (word == nullptr) PyErr_Clear();  // SetWord raises then
     SetWord(option, word == nullptr ? "" : std::string_view(word, static_cast<std::size_t>(size)),
             options);
     return true;
@@ -172,10 +173,10 @@ CastOptions OptionsOf(const nb::dict& options) {
 
 namespace {
 
-PyObject* general_cast = nullptr;  // tensorcast.casting.cast, for all that is not quick
-PyObject* check_names = nullptr;   // raises where that has no option of a name
+PyObject* general_cast = nullptr;  // tensorcast.casting.cast does all that is not quick
+PyObject* check_names = nullptr;   // raises for a name that is none of its options
 
-// Whether two memories are one, element by element, or have nothing in common.
+// Says whether two memories are one, element by element, or have nothing in common.
 bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
   const auto read = BytesOf(a);
   const auto written = BytesOf(b);
@@ -184,7 +185,7 @@ bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
          written.data() + written.size() <= read.data();
 }
 
-// Whether `out` takes a result of an array's shape as it is.
+// Says whether `out` takes a result of an array's shape as it is.
 bool Takes(PyObject* out, PyArrayObject* array) {
   if (!PyArray_CheckExact(out)) return false;
   auto* const result = reinterpret_cast<PyArrayObject*>(out);
@@ -195,8 +196,8 @@ bool Takes(PyObject* out, PyArrayObject* array) {
          AreApartOrOne(array, result);
 }
 
-// A dense numpy array, a type that was named before or a dense out, threads and options: what needs
-// nothing of Python's. Null: it is for general_cast.
+// Casts a dense numpy array to a type that was named before, or into a dense `out`, with threads
+// and options: what needs nothing of Python's. The rest gives null, and is for general_cast.
 PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   if (count < 1 || count > 2 || !PyArray_CheckExact(arguments[0])) return nullptr;
   auto* const array = reinterpret_cast<PyArrayObject*>(arguments[0]);
@@ -240,10 +241,10 @@ PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* name
   return result.release().ptr();
 }
 
-// General_cast has raised a TypeError: where that is of an option it does not have, what was raised
-// becomes what check_names says of it.
+// general_cast has raised a TypeError. Where it was given an option that it does not have,
+// check_names raises a better one.
 void CheckNames(PyObject* names) {
-  nb::python_error raised;  // takes it
+  nb::python_error raised;  // takes the error
   const nb::object checked = nb::steal(PyObject_CallOneArg(check_names, names));
   if (checked.is_valid()) raised.restore();
 }
@@ -277,8 +278,8 @@ void BindCast(nb::module_& m) {
         return ToStr(CastOptionName(static_cast<CastOption>(i)));
       }));
 
-  // The function cast, which calls `general` for what is not quick, `check` with the names of the
-  // options where that has raised a TypeError, and has its documentation.
+  // Makes the function cast. It calls `general` for what is not quick, and `check` with the names
+  // of the options where that has raised a TypeError.
   m.def("make_cast", [](nb::object general, nb::object check, const std::string& signature,
                         const std::string& documentation) {
     static std::string text;

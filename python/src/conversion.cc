@@ -1,4 +1,4 @@
-// Conversions of tensor files: requests made of Python's words, plans, and running them.
+// A conversion of tensor files is requested in Python's words here, planned and run.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -30,7 +30,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// What `parse` makes of a text, '_' for '-' and in any case; nothing where it is no text.
+// Parses a text that may have '_' for '-' and be in any case; gives nothing for what is no text.
 template <class Parse> auto Named(nb::handle text, const Parse& parse) -> decltype(parse("")) {
   if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
   std::string asked = FromStr(text);
@@ -41,7 +41,7 @@ template <class Parse> auto Named(nb::handle text, const Parse& parse) -> declty
   return parse(asked);
 }
 
-// The same of an argument, which has to be one of the members.
+// Parses an argument that has to be one of the members, and raises where it is not.
 template <class Member, class Parse, class Name>
 Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
                 std::span<const Member> members, const Name& name) {
@@ -57,7 +57,7 @@ convert::Destination DestinationOf(nb::handle to) {
   return TypeArgument(to);
 }
 
-// Of a dict of convert()'s arguments.
+// Makes a request of a dict of convert()'s arguments.
 convert::Request RequestOf(const nb::dict& words) {
   convert::Request request;
   for (const nb::handle file : words["files"]) {
@@ -95,7 +95,7 @@ convert::Request RequestOf(const nb::dict& words) {
   return request;
 }
 
-// The fields of the package's Job, in their order.
+// Gives the fields of the package's Job, in their order.
 nb::tuple JobTuple(const convert::PlannedJob& job) {
   const bool is_scaled = job.format != convert::ScaledFormat::kNone;
   return nb::make_tuple(
@@ -142,7 +142,7 @@ nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
   });
 }
 
-// A plan that `make` makes of a request or of its JSON, where signals are heard.
+// Makes a plan of a request or of its JSON by `make`, and hears signals meanwhile.
 template <class Make, class Source>
 convert::ConversionPlan PlanOf(const Make& make, const Source& source) {
   convert::ConversionPlan plan;

@@ -1,4 +1,4 @@
-// One value in one type, as a dict of exact texts and codes.
+// `explain` works out here what one value becomes in one type, in exact texts and codes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/explain.hpp"
@@ -31,7 +31,7 @@ nb::object CodeOrText(DataType to, const CastResult& result) {
   return nb::int_(result.code);
 }
 
-// The fields of the package's Explanation, in their order.
+// Gives the fields of the package's Explanation, in their order.
 nb::tuple ExplanationTuple(const Explanation& e) {
   const auto number = [](auto value) { return nb::cast(value); };
   const auto exact = [](const ExactDecimal& value) { return ToStr(value.Text()); };

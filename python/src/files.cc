@@ -1,4 +1,4 @@
-// Tensor files: what they hold, and tensors read on demand, cast on the way in.
+// A tensor file says here what it holds; its tensors are read on demand, and cast on the way in.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -42,7 +42,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // elements that are read at once
+constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // so many elements are read at once
 
 // Runs what throws the library's own exceptions, and raises them as Python's.
 template <class Work> void Raising(const Work& work) {
@@ -56,7 +56,7 @@ template <class Work> void Raising(const Work& work) {
   if (failed) RaiseStatus(Status(failed->code(), failed->remedy()), failed->what());
 }
 
-// The weights of an open file that are codes times scales: found, and read as values. Several
+// Finds the weights of an open file that are codes times scales, and reads them as values. Several
 // threads may use one; its functions may read files, and throw io::Error.
 class WeightsOfFile {
  public:
@@ -64,7 +64,7 @@ class WeightsOfFile {
   WeightsOfFile(std::shared_ptr<const io::TensorReader> reader, std::string path)
       : reader_(std::move(reader)), path_(std::move(path)) {}
 
-  // The weights whose scales can be applied, in the order of their codes.
+  // Gives the weights whose scales can be applied, in the order of their codes.
   const std::vector<scale::ScaledWeight>& Applicable() { return Survey().scales.weights.weights; }
 
   // Throws where a tensor is codes, or serves some, and its scales cannot be applied.
@@ -80,8 +80,8 @@ class WeightsOfFile {
     throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
   }
 
-  // The file with each such weight in the place of its codes, as float64 that may be cast to `to`:
-  // then what was rounded is the exact product, once.
+  // Gives the file with each such weight in the place of its codes, as float64 that may be cast to
+  // `to`, so that the exact product is rounded once.
   std::shared_ptr<const scale::ScaledReader> ReaderFor(DataType to) {
     const std::vector<scale::ScaledWeight>& weights = Applicable();
     const scale::Rounding rounding = convert::RoundingFor(to);
@@ -96,7 +96,7 @@ class WeightsOfFile {
     return reader;
   }
 
-  // A line for each weight with scales that no quantiser writes, of what was read so far.
+  // Gives a line for each weight that was read and has scales which no quantiser writes.
   std::vector<std::string> Findings() {
     const std::lock_guard lock(mutex_);
     std::vector<std::string> lines;
@@ -137,7 +137,7 @@ class TensorFile {
     io::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
-    // Set while the file is opened alone: reading goes on later, from several calls at once.
+    // It is set only while the file is opened: later several calls read it at once.
     const auto interrupt = std::make_shared<io::CurrentInterrupt>();
     options.interrupted = interrupt;
     Raising([&] {
@@ -165,7 +165,7 @@ class TensorFile {
     }
     return reader().contents().tensors[tensor];
   }
-  // Keeps the file for the time of a call that gives the GIL back.
+  // Keeps the file for as long as a call that gives the GIL back.
   std::shared_ptr<const io::TensorReader> hold() const {
     (void)reader();
     return reader_;
@@ -180,7 +180,7 @@ class TensorFile {
   std::shared_ptr<WeightsOfFile> weights_;
 };
 
-// The packed bytes of a tensor whose type the library does not know.
+// Reads the packed bytes of a tensor whose type the library does not know.
 nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const io::TensorInfo& info = file.info(tensor);
   const std::vector<std::uint64_t> shape = {info.bytes};
@@ -194,15 +194,15 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   return result;
 }
 
-// The shape in the order in which the elements stand.
+// Gives the shape in the order in which the elements stand.
 std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
   std::vector<std::uint64_t> shape = info.shape;
   if (info.fortran_order) std::reverse(shape.begin(), shape.end());
   return shape;
 }
 
-// A tensor of numbers, cast piece by piece into an array of numpy's layout, or a packed stream.
-// `scaled`: it is a scaled weight's codes, and its values are read.
+// Casts a tensor of numbers piece by piece into an array of numpy's layout, or a packed stream.
+// Where it is `scaled`, it is the codes of a scaled weight, and the weight's values are read.
 nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, DataType to,
                        const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
                        LossMeter* loss) {
@@ -241,7 +241,7 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
         io::StopIfInterrupted(&interrupted);
         const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
         const auto piece = std::span(read).first(*StorageBytes(info.type, count));
-        // A whole number of bytes of every type: pieces begin at multiples of 2^20 elements.
+        // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
         reader->Read(tensor, *StorageBytes(info.type, first), piece);
         run.loss_index = first;
         const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
@@ -271,7 +271,7 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
-// Name, codes and what is known of each weight whose scales are applied.
+// Gives the name, the codes and what is known of each weight whose scales are applied.
 nb::list ScaledTuples(const TensorFile& file) {
   const auto weights = file.weights();
   Raising([&] {

@@ -1,4 +1,4 @@
-// Graphs of casts, built and changed node by node.
+// A graph of casts is built, changed and saved here, node by node.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/graph.hpp"
@@ -35,13 +35,13 @@ RoundingMode ModeOf(std::string_view word) {
   return options.round_mode;
 }
 
-// A value as Python holds it: the graph's number and its own.
+// Python holds a value as its graph's number and its own.
 nb::tuple HandleOf(const GraphValue& value) { return nb::make_tuple(value.graph, value.index); }
 GraphValue ValueOf(nb::handle handle) {
   return {nb::cast<std::uint32_t>(handle[0]), nb::cast<std::uint32_t>(handle[1])};
 }
 
-// A node by its index or its name, or all (None).
+// Python names a node by its index or its name, and all nodes by None.
 NodeKey KeyOf(nb::handle key) {
   if (key.is_none()) return NodeKey::All();
   std::size_t index = 0;
@@ -75,7 +75,7 @@ nb::object DimensionOf(const GraphDimension& dimension) {
   return dimension.name.empty() ? nb::none() : ToStr(dimension.name);
 }
 
-// The fields of the package's Node and ValueDetails, in their order.
+// These give the fields of the package's Node and ValueDetails, in their order.
 nb::tuple NodeTuple(const GraphNode& node) {
   const auto mode = CastOptionValue(CastOption::kRoundMode, {.round_mode = node.round_mode});
   return nb::make_tuple(node.index, ToStr(node.name), ToStr(node.op_type), ToStr(node.domain),
@@ -90,7 +90,7 @@ nb::tuple DetailsTuple(const GraphValueInfo& info) {
       info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, DimensionOf))) : nb::none());
 }
 
-// Takes a tuple: saturate, round_mode, name, output_name or None, training, lda_coeff.
+// Makes a node of a tuple: saturate, round_mode, name, output_name or None, training, lda_coeff.
 CastNode NodeOf(const nb::tuple& words) {
   CastNode node;
   node.saturate = nb::cast<bool>(words[0]);
@@ -104,7 +104,8 @@ CastNode NodeOf(const nb::tuple& words) {
 
 }  // namespace
 
-nb::dict OptimizeReportDict(const onnx::OptimizeReport& report);  // model.cc
+// Gives the fields of the package's OptimizeReport, in their order (model.cc).
+nb::tuple ReportTuple(const onnx::OptimizeReport& report);
 
 void BindGraph(nb::module_& m) {
   nb::class_<Graph>(m, "Graph")
@@ -141,7 +142,7 @@ void BindGraph(nb::module_& m) {
              onnx::OptimizeOptions options;
              options.fold_all = fold_all;
              options.nan_payloads_may_change = nan_payloads_may_change;
-             return OptimizeReportDict(Made<onnx::OptimizeReport>(&Graph::Optimize, self, options));
+             return ReportTuple(Made<onnx::OptimizeReport>(&Graph::Optimize, self, options));
            })
       .def("opset", &Graph::opset)
       .def("set_opset",

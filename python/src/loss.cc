@@ -1,4 +1,4 @@
-// What casts lose: the library's meter, and its report as a dict.
+// The library's meter counts what casts lose; its report becomes a dict here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -21,7 +21,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// The index and the two values, as doubles, and their codes.
+// Gives the index, the two values as doubles, and their codes.
 nb::object ExampleDict(const LossReport& report, const LossExample& example) {
   nb::dict fields;
   fields["index"] = example.index;
@@ -49,7 +49,7 @@ nb::dict ReportDict(const LossReport& report) {
   fields["elements"] = report.elements;
   fields["counts"] = counts;
   fields["first"] = first;
-  // As the tool has it: no figure is of nothing.
+  // No figure is made of nothing, as in the tool.
   const auto figure = [](std::uint64_t elements, double value) {
     return elements == 0 ? std::numeric_limits<double>::quiet_NaN() : value;
   };

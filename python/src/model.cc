@@ -1,4 +1,4 @@
-// Models: ONNX's without the Casts that can go, MDF's in files as graphs.
+// Models are handled here: ONNX's lose the Casts that can go, MDF's are read as graphs and written.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -36,7 +36,7 @@ nb::dict RemovedDict(const onnx::RemovedNode& node) {
   return fields;
 }
 
-// What stands behind the reason.
+// Says what would let the Casts go; it stands behind the reason.
 std::string_view RemedyText(onnx::KeptRemedy remedy) {
   switch (remedy) {
     case onnx::KeptRemedy::kNanPayloads: return "; nan_payloads_may_change=True allows that";
@@ -50,26 +50,16 @@ std::string_view RemedyText(onnx::KeptRemedy remedy) {
 
 }  // namespace
 
-nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
+nb::tuple ReportTuple(const onnx::OptimizeReport& report) {
   nb::dict kept;
   for (const onnx::KeptCasts& casts : report.kept) {
     kept[ToStr(std::string(casts.reason).append(RemedyText(casts.remedy)))] = casts.casts;
   }
-  nb::dict fields;
-  fields["removed"] = ListOf(report.removed, RemovedDict);
-  fields["kept"] = kept;
-  fields["untouched"] = ToStr(report.untouched);
-  fields["nodes_before"] = report.nodes_before;
-  fields["nodes_after"] = report.nodes_after;
-  fields["casts_before"] = report.casts_before;
-  fields["casts_after"] = report.casts_after;
-  fields["bytes_moved_before"] = report.bytes_moved_before;
-  fields["bytes_moved_after"] = report.bytes_moved_after;
-  fields["model_bytes_before"] = report.model_bytes_before;
-  fields["model_bytes_after"] = report.model_bytes_after;
-  fields["casts_rerouted"] = report.casts_rerouted;
-  fields["notes"] = ListOf(report.notes, ToStr);
-  return fields;
+  return nb::make_tuple(ListOf(report.removed, RemovedDict), kept, ToStr(report.untouched),
+                        report.nodes_before, report.nodes_after, report.casts_before,
+                        report.casts_after, report.bytes_moved_before, report.bytes_moved_after,
+                        report.model_bytes_before, report.model_bytes_after, report.casts_rerouted,
+                        ListOf(report.notes, ToStr));
 }
 
 void BindModel(nb::module_& m) {
@@ -96,8 +86,7 @@ void BindModel(nb::module_& m) {
                          : onnx::Optimize(read, written, options, &report, &error);
         });
         Check(status, error);
-        return nb::make_tuple(nb::bytes(optimized.data(), optimized.size()),
-                              OptimizeReportDict(report));
+        return nb::make_tuple(nb::bytes(optimized.data(), optimized.size()), ReportTuple(report));
       },
       nb::arg("source"), nb::arg("output").none(), nb::arg("fold_all"),
       nb::arg("nan_payloads_may_change"), nb::arg("overwrite"), nb::arg("allow_hard_links"));

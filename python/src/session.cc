@@ -1,4 +1,4 @@
-// Runs of a graph or a model, forward and backward.
+// A session runs a graph or a model, forward and backward.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/session.hpp"
@@ -39,7 +39,7 @@ nb::dict ProfileDict(const NodeProfile& profile) {
   return fields;
 }
 
-// An input or an output in the order of the package's ValueInfo.
+// Gives the fields of the package's ValueInfo, in their order.
 nb::tuple InfoTuple(const ValueInfo& info) {
   const auto size_of = [](const std::optional<std::uint64_t>& size) {
     return size ? nb::object(nb::int_(*size)) : nb::none();
@@ -50,7 +50,7 @@ nb::tuple InfoTuple(const ValueInfo& info) {
       info.has_default);
 }
 
-// The tensors of a run: a tuple for each, or None.
+// A run is given its tensors as a tuple for each, or None.
 struct HeldTensors {
   explicit HeldTensors(nb::handle tuples) {
     for (const nb::handle one : tuples) {
@@ -63,7 +63,8 @@ struct HeldTensors {
   std::uint64_t bytes = 0;
 };
 
-// A session, and the arrays that are bound to its inputs: it reads them until others are.
+// A session reads the arrays that are bound to its inputs until others are, so they are held with
+// it.
 class HeldSession {
  public:
   HeldSession(const Graph& graph, bool backward, bool wide, bool gives_zeros) {

@@ -1,4 +1,4 @@
-// Tensors of models and graphs; see tensors.h.
+// The library's views of tensors are made of numpy's arrays here, and arrays of views.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensors.h"

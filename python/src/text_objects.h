@@ -1,5 +1,5 @@
-// What the library says, as Python's objects: texts, which may be any bytes, as str and back
-// without loss; names of types; lists.
+// What the library says becomes Python's objects here: texts, which may be any bytes, become str
+// and come back without loss, and ranges become lists.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_TEXT_OBJECTS_H_
@@ -17,7 +17,7 @@
 
 namespace tensorcast::python {
 
-// As os.fsdecode: bytes that are not UTF-8 become half surrogates.
+// Bytes that are not UTF-8 become half surrogates, as with os.fsdecode.
 inline nanobind::object ToStr(std::string_view text) {
   PyObject* const made =
       PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "surrogateescape");
@@ -29,14 +29,14 @@ inline nanobind::object TypeOrNone(DataType type) {
   return type == DataType::kUndefined ? nanobind::none() : ToStr(TypeName(type));
 }
 
-// A list of what `make` makes of each.
+// Makes a list of what `make` gives for each.
 template <class Range, class Make> nanobind::list ListOf(const Range& range, const Make& make) {
   nanobind::list list;
   for (const auto& one : range) list.append(make(one));
   return list;
 }
 
-// The reverse of ToStr.
+// Reverses ToStr.
 inline std::string FromStr(nanobind::handle text) {
   const nanobind::object bytes =
       nanobind::steal(PyUnicode_AsEncodedString(text.ptr(), "utf-8", "surrogateescape"));
@@ -48,7 +48,8 @@ inline std::string FromStr(nanobind::handle text) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-// The ModelProto where a model is given as bytes, which the caller keeps; else it is a path.
+// Gives the ModelProto of a model that is given as bytes, which the caller keeps, and nothing of a
+// path.
 inline std::optional<std::span<const std::byte>> ModelBytes(nanobind::handle source) {
   if (PyBytes_Check(source.ptr()) == 0) return std::nullopt;
   const auto bytes = nanobind::borrow<nanobind::bytes>(source);

@@ -1,4 +1,4 @@
-// Casts from and to string; see texts.h.
+// numpy's arrays of texts are parsed, printed and made here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "texts.h"
@@ -28,7 +28,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// "x[1, 2]": an element by its index in C's order.
+// Names an element by its index in C's order: "x[1, 2]".
 std::string ElementName(std::uint64_t index, const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return "x";
   std::string name = "]";
@@ -87,7 +87,7 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   texts.offsets.push_back(texts.bytes.size());
 }
 
-// What texts count as where numbers are counted in bytes: a text takes some hundred times as long.
+// Weighs texts as bytes of numbers: a text takes some hundred times as long as a number.
 std::uint64_t WorkOf(std::uint64_t bytes) { return bytes * 32; }
 
 // Parses all texts, in numpy's layout or packed.
@@ -142,7 +142,7 @@ std::uint64_t CodePoints(std::string_view utf8) {
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return !text::ContinuesUtf8(c); }));
 }
 
-// A str; raises where the bytes are not UTF-8.
+// Makes a str; raises where the bytes are not UTF-8.
 nb::object StrOf(std::string_view utf8) {
   PyObject* const text =
       PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), nullptr);

@@ -1,4 +1,4 @@
-// Element types as Python names them; see types.h.
+// The many names that Python has for element types are read here, and remembered.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "types.h"
@@ -25,7 +25,7 @@ namespace {
 
 constexpr Py_ssize_t kMostRemembered = 1024;
 
-// Filled when the package is imported, and never given back.
+// It is filled when the package is imported, and never given back.
 struct Table {
   std::array<PyArray_Descr*, kTypeNumbers> descrs = {};
   std::array<int, kTypeNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
@@ -74,7 +74,7 @@ DataType TypeNamed(std::string_view name) {
   return *type;
 }
 
-// What numpy makes a dtype of; invalid where it does not.
+// Asks numpy for a dtype; invalid where it has none.
 nb::object DescrFrom(nb::handle argument) {
   PyArray_Descr* descr = nullptr;
   if (PyArray_DescrConverter(argument.ptr(), &descr) == NPY_FAIL) {
@@ -84,7 +84,7 @@ nb::object DescrFrom(nb::handle argument) {
   return nb::steal(reinterpret_cast<PyObject*>(descr));
 }
 
-// Of a str. What both numpy and the library have, and mean different types by, is refused: "i8".
+// Reads a str. A name by which numpy and the library mean different types is refused: "i8".
 DataType TypeOfText(nb::handle argument) {
   Py_ssize_t size = 0;
   const char* const utf8 = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
@@ -141,8 +141,8 @@ DataType AskedType(nb::handle argument) {
   // numpy's and ml_dtypes' classes, Python's float, and jax's, which have a dtype.
   if (PyType_Check(argument.ptr()) != 0 ||
       (nb::hasattr(argument, "dtype") && PyCallable_Check(argument.ptr()) != 0)) {
-    // A class of dtypes (np.dtypes.StringDType) by one of them; of any other class that it does
-    // not know numpy makes object.
+    // A class of dtypes (np.dtypes.StringDType) is asked by one of them; numpy makes object of any
+    // other class that it does not know.
     const bool is_dtypes =
         PyType_Check(argument.ptr()) != 0 &&
         PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(argument.ptr()), &PyArrayDescr_Type) != 0;
@@ -200,7 +200,7 @@ DataType RememberedType(PyObject* argument) noexcept {
     PyErr_Clear();
     return FindType(type) != nullptr ? type : DataType::kUndefined;
   }
-  // Only what is compared by Python's own code, or is its own alone: 1 == True == numpy.int8(1).
+  // Other objects may be equal and name different types: 1 == True == numpy.int8(1).
   if (PyUnicode_CheckExact(argument) == 0 && PyType_Check(argument) == 0 &&
       !PyArray_DescrCheck(argument)) {
     return DataType::kUndefined;
@@ -215,7 +215,7 @@ DataType RememberedType(PyObject* argument) noexcept {
 
 namespace {
 
-// A str that names this type by itself: not one that also says an order of bytes, or a kind of
+// Says whether this is a str that names the type alone, and not also an order of bytes or a kind of
 // text.
 bool IsName(nb::handle argument, DataType type) {
   if (PyUnicode_CheckExact(argument.ptr()) == 0) return false;
@@ -230,8 +230,7 @@ const TypeInfo& RowOf(int number) {
   return *row;
 }
 
-// A row of the table by the names that tensorcast.finfo has for it, but that all limits are
-// doubles.
+// Gives a row of the table by the names that tensorcast.finfo has for it; all limits are doubles.
 nb::dict RowDict(const TypeInfo& row) {
   constexpr std::array kClasses = {"bool", "unsigned", "signed", "float", "string"};
   const TypeLimits limits = LimitsOf(row.type);
@@ -280,7 +279,7 @@ void BindTypes(nb::module_& m) {
   TheTable().remembered = PyDict_New();
   if (TheTable().remembered == nullptr) throw nb::python_error();
 
-  // The dtype of each type, by ONNX's number.
+  // Takes the dtype of each type, by ONNX's number.
   m.def("set_dtypes", [](const nb::dict& dtypes) {
     for (const auto& [number, dtype] : dtypes) {
       const auto index = nb::cast<std::size_t>(number);
@@ -296,7 +295,7 @@ void BindTypes(nb::module_& m) {
   m.def(
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
-  // 0 where there is none.
+  // Gives 0 where there is no type.
   m.def("dtype_number", [](nb::handle dtype) {
     if (!PyArray_DescrCheck(dtype.ptr())) return 0;
     return static_cast<int>(TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr())));

@@ -1,4 +1,4 @@
-"""Checks of arguments, each with one line that says which it is.
+"""Arguments are checked here; an error says in one line which argument it is.
 
 SPDX-License-Identifier: Apache-2.0
 """

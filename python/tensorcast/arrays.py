@@ -1,4 +1,4 @@
-"""What a cast reads and gives: any array as numpy's memory and an element type, and back.
+"""A cast reads any array as numpy's memory and an element type, and gives such arrays back.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -26,8 +26,8 @@ _MOST_ELEMENTS = 2**59
 class Source:
     """What is read: numpy's memory, and what it holds."""
 
-    array: Array  # of any strides and byte order; a packed one dense, and of uint8
-    number: int  # ONNX's, of the elements' type
+    array: Array  # has any strides and byte order; a packed one is dense, and of uint8
+    number: int  # ONNX's number of the elements' type
     shape: tuple[int, ...]  # in elements
     packed: bool = False
     is_scalar: bool = False
@@ -146,7 +146,7 @@ def _read_numpy(x: Any, is_typed: bool) -> Source:
     nulls.refuse(x)
     is_scalar = isinstance(x, (np.generic, int, float, str, bytes))
     if isinstance(x, np.ndarray):
-        array = np.asarray(x)  # a subclass as what it holds
+        array = np.asarray(x)  # takes a subclass as what it holds
     elif isinstance(x, np.generic) or hasattr(x, "__array__"):
         array = _made(x, None)
     elif hasattr(x, "__dlpack__"):

@@ -1,4 +1,4 @@
-"""`cast`: arrays of every kind in, the same kind out; and what is made of it: `loss`, `parse`, `format`.
+"""`cast` takes arrays of every kind and gives the same kind; `loss`, `parse` and `format` are made of it.
 
 The extension casts by itself what is quick: a dense numpy array, to a type that was named before, with
 options alone. It calls this `cast` for the rest.
@@ -20,8 +20,6 @@ from .arguments import CAST_OPTIONS, check_options, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
-
-__all__ = ["cast", "format", "loss", "parse"]
 
 
 def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
@@ -162,11 +160,13 @@ def cast(
     else:
         made = arrays.cast_numbers(source, number, options, pack, threads, meter, out)
     if out is not None:
-        frameworks.written(out)
+        kind = frameworks.kind_of(out)
+        if kind is not None:
+            kind.written(out)
     else:
         form = numpys_dtype(to)
         if form is not None and not form.isnative and number != STRING:
-            made = made.astype(form)  # as it was asked for: in the other byte order
+            made = made.astype(form)  # in the byte order that was asked for
         made = arrays.wrap(made, number, pack, x if model is None else model)
     result = made if out is None else out
     return (result, LossReport(meter)) if meter is not None else result
@@ -214,7 +214,7 @@ def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
     check_options(options, "parse", cast)
     source = arrays.read(texts, None, False, None)
     if math.prod(source.shape) == 0 and not isinstance(texts, np.ndarray):
-        return cast(np.empty(source.shape, object), to, **options)  # of no texts numpy says float64
+        return cast(np.empty(source.shape, object), to, **options)  # numpy makes float64 of no texts
     if source.number != STRING:
         raise KindError(f"parse takes texts, and these are {source.array.dtype}")
     return cast(texts, to, **options)

@@ -1,4 +1,4 @@
-"""What tensorcast raises: `Error`, and subclasses that are Python's own errors too.
+"""tensorcast raises `Error`, by subclasses that are Python's own errors too.
 
 The text is one line: what is wrong, where, and what to do. Texts from files are escaped in it.
 
@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-
-__all__ = ["Error", "ArgumentError", "KindError", "RangeError", "FileError", "ContentsError",
-           "UnsupportedError", "InternalError"]
 
 
 class Error(Exception):
@@ -97,7 +94,7 @@ class DirectoryContentsError(IsADirectoryError, ContentsError):
     __str__ = _line
 
 
-# The classes that are Python's own of the system's numbers too.
+# Each number of the system's has a class that is Python's own for it too.
 _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     FileError: {errno.ENOENT: FileMissingError, errno.EACCES: FileDeniedError, errno.EPERM: FileDeniedError,
                 errno.EISDIR: FileIsDirectoryError, errno.ENOTDIR: FileNotDirectoryError, errno.EEXIST: FileThereError},

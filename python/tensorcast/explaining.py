@@ -1,4 +1,4 @@
-"""`explain`: what one value becomes in one type, and what that loses, worked out exactly.
+"""`explain` works out exactly what one value becomes in one type, and what that loses.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,8 +16,6 @@ from . import _core, arrays
 from .arguments import CAST_OPTIONS, check_options
 from .errors import ArgumentError, KindError
 from .types import STRING, TypeLike, type_name
-
-__all__ = ["Explanation", "explain"]
 
 
 @dataclass(frozen=True)

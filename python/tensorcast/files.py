@@ -1,4 +1,4 @@
-"""`open`: tensors of safetensors, npy, npz, pb and onnx files, and of directories, read on demand.
+"""`open` reads tensors of safetensors, npy, npz, pb and onnx files, and of directories, on demand.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,8 +15,6 @@ from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_neares
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
-
-__all__ = ["TensorFile", "TensorInfo", "inspect", "open"]
 
 _FLOAT64 = 11  # ONNX's number
 

@@ -1,4 +1,4 @@
-"""How arrays of other libraries are read and made. No library is imported here: an object of theirs
+"""Arrays of other libraries are read and made here. No library is imported here: an object of theirs
 can only come from where they are.
 
 SPDX-License-Identifier: Apache-2.0
@@ -15,15 +15,15 @@ from . import _core
 from .errors import ArgumentError, KindError, UnsupportedError, first_line
 from .types import Array
 
-# numpy's memory, ONNX's number of the elements' type, their shape, and whether they are packed.
+# What is read: numpy's memory, ONNX's number of the elements' type, their shape, whether they are packed.
 Memory = tuple[Array, int, tuple[int, ...], bool]
 
 
 class _Torch:
-    """How tensors of torch are read, written and made."""
+    """Tensors of torch are read, written and made by these."""
 
     name = "torch"
-    # Elements of one size, whatever they mean: what numpy can look at.
+    # numpy can look at elements of these types, whatever their bits mean.
     _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
     _FLOAT4 = 23  # two to a byte, as torch has it
 
@@ -73,6 +73,7 @@ class _Torch:
         return bits.view(_core.type_dtype(number))
 
     def written(self, out: Any) -> None:
+        """Tells the library that its array has been written to."""
         # Autograd then refuses gradients that need what stood there before.
         graph = sys.modules["torch"].autograd.graph
         if hasattr(graph, "increment_version"):  # torch has it from 2.2 on
@@ -104,7 +105,7 @@ class _Torch:
 
 
 class _Jax:
-    """The same of jax's arrays, by the same names."""
+    """Arrays of jax are read and made by the same functions."""
 
     name = "jax"
 
@@ -162,10 +163,3 @@ def kind_of(x: Any) -> _Torch | _Jax | None:
     if type(x) is np.ndarray:
         return None
     return next((framework for framework in _FRAMEWORKS if framework.has(x)), None)
-
-
-def written(out: Any) -> None:
-    """Tells a library of what was written to an array of its own."""
-    kind = kind_of(out)
-    if kind is not None:
-        kind.written(out)

@@ -12,8 +12,6 @@ from typing import Any
 from . import _core
 from .errors import KindError
 
-__all__ = ["LossReport"]
-
 
 class LossReport:
     """What a cast lost, exactly counted; docs/semantics.md, section 7, defines each figure.
@@ -78,7 +76,7 @@ class LossReport:
         self._fields: dict[str, Any] = meter.report()
 
     def __getattr__(self, name: str) -> Any:
-        if name in LossReport.__slots__:  # not set: unpickled without its state
+        if name in LossReport.__slots__:  # not set yet, where it is unpickled without its state
             raise AttributeError(name)
         try:
             return self._fields[name]
@@ -123,8 +121,8 @@ class LossReport:
         return _load, (self._meter.save(),)
 
     def __eq__(self, other: object) -> bool:
-        # Not the meters: one may hold open the last block, which the other has added. As texts, in
-        # which NaN is NaN.
+        # Meters cannot be compared: one may hold open the last block, which the other has added. In texts
+        # NaN is NaN.
         return isinstance(other, LossReport) and repr(self._fields) == repr(other._fields)
 
     __hash__ = None  # type: ignore[assignment]  # two that are equal may come to differ in nothing

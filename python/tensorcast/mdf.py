@@ -1,4 +1,4 @@
-"""MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
+"""This is MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
 
     import tensorcast.mdf
     tensorcast.mdf.install()          # onnx::Cast and onnx::CastLike of MDF's engine are ours
@@ -46,7 +46,7 @@ __all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode",
 Mode = Literal["compatible", "exact"]
 
 _MODES = get_args(Mode)
-# In the order in which they take what is given by position, as MDF's have theirs.
+# They take what is given by position in this order, as MDF's own do.
 _CAST = (("input",), ("to", "saturate", "round_mode"))
 _CASTLIKE = (("input", "target_type"), ("saturate", "round_mode"))
 

@@ -1,4 +1,4 @@
-"""`optimize`, and what every function that takes a model needs: the model, and arrays for its inputs.
+"""`optimize` stands here, and what every function needs that takes a model and arrays for its inputs.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -13,8 +13,6 @@ from typing import Any
 from . import _core, arrays
 from .arguments import flag, path_text, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
-
-__all__ = ["OptimizeReport", "ValueInfo", "optimize"]
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,6 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_a
         flag(nan_payloads_may_change, "nan_payloads_may_change"), flag(overwrite, "overwrite"),
         flag(allow_hard_links, "allow_hard_links"))
     if path is not None:
-        return OptimizeReport(**report)
+        return OptimizeReport(*report)
     made = type(model).FromString(data) if hasattr(model, "SerializeToString") else data
-    return made, OptimizeReport(**report)
+    return made, OptimizeReport(*report)

@@ -1,4 +1,4 @@
-"""Casts from and to string, in each of numpy's ways to hold texts.
+"""`cast` uses this from and to string, in each of numpy's ways to hold texts.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,16 +15,8 @@ from .errors import KindError
 from .types import STRING, TypeLike, numpys_dtype
 
 
-def _form(to: TypeLike, out: Any) -> np.dtype[Any]:
-    """The dtype in which texts are asked for: object, but where numpy's way is named."""
-    if isinstance(out, np.ndarray):
-        own: np.dtype[Any] = out.dtype
-        return own
-    return numpys_dtype(to) or np.dtype(object)
-
-
 def _given(texts: Any, shape: tuple[int, ...], to: TypeLike, out: Any, is_scalar: bool) -> Any:
-    form = _form(to, out)
+    form = out.dtype if isinstance(out, np.ndarray) else numpys_dtype(to) or np.dtype(object)
     # Arrays of U and S are as wide as the longest text, where no width is asked for.
     made = texts.array(shape, form.kind if form.kind in "SU" else "O")
     if form.kind == "T":

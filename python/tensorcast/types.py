@@ -14,8 +14,6 @@ import numpy as np
 
 from . import _core
 
-__all__ = ["TypeLike", "finfo", "type_name", "type_names"]
-
 # What names a type: a text ("bf16", "float8_e4m3fn", ">f4"), numpy's or ml_dtypes' dtype or class,
 # a torch dtype, or ONNX's number. A text that numpy takes for another type is refused.
 TypeLike = Any

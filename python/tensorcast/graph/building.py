@@ -1,4 +1,4 @@
-"""`Graph`: a graph of casts that is built node by node or loaded, changed and saved.
+"""A `Graph` of casts is built node by node or loaded, changed and saved.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,8 +15,6 @@ from ..arguments import count, flag, path_text, real, text
 from ..errors import KindError
 from ..models import OptimizeReport, source_of
 from ..types import TypeLike
-
-__all__ = ["Graph", "Node", "Value", "ValueDetails"]
 
 Dimension = int | str | None
 Key = int | str | None
@@ -201,7 +199,7 @@ class Graph:
         >>> report.casts_before, report.casts_after
         (2, 1)
         """
-        return OptimizeReport(**self._core.optimize(
+        return OptimizeReport(*self._core.optimize(
             flag(fold_all, "fold_all"), flag(nan_payloads_may_change, "nan_payloads_may_change")))
 
     @property

@@ -1,4 +1,4 @@
-"""`Session`: a graph or a model that is run, and a graph that is run backward.
+"""A `Session` runs a graph or a model, and a graph backward.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -16,8 +16,6 @@ from ..errors import ArgumentError, KindError
 from ..models import ValueInfo, ordered_tensors, source_of
 from ..types import Array
 from .building import Graph
-
-__all__ = ["Session"]
 
 
 class Session:

@@ -1,4 +1,4 @@
-"""ONNX's own interfaces: a backend, as onnx.backend.base has them, and operators for its ReferenceEvaluator.
+"""ONNX's own interfaces are here: a backend (onnx.backend.base), and operators for its ReferenceEvaluator.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -21,11 +21,9 @@ from ..errors import ArgumentError, Error, UnsupportedError
 from ..graph import Session
 from ..models import ValueInfo
 
-__all__ = ["Backend", "BackendOfTests", "cast_ops"]
-
 
 def _as_declared(x: Any, info: ValueInfo) -> Any:
-    """Old data has bfloat16 as uint16: the bits are what is meant."""
+    """Old data has bfloat16 as uint16, and means its bits."""
     array = np.asarray(x)
     dtype = _core.type_dtype(_core.type_number(info.type))
     if array.dtype.kind == "u" and array.dtype != dtype and array.dtype.itemsize == dtype.itemsize:
