@@ -94,7 +94,7 @@ nb::tuple DetailsTuple(const GraphValueInfo& info) {
 CastNode NodeOf(const nb::tuple& words) {
   CastNode node;
   node.saturate = nb::cast<bool>(words[0]);
-  node.round_mode = ModeOf(nb::cast<std::string>(words[1]));
+  node.round_mode = ModeOf(FromStr(words[1]));
   node.name = FromStr(words[2]);
   if (!words[3].is_none()) node.output_names = {FromStr(words[3])};
   node.training = nb::cast<bool>(words[4]);

@@ -13,7 +13,6 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "bindings.h"
 #include "cast.h"

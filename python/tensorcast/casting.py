@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import _core, arrays, frameworks, texts
-from .arguments import CAST_OPTIONS, check_options, says_nearest
+from .arguments import check_options, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
@@ -143,7 +143,11 @@ def cast(
     >>> report.counts["rounded"], round(report.snr_db, 1)
     (2, 136.9)
     """
-    options = {name: value for name, value in locals().items() if name in CAST_OPTIONS}
+    options = {
+        "saturate": saturate, "round_mode": round_mode, "integer_overflow": integer_overflow,
+        "fnuz_infinity": fnuz_infinity, "finite_only_nan": finite_only_nan,
+        "string_style": string_style,
+    }
     pack = packs(packed)
     number, model = _destination(to, like, out, pack)
     threads = arrays.thread_count(threads)
