@@ -79,16 +79,16 @@ def _bind(operator_name: str, names: tuple[tuple[str, ...], tuple[str, ...]],
     return bound
 
 
-def _number(node: ast.AST, text: str) -> Any:
-    """What an expression of whole numbers gives."""
+def _number(node: ast.AST) -> Any:
+    """What an expression of whole numbers gives; raises ValueError where it is none."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value
     kind = type(getattr(node, "op", None))
     if isinstance(node, ast.BinOp) and kind in _OPERATORS:
-        return _OPERATORS[kind](_number(node.left, text), _number(node.right, text))
+        return _OPERATORS[kind](_number(node.left), _number(node.right))
     if isinstance(node, ast.UnaryOp) and kind in _OPERATORS:
-        return _OPERATORS[kind](_number(node.operand, text))
-    raise ArgumentError(f"to is {text!r}, which is neither the name of a type nor its number")
+        return _OPERATORS[kind](_number(node.operand))
+    raise ValueError
 
 
 def _type_of_text(text: str) -> int:
@@ -99,12 +99,8 @@ def _type_of_text(text: str) -> int:
         if not any(c.isdigit() for c in text) or len(text) > _LONGEST_EXPRESSION:
             raise
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            value = _number(ast.parse(text.strip(), mode="eval").body)
         except (SyntaxError, ValueError):
-            raise error from None
-        try:
-            value = _number(tree.body, text)
-        except ArgumentError:
             raise error from None
         except ZeroDivisionError:
             raise ArgumentError(f"to is {text!r}, which divides by zero") from None
