@@ -206,6 +206,9 @@ nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape,
   for (std::uint64_t i = 0; i < n; ++i, at += item) {
     if (form == 'S') {
       std::memcpy(at, texts[i].data(), texts[i].size());
+    } else if (form == 'O') {  // numpy has made these pointers null
+      PyObject* const text = StrOf(texts[i]).release().ptr();
+      std::memcpy(at, &text, sizeof(void*));
     } else if (PyArray_SETITEM(AsArray(result), at, StrOf(texts[i]).ptr()) != 0) {
       throw nb::python_error();
     }

@@ -162,4 +162,7 @@ def kind_of(x: Any) -> _Torch | _Jax | None:
     """The library of an array; None where it is numpy's, or numpy makes an array of it."""
     if type(x) is np.ndarray:
         return None
-    return next((framework for framework in _FRAMEWORKS if framework.has(x)), None)
+    for framework in _FRAMEWORKS:
+        if framework.has(x):
+            return framework
+    return None
