@@ -102,15 +102,12 @@ void RaiseStatus(Status status, const std::string& line) {
 }
 
 void BindErrors(nb::module_& m) {
-  m.def(
-      "set_errors",
-      [](const nb::module_& errors) {
-        for (std::size_t i = 0; i < kNames.size(); ++i) {
-          Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
-        }
-        of_system = nb::object(errors.attr("of_system")).release().ptr();
-      },
-      nb::arg("errors"));
+  m.def("set_errors", [](const nb::module_& errors) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
+    }
+    of_system = nb::object(errors.attr("of_system")).release().ptr();
+  });
 }
 
 }  // namespace tensorcast::python

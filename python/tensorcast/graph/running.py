@@ -65,12 +65,12 @@ class Session:
             raise ArgumentError("differentiable is 'usual' or 'wide'")
         if not isinstance(graph, Graph):
             raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
-        self._core = _core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
-                                   flag(gives_zeros, "gives_zeros"))
-        self._hold()
-        self._is_of_model = False
+        self._hold(_core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
+                                 flag(gives_zeros, "gives_zeros")), is_of_model=False)
 
-    def _hold(self) -> None:
+    def _hold(self, core: _core.Session, is_of_model: bool) -> None:
+        self._core = core
+        self._is_of_model = is_of_model
         self._lock = threading.Lock()  # what is bound is used by one thread at a time
         self.inputs = [ValueInfo(*info) for info in self._core.inputs()]
         self.outputs = [ValueInfo(*info) for info in self._core.outputs()]
@@ -114,11 +114,9 @@ class Session:
         if contradictions not in ("text", "tests"):
             raise ArgumentError("contradictions is 'text' or 'tests'")
         session = Session.__new__(Session)
-        session._core = _core.Session.load(source_of(model), contradictions == "tests",
-                                           flag(allow_hard_links, "allow_hard_links"),
-                                           flag(optimize, "optimize"))
-        session._hold()
-        session._is_of_model = True
+        session._hold(_core.Session.load(source_of(model), contradictions == "tests",
+                                         flag(allow_hard_links, "allow_hard_links"),
+                                         flag(optimize, "optimize")), is_of_model=True)
         return session
 
     @property
