@@ -1,4 +1,4 @@
-// numpy's arrays in C++; see arrays.h.
+// This file alone imports numpy's table of functions; arrays.h says what it gives.
 //
 // SPDX-License-Identifier: Apache-2.0
 #define TENSORCAST_PYTHON_IMPORTS_NUMPY
@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "errors.h"
 

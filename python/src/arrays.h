@@ -1,5 +1,5 @@
-// numpy's arrays in C++: the one file that includes numpy's headers, so that its table of functions
-// is imported once (arrays.cc).
+// numpy's arrays are read and made here. No other file includes numpy's headers, so that its table
+// of functions is imported once, in arrays.cc.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_ARRAYS_H_
@@ -15,7 +15,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 namespace tensorcast::python {
 
@@ -26,7 +25,7 @@ inline PyArrayObject* AsArray(nanobind::handle object) {
   return reinterpret_cast<PyArrayObject*>(object.ptr());
 }
 
-// Whether the elements stand in C's order without gaps, in this machine's byte order.
+// Says whether the elements stand in C's order without gaps, in this machine's byte order.
 inline bool IsDense(PyArrayObject* array) {
   return PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array);
 }
@@ -45,12 +44,12 @@ inline std::span<std::byte> WritableBytesOf(PyArrayObject* array) {
           static_cast<std::size_t>(PyArray_NBYTES(array))};
 }
 
-// The argument as a dense numpy array; raises where it is something else.
+// Gives the argument as a dense numpy array; raises where it is something else.
 PyArrayObject* DenseArgument(nanobind::handle object, const char* name);
-// The same of an array that may be written.
+// Does the same for an array that has to be writable.
 PyArrayObject* WritableArgument(nanobind::handle object, const char* name);
 
-// A new array, its elements not set. `descr` is borrowed.
+// Makes an array whose elements are not set. `descr` is borrowed.
 nanobind::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape);
 nanobind::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape);
 

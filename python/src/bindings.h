@@ -1,4 +1,4 @@
-// What each file of the extension adds to its module; module.cc calls them.
+// Each file of the extension adds its part to the module by one of these, which module.cc calls.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_BINDINGS_H_
@@ -19,7 +19,6 @@ void BindConversion(nanobind::module_& m);
 void BindModel(nanobind::module_& m);
 void BindGraph(nanobind::module_& m);
 void BindSession(nanobind::module_& m);
-void BindMdf(nanobind::module_& m);
 
 }  // namespace tensorcast::python
 

@@ -1,4 +1,5 @@
-// Casts between the memories of arrays; see cast.h.
+// This file casts between the memories of arrays, and has the function `cast` itself, which does
+// what is quick without any Python.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "cast.h"
@@ -12,6 +13,7 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "errors.h"
 #include "tensorcast/explain.hpp"
 #include "text/error_text.h"
+#include "text_objects.h"
 #include "threads.h"
 #include "types.h"
 
@@ -29,12 +32,13 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // giving it back costs more
-constexpr std::uint64_t kOneShot = 1024;          // elements for which no plan is kept
+constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // for fewer, giving it back costs more
+constexpr std::uint64_t kOneShot = 1024;          // so many elements are cast without a plan
+constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // in elements
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
 
-// A plan of default options, bound when it is first asked for. With the GIL.
+// Gives a plan of default options, bound when it is first asked for. The caller holds the GIL.
 const CastPlan& KeptPlan(DataType from, DataType to) {
   static std::array<std::unique_ptr<CastPlan>, kTypeNumbers * kTypeNumbers> plans;
   auto& plan = plans[static_cast<std::size_t>(from) * kTypeNumbers + static_cast<std::size_t>(to)];
@@ -46,56 +50,40 @@ const CastPlan& KeptPlan(DataType from, DataType to) {
   return *plan;
 }
 
-// One side of a cast whose elements may have to be packed, or unpacked, piece by piece.
-struct Side {
-  DataType type;
-  bool through_scratch;  // narrow, and one to a byte
-  std::vector<std::byte> scratch;
-
-  Side(DataType side_type, bool is_packed, std::uint64_t n)
-      : type(side_type), through_scratch(IsNarrow(side_type) && !is_packed) {
-    if (through_scratch) scratch.resize(*StorageBytes(type, std::min(n, kPackedAtOnce)));
-  }
-};
+}  // namespace
 
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options) {
-  Side from(request.from, request.source_is_packed, n);
-  Side to(request.to, request.result_is_packed, n);
-  if (!from.through_scratch && !to.through_scratch) {
-    return plan.Run(source, 0, result, 0, n, options);
-  }
+  const bool packs = IsNarrow(request.from) && !request.source_is_packed;
+  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed;
+  if (!packs && !unpacks) return plan.Run(source, 0, result, 0, n, options);
+  const std::uint64_t most = std::min(n, kPackedAtOnce);
+  std::vector<std::byte> read(packs ? *StorageBytes(request.from, most) : 0);
+  std::vector<std::byte> written(unpacks ? *StorageBytes(request.to, most) : 0);
   RunOptions run = options;
-  for (std::uint64_t first = 0; first < n; first += kPackedAtOnce) {
+  Status status;
+  for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
     const std::uint64_t count = std::min(kPackedAtOnce, n - first);
-    if (from.through_scratch) {
-      PackElements(from.type, source.subspan(first, count), from.scratch, count);
+    if (packs) status = Pack(request.from, source.subspan(first, count), read, 0, count);
+    run.loss_index = options.loss_index + first;
+    if (status.ok()) {
+      status = plan.Run(packs ? std::span<const std::byte>(read) : source, packs ? 0 : first,
+                        unpacks ? std::span(written) : result, unpacks ? 0 : first, count, run);
     }
-    run.loss_index = first;
-    const Status status =
-        plan.Run(from.through_scratch ? std::span<const std::byte>(from.scratch) : source,
-                 from.through_scratch ? 0 : first,
-                 to.through_scratch ? std::span<std::byte>(to.scratch) : result,
-                 to.through_scratch ? 0 : first, count, run);
-    if (!status.ok()) return status;
-    if (to.through_scratch) {
-      UnpackElements(to.type, to.scratch, result.subspan(first, count), count);
+    if (status.ok() && unpacks) {
+      status = Unpack(request.to, written, 0, result.subspan(first, count), count);
     }
   }
-  return {};
+  return status;
 }
 
-}  // namespace
-
-void PackElements(DataType type, std::span<const std::byte> codes, std::span<std::byte> packed,
-                  std::uint64_t n) {
-  (void)Pack(type, codes.first(n), packed.first(*StorageBytes(type, n)), 0, n).ok();
-}
-
-void UnpackElements(DataType type, std::span<const std::byte> packed, std::span<std::byte> codes,
-                    std::uint64_t n) {
-  (void)Unpack(type, packed.first(*StorageBytes(type, n)), 0, codes.first(n), n).ok();
+void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes) {
+  const bool is_number = FindType(type) != nullptr && type != DataType::kString;
+  const auto needed = is_number && is_packed ? StorageBytes(type, n) : std::nullopt;
+  if (!is_number || (is_packed ? !needed || *needed > bytes : n > bytes / ElementBytes(type))) {
+    Raise(ErrorClass::kValue, "an array is shorter than its elements need");
+  }
 }
 
 void CastElements(const CastRequest& request, std::span<const std::byte> source,
@@ -134,16 +122,23 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
 
 // ------------------------------------------------------------------------------ options
 
+void SetWord(CastOption option, std::string_view word, CastOptions* options) {
+  if (SetCastOption(option, word, options)) return;
+  std::string line = std::string(CastOptionName(option)) + " is one of";
+  std::string_view separator = " ";
+  for (const std::string_view known : CastOptionValues(option)) {
+    line.append(separator).append(text::Quoted(known));
+    separator = ", ";
+  }
+  Raise(ErrorClass::kValue, line);
+}
+
 bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
   for (std::size_t i = 0; i < kCastOptions; ++i) {
     const auto option = static_cast<CastOption>(i);
-    // A literal, so it ends with a NUL.
+    // The name is a literal, so it ends with a NUL.
     if (PyUnicode_CompareWithASCIIString(name, CastOptionName(option).data()) != 0) continue;
     if (option == CastOption::kSaturate) {
-      if (value == Py_True || value == Py_False) {
-        options->saturate = value == Py_True;
-        return true;
-      }
       const bool is_number = PyLong_Check(value) != 0 || PyArray_IsScalar(value, Bool);
       const int truth = is_number ? PyObject_IsTrue(value) : -1;
       if (truth < 0) {
@@ -156,17 +151,9 @@ bool SetOption(PyObject* name, PyObject* value, CastOptions* options) {
     Py_ssize_t size = 0;
     const char* const word =
         PyUnicode_Check(value) != 0 ? PyUnicode_AsUTF8AndSize(value, &size) : nullptr;
-    if (word == nullptr ||
-        !SetCastOption(option, {word, static_cast<std::size_t>(size)}, options)) {
-      PyErr_Clear();
-      std::string line = std::string(CastOptionName(option)) + " is one of";
-      std::string_view separator = " ";
-      for (const std::string_view known : CastOptionValues(option)) {
-        line.append(separator).append(text::Quoted(known));
-        separator = ", ";
-      }
-      Raise(ErrorClass::kValue, line);
-    }
+    if (word == nullptr) PyErr_Clear();  // SetWord raises then
+    SetWord(option, word == nullptr ? "" : std::string_view(word, static_cast<std::size_t>(size)),
+            options);
     return true;
   }
   return false;
@@ -186,10 +173,10 @@ CastOptions OptionsOf(const nb::dict& options) {
 
 namespace {
 
-PyObject* general_cast = nullptr;  // tensorcast.casting.cast, for all that is not quick
-PyObject* check_names = nullptr;   // raises where that has no option of a name
+PyObject* general_cast = nullptr;  // tensorcast.casting.cast does all that is not quick
+PyObject* check_names = nullptr;   // raises for a name that is none of its options
 
-// Whether two memories are one, element by element, or have nothing in common.
+// Says whether two memories are one, element by element, or have nothing in common.
 bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
   const auto read = BytesOf(a);
   const auto written = BytesOf(b);
@@ -198,7 +185,7 @@ bool AreApartOrOne(PyArrayObject* a, PyArrayObject* b) {
          written.data() + written.size() <= read.data();
 }
 
-// Whether `out` takes a result of an array's shape as it is.
+// Says whether `out` takes a result of an array's shape as it is.
 bool Takes(PyObject* out, PyArrayObject* array) {
   if (!PyArray_CheckExact(out)) return false;
   auto* const result = reinterpret_cast<PyArrayObject*>(out);
@@ -209,8 +196,8 @@ bool Takes(PyObject* out, PyArrayObject* array) {
          AreApartOrOne(array, result);
 }
 
-// A dense numpy array, a type that was named before or a dense out, threads and options: what needs
-// nothing of Python's. Null: it is for general_cast.
+// Casts a dense numpy array to a type that was named before, or into a dense `out`, with threads
+// and options: what needs nothing of Python's. The rest gives null, and is for general_cast.
 PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* names) {
   if (count < 1 || count > 2 || !PyArray_CheckExact(arguments[0])) return nullptr;
   auto* const array = reinterpret_cast<PyArrayObject*>(arguments[0]);
@@ -254,10 +241,10 @@ PyObject* QuickCast(PyObject* const* arguments, Py_ssize_t count, PyObject* name
   return result.release().ptr();
 }
 
-// General_cast has raised a TypeError: where that is of an option it does not have, what was raised
-// becomes what check_names says of it.
+// general_cast has raised a TypeError. Where it was given an option that it does not have,
+// check_names raises a better one.
 void CheckNames(PyObject* names) {
-  nb::python_error raised;  // takes it
+  nb::python_error raised;  // takes the error
   const nb::object checked = nb::steal(PyObject_CallOneArg(check_names, names));
   if (checked.is_valid()) raised.restore();
 }
@@ -286,25 +273,27 @@ PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t co
 }  // namespace
 
 void BindCast(nb::module_& m) {
-  // The function cast, which calls `general` for what is not quick, `check` with the names of the
-  // options where that has raised a TypeError, and has its documentation.
-  m.def(
-      "make_cast",
-      [](nb::object general, nb::object check, const std::string& signature,
-         const std::string& documentation) {
-        static std::string text;
-        static PyMethodDef method = {};
-        text = "cast" + signature + "\n--\n\n" + documentation;
-        method = {"cast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CastCall)),
-                  METH_FASTCALL | METH_KEYWORDS, text.c_str()};
-        Py_XDECREF(general_cast);
-        general_cast = general.release().ptr();
-        Py_XDECREF(check_names);
-        check_names = check.release().ptr();
-        const nb::str module("tensorcast");
-        return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
-      },
-      nb::arg("general"), nb::arg("check"), nb::arg("signature"), nb::arg("documentation"));
+  m.attr("cast_options") =
+      nb::tuple(ListOf(std::views::iota(std::size_t{0}, kCastOptions), [](std::size_t i) {
+        return ToStr(CastOptionName(static_cast<CastOption>(i)));
+      }));
+
+  // Makes the function cast. It calls `general` for what is not quick, and `check` with the names
+  // of the options where that has raised a TypeError.
+  m.def("make_cast", [](nb::object general, nb::object check, const std::string& signature,
+                        const std::string& documentation) {
+    static std::string text;
+    static PyMethodDef method = {};
+    text = "cast" + signature + "\n--\n\n" + documentation;
+    method = {"cast", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(CastCall)),
+              METH_FASTCALL | METH_KEYWORDS, text.c_str()};
+    Py_XDECREF(general_cast);
+    general_cast = general.release().ptr();
+    Py_XDECREF(check_names);
+    check_names = check.release().ptr();
+    const nb::str module("tensorcast");
+    return nb::steal(PyCFunction_NewEx(&method, nullptr, module.ptr()));
+  });
 
   // Casts n elements from one dense array's memory into another's.
   m.def(
@@ -322,14 +311,8 @@ void BindCast(nb::module_& m) {
         request.loss = loss;
         const auto read = BytesOf(DenseArgument(source, "source"));
         const auto written = WritableBytesOf(WritableArgument(result, "out"));
-        const auto fits = [n](DataType type, bool is_packed, std::size_t bytes) {
-          if (FindType(type) == nullptr || type == DataType::kString) return false;
-          return is_packed ? StorageBytes(type, n) <= bytes : n <= bytes / ElementBytes(type);
-        };
-        if (!fits(request.from, source_is_packed, read.size()) ||
-            !fits(request.to, result_is_packed, written.size())) {
-          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-        }
+        CheckRoom(request.from, source_is_packed, n, read.size());
+        CheckRoom(request.to, result_is_packed, n, written.size());
         CastElements(request, read, written, n);
       },
       nb::arg("source"), nb::arg("from_"), nb::arg("result"), nb::arg("to"), nb::arg("n"),

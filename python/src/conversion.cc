@@ -1,14 +1,17 @@
-// Conversions of tensor files: requests made of Python's words, plans, and running them.
+// A conversion of tensor files is requested in Python's words here, planned and run.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,7 +22,6 @@
 #include "cast.h"
 #include "errors.h"
 #include "tensorcast/convert.hpp"
-#include "text/error_text.h"
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
@@ -29,7 +31,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// What `parse` makes of a text, '_' for '-' and in any case; nothing where it is no text.
+// Parses a text that may have '_' for '-' and be in any case; gives nothing for what is no text.
 template <class Parse> auto Named(nb::handle text, const Parse& parse) -> decltype(parse("")) {
   if (PyUnicode_Check(text.ptr()) == 0) return std::nullopt;
   std::string asked = FromStr(text);
@@ -40,7 +42,7 @@ template <class Parse> auto Named(nb::handle text, const Parse& parse) -> declty
   return parse(asked);
 }
 
-// The same of an argument, which has to be one of the members.
+// Parses an argument that has to be one of the members, and raises where it is not.
 template <class Member, class Parse, class Name>
 Member Argument(std::string_view argument, nb::handle text, const Parse& parse,
                 std::span<const Member> members, const Name& name) {
@@ -56,13 +58,7 @@ convert::Destination DestinationOf(nb::handle to) {
   return TypeArgument(to);
 }
 
-std::vector<std::string> TextsOf(nb::handle list) {
-  std::vector<std::string> texts;
-  for (const nb::handle text : list) texts.push_back(FromStr(text));
-  return texts;
-}
-
-// Of a dict of convert()'s arguments.
+// Makes a request of a dict of convert()'s arguments.
 convert::Request RequestOf(const nb::dict& words) {
   convert::Request request;
   for (const nb::handle file : words["files"]) {
@@ -72,8 +68,8 @@ convert::Request RequestOf(const nb::dict& words) {
   for (const nb::handle rule : words["rules"]) {
     request.rules.push_back({FromStr(rule[0]), DestinationOf(rule[1])});
   }
-  request.only = TextsOf(words["only"]);
-  request.excluded = TextsOf(words["exclude"]);
+  for (const nb::handle text : words["only"]) request.only.push_back(FromStr(text));
+  for (const nb::handle text : words["exclude"]) request.excluded.push_back(FromStr(text));
   for (const nb::handle keep : words["keep"]) {
     request.keep.push_back(
         Argument("keep", keep, convert::ParseKeep, convert::Keeps(), convert::KeepName));
@@ -100,23 +96,15 @@ convert::Request RequestOf(const nb::dict& words) {
   return request;
 }
 
-nb::dict JobDict(const convert::PlannedJob& job) {
-  nb::list shape;
-  for (const std::uint64_t size : job.shape) shape.append(size);
-  nb::dict fields;
-  fields["name"] = ToStr(job.name);
-  fields["action"] = ToStr(convert::ActionName(job.action));
-  fields["shape"] = nb::tuple(shape);
-  fields["from_type"] = job.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.from));
-  fields["to_type"] = job.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(job.to));
-  fields["format"] = job.format == convert::ScaledFormat::kNone
-                         ? nb::none()
-                         : ToStr(convert::ScaledFormatName(job.format));
-  fields["bytes_before"] = job.bytes_before;
-  fields["bytes_after"] = job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none();
-  fields["reason"] = ToStr(convert::ReasonName(job.reason));
-  fields["text"] = ToStr(job.text);
-  return fields;
+// Gives the fields of the package's Job, in their order.
+nb::tuple JobTuple(const convert::PlannedJob& job) {
+  const bool is_scaled = job.format != convert::ScaledFormat::kNone;
+  return nb::make_tuple(
+      ToStr(job.name), ToStr(convert::ActionName(job.action)),
+      nb::tuple(ListOf(job.shape, std::identity())), TypeOrNone(job.from), TypeOrNone(job.to),
+      is_scaled ? ToStr(convert::ScaledFormatName(job.format)) : nb::none(), job.bytes_before,
+      job.bytes_after ? nb::object(nb::int_(*job.bytes_after)) : nb::none(),
+      ToStr(convert::ReasonName(job.reason)), ToStr(job.text));
 }
 
 // Runs a plan whole; `progress` is called with (bytes done, bytes in all, name).
@@ -150,77 +138,62 @@ nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
   });
   if (raised) throw nb::python_error(std::move(*raised));
   Check(status, error);
-  nb::list result;
-  for (convert::JobLoss& loss : losses) {
-    result.append(nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(std::move(loss.loss))));
-  }
-  return result;
+  return ListOf(losses, [&](const convert::JobLoss& loss) {
+    return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss));
+  });
+}
+
+// Makes a plan of a request or of its JSON by `make`, and hears signals meanwhile.
+template <class Make, class Source>
+convert::ConversionPlan PlanOf(const Make& make, const Source& source) {
+  convert::ConversionPlan plan;
+  std::string error;
+  Status status;
+  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+    convert::RunSettings settings;
+    settings.interrupted = &interrupted;
+    status = make(source, settings, &plan, &error);
+  });
+  Check(status, error);
+  return plan;
 }
 
 }  // namespace
 
 void BindConversion(nb::module_& m) {
-  nb::class_<convert::ConversionPlan>(m, "ConversionPlan")
-      .def(
-          "__init__",
-          [](convert::ConversionPlan* self, const nb::dict& words) {
-            const convert::Request request = RequestOf(words);
-            convert::ConversionPlan plan;
-            std::string error;
-            Status status;
-            RunInterruptibly([&](std::atomic<bool>& interrupted) {
-              convert::RunSettings settings;
-              settings.interrupted = &interrupted;
-              status = convert::ConversionPlan::Make(request, settings, &plan, &error);
-            });
-            Check(status, error);
-            new (self) convert::ConversionPlan(std::move(plan));
-          },
-          nb::arg("request"))
-      .def_static(
-          "from_json",
-          [](const std::string& json) {
-            convert::ConversionPlan plan;
-            std::string error;
-            Status status;
-            RunInterruptibly([&](std::atomic<bool>& interrupted) {
-              convert::RunSettings settings;
-              settings.interrupted = &interrupted;
-              status = convert::ConversionPlan::FromJson(json, settings, &plan, &error);
-            });
-            Check(status, error);
-            return plan;
-          },
-          nb::arg("json"))
+  using Plan = convert::ConversionPlan;
+  nb::class_<Plan>(m, "ConversionPlan")
+      .def("__init__",
+           [](Plan* self, const nb::dict& words) {
+             new (self) Plan(PlanOf(&Plan::Make, RequestOf(words)));
+           })
+      .def_static("from_json",
+                  [](const std::string& json) { return PlanOf(&Plan::FromJson, json); })
       .def("to_json",
-           [](const convert::ConversionPlan& self) {
+           [](const Plan& self) {
              std::string json;
              Check(self.ToJson(&json));
              return ToStr(json);
            })
       .def("inputs",
-           [](const convert::ConversionPlan& self) {
-             nb::list paths;
-             for (std::size_t i = 0; i < self.inputs(); ++i) paths.append(ToStr(self.input(i)));
-             return paths;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.inputs()),
+                           [&](std::size_t i) { return ToStr(self.input(i)); });
            })
       .def("outputs",
-           [](const convert::ConversionPlan& self) {
-             nb::list paths;
-             for (std::size_t i = 0; i < self.outputs(); ++i) paths.append(ToStr(self.output(i)));
-             return paths;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.outputs()),
+                           [&](std::size_t i) { return ToStr(self.output(i)); });
            })
       .def("jobs",
-           [](const convert::ConversionPlan& self) {
-             nb::list jobs;
-             for (std::size_t i = 0; i < self.jobs(); ++i) jobs.append(JobDict(self.job(i)));
-             return jobs;
+           [](const Plan& self) {
+             return ListOf(std::views::iota(std::size_t{0}, self.jobs()),
+                           [&](std::size_t i) { return JobTuple(self.job(i)); });
            })
       .def("notes",
-           [](const convert::ConversionPlan& self) {
-             nb::list notes;
-             for (const std::string& note : self.notes()) notes.append(ToStr(note));
-             for (const std::string& found : self.findings()) notes.append(ToStr(found));
+           [](const Plan& self) {
+             nb::list notes = ListOf(self.notes(), ToStr);
+             notes.extend(ListOf(self.findings(), ToStr));
              return notes;
            })
       .def("run", &Run, nb::arg("overwrite"), nb::arg("measures"), nb::arg("threads").none(),

@@ -1,4 +1,4 @@
-// Errors as Python has them; see errors.h.
+// The library's errors become the classes of tensorcast/errors.py here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.h"
@@ -16,7 +16,8 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// In the order of ErrorClass; set once, when the package is imported, and never given back.
+// These stand in the order of ErrorClass. Their classes are set once, when the package is imported,
+// and never given back.
 constexpr std::array<const char*, 7> kNames = {"ArgumentError", "KindError",     "RangeError",
                                                "FileError",     "ContentsError", "UnsupportedError",
                                                "InternalError"};
@@ -25,9 +26,9 @@ std::array<PyObject*, kNames.size()>& Classes() {
   return classes;
 }
 
-PyObject* of_system = nullptr;  // of tensorcast/errors.py
+PyObject* of_system = nullptr;  // the function of tensorcast/errors.py
 
-// What lifts a refusal, in Python's words, behind the library's own.
+// Says in Python's words what lifts a refusal; it stands behind the library's own words.
 std::string_view RemedyText(Remedy remedy) {
   switch (remedy) {
     case Remedy::kAllowOverwriting: return " with overwrite=True";
@@ -92,7 +93,7 @@ void RaiseStatus(Status status, const std::string& line) {
   }
   if (line.empty()) Raise(ClassOf(status.code()), status.message());
   const std::string whole = line + std::string(RemedyText(status.remedy()));
-  // One that a call got over is none of what fails now: its file is in the text.
+  // A refusal that a call got over is not what fails now: that one's file is in the text.
   const core::SystemRefusal refusal = core::LastRefusal();
   if (refusal.error != 0 && line.find(io::PathText(refusal.path)) != std::string::npos) {
     RaiseRefusal(ClassOf(status.code()), whole, refusal);
@@ -101,15 +102,12 @@ void RaiseStatus(Status status, const std::string& line) {
 }
 
 void BindErrors(nb::module_& m) {
-  m.def(
-      "set_errors",
-      [](const nb::module_& errors) {
-        for (std::size_t i = 0; i < kNames.size(); ++i) {
-          Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
-        }
-        of_system = nb::object(errors.attr("of_system")).release().ptr();
-      },
-      nb::arg("errors"));
+  m.def("set_errors", [](const nb::module_& errors) {
+    for (std::size_t i = 0; i < kNames.size(); ++i) {
+      Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
+    }
+    of_system = nb::object(errors.attr("of_system")).release().ptr();
+  });
 }
 
 }  // namespace tensorcast::python

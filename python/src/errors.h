@@ -1,4 +1,4 @@
-// Errors as Python has them: the library's one line in an exception of the package.
+// An error of the library is raised as an exception of the package, with its one line.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_ERRORS_H_
@@ -6,8 +6,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "tensorcast/tensorcast.hpp"
 
@@ -24,14 +26,29 @@ enum class ErrorClass {
   kInternal,     // a fault of ours; also a RuntimeError
 };
 
-// Raises one, as nanobind's functions raise: by a C++ exception.
+// Raises an error as nanobind's functions do, by a C++ exception.
 [[noreturn]] void Raise(ErrorClass error, std::string_view line);
 
-// Raises what a status that is not ok says, in the words of `line` where it has any.
-// `line` by reference: a call that sets it may stand beside it among the arguments.
+// Raises what a status that is not ok says, in the words of `line` where it has any. `line` is
+// taken by reference, since a call that sets it may stand beside it among the arguments.
 [[noreturn]] void RaiseStatus(Status status, const std::string& line = {});
 inline void Check(Status status, const std::string& line = {}) {
   if (!status.ok()) RaiseStatus(status, line);
+}
+
+// Calls a function that says its error in its last argument, and raises that error.
+template <class Function, class... Arguments>
+void Call(const Function& function, Arguments&&... arguments) {
+  std::string error;
+  Check(std::invoke(function, std::forward<Arguments>(arguments)..., &error), error);
+}
+
+// Does the same for a function that gives a result in the argument before, and returns the result.
+template <class Result, class Function, class... Arguments>
+Result Made(const Function& function, Arguments&&... arguments) {
+  Result result;
+  Call(function, std::forward<Arguments>(arguments)..., &result);
+  return result;
 }
 
 }  // namespace tensorcast::python

@@ -1,4 +1,4 @@
-// One value in one type, as a dict of exact texts and codes.
+// `explain` works out here what one value becomes in one type, in exact texts and codes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/explain.hpp"
@@ -31,23 +31,11 @@ nb::object CodeOrText(DataType to, const CastResult& result) {
   return nb::int_(result.code);
 }
 
-nb::dict ExplanationDict(const Explanation& e) {
-  const auto number = [](std::uint64_t code) { return nb::int_(code); };
+// Gives the fields of the package's Explanation, in their order.
+nb::tuple ExplanationTuple(const Explanation& e) {
+  const auto number = [](auto value) { return nb::cast(value); };
   const auto exact = [](const ExactDecimal& value) { return ToStr(value.Text()); };
-  nb::dict fields;
-  fields["to_type"] = ToStr(TypeName(e.to));
-  fields["code"] = CodeOrText(e.to, e.result);
-  fields["value"] = ToStr(e.value.Text());
-  fields["loss"] = OrNone(e.loss, [](Loss loss) { return ToStr(LossName(loss)); });
-  fields["to_subnormal"] = e.to_subnormal;
-  fields["zero_sign_lost"] = e.zero_sign_lost;
-  fields["undefined"] = e.undefined;
-  fields["below"] = OrNone(e.below, number);
-  fields["above"] = OrNone(e.above, number);
-  fields["ulp"] = OrNone(e.ulp, [](double ulp) { return nb::float_(ulp); });
-  fields["error"] = OrNone(e.error, exact);
-  fields["relative_error"] = OrNone(e.relative_error, exact);
-  fields["error_in_ulps"] = OrNone(e.error_in_ulps, exact);
+  const auto name = [](Loss loss) { return ToStr(LossName(loss)); };
   nb::list others;
   for (const OtherResult& other : e.others) {
     if (!other.result.status.ok()) continue;
@@ -55,40 +43,36 @@ nb::dict ExplanationDict(const Explanation& e) {
     said["option"] = ToStr(CastOptionName(other.option));
     said["value"] = ToStr(CastOptionValue(other.option, other.options));
     said["code"] = CodeOrText(e.to, other.result);
-    said["loss"] = OrNone(other.loss, [](Loss loss) { return ToStr(LossName(loss)); });
+    said["loss"] = OrNone(other.loss, name);
     others.append(said);
   }
-  fields["others"] = others;
-  return fields;
+  return nb::make_tuple(ToStr(TypeName(e.to)), CodeOrText(e.to, e.result), ToStr(e.value.Text()),
+                        OrNone(e.loss, name), e.to_subnormal, e.zero_sign_lost, e.undefined,
+                        OrNone(e.below, number), OrNone(e.above, number), OrNone(e.ulp, number),
+                        OrNone(e.error, exact), OrNone(e.relative_error, exact),
+                        OrNone(e.error_in_ulps, exact), others);
 }
 
 }  // namespace
 
 void BindExplain(nb::module_& m) {
-  m.def(
-      "explain_text",
-      [](const nb::str& text, int to, const nb::dict& options) {
-        const std::string utf8 = FromStr(text);
-        const Explanation e = Explain(utf8, static_cast<DataType>(to), OptionsOf(options));
-        const Status status = e.result.status;
-        if (status.code() == StatusCode::kNotANumber ||
-            status.code() == StatusCode::kNotAnInteger) {
-          RaiseStatus(status,
-                      text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
-        }
-        Check(status);
-        return ExplanationDict(e);
-      },
-      nb::arg("text"), nb::arg("to"), nb::arg("options"));
-  m.def(
-      "explain_code",
-      [](int from, std::uint64_t code, int to, const nb::dict& options) {
-        const Explanation e = Explain(static_cast<DataType>(from), code, static_cast<DataType>(to),
-                                      OptionsOf(options));
-        Check(e.result.status);
-        return ExplanationDict(e);
-      },
-      nb::arg("from_"), nb::arg("code"), nb::arg("to"), nb::arg("options"));
+  m.def("explain_text", [](const nb::str& text, int to, const nb::dict& options) {
+    const std::string utf8 = FromStr(text);
+    const Explanation e = Explain(utf8, static_cast<DataType>(to), OptionsOf(options));
+    const Status status = e.result.status;
+    if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+      RaiseStatus(status,
+                  text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
+    }
+    Check(status);
+    return ExplanationTuple(e);
+  });
+  m.def("explain_code", [](int from, std::uint64_t code, int to, const nb::dict& options) {
+    const Explanation e =
+        Explain(static_cast<DataType>(from), code, static_cast<DataType>(to), OptionsOf(options));
+    Check(e.result.status);
+    return ExplanationTuple(e);
+  });
 }
 
 }  // namespace tensorcast::python

@@ -1,19 +1,21 @@
-// Tensor files: what they hold, and tensors read on demand, cast on the way in.
+// A tensor file says here what it holds; its tensors are read on demand, and cast on the way in.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,10 +23,14 @@
 #include "bindings.h"
 #include "cast.h"
 #include "checkpoint/open_tensor_file.h"
+#include "convert/scaled_tensors.h"
+#include "convert/selection.h"
+#include "convert/survey.h"
 #include "core/failure.h"
 #include "errors.h"
 #include "formats/tensor_file.h"
-#include "scaled_weights.h"
+#include "formats/tensor_reader.h"
+#include "scale/scaled_reader.h"
 #include "text_objects.h"
 #include "texts.h"
 #include "threads.h"
@@ -35,7 +41,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // elements that are read at once
+constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // so many elements are read at once
 
 // Runs what throws the library's own exceptions, and raises them as Python's.
 template <class Work> void Raising(const Work& work) {
@@ -49,13 +55,88 @@ template <class Work> void Raising(const Work& work) {
   if (failed) RaiseStatus(Status(failed->code(), failed->remedy()), failed->what());
 }
 
+// Finds the weights of an open file that are codes times scales, and reads them as values. Several
+// threads may use one; its functions may read files, and throw io::Error.
+class WeightsOfFile {
+ public:
+  // `path` is what the file was opened by.
+  WeightsOfFile(io::OpenedInput opened, std::string path)
+      : opened_(std::move(opened)), path_(std::move(path)) {}
+
+  // Gives the weights whose scales can be applied, in the order of their codes.
+  const std::vector<scale::ScaledWeight>& Applicable() { return Survey().scales.weights.weights; }
+
+  // Throws where a tensor is codes, or serves some, and its scales cannot be applied.
+  void Refuse(std::size_t tensor, DataType to) {
+    const convert::Survey& survey = Survey();
+    if (!refused_.contains(tensor)) return;
+    for (const scale::OpaqueTensor& one : survey.scales.weights.opaque) {
+      if (one.tensor == tensor) convert::RefuseOpaque(one, survey.tensors()[tensor]);
+    }
+    std::vector<convert::Decision> decisions(survey.tensors().size());
+    decisions.at(tensor).to = to;
+    convert::RefuseScaled(survey, decisions);
+    throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
+  }
+
+  // Gives the file with each such weight in the place of its codes, as float64 that may be cast to
+  // `to`, so that the exact product is rounded once.
+  std::shared_ptr<const scale::ScaledReader> ReaderFor(DataType to) {
+    const std::vector<scale::ScaledWeight>& weights = Applicable();
+    const scale::Rounding rounding = convert::RoundingFor(to);
+    const std::lock_guard lock(mutex_);
+    auto& reader = readers_.at(static_cast<std::size_t>(rounding));
+    if (reader == nullptr) {
+      std::vector<scale::AppliedWeight> applied;
+      applied.reserve(weights.size());
+      for (const scale::ScaledWeight& one : weights) applied.push_back({one, rounding});
+      reader = std::make_shared<scale::ScaledReader>(opened_.reader, std::move(applied), false);
+    }
+    return reader;
+  }
+
+  // Gives a line for each weight that was read and has scales which no quantiser writes.
+  std::vector<std::string> Findings() {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> lines;
+    for (const auto& reader : readers_) {
+      if (reader == nullptr) continue;
+      for (std::string& line : reader->Findings()) {
+        if (std::ranges::find(lines, line) == lines.end()) lines.push_back(std::move(line));
+      }
+    }
+    return lines;
+  }
+
+ private:
+  // Found when it is first asked for, since many files' scales never are; then it stays as it is.
+  const convert::Survey& Survey() {
+    const std::lock_guard lock(mutex_);
+    if (survey_) return *survey_;
+    survey_ = convert::SurveyOf(opened_, path_, false);
+    const convert::InputScales& scales = survey_->scales;
+    for (const scale::ScaledTensor& one : scales.companions.scaled) refused_.insert(one.tensor);
+    for (const scale::ScaledWeight& one : scales.weights.weights) refused_.erase(one.codes);
+    for (const scale::UnreadWeight& one : scales.weights.unread) refused_.insert(one.tensor);
+    for (const scale::OpaqueTensor& one : scales.weights.opaque) refused_.insert(one.tensor);
+    return *survey_;
+  }
+
+  const io::OpenedInput opened_;
+  const std::string path_;
+  std::mutex mutex_;  // guards what follows
+  std::optional<convert::Survey> survey_;
+  std::unordered_set<std::size_t> refused_;                            // found with the survey
+  std::array<std::shared_ptr<const scale::ScaledReader>, 2> readers_;  // by scale::Rounding
+};
+
 class TensorFile {
  public:
   TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links) {
     io::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
-    // Set while the file is opened alone: reading goes on later, from several calls at once.
+    // It is set only while the file is opened: later several calls read it at once.
     const auto interrupt = std::make_shared<io::CurrentInterrupt>();
     options.interrupted = interrupt;
     Raising([&] {
@@ -84,7 +165,7 @@ class TensorFile {
     }
     return reader().contents().tensors[tensor];
   }
-  // Keeps the file for the time of a call that gives the GIL back.
+  // Keeps the file for as long as a call that gives the GIL back.
   std::shared_ptr<const io::TensorReader> hold() const {
     (void)reader();
     return reader_;
@@ -99,7 +180,7 @@ class TensorFile {
   std::shared_ptr<WeightsOfFile> weights_;
 };
 
-// The packed bytes of a tensor whose type the library does not know.
+// Reads the packed bytes of a tensor whose type the library does not know.
 nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const io::TensorInfo& info = file.info(tensor);
   const std::vector<std::uint64_t> shape = {info.bytes};
@@ -108,42 +189,39 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   const auto reader = file.hold();
   Raising([&] {
     const nb::gil_scoped_release without_gil;
-    for (std::uint64_t first = 0; first < info.bytes; first += kReadAtOnce) {
-      reader->Read(tensor, first,
-                   written.subspan(first, std::min(kReadAtOnce, info.bytes - first)));
-    }
+    reader->Read(tensor, 0, written);
   });
   return result;
 }
 
-// The shape in the order in which the elements stand.
+// Gives the shape in the order in which the elements stand.
 std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
   std::vector<std::uint64_t> shape = info.shape;
   if (info.fortran_order) std::reverse(shape.begin(), shape.end());
   return shape;
 }
 
-// The file in which a scaled weight's codes are its values.
-std::shared_ptr<const io::TensorReader> ReaderOfValues(const TensorFile& file, DataType to) {
-  const auto weights = file.weights();
-  std::shared_ptr<const io::TensorReader> reader;
-  Raising([&] {
-    const nb::gil_scoped_release without_gil;
-    reader = weights->ReaderFor(to);
-  });
-  return reader;
-}
-
-// A tensor of numbers, cast piece by piece into an array of numpy's layout, or a packed stream.
-// `scaled`: it is a scaled weight's codes, and its values are read.
+// Casts a tensor of numbers piece by piece into an array of numpy's layout, or a packed stream.
+// Where it is `scaled`, it is the codes of a scaled weight, and the weight's values are read.
 nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, DataType to,
                        const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
                        LossMeter* loss) {
   (void)file.info(tensor);
-  const auto reader = scaled ? ReaderOfValues(file, to) : file.hold();
+  std::shared_ptr<const io::TensorReader> reader = file.hold();
+  if (scaled) {
+    const auto weights = file.weights();
+    Raising([&] {
+      const nb::gil_scoped_release without_gil;
+      reader = weights->ReaderFor(to);  // in which the codes are the weight's values
+    });
+  }
   const io::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
-  const bool through_scratch = FindType(to)->is_packed() && !is_stream;
+  CastRequest request;
+  request.from = info.type;
+  request.to = to;
+  request.source_is_packed = true;
+  request.result_is_packed = is_packed;
   CastPlan plan;
   Check(CastPlan::Bind(info.type, to, options, &plan));
   const std::vector<std::uint64_t> stream = {StorageBytes(to, info.elements).value_or(0)};
@@ -154,9 +232,7 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   Status status;
   Raising([&] {
     RunInterruptibly([&](std::atomic<bool>& interrupted) {
-      const std::uint64_t most = std::min(kReadAtOnce, info.elements);
-      std::vector<std::byte> read(*StorageBytes(info.type, most));
-      std::vector<std::byte> scratch(through_scratch ? *StorageBytes(to, most) : 0);
+      std::vector<std::byte> read(*StorageBytes(info.type, std::min(kReadAtOnce, info.elements)));
       CallThreads threads(ThreadsFor(asked, info.bytes));
       RunOptions run;
       run.loss = loss;
@@ -165,14 +241,11 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
         io::StopIfInterrupted(&interrupted);
         const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
         const auto piece = std::span(read).first(*StorageBytes(info.type, count));
-        // A whole number of bytes of every type: pieces begin at multiples of 2^20 elements.
+        // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
         reader->Read(tensor, *StorageBytes(info.type, first), piece);
         run.loss_index = first;
-        status = plan.Run(piece, 0, through_scratch ? std::span(scratch) : written,
-                          through_scratch ? 0 : first, count, run);
-        if (status.ok() && through_scratch) {
-          UnpackElements(to, scratch, written.subspan(first, count), count);
-        }
+        const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
+        status = RunPieces(plan, request, piece, written.subspan(at), count, run);
       }
     });
   });
@@ -198,28 +271,23 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   return texts;
 }
 
-// Name, codes, shape and what is known of each weight whose scales are applied.
+// Gives the name, the codes and what is known of each weight whose scales are applied.
 nb::list ScaledTuples(const TensorFile& file) {
   const auto weights = file.weights();
   Raising([&] {
     const nb::gil_scoped_release without_gil;
     (void)weights->Applicable();
   });
-  nb::list result;
-  for (const scale::ScaledWeight& weight : weights->Applicable()) {
-    nb::list shape;
-    for (const std::uint64_t size : weight.shape) shape.append(size);
-    result.append(nb::make_tuple(ToStr(weight.name), weight.codes, nb::tuple(shape),
-                                 ToStr(weight.LayoutText() + ": " + weight.evidence)));
-  }
-  return result;
+  return ListOf(weights->Applicable(), [](const scale::ScaledWeight& weight) {
+    return nb::make_tuple(ToStr(weight.name), weight.codes,
+                          ToStr(weight.LayoutText() + ": " + weight.evidence));
+  });
 }
 
 nb::tuple TensorInfoTuple(const io::TensorInfo& info) {
-  nb::list shape;
-  for (const std::uint64_t size : info.shape) shape.append(size);
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
-                        nb::tuple(shape), info.bytes, info.fortran_order);
+                        nb::tuple(ListOf(info.shape, std::identity())), info.bytes,
+                        info.fortran_order);
 }
 
 }  // namespace
@@ -237,11 +305,7 @@ void BindFiles(nb::module_& m) {
       .def_prop_ro("closed", &TensorFile::is_closed)
       .def("infos",
            [](const TensorFile& self) {
-             nb::list infos;
-             for (const io::TensorInfo& info : self.reader().contents().tensors) {
-               infos.append(TensorInfoTuple(info));
-             }
-             return infos;
+             return ListOf(self.reader().contents().tensors, TensorInfoTuple);
            })
       .def("metadata",
            [](const TensorFile& self) {
@@ -253,29 +317,17 @@ void BindFiles(nb::module_& m) {
            })
       .def("notes",
            [](const TensorFile& self) {
-             nb::list notes;
-             for (const std::string& note : self.reader().notes()) notes.append(ToStr(note));
-             for (const std::string& note : self.weights()->Findings()) notes.append(ToStr(note));
+             nb::list notes = ListOf(self.reader().notes(), ToStr);
+             notes.extend(ListOf(self.weights()->Findings(), ToStr));
              return notes;
            })
-      .def("file_bytes", [](const TensorFile& self) { return self.reader().file_bytes(); })
       .def("scaled_weights", &ScaledTuples)
-      .def("refused_weights",
-           [](const TensorFile& self) {
-             nb::list refused;
-             Raising([&] {
-               for (const std::size_t one : self.weights()->Refused()) refused.append(one);
-             });
-             return refused;
+      .def("refuse_weight",
+           [](const TensorFile& self, std::size_t tensor, int to) {
+             (void)self.info(tensor);
+             Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
            })
-      .def(
-          "refuse_weight",
-          [](const TensorFile& self, std::size_t tensor, int to) {
-            (void)self.info(tensor);
-            Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
-          },
-          nb::arg("tensor"), nb::arg("to"))
-      .def("read_bytes", &ReadBytes, nb::arg("tensor"))
+      .def("read_bytes", &ReadBytes)
       .def(
           "read_numbers",
           [](const TensorFile& self, std::size_t tensor, bool scaled, int to,
@@ -290,7 +342,7 @@ void BindFiles(nb::module_& m) {
           },
           nb::arg("tensor"), nb::arg("scaled"), nb::arg("to"), nb::arg("options"),
           nb::arg("is_packed"), nb::arg("threads").none(), nb::arg("loss").none())
-      .def("read_texts", &ReadAllTexts, nb::arg("tensor"));
+      .def("read_texts", &ReadAllTexts);
 }
 
 }  // namespace tensorcast::python

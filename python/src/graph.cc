@@ -1,4 +1,4 @@
-// Graphs of casts, built and changed node by node.
+// A graph of casts is built, changed and saved here, node by node.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/graph.hpp"
@@ -11,13 +11,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "bindings.h"
+#include "cast.h"
 #include "errors.h"
 #include "tensors.h"
 #include "text_objects.h"
@@ -27,88 +27,85 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr std::array<std::string_view, 3> kModes = {"up", "down", "nearest"};
 constexpr std::array<std::string_view, 3> kKinds = {"input", "constant", "result"};
 
-RoundingMode ModeOf(const std::string& word) {
-  for (std::size_t i = 0; i < kModes.size(); ++i) {
-    if (kModes[i] == word) return static_cast<RoundingMode>(i);
-  }
-  Raise(ErrorClass::kValue, "round_mode is one of \"up\", \"down\", \"nearest\"");
+RoundingMode ModeOf(std::string_view word) {
+  CastOptions options;
+  SetWord(CastOption::kRoundMode, word, &options);
+  return options.round_mode;
 }
 
-// A value as Python holds it: the graph's number and its own.
+// Python holds a value as its graph's number and its own.
 nb::tuple HandleOf(const GraphValue& value) { return nb::make_tuple(value.graph, value.index); }
 GraphValue ValueOf(nb::handle handle) {
   return {nb::cast<std::uint32_t>(handle[0]), nb::cast<std::uint32_t>(handle[1])};
 }
 
-// A node by its index or its name, or all (None). The name is kept by `text`.
-NodeKey KeyOf(nb::handle key, std::string* text) {
+// Python names a node by its index or its name, and all nodes by None.
+NodeKey KeyOf(nb::handle key) {
   if (key.is_none()) return NodeKey::All();
   std::size_t index = 0;
   if (PyBool_Check(key.ptr()) == 0 && nb::try_cast(key, index)) return NodeKey::Index(index);
   if (PyUnicode_Check(key.ptr()) == 0) {
     Raise(ErrorClass::kKind, "a node is named by its index or its name; None is all");
   }
-  *text = FromStr(key);
-  return NodeKey::Name(*text);
+  return NodeKey::Name(FromStr(key));
 }
 
-nb::dict NodeDict(const GraphNode& node) {
-  const auto handles = [](const std::vector<GraphValue>& values) {
-    nb::list list;
-    for (const GraphValue& value : values) list.append(HandleOf(value));
-    return list;
-  };
-  const auto type = [](DataType of) {
-    return of == DataType::kUndefined ? nb::none() : ToStr(TypeName(of));
-  };
-  nb::dict fields;
-  fields["index"] = node.index;
-  fields["name"] = ToStr(node.name);
-  fields["op_type"] = ToStr(node.op_type);
-  fields["domain"] = ToStr(node.domain);
-  fields["from_type"] = type(node.from);
-  fields["to_type"] = type(node.to);
-  fields["is_cast"] = node.is_cast;
-  fields["saturate"] = node.saturate;
-  fields["round_mode"] = ToStr(kModes[static_cast<std::size_t>(node.round_mode)]);
-  fields["training"] = node.training;
-  fields["lda_coeff"] = node.lda_coeff;
-  fields["inputs"] = handles(node.inputs);
-  fields["outputs"] = handles(node.outputs);
-  return fields;
+std::vector<GraphDimension> DimensionsOf(nb::handle shape) {
+  std::vector<GraphDimension> dimensions;
+  for (const nb::handle size : shape) {
+    GraphDimension dimension;
+    if (PyUnicode_Check(size.ptr()) != 0) {
+      dimension.name = FromStr(size);
+    } else if (!size.is_none()) {
+      std::uint64_t value = 0;
+      if (!nb::try_cast(size, value)) {
+        Raise(ErrorClass::kValue, "a dimension is a size, a name or None");
+      }
+      dimension.size = value;
+    }
+    dimensions.push_back(std::move(dimension));
+  }
+  return dimensions;
 }
 
-nb::dict ValueDict(const GraphValueInfo& info) {
-  nb::dict fields;
-  fields["value"] = HandleOf(info.value);
-  fields["name"] = ToStr(info.name);
-  fields["type"] = info.type == DataType::kUndefined ? nb::none() : ToStr(TypeName(info.type));
-  fields["kind"] = ToStr(kKinds[static_cast<std::size_t>(info.kind)]);
-  fields["is_output"] = info.is_output;
-  fields["readers"] = info.readers;
-  fields["shape"] = info.has_shape ? ShapeTuple(info.shape) : nb::none();
-  return fields;
+nb::object DimensionOf(const GraphDimension& dimension) {
+  if (dimension.size) return nb::int_(*dimension.size);
+  return dimension.name.empty() ? nb::none() : ToStr(dimension.name);
 }
 
-CastNode NodeOf(int to, bool saturate, const std::string& round_mode, nb::handle name,
-                nb::handle output_name, bool training, double lda_coeff) {
+// These give the fields of the package's Node and ValueDetails, in their order.
+nb::tuple NodeTuple(const GraphNode& node) {
+  const auto mode = CastOptionValue(CastOption::kRoundMode, {.round_mode = node.round_mode});
+  return nb::make_tuple(node.index, ToStr(node.name), ToStr(node.op_type), ToStr(node.domain),
+                        TypeOrNone(node.from), TypeOrNone(node.to), node.is_cast, node.saturate,
+                        ToStr(mode), node.training, node.lda_coeff, ListOf(node.inputs, HandleOf),
+                        ListOf(node.outputs, HandleOf));
+}
+nb::tuple DetailsTuple(const GraphValueInfo& info) {
+  return nb::make_tuple(
+      HandleOf(info.value), ToStr(info.name), TypeOrNone(info.type),
+      ToStr(kKinds[static_cast<std::size_t>(info.kind)]), info.is_output, info.readers,
+      info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, DimensionOf))) : nb::none());
+}
+
+// Makes a node of a tuple: saturate, round_mode, name, output_name or None, training, lda_coeff.
+CastNode NodeOf(const nb::tuple& words) {
   CastNode node;
-  node.to = static_cast<DataType>(to);
-  node.saturate = saturate;
-  node.round_mode = ModeOf(round_mode);
-  node.name = FromStr(name);
-  if (!output_name.is_none()) node.output_names = {FromStr(output_name)};
-  node.training = training;
-  node.lda_coeff = lda_coeff;
+  node.saturate = nb::cast<bool>(words[0]);
+  node.round_mode = ModeOf(FromStr(words[1]));
+  node.name = FromStr(words[2]);
+  if (!words[3].is_none()) node.output_names = {FromStr(words[3])};
+  node.training = nb::cast<bool>(words[4]);
+  node.lda_coeff = nb::cast<double>(words[5]);
   return node;
 }
 
 }  // namespace
 
-nb::dict OptimizeReportDict(const onnx::OptimizeReport& report);  // model.cc
+// Gives the fields of the package's OptimizeReport, in their order (model.cc).
+nb::tuple ReportTuple(const onnx::OptimizeReport& report);
 
 void BindGraph(nb::module_& m) {
   nb::class_<Graph>(m, "Graph")
@@ -118,68 +115,39 @@ void BindGraph(nb::module_& m) {
             GraphOptions options;
             if (opset) options.opset = *opset;
             options.raises_opset = raises_opset;
-            Graph graph;
-            std::string error;
-            Check(Graph::Create(options, &graph, &error), error);
-            new (self) Graph(std::move(graph));
+            new (self) Graph(Made<Graph>(&Graph::Create, options));
           },
           nb::arg("opset").none(), nb::arg("raises_opset"))
-      .def_static(
-          "load",
-          [](nb::handle source, bool allow_hard_links) {
-            onnx::LoadOptions options;
-            options.allow_hard_links = allow_hard_links;
-            Graph graph;
-            std::string error;
-            if (PyBytes_Check(source.ptr()) != 0) {
-              const auto bytes = nb::borrow<nb::bytes>(source);
-              Check(Graph::Parse({static_cast<const std::byte*>(bytes.data()), bytes.size()},
-                                 options, &graph, &error),
-                    error);
-            } else {
-              Check(Graph::Load(FromStr(source), options, &graph, &error), error);
-            }
-            return graph;
-          },
-          nb::arg("source"), nb::arg("allow_hard_links"))
-      .def(
-          "save",
-          [](const Graph& self, nb::handle path, bool with_training, bool overwrite) {
-            std::string error;
-            Check(self.Save(FromStr(path), {.with_training = with_training, .overwrite = overwrite},
-                            &error),
-                  error);
-          },
-          nb::arg("path"), nb::arg("with_training"), nb::arg("overwrite"))
-      .def(
-          "serialize",
-          [](const Graph& self, bool with_training) {
-            std::vector<std::byte> bytes;
-            std::string error;
-            Check(self.Serialize({.with_training = with_training}, &bytes, &error), error);
-            return nb::bytes(bytes.data(), bytes.size());
-          },
-          nb::arg("with_training"))
-      .def(
-          "optimize",
-          [](Graph& self, bool fold_all, bool nan_payloads_may_change) {
-            onnx::OptimizeOptions options;
-            options.fold_all = fold_all;
-            options.nan_payloads_may_change = nan_payloads_may_change;
-            onnx::OptimizeReport report;
-            std::string error;
-            Check(self.Optimize(options, &report, &error), error);
-            return OptimizeReportDict(report);
-          },
-          nb::arg("fold_all"), nb::arg("nan_payloads_may_change"))
+      .def_static("load",
+                  [](nb::handle source, bool allow_hard_links) {
+                    onnx::LoadOptions options;
+                    options.allow_hard_links = allow_hard_links;
+                    const auto bytes = ModelBytes(source);
+                    return bytes ? Made<Graph>(&Graph::Parse, *bytes, options)
+                                 : Made<Graph>(&Graph::Load, FromStr(source), options);
+                  })
+      .def("save",
+           [](const Graph& self, nb::handle path, bool with_training, bool overwrite) {
+             Call(&Graph::Save, self, FromStr(path),
+                  SaveOptions{.with_training = with_training, .overwrite = overwrite});
+           })
+      .def("serialize",
+           [](const Graph& self, bool with_training) {
+             const auto bytes = Made<std::vector<std::byte>>(
+                 &Graph::Serialize, self, SaveOptions{.with_training = with_training});
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("optimize",
+           [](Graph& self, bool fold_all, bool nan_payloads_may_change) {
+             onnx::OptimizeOptions options;
+             options.fold_all = fold_all;
+             options.nan_payloads_may_change = nan_payloads_may_change;
+             return ReportTuple(Made<onnx::OptimizeReport>(&Graph::Optimize, self, options));
+           })
       .def("opset", &Graph::opset)
-      .def(
-          "set_opset",
-          [](Graph& self, std::optional<std::int64_t> opset) {
-            std::string error;
-            Check(opset ? self.SetOpset(*opset, &error) : self.SetLowestOpset(&error), error);
-          },
-          nb::arg("opset").none())
+      .def("set_opset",
+           [](Graph& self, std::int64_t opset) { Call(&Graph::SetOpset, self, opset); })
+      .def("set_lowest_opset", [](Graph& self) { Call(&Graph::SetLowestOpset, self); })
       .def(
           "add_input",
           [](Graph& self, nb::handle name, int type, nb::handle shape) {
@@ -193,117 +161,50 @@ void BindGraph(nb::module_& m) {
             return HandleOf(value);
           },
           nb::arg("name"), nb::arg("type"), nb::arg("shape").none())
-      .def(
-          "add_constant",
-          [](Graph& self, nb::handle name, nb::handle tensor) {
-            const HeldTensor held(tensor);
-            GraphValue value;
-            std::string error;
-            Check(self.AddConstant(FromStr(name), held.view(), &value, &error), error);
-            return HandleOf(value);
-          },
-          nb::arg("name"), nb::arg("tensor"))
-      .def(
-          "add_cast",
-          [](Graph& self, nb::handle input, int to, bool saturate, const std::string& round_mode,
-             nb::handle name, nb::handle output_name, bool training, double lda_coeff) {
-            GraphValue value;
-            std::string error;
-            Check(self.AddCast(
-                      ValueOf(input),
-                      NodeOf(to, saturate, round_mode, name, output_name, training, lda_coeff),
-                      &value, &error),
-                  error);
-            return HandleOf(value);
-          },
-          nb::arg("input"), nb::arg("to"), nb::arg("saturate"), nb::arg("round_mode"),
-          nb::arg("name"), nb::arg("output_name").none(), nb::arg("training"), nb::arg("lda_coeff"))
-      .def(
-          "add_cast_like",
-          [](Graph& self, nb::handle input, nb::handle target, bool saturate,
-             const std::string& round_mode, nb::handle name, nb::handle output_name, bool training,
-             double lda_coeff) {
-            GraphValue value;
-            std::string error;
-            Check(self.AddCastLike(
-                      ValueOf(input), ValueOf(target),
-                      NodeOf(0, saturate, round_mode, name, output_name, training, lda_coeff),
-                      &value, &error),
-                  error);
-            return HandleOf(value);
-          },
-          nb::arg("input"), nb::arg("target"), nb::arg("saturate"), nb::arg("round_mode"),
-          nb::arg("name"), nb::arg("output_name").none(), nb::arg("training"), nb::arg("lda_coeff"))
-      .def(
-          "add_identity",
-          [](Graph& self, nb::handle input, nb::handle name, nb::handle output_name) {
-            GraphValue value;
-            std::string error;
-            Check(self.AddIdentity(ValueOf(input), FromStr(name), FromStr(output_name), &value,
-                                   &error),
-                  error);
-            return HandleOf(value);
-          },
-          nb::arg("input"), nb::arg("name"), nb::arg("output_name"))
-      .def(
-          "mark_output",
-          [](Graph& self, nb::handle value, nb::handle name) {
-            std::string error;
-            Check(self.MarkOutput(ValueOf(value), FromStr(name), &error), error);
-          },
-          nb::arg("value"), nb::arg("name"))
-      .def("inputs",
-           [](const Graph& self) {
-             nb::list handles;
-             for (const GraphValue& value : self.inputs()) handles.append(HandleOf(value));
-             return handles;
+      .def("add_constant",
+           [](Graph& self, nb::handle name, nb::handle tensor) {
+             const HeldTensor held(tensor);
+             return HandleOf(
+                 Made<GraphValue>(&Graph::AddConstant, self, FromStr(name), held.view()));
            })
-      .def("outputs",
-           [](const Graph& self) {
-             nb::list handles;
-             for (const GraphValue& value : self.outputs()) handles.append(HandleOf(value));
-             return handles;
+      .def("add_cast",
+           [](Graph& self, nb::handle input, int to, const nb::tuple& words) {
+             CastNode node = NodeOf(words);
+             node.to = static_cast<DataType>(to);
+             return HandleOf(Made<GraphValue>(&Graph::AddCast, self, ValueOf(input), node));
            })
-      .def("nodes",
-           [](const Graph& self) {
-             nb::list nodes;
-             for (const GraphNode& node : self.Nodes()) nodes.append(NodeDict(node));
-             return nodes;
+      .def("add_cast_like",
+           [](Graph& self, nb::handle input, nb::handle target, const nb::tuple& words) {
+             return HandleOf(Made<GraphValue>(&Graph::AddCastLike, self, ValueOf(input),
+                                              ValueOf(target), NodeOf(words)));
            })
+      .def("add_identity",
+           [](Graph& self, nb::handle input, nb::handle name, nb::handle output_name) {
+             return HandleOf(Made<GraphValue>(&Graph::AddIdentity, self, ValueOf(input),
+                                              FromStr(name), FromStr(output_name)));
+           })
+      .def("mark_output",
+           [](Graph& self, nb::handle value, nb::handle name) {
+             Call(&Graph::MarkOutput, self, ValueOf(value), FromStr(name));
+           })
+      .def("inputs", [](const Graph& self) { return ListOf(self.inputs(), HandleOf); })
+      .def("outputs", [](const Graph& self) { return ListOf(self.outputs(), HandleOf); })
+      .def("nodes", [](const Graph& self) { return ListOf(self.Nodes(), NodeTuple); })
       .def(
           "node",
           [](const Graph& self, nb::handle key) {
-            std::string text;
-            std::string error;
-            GraphNode node;
-            Check(self.Node(KeyOf(key, &text), &node, &error), error);
-            return NodeDict(node);
+            return NodeTuple(Made<GraphNode>(&Graph::Node, self, KeyOf(key)));
           },
           nb::arg("key").none())
-      .def("values",
-           [](const Graph& self) {
-             nb::list values;
-             for (const GraphValueInfo& info : self.Values()) values.append(ValueDict(info));
-             return values;
+      .def("values", [](const Graph& self) { return ListOf(self.Values(), DetailsTuple); })
+      .def("value",
+           [](const Graph& self, nb::handle handle) {
+             return DetailsTuple(Made<GraphValueInfo>(&Graph::Value, self, ValueOf(handle)));
            })
-      .def(
-          "value",
-          [](const Graph& self, nb::handle handle) {
-            GraphValueInfo info;
-            std::string error;
-            Check(self.Value(ValueOf(handle), &info, &error), error);
-            return ValueDict(info);
-          },
-          nb::arg("value"))
-      .def(
-          "find_value",
-          [](const Graph& self, nb::handle name) {
-            GraphValue value;
-            std::string error;
-            Check(self.FindValue(FromStr(name), &value, &error), error);
-            return HandleOf(value);
-          },
-          nb::arg("name"))
+      .def("find_value",
+           [](const Graph& self, nb::handle name) {
+             return HandleOf(Made<GraphValue>(&Graph::FindValue, self, FromStr(name)));
+           })
       .def(
           "set",
           [](Graph& self, nb::handle key, std::optional<int> to, std::optional<bool> saturate,
@@ -315,41 +216,27 @@ void BindGraph(nb::module_& m) {
             if (round_mode) change.round_mode = ModeOf(*round_mode);
             change.training = training;
             change.lda_coeff = lda_coeff;
-            std::string text;
-            std::string error;
-            Check(self.Set(KeyOf(key, &text), change, &error), error);
+            Call(&Graph::Set, self, KeyOf(key), change);
           },
           nb::arg("key").none(), nb::arg("to").none(), nb::arg("saturate").none(),
           nb::arg("round_mode").none(), nb::arg("training").none(), nb::arg("lda_coeff").none())
       .def(
           "rename_node",
           [](Graph& self, nb::handle key, nb::handle name) {
-            std::string text;
-            std::string error;
-            Check(self.RenameNode(KeyOf(key, &text), FromStr(name), &error), error);
+            Call(&Graph::RenameNode, self, KeyOf(key), FromStr(name));
           },
           nb::arg("key").none(), nb::arg("name"))
-      .def(
-          "rename_value",
-          [](Graph& self, nb::handle value, nb::handle name) {
-            std::string error;
-            Check(self.RenameValue(ValueOf(value), FromStr(name), &error), error);
-          },
-          nb::arg("value"), nb::arg("name"))
+      .def("rename_value",
+           [](Graph& self, nb::handle value, nb::handle name) {
+             Call(&Graph::RenameValue, self, ValueOf(value), FromStr(name));
+           })
       .def(
           "remove_node",
-          [](Graph& self, nb::handle key) {
-            std::string text;
-            std::string error;
-            Check(self.RemoveNode(KeyOf(key, &text), &error), error);
-          },
+          [](Graph& self, nb::handle key) { Call(&Graph::RemoveNode, self, KeyOf(key)); },
           nb::arg("key").none())
-      .def(
-          "summary",
-          [](const Graph& self, bool csv) {
-            return ToStr(self.Summary(csv ? SummaryFormat::kCsv : SummaryFormat::kText));
-          },
-          nb::arg("csv"));
+      .def("summary", [](const Graph& self, bool csv) {
+        return ToStr(self.Summary(csv ? SummaryFormat::kCsv : SummaryFormat::kText));
+      });
 }
 
 }  // namespace tensorcast::python

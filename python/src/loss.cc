@@ -1,14 +1,12 @@
-// What casts lose: the library's meter, and its report as a dict.
+// The library's meter counts what casts lose; its report becomes a dict here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
-#include <nanobind/stl/string.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,13 +14,14 @@
 #include "cast.h"
 #include "errors.h"
 #include "tensorcast/report.hpp"
+#include "text_objects.h"
 
 namespace nb = nanobind;
 
 namespace tensorcast::python {
 namespace {
 
-// The index and the two values, as doubles, and their codes.
+// Gives the index, the two values as doubles, and their codes.
 nb::object ExampleDict(const LossReport& report, const LossExample& example) {
   nb::dict fields;
   fields["index"] = example.index;
@@ -45,14 +44,12 @@ nb::dict ReportDict(const LossReport& report) {
     if (report.counts[i] != 0) first[name.c_str()] = ExampleDict(report, report.first[i]);
   }
   nb::dict fields;
-  fields["from_type"] = report.from == DataType::kUndefined
-                            ? nb::none()
-                            : nb::object(nb::str(std::string(TypeName(report.from)).c_str()));
-  fields["to_type"] = std::string(TypeName(report.to));
+  fields["from_type"] = TypeOrNone(report.from);
+  fields["to_type"] = TypeOrNone(report.to);
   fields["elements"] = report.elements;
   fields["counts"] = counts;
   fields["first"] = first;
-  // As the tool has it: no figure is of nothing.
+  // No figure is made of nothing, as in the tool.
   const auto figure = [](std::uint64_t elements, double value) {
     return elements == 0 ? std::numeric_limits<double>::quiet_NaN() : value;
   };
@@ -78,16 +75,12 @@ nb::dict ReportDict(const LossReport& report) {
 
 void BindLoss(nb::module_& m) {
   nb::class_<LossMeter>(m, "LossMeter")
-      .def(
-          "__init__",
-          [](LossMeter* self, int from, int to, const nb::dict& options) {
-            new (self) LossMeter(static_cast<DataType>(from), static_cast<DataType>(to),
-                                 OptionsOf(options));
-          },
-          nb::arg("from_"), nb::arg("to"), nb::arg("options"))
-      .def(
-          "merge", [](LossMeter& self, const LossMeter& other) { Check(self.Merge(other)); },
-          nb::arg("other"))
+      .def("__init__",
+           [](LossMeter* self, int from, int to, const nb::dict& options) {
+             new (self) LossMeter(static_cast<DataType>(from), static_cast<DataType>(to),
+                                  OptionsOf(options));
+           })
+      .def("merge", [](LossMeter& self, const LossMeter& other) { Check(self.Merge(other)); })
       .def("copy", [](const LossMeter& self) { return LossMeter(self); })
       .def("report", [](const LossMeter& self) { return ReportDict(self.Report()); })
       .def("save",
@@ -96,12 +89,11 @@ void BindLoss(nb::module_& m) {
              Check(self.Save(bytes));
              return nb::bytes(bytes.data(), bytes.size());
            })
-      .def(
-          "load",
-          [](LossMeter& self, const nb::bytes& bytes) {
-            Check(self.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
-          },
-          nb::arg("bytes"));
+      .def_static("load", [](const nb::bytes& bytes) {
+        LossMeter meter(DataType::kFloat32, DataType::kFloat32, {});
+        Check(meter.Load({static_cast<const std::byte*>(bytes.data()), bytes.size()}));
+        return meter;
+      });
 }
 
 }  // namespace tensorcast::python

@@ -1,16 +1,20 @@
-// ONNX models: their Casts taken out.
+// Models are handled here: ONNX's lose the Casts that can go, MDF's are read as graphs and written.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 
 #include <atomic>
 #include <cstddef>
-#include <span>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bindings.h"
 #include "errors.h"
+#include "tensorcast/graph.hpp"
+#include "tensorcast/mdf.hpp"
 #include "tensorcast/onnx.hpp"
 #include "text_objects.h"
 #include "threads.h"
@@ -20,12 +24,19 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-std::vector<std::byte> CopyOf(const nb::bytes& bytes) {
-  const auto* const data = static_cast<const std::byte*>(bytes.data());
-  return {data, data + bytes.size()};
+nb::dict RemovedDict(const onnx::RemovedNode& node) {
+  nb::dict fields;
+  fields["rule"] = ToStr(onnx::OptimizeRuleName(node.rule));
+  fields["op_type"] = ToStr(node.op_type);
+  fields["node"] = ToStr(node.node);
+  fields["output"] = ToStr(node.output);
+  fields["graph"] = ToStr(node.graph);
+  fields["from_type"] = TypeOrNone(node.from);
+  fields["to_type"] = TypeOrNone(node.to);
+  return fields;
 }
 
-// What stands behind the reason.
+// Says what would let the Casts go; it stands behind the reason.
 std::string_view RemedyText(onnx::KeptRemedy remedy) {
   switch (remedy) {
     case onnx::KeptRemedy::kNanPayloads: return "; nan_payloads_may_change=True allows that";
@@ -39,41 +50,16 @@ std::string_view RemedyText(onnx::KeptRemedy remedy) {
 
 }  // namespace
 
-nb::dict OptimizeReportDict(const onnx::OptimizeReport& report) {
-  nb::list removed;
-  for (const onnx::RemovedNode& node : report.removed) {
-    nb::dict fields;
-    fields["rule"] = ToStr(onnx::OptimizeRuleName(node.rule));
-    fields["op_type"] = ToStr(node.op_type);
-    fields["node"] = ToStr(node.node);
-    fields["output"] = ToStr(node.output);
-    fields["graph"] = ToStr(node.graph);
-    fields["from_type"] =
-        node.from == DataType::kUndefined ? nb::none() : ToStr(TypeName(node.from));
-    fields["to_type"] = node.to == DataType::kUndefined ? nb::none() : ToStr(TypeName(node.to));
-    removed.append(fields);
-  }
+nb::tuple ReportTuple(const onnx::OptimizeReport& report) {
   nb::dict kept;
   for (const onnx::KeptCasts& casts : report.kept) {
     kept[ToStr(std::string(casts.reason).append(RemedyText(casts.remedy)))] = casts.casts;
   }
-  nb::list notes;
-  for (const std::string& note : report.notes) notes.append(ToStr(note));
-  nb::dict fields;
-  fields["removed"] = removed;
-  fields["kept"] = kept;
-  fields["untouched"] = ToStr(report.untouched);
-  fields["nodes_before"] = report.nodes_before;
-  fields["nodes_after"] = report.nodes_after;
-  fields["casts_before"] = report.casts_before;
-  fields["casts_after"] = report.casts_after;
-  fields["bytes_moved_before"] = report.bytes_moved_before;
-  fields["bytes_moved_after"] = report.bytes_moved_after;
-  fields["model_bytes_before"] = report.model_bytes_before;
-  fields["model_bytes_after"] = report.model_bytes_after;
-  fields["casts_rerouted"] = report.casts_rerouted;
-  fields["notes"] = notes;
-  return fields;
+  return nb::make_tuple(ListOf(report.removed, RemovedDict), kept, ToStr(report.untouched),
+                        report.nodes_before, report.nodes_after, report.casts_before,
+                        report.casts_after, report.bytes_moved_before, report.bytes_moved_after,
+                        report.model_bytes_before, report.model_bytes_after, report.casts_rerouted,
+                        ListOf(report.notes, ToStr));
 }
 
 void BindModel(nb::module_& m) {
@@ -91,27 +77,35 @@ void BindModel(nb::module_& m) {
         std::string error;
         Status status;
         std::vector<std::byte> optimized;
-        if (PyBytes_Check(source.ptr()) != 0) {
-          const std::vector<std::byte> model = CopyOf(nb::borrow<nb::bytes>(source));
-          RunInterruptibly([&](std::atomic<bool>& interrupted) {
-            options.interrupted = &interrupted;
-            status = onnx::Optimize(std::span<const std::byte>(model), options, &optimized, &report,
-                                    &error);
-          });
-        } else {
-          const std::string read = FromStr(source);
-          const std::string written = FromStr(output);
-          RunInterruptibly([&](std::atomic<bool>& interrupted) {
-            options.interrupted = &interrupted;
-            status = onnx::Optimize(read, written, options, &report, &error);
-          });
-        }
+        const auto model = ModelBytes(source);
+        const std::string read = model ? "" : FromStr(source);
+        const std::string written = model ? "" : FromStr(output);
+        RunInterruptibly([&](std::atomic<bool>& interrupted) {
+          options.interrupted = &interrupted;
+          status = model ? onnx::Optimize(*model, options, &optimized, &report, &error)
+                         : onnx::Optimize(read, written, options, &report, &error);
+        });
         Check(status, error);
-        return nb::make_tuple(nb::bytes(optimized.data(), optimized.size()),
-                              OptimizeReportDict(report));
+        return nb::make_tuple(nb::bytes(optimized.data(), optimized.size()), ReportTuple(report));
       },
       nb::arg("source"), nb::arg("output").none(), nb::arg("fold_all"),
       nb::arg("nan_payloads_may_change"), nb::arg("overwrite"), nb::arg("allow_hard_links"));
+
+  m.def("is_mdf_file", [](nb::handle path) { return mdf::IsModelFile(FromStr(path)); });
+  m.def(
+      "load_mdf",
+      [](nb::handle path, const nb::dict& input_types, std::optional<int> other_inputs) {
+        mdf::LoadOptions options;
+        for (const auto [name, number] : input_types) {
+          options.input_types[FromStr(name)] = static_cast<DataType>(nb::cast<int>(number));
+        }
+        if (other_inputs) options.other_inputs = static_cast<DataType>(*other_inputs);
+        return Made<Graph>(&mdf::Load, FromStr(path), options);
+      },
+      nb::arg("path"), nb::arg("input_types"), nb::arg("other_inputs").none());
+  m.def("save_mdf", [](const Graph& graph, nb::handle path, bool overwrite) {
+    Call(&mdf::Save, graph, FromStr(path), mdf::SaveOptions{.overwrite = overwrite});
+  });
 }
 
 }  // namespace tensorcast::python

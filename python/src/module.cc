@@ -1,5 +1,5 @@
-// The extension module tensorcast._core: what the package's Python is made of. Each file binds its
-// own part; what users call stands in python/tensorcast.
+// The extension module tensorcast._core is what the package's Python is made of. Each file binds
+// its own part; what users call stands in python/tensorcast.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -25,11 +25,10 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindModel(m);
   BindGraph(m);
   BindSession(m);
-  BindMdf(m);
 }
 
-// What Python calls. What is remembered here (types.cc, errors.cc, nanobind's own) are objects of
-// one interpreter, and nanobind would forget them before the module's own code could refuse.
+// Python calls this. What is remembered here (types.cc, errors.cc, nanobind) belongs to one
+// interpreter, and nanobind would forget it before the module's own code could refuse another.
 extern "C" NB_EXPORT PyObject* PyInit__core() {
   if (PyInterpreterState_GetID(PyInterpreterState_Get()) != 0) {
     PyErr_SetString(PyExc_ImportError,

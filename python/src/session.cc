@@ -1,20 +1,16 @@
-// Runs of a graph or a model, forward and backward.
+// A session runs a graph or a model, forward and backward.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensorcast/session.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,35 +26,44 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// Calls `run` with what a run is told, where signals are heard.
-Status RunSession(std::uint64_t bytes, std::optional<std::size_t> asked,
-                  const std::function<Status(const GraphRun&)>& run,
-                  std::vector<NodeProfile>* profile = nullptr) {
-  Status status;
-  CallThreads threads(ThreadsFor(asked, bytes));
-  RunWork(bytes, [&](std::atomic<bool>& interrupted) {
-    GraphRun settings;
-    settings.interrupted = &interrupted;
-    if (threads.Concurrency() > 1) settings.executor = &threads;
-    settings.profile = profile;
-    status = run(settings);
-  });
-  return status;
+nb::dict ProfileDict(const NodeProfile& profile) {
+  nb::dict fields;
+  fields["node"] = ToStr(profile.node);
+  fields["op_type"] = ToStr(profile.op_type);
+  fields["from_type"] = ToStr(TypeName(profile.from));
+  fields["to_type"] = ToStr(TypeName(profile.to));
+  fields["seconds"] = profile.seconds;
+  fields["bytes_read"] = profile.bytes_read;
+  fields["bytes_written"] = profile.bytes_written;
+  return fields;
 }
 
-nb::list ProfileList(const std::vector<NodeProfile>& profile) {
-  nb::list took;
-  for (const NodeProfile& node : profile) took.append(ProfileDict(node));
-  return took;
+// Gives the fields of the package's ValueInfo, in their order.
+nb::tuple InfoTuple(const ValueInfo& info) {
+  const auto size_of = [](const std::optional<std::uint64_t>& size) {
+    return size ? nb::object(nb::int_(*size)) : nb::none();
+  };
+  return nb::make_tuple(
+      ToStr(info.name), ToStr(TypeName(info.type)),
+      info.has_shape ? nb::object(nb::tuple(ListOf(info.shape, size_of))) : nb::none(),
+      info.has_default);
 }
 
-nb::list Infos(std::span<const ValueInfo> infos) {
-  nb::list list;
-  for (const ValueInfo& info : infos) list.append(InfoTuple(info));
-  return list;
-}
+// A run is given its tensors as a tuple for each, or None.
+struct HeldTensors {
+  explicit HeldTensors(nb::handle tuples) {
+    for (const nb::handle one : tuples) {
+      held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
+      bytes += held.back().bytes();
+    }
+  }
 
-// A session, and the arrays that are bound to its inputs: it reads them until others are.
+  std::vector<HeldTensor> held;
+  std::uint64_t bytes = 0;
+};
+
+// A session reads the arrays that are bound to its inputs until others are, so they are held with
+// it.
 class HeldSession {
  public:
   HeldSession(const Graph& graph, bool backward, bool wide, bool gives_zeros) {
@@ -66,8 +71,7 @@ class HeldSession {
     options.backward = backward;
     options.differentiable = wide ? Differentiable::kWide : Differentiable::kUsual;
     options.gives_zeros = gives_zeros;
-    std::string error;
-    Check(Session::Create(graph, options, &session_, &error), error);
+    session_ = Made<Session>(&Session::Create, graph, options);
     inputs_.resize(session_.inputs().size());
   }
 
@@ -75,15 +79,12 @@ class HeldSession {
   HeldSession(nb::handle source, const onnx::LoadOptions& options) {
     std::string error;
     Status status;
-    if (PyBytes_Check(source.ptr()) != 0) {
-      const nb::bytes bytes = nb::borrow<nb::bytes>(source);
-      const std::span model(static_cast<const std::byte*>(bytes.data()), bytes.size());
+    const auto bytes = ModelBytes(source);
+    const std::string path = bytes ? "" : FromStr(source);
+    {
       const nb::gil_scoped_release without_gil;
-      status = Session::Parse(model, options, &session_, &error);
-    } else {
-      const std::string path = FromStr(source);
-      const nb::gil_scoped_release without_gil;
-      status = Session::Load(path, options, &session_, &error);
+      status = bytes ? Session::Parse(*bytes, options, &session_, &error)
+                     : Session::Load(path, options, &session_, &error);
     }
     Check(status, error);
     inputs_.resize(session_.inputs().size());
@@ -91,67 +92,54 @@ class HeldSession {
 
   const Session& session() const { return session_; }
 
-  // Of one tuple for each input, or None; gives the outputs, and what each node took. Any number of
-  // threads may be in it.
-  nb::tuple RunShared(nb::handle inputs, std::optional<std::size_t> asked, bool profiles) const {
-    const auto [held, bytes] = HeldTensors(inputs);
-    std::vector<TensorView> views;
-    views.reserve(held.size());
-    for (const HeldTensor& tensor : held) views.push_back(tensor.view());
-    SessionResults made;
-    std::vector<NodeProfile> profile;
-    std::string error;
-    Check(RunSession(
-              bytes, asked,
-              [&](const GraphRun& run) { return session_.Run(views, run, &made, &error); },
-              profiles ? &profile : nullptr),
-          error);
-    nb::list results;
-    for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
-    return nb::make_tuple(results, ProfileList(profile));
-  }
-
-  // The same of what is bound, for one thread at a time: the outputs of the indices alone.
+  // Takes one tuple for each input, or None; gives the outputs, and what each node took. Any number
+  // of threads may run all outputs (None) at once; a run by their indices binds what it is given,
+  // and is for one thread at a time.
   nb::tuple Run(nb::handle inputs, nb::handle outputs, std::optional<std::size_t> asked,
                 bool profiles) {
     auto [held, bytes] = HeldTensors(inputs);
-    if (held.size() != inputs_.size())
+    std::vector<TensorView> views;
+    views.reserve(held.size());
+    for (const HeldTensor& tensor : held) views.push_back(tensor.view());
+    const bool is_bound = !outputs.is_none();
+    if (is_bound && held.size() != inputs_.size()) {
       Raise(ErrorClass::kValue, "a run has one tensor for each input");
+    }
     std::string error;
-    for (std::size_t i = 0; i < held.size(); ++i) {
-      Check(session_.BindInput(i, held[i].view(), &error), error);
+    for (std::size_t i = 0; is_bound && i < held.size(); ++i) {
+      Check(session_.BindInput(i, views[i], &error), error);
       std::swap(inputs_[i], held[i]);  // the memory that is viewed stays where it is
     }
-    std::vector<std::size_t> wanted;
-    std::vector<Port> ports;
-    for (const nb::handle output : outputs) {
-      wanted.push_back(nb::cast<std::size_t>(output));
-      ports.emplace_back(wanted.back());
+    std::vector<Port> wanted;
+    if (is_bound) {
+      for (const nb::handle output : outputs) wanted.emplace_back(nb::cast<std::size_t>(output));
+      Check(session_.SelectOutputs(wanted, &error), error);
     }
-    Check(session_.SelectOutputs(ports, &error), error);
+    SessionResults made;
     std::vector<NodeProfile> profile;
-    Check(RunSession(
-              bytes, asked, [&](const GraphRun& run) { return session_.Run(run, &error); },
-              profiles ? &profile : nullptr),
-          error);
-    nb::list results;
-    for (const std::size_t output : wanted) {
-      TensorView view;
-      Check(session_.Output(output, &view, &error), error);
-      results.append(ArrayOf(view));
-    }
-    return nb::make_tuple(results, ProfileList(profile));
+    Status status;
+    RunWith<GraphRun>(asked, bytes, [&](GraphRun& run) {
+      if (profiles) run.profile = &profile;
+      status = is_bound ? session_.Run(run, &error) : session_.Run(views, run, &made, &error);
+    });
+    Check(status, error);
+    nb::list results = ListOf(wanted, [&](const Port& output) {
+      return ArrayOf(Made<TensorView>(&Session::Output, session_, output));
+    });
+    for (std::size_t i = 0; i < made.size(); ++i) results.append(ArrayOf(made[i]));
+    return nb::make_tuple(results, ListOf(profile, ProfileDict));
   }
 
-  // Of one tuple for each output, or None; gives the gradients of the inputs, or None.
+  // Takes one tuple for each output, or None; gives the gradients of the inputs, or None.
   nb::list Backward(nb::handle gradients, std::optional<std::size_t> asked) {
     const auto [held, bytes] = HeldTensors(gradients);
     std::string error;
     for (std::size_t i = 0; i < held.size(); ++i) {
       Check(session_.BindGradient(i, held[i].view(), &error), error);
     }
-    Status status = RunSession(bytes, asked,
-                               [&](const GraphRun& run) { return session_.Backward(run, &error); });
+    Status status;
+    RunWith<GraphRun>(asked, bytes,
+                      [&](const GraphRun& run) { status = session_.Backward(run, &error); });
     nb::list results;
     for (std::size_t i = 0; status.ok() && i < inputs_.size(); ++i) {
       bool has_gradient = false;
@@ -177,24 +165,21 @@ class HeldSession {
 
 void BindSession(nb::module_& m) {
   nb::class_<HeldSession>(m, "Session")
-      .def(nb::init<const Graph&, bool, bool, bool>(), nb::arg("graph"), nb::arg("backward"),
-           nb::arg("wide"), nb::arg("gives_zeros"))
-      .def_static(
-          "load",
-          [](nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
-            onnx::LoadOptions options;
-            if (tests) options.contradictions = onnx::Contradictions::kTests;
-            options.allow_hard_links = allow_hard_links;
-            options.optimize = optimize;
-            return std::make_unique<HeldSession>(source, options);
-          },
-          nb::arg("source"), nb::arg("tests"), nb::arg("allow_hard_links"), nb::arg("optimize"))
-      .def("inputs", [](const HeldSession& self) { return Infos(self.session().inputs()); })
-      .def("outputs", [](const HeldSession& self) { return Infos(self.session().outputs()); })
+      .def(nb::init<const Graph&, bool, bool, bool>())
+      .def_static("load",
+                  [](nb::handle source, bool tests, bool allow_hard_links, bool optimize) {
+                    onnx::LoadOptions options;
+                    if (tests) options.contradictions = onnx::Contradictions::kTests;
+                    options.allow_hard_links = allow_hard_links;
+                    options.optimize = optimize;
+                    return std::make_unique<HeldSession>(source, options);
+                  })
+      .def("inputs",
+           [](const HeldSession& self) { return ListOf(self.session().inputs(), InfoTuple); })
+      .def("outputs",
+           [](const HeldSession& self) { return ListOf(self.session().outputs(), InfoTuple); })
       .def("opset", [](const HeldSession& self) { return self.session().opset(); })
-      .def("run_shared", &HeldSession::RunShared, nb::arg("inputs"), nb::arg("threads").none(),
-           nb::arg("profile"))
-      .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs"),
+      .def("run", &HeldSession::Run, nb::arg("inputs"), nb::arg("outputs").none(),
            nb::arg("threads").none(), nb::arg("profile"))
       .def("backward", &HeldSession::Backward, nb::arg("gradients"), nb::arg("threads").none());
 }

@@ -1,4 +1,4 @@
-// Tensors of models and graphs; see tensors.h.
+// The library's views of tensors are made of numpy's arrays here, and arrays of views.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "tensors.h"
@@ -6,9 +6,7 @@
 #include <algorithm>
 
 #include "arrays.h"
-#include "cast.h"
 #include "errors.h"
-#include "text_objects.h"
 #include "types.h"
 
 namespace nb = nanobind;
@@ -33,15 +31,8 @@ HeldTensor::HeldTensor(nb::handle tuple) {
   data_ = BytesOf(array);
   if (is_packed || !FindType(type_)->is_packed()) return;
   packed_.resize(*StorageBytes(type_, n));
-  if (n != 0) PackElements(type_, data_, packed_, n);
+  if (n != 0) Check(Pack(type_, data_, packed_, 0, n));
   data_ = packed_;
-}
-
-HeldTensors::HeldTensors(nb::handle tuples) {
-  for (const nb::handle one : tuples) {
-    held.push_back(one.is_none() ? HeldTensor() : HeldTensor(one));
-    bytes += held.back().bytes();
-  }
 }
 
 TensorView HeldTensor::view() const {
@@ -62,67 +53,11 @@ nb::object ArrayOf(const TensorView& view) {
   const auto written = WritableBytesOf(AsArray(result));
   if (FindType(view.type)->is_packed()) {
     const std::uint64_t n = ElementsOf(AsArray(result));
-    if (n != 0) UnpackElements(view.type, view.data, written, n);
+    if (n != 0) Check(Unpack(view.type, view.data, 0, written, n));
   } else {
     std::copy_n(view.data.begin(), written.size(), written.begin());
   }
   return result;
-}
-
-nb::tuple InfoTuple(const ValueInfo& info) {
-  nb::object shape = nb::none();
-  if (info.has_shape) {
-    nb::list sizes;
-    for (const auto& size : info.shape) {
-      sizes.append(size ? nb::object(nb::int_(*size)) : nb::none());
-    }
-    shape = nb::tuple(sizes);
-  }
-  return nb::make_tuple(ToStr(info.name), static_cast<int>(info.type), shape, info.has_default);
-}
-
-std::vector<GraphDimension> DimensionsOf(nb::handle shape) {
-  std::vector<GraphDimension> dimensions;
-  for (const nb::handle size : shape) {
-    GraphDimension dimension;
-    if (PyUnicode_Check(size.ptr()) != 0) {
-      dimension.name = FromStr(size);
-    } else if (!size.is_none()) {
-      std::uint64_t value = 0;
-      if (!nb::try_cast(size, value)) {
-        Raise(ErrorClass::kValue, "a dimension is a size, a name or None");
-      }
-      dimension.size = value;
-    }
-    dimensions.push_back(std::move(dimension));
-  }
-  return dimensions;
-}
-
-nb::object ShapeTuple(std::span<const GraphDimension> shape) {
-  nb::list sizes;
-  for (const GraphDimension& dimension : shape) {
-    if (dimension.size) {
-      sizes.append(*dimension.size);
-    } else if (dimension.name.empty()) {
-      sizes.append(nb::none());
-    } else {
-      sizes.append(ToStr(dimension.name));
-    }
-  }
-  return nb::tuple(sizes);
-}
-
-nb::dict ProfileDict(const NodeProfile& profile) {
-  nb::dict fields;
-  fields["node"] = ToStr(profile.node);
-  fields["op_type"] = ToStr(profile.op_type);
-  fields["from_type"] = ToStr(TypeName(profile.from));
-  fields["to_type"] = ToStr(TypeName(profile.to));
-  fields["seconds"] = profile.seconds;
-  fields["bytes_read"] = profile.bytes_read;
-  fields["bytes_written"] = profile.bytes_written;
-  return fields;
 }
 
 }  // namespace tensorcast::python

@@ -1,4 +1,4 @@
-// Tensors of models and graphs: numpy's arrays as views that the library takes, and back.
+// Models and graphs take numpy's arrays as views of tensors, and give such views back.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_TENSORS_H_
@@ -9,20 +9,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "tensorcast/graph.hpp"
 #include "tensorcast/tensor_view.hpp"
 #include "texts.h"
 
 namespace tensorcast::python {
 
-// A tensor that Python gave, and what keeps its memory: the array itself, or what was made of it.
-// Made of a tuple (array, ONNX's number, whether it is packed, shape), as arrays.tensor gives it.
+// A tensor that Python gave is held with its memory: the array itself, or what was made of it. It
+// is made of a tuple (array, ONNX's number, whether it is packed, shape), as arrays.tensor gives
+// it.
 class HeldTensor {
  public:
-  HeldTensor() = default;  // of kUndefined: an input that takes its default
+  HeldTensor() = default;  // without a type: an input that takes its default
   explicit HeldTensor(nanobind::handle tuple);
   TensorView view() const;
   std::uint64_t bytes() const { return data_.size() + texts_.bytes.size(); }
@@ -36,24 +35,8 @@ class HeldTensor {
   Texts texts_;
 };
 
-// Of one tuple for each tensor, or None.
-struct HeldTensors {
-  explicit HeldTensors(nanobind::handle tuples);
-
-  std::vector<HeldTensor> held;
-  std::uint64_t bytes = 0;
-};
-
-// A new array of a view's elements, narrow ones one to a byte, strings as object.
+// Makes an array of a view's elements, narrow ones one to a byte, strings as object.
 nanobind::object ArrayOf(const TensorView& view);
-
-// Name, ONNX's number, shape (None: unknown; of each dimension a size, a name or None), whether it
-// has a default.
-nanobind::tuple InfoTuple(const ValueInfo& info);
-std::vector<GraphDimension> DimensionsOf(nanobind::handle shape);
-nanobind::object ShapeTuple(std::span<const GraphDimension> shape);
-
-nanobind::dict ProfileDict(const NodeProfile& profile);
 
 }  // namespace tensorcast::python
 

@@ -1,4 +1,4 @@
-// Casts from and to string; see texts.h.
+// numpy's arrays of texts are parsed, printed and made here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "texts.h"
@@ -8,13 +8,11 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "bindings.h"
 #include "cast.h"
@@ -29,7 +27,7 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-// "x[1, 2]": an element by its index in C's order.
+// Names an element by its index in C's order: "x[1, 2]".
 std::string ElementName(std::uint64_t index, const std::vector<std::uint64_t>& shape) {
   if (shape.empty()) return "x";
   std::string name = "]";
@@ -57,10 +55,7 @@ void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, T
     return texts.Append({text, static_cast<std::size_t>(size)});
   }
   if (PyBytes_Check(object) != 0) {
-    char* text = nullptr;
-    Py_ssize_t size = 0;
-    if (PyBytes_AsStringAndSize(object, &text, &size) != 0) throw nb::python_error();
-    return texts.Append({text, static_cast<std::size_t>(size)});
+    return texts.Append({PyBytes_AsString(object), static_cast<std::size_t>(PyBytes_Size(object))});
   }
   const std::string kind =
       object == nullptr
@@ -91,18 +86,8 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   texts.offsets.push_back(texts.bytes.size());
 }
 
-// What a run is told, and how it is run: alone, or where signals are heard.
-template <class Work>
-void RunTexts(std::optional<std::size_t> asked, std::uint64_t bytes, const Work& work) {
-  RunOptions run;
-  // A text takes some hundred times as long as an element of numbers.
-  CallThreads threads(ThreadsFor(asked, bytes * 32));
-  if (threads.Concurrency() > 1) run.executor = &threads;
-  RunWork(bytes * 32, [&](const std::atomic<bool>& interrupted) {
-    run.interrupted = &interrupted;
-    work(run);
-  });
-}
+// Weighs texts as bytes of numbers: a text takes some hundred times as long as a number.
+std::uint64_t WorkOf(std::uint64_t bytes) { return bytes * 32; }
 
 // Parses all texts, in numpy's layout or packed.
 void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const CastOptions& options,
@@ -111,21 +96,14 @@ void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const C
   const std::uint64_t n = texts.offsets.size() - 1;
   CastPlan plan;
   Check(CastPlan::Bind(DataType::kString, to, options, &plan));
-  const bool through_scratch = FindType(to)->is_packed() && !is_packed;
+  const bool through_packed = FindType(to)->is_packed() && !is_packed && n != 0;
   if (is_packed && !result.empty()) result.back() = std::byte{0};
   Status status;
   ParseFailure failure;
-  RunTexts(threads, texts.bytes.size(), [&](const RunOptions& run) {
-    if (!through_scratch) {
-      status = plan.Parse(texts.view(), 0, result, 0, n, run, &failure);
-      return;
-    }
-    std::vector<std::byte> scratch(*StorageBytes(to, std::min(n, kPackedAtOnce)));
-    for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
-      const std::uint64_t count = std::min(kPackedAtOnce, n - first);
-      status = plan.Parse(texts.view(), first, scratch, 0, count, run, &failure);
-      if (status.ok()) UnpackElements(to, scratch, result.subspan(first, count), count);
-    }
+  RunWith<RunOptions>(threads, WorkOf(texts.bytes.size()), [&](const RunOptions& run) {
+    std::vector<std::byte> packed(through_packed ? *StorageBytes(to, n) : 0);
+    status = plan.Parse(texts.view(), 0, through_packed ? packed : result, 0, n, run, &failure);
+    if (status.ok() && through_packed) status = Unpack(to, packed, 0, result, n);
   });
   if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
     Raise(ErrorClass::kValue, ElementName(failure.index, shape) + " is \"" + failure.text +
@@ -140,15 +118,15 @@ Texts Print(std::span<const std::byte> source, DataType from, std::uint64_t n,
   Check(CastPlan::Bind(from, DataType::kString, options, &plan));
   Texts texts;
   Status status;
-  RunTexts(threads, source.size(), [&](const RunOptions& run) {
+  RunWith<RunOptions>(threads, WorkOf(source.size()), [&](const RunOptions& run) {
     std::vector<std::byte> packed;
-    if (FindType(from)->is_packed() && !is_packed) {
+    if (FindType(from)->is_packed() && !is_packed && n != 0) {
       packed.resize(*StorageBytes(from, n));
-      PackElements(from, source, packed, n);
+      status = Pack(from, source, packed, 0, n);
     }
     const std::span<const std::byte> elements = packed.empty() ? source : packed;
     std::uint64_t bytes = 0;
-    status = plan.PrintedBytes(elements, 0, n, &bytes, run);
+    if (status.ok()) status = plan.PrintedBytes(elements, 0, n, &bytes, run);
     if (!status.ok()) return;
     texts.offsets.resize(n + 1);
     texts.bytes.resize(bytes);
@@ -163,7 +141,7 @@ std::uint64_t CodePoints(std::string_view utf8) {
       std::count_if(utf8.begin(), utf8.end(), [](char c) { return !text::ContinuesUtf8(c); }));
 }
 
-// A str; raises where the bytes are not UTF-8.
+// Makes a str; raises where the bytes are not UTF-8.
 nb::object StrOf(std::string_view utf8) {
   PyObject* const text =
       PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), nullptr);
@@ -224,75 +202,48 @@ nb::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape,
   nb::object result = NewArray(reinterpret_cast<PyArray_Descr*>(descr.ptr()), shape);
   char* at = static_cast<char*>(PyArray_DATA(AsArray(result)));
   const auto item = static_cast<std::size_t>(PyArray_ITEMSIZE(AsArray(result)));
-  if (form != 'O') std::memset(at, 0, item * n);
+  if (form == 'S') std::memset(at, 0, item * n);
   for (std::uint64_t i = 0; i < n; ++i, at += item) {
     if (form == 'S') {
       std::memcpy(at, texts[i].data(), texts[i].size());
-      continue;
+    } else if (form == 'O') {  // numpy has made these pointers null
+      PyObject* const text = StrOf(texts[i]).release().ptr();
+      std::memcpy(at, &text, sizeof(void*));
+    } else if (PyArray_SETITEM(AsArray(result), at, StrOf(texts[i]).ptr()) != 0) {
+      throw nb::python_error();
     }
-    nb::object text = StrOf(texts[i]);
-    if (form == 'U') {
-      // PyUnicode_AsUCS4 is not in the stable interface before 3.13; UTF-32 has the same bytes.
-      const nb::object points = nb::steal(PyUnicode_AsEncodedString(
-          text.ptr(), NPY_BYTE_ORDER == NPY_LITTLE_ENDIAN ? "utf-32-le" : "utf-32-be", nullptr));
-      char* bytes = nullptr;
-      Py_ssize_t size = 0;
-      if (!points.is_valid() || PyBytes_AsStringAndSize(points.ptr(), &bytes, &size) != 0) {
-        throw nb::python_error();
-      }
-      std::memcpy(at, bytes, static_cast<std::size_t>(size));
-      continue;
-    }
-    PyObject* old = nullptr;
-    std::memcpy(&old, at, sizeof(void*));
-    PyObject* const made = text.release().ptr();
-    std::memcpy(at, &made, sizeof(void*));
-    Py_XDECREF(old);
   }
   return result;
 }
 
 void BindTexts(nb::module_& m) {
   nb::class_<Texts>(m, "Texts")
-      .def(
-          "__init__",
-          [](Texts* self, nb::handle array) {
-            new (self) Texts(ReadTexts(DenseArgument(array, "texts")));
-          },
-          nb::arg("array"))
+      .def("__init__",
+           [](Texts* self, nb::handle array) {
+             new (self) Texts(ReadTexts(DenseArgument(array, "texts")));
+           })
       .def(
           "parse",
           [](const Texts& self, nb::handle result, int to, const nb::dict& options, bool is_packed,
              std::optional<std::size_t> threads, const std::vector<std::uint64_t>& shape) {
             const auto type = static_cast<DataType>(to);
-            const std::uint64_t n = self.offsets.size() - 1;
             const auto written = WritableBytesOf(WritableArgument(result, "out"));
-            if (FindType(type) == nullptr || type == DataType::kString ||
-                (is_packed ? *StorageBytes(type, n) > written.size()
-                           : n > written.size() / ElementBytes(type))) {
-              Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-            }
+            CheckRoom(type, is_packed, self.offsets.size() - 1, written.size());
             Parse(self, written, type, OptionsOf(options), is_packed, threads, shape);
           },
           nb::arg("result"), nb::arg("to"), nb::arg("options"), nb::arg("is_packed"),
           nb::arg("threads").none(), nb::arg("shape"))
-      .def(
-          "array",
-          [](const Texts& self, const std::vector<std::uint64_t>& shape, const std::string& form) {
-            return TextArray(self.view(), shape, form.empty() ? 'O' : form[0]);
-          },
-          nb::arg("shape"), nb::arg("form"));
+      .def("array",
+           [](const Texts& self, const std::vector<std::uint64_t>& shape, const std::string& form) {
+             return TextArray(self.view(), shape, form.empty() ? 'O' : form[0]);
+           });
   m.def(
       "print_texts",
       [](nb::handle source, int from, std::uint64_t n, const nb::dict& options, bool is_packed,
          std::optional<std::size_t> threads) {
         const auto type = static_cast<DataType>(from);
         const auto read = BytesOf(DenseArgument(source, "source"));
-        if (FindType(type) == nullptr || type == DataType::kString ||
-            (is_packed ? *StorageBytes(type, n) > read.size()
-                       : n > read.size() / ElementBytes(type))) {
-          Raise(ErrorClass::kValue, "an array is shorter than its elements need");
-        }
+        CheckRoom(type, is_packed, n, read.size());
         return Print(read, type, n, OptionsOf(options), is_packed, threads);
       },
       nb::arg("source"), nb::arg("from_"), nb::arg("n"), nb::arg("options"), nb::arg("is_packed"),

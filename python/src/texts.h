@@ -1,4 +1,4 @@
-// Casts from and to string: numpy's arrays of texts as the library's offsets and bytes, and back.
+// numpy's arrays of texts become the library's offsets and bytes here, and come back.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_TEXTS_H_
@@ -15,13 +15,13 @@
 
 namespace tensorcast::python {
 
-// Texts, as UTF-8 where they were Python's.
-using Texts = io::StringPiece;
+// Texts that were Python's are UTF-8.
+using Texts = text::StringPiece;
 
-// The texts of a dense array of object, U or S; raises where an object is no text.
+// Reads a dense array of object, U or S; raises where an object is no text.
 Texts ReadTexts(PyArrayObject* array);
 
-// A new array of them: `form` is 'O' (str), 'U' or 'S'. Raises where one is not UTF-8.
+// Makes an array of them, by `form` of 'O' (str), 'U' or 'S'. Raises where one is not UTF-8.
 nanobind::object TextArray(const Strings& texts, std::span<const std::uint64_t> shape, char form);
 
 }  // namespace tensorcast::python

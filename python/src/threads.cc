@@ -1,4 +1,4 @@
-// Threads of a call; see threads.h.
+// A call's threads are started, interrupted and joined here.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "threads.h"

@@ -1,4 +1,4 @@
-// Threads of a call, and how a call that takes long hears Ctrl-C.
+// A call may run on several threads, and hears Ctrl-C where it takes long.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_THREADS_H_
@@ -16,14 +16,14 @@
 
 namespace tensorcast::python {
 
-// What a call reads and writes together before a second thread pays.
+// A second thread pays where a call reads and writes so many bytes together.
 inline constexpr std::uint64_t kBytesThatPay = std::uint64_t{8} << 20;
 
-// What a call reads and writes together before it listens for signals.
+// A call that reads and writes so many listens for signals.
 inline constexpr std::uint64_t kInterruptible = std::uint64_t{64} << 20;
 
-// Threads that live as long as one piece of work: a process that forks between calls has none to
-// lose. The calling thread is one of them.
+// These threads live as long as one piece of work, so that a process which forks between calls has
+// none to lose. The calling thread is one of them.
 class CallThreads final : public Executor {
  public:
   explicit CallThreads(std::size_t threads) : threads_(threads) {}
@@ -35,16 +35,28 @@ class CallThreads final : public Executor {
   std::size_t threads_;
 };
 
-// How many threads a call of so many bytes runs on: those that were asked for, else one, or all
-// that the process may use where they pay.
+// A call of so many bytes runs on as many threads as were asked for, else on one, or on all that
+// the process may use where they pay.
 std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
 
 // Runs work that polls a flag on a second thread, without the GIL; this one meanwhile looks for
 // signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work);
 
-// The same of work on so many bytes: where that is done in the blink of an eye, on this thread.
+// Runs work on so many bytes likewise, but on this thread where it is done in the blink of an eye.
 void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work);
+
+// Runs work that takes its threads and its flag by settings (RunOptions, GraphRun).
+template <class Settings, class Work>
+void RunWith(std::optional<std::size_t> asked, std::uint64_t bytes, const Work& work) {
+  CallThreads threads(ThreadsFor(asked, bytes));
+  RunWork(bytes, [&](std::atomic<bool>& interrupted) {
+    Settings settings;
+    if (threads.Concurrency() > 1) settings.executor = &threads;
+    settings.interrupted = &interrupted;
+    work(settings);
+  });
+}
 
 }  // namespace tensorcast::python
 

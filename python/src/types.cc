@@ -1,15 +1,13 @@
-// Element types as Python names them; see types.h.
+// The many names that Python has for element types are read here, and remembered.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "types.h"
 
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "text/error_text.h"
+#include "text_objects.h"
 
 namespace nb = nanobind;
 
@@ -25,7 +24,7 @@ namespace {
 
 constexpr Py_ssize_t kMostRemembered = 1024;
 
-// Filled when the package is imported, and never given back.
+// It is filled when the package is imported, and never given back.
 struct Table {
   std::array<PyArray_Descr*, kTypeNumbers> descrs = {};
   std::array<int, kTypeNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
@@ -74,7 +73,7 @@ DataType TypeNamed(std::string_view name) {
   return *type;
 }
 
-// What numpy makes a dtype of; invalid where it does not.
+// Asks numpy for a dtype; invalid where it has none.
 nb::object DescrFrom(nb::handle argument) {
   PyArray_Descr* descr = nullptr;
   if (PyArray_DescrConverter(argument.ptr(), &descr) == NPY_FAIL) {
@@ -84,7 +83,7 @@ nb::object DescrFrom(nb::handle argument) {
   return nb::steal(reinterpret_cast<PyObject*>(descr));
 }
 
-// Of a str. What both numpy and the library have, and mean different types by, is refused: "i8".
+// Reads a str. A name by which numpy and the library mean different types is refused: "i8".
 DataType TypeOfText(nb::handle argument) {
   Py_ssize_t size = 0;
   const char* const utf8 = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
@@ -136,14 +135,13 @@ DataType AskedType(nb::handle argument) {
     return TypeNumbered(nb::steal(PyNumber_Index(argument.ptr())));
   }
   if (PyArray_DescrCheck(argument.ptr())) return TypeOfDtype(argument);
-  const std::string module =
-      nb::cast<std::string>(nb::str(nb::getattr(argument.type(), "__module__", nb::str(""))));
+  const std::string module = TextOf(nb::getattr(argument.type(), "__module__", nb::str("")));
   if (module == "torch") return TypeNamed(TextOf(argument));  // "torch.float8_e4m3fn"
   // numpy's and ml_dtypes' classes, Python's float, and jax's, which have a dtype.
   if (PyType_Check(argument.ptr()) != 0 ||
       (nb::hasattr(argument, "dtype") && PyCallable_Check(argument.ptr()) != 0)) {
-    // A class of dtypes (np.dtypes.StringDType) by one of them; of any other class that it does
-    // not know numpy makes object.
+    // A class of dtypes (np.dtypes.StringDType) is asked by one of them; numpy makes object of any
+    // other class that it does not know.
     const bool is_dtypes =
         PyType_Check(argument.ptr()) != 0 &&
         PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(argument.ptr()), &PyArrayDescr_Type) != 0;
@@ -155,15 +153,12 @@ DataType AskedType(nb::handle argument) {
                               reinterpret_cast<PyArray_Descr*>(descr.ptr())->kind == 'O';
     if (descr.is_valid() && !is_any_class) return TypeOfDtype(descr);
     if (PyType_Check(argument.ptr()) != 0) {
-      Raise(ErrorClass::kKind,
-            "the class " +
-                text::EscapeName(nb::cast<std::string>(nb::str(argument.attr("__name__")))) +
-                " is not a type of elements");
+      Raise(ErrorClass::kKind, "the class " + text::EscapeName(TextOf(argument.attr("__name__"))) +
+                                   " is not a type of elements");
     }
   }
-  Raise(ErrorClass::kKind,
-        "a type is named by a text, a dtype or ONNX's number, and not by " +
-            text::EscapeName(nb::cast<std::string>(nb::str(argument.type().attr("__name__")))));
+  Raise(ErrorClass::kKind, "a type is named by a text, a dtype or ONNX's number, and not by " +
+                               text::EscapeName(TextOf(argument.type().attr("__name__"))));
 }
 
 }  // namespace
@@ -173,12 +168,10 @@ DataType TypeOf(PyArray_Descr* descr) {
   switch (descr->kind) {
     case 'b': return DataType::kBool;
     case 'i':
-      if (number < NPY_USERDEF)
-        return IntegerType(static_cast<int>(PyDataType_ELSIZE(descr)), true);
-      break;
     case 'u':
-      if (number < NPY_USERDEF)
-        return IntegerType(static_cast<int>(PyDataType_ELSIZE(descr)), false);
+      if (number < NPY_USERDEF) {
+        return IntegerType(static_cast<int>(PyDataType_ELSIZE(descr)), descr->kind == 'i');
+      }
       break;
     case 'O':
     case 'S':
@@ -206,7 +199,7 @@ DataType RememberedType(PyObject* argument) noexcept {
     PyErr_Clear();
     return FindType(type) != nullptr ? type : DataType::kUndefined;
   }
-  // Only what is compared by Python's own code, or is its own alone: 1 == True == numpy.int8(1).
+  // Other objects may be equal and name different types: 1 == True == numpy.int8(1).
   if (PyUnicode_CheckExact(argument) == 0 && PyType_Check(argument) == 0 &&
       !PyArray_DescrCheck(argument)) {
     return DataType::kUndefined;
@@ -221,13 +214,44 @@ DataType RememberedType(PyObject* argument) noexcept {
 
 namespace {
 
-// A str that names this type by itself: not one that also says an order of bytes, or a kind of
+// Says whether this is a str that names the type alone, and not also an order of bytes or a kind of
 // text.
 bool IsName(nb::handle argument, DataType type) {
   if (PyUnicode_CheckExact(argument.ptr()) == 0) return false;
   Py_ssize_t size = 0;
   const char* const utf8 = PyUnicode_AsUTF8AndSize(argument.ptr(), &size);
   return utf8 != nullptr && ParseType({utf8, static_cast<std::size_t>(size)}) == type;
+}
+
+const TypeInfo& RowOf(int number) {
+  const TypeInfo* const row = FindType(static_cast<DataType>(number));
+  if (row == nullptr) Raise(ErrorClass::kValue, "there is no such type");
+  return *row;
+}
+
+// Gives a row of the table by the names that tensorcast.finfo has for it; all limits are doubles.
+nb::dict RowDict(const TypeInfo& row) {
+  constexpr std::array kClasses = {"bool", "unsigned", "signed", "float", "string"};
+  const TypeLimits limits = LimitsOf(row.type);
+  nb::dict fields;
+  fields["name"] = ToStr(row.name);
+  fields["onnx_number"] = static_cast<int>(row.type);
+  fields["onnx_name"] = ToStr(row.onnx_name);
+  fields["dtype"] = nb::borrow(reinterpret_cast<PyObject*>(DescrOf(row.type)));
+  fields["kind"] = kClasses[static_cast<std::size_t>(row.type_class)];
+  fields["bits"] = row.bits;
+  fields["exponent_bits"] = row.exponent_bits;
+  fields["mantissa_bits"] = row.mantissa_bits;
+  fields["bias"] = row.bias;
+  fields["max"] = limits.greatest;
+  fields["min"] = limits.lowest;
+  fields["smallest_normal"] = limits.least_normal;
+  fields["smallest_subnormal"] = limits.least_positive;
+  fields["has_sign"] = row.has_sign;
+  fields["has_zero"] = row.has_zero;
+  fields["has_infinity"] = row.has_infinity();
+  fields["has_nan"] = row.has_nan();
+  return fields;
 }
 
 }  // namespace
@@ -254,73 +278,33 @@ void BindTypes(nb::module_& m) {
   TheTable().remembered = PyDict_New();
   if (TheTable().remembered == nullptr) throw nb::python_error();
 
-  // The dtype of each type, by ONNX's number.
-  m.def(
-      "set_dtypes",
-      [](const nb::dict& dtypes) {
-        for (const auto& [number, dtype] : dtypes) {
-          const auto index = nb::cast<std::size_t>(number);
-          if (index >= kTypeNumbers || !PyArray_DescrCheck(dtype.ptr())) {
-            Raise(ErrorClass::kKind, "set_dtypes takes numbers of types and dtypes");
-          }
-          auto* const descr =
-              reinterpret_cast<PyArray_Descr*>(nb::object(nb::borrow(dtype)).release().ptr());
-          TheTable().descrs[index] = descr;
-          if (descr->type_num >= NPY_USERDEF) TheTable().type_numbers[index] = descr->type_num;
-        }
-      },
-      nb::arg("dtypes"));
+  // Takes the dtype of each type, by ONNX's number.
+  m.def("set_dtypes", [](const nb::dict& dtypes) {
+    for (const auto& [number, dtype] : dtypes) {
+      const auto index = nb::cast<std::size_t>(number);
+      if (index >= kTypeNumbers || !PyArray_DescrCheck(dtype.ptr())) {
+        Raise(ErrorClass::kKind, "set_dtypes takes numbers of types and dtypes");
+      }
+      auto* const descr =
+          reinterpret_cast<PyArray_Descr*>(nb::object(nb::borrow(dtype)).release().ptr());
+      TheTable().descrs[index] = descr;
+      if (descr->type_num >= NPY_USERDEF) TheTable().type_numbers[index] = descr->type_num;
+    }
+  });
   m.def(
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
-  // 0 where there is none.
-  m.def(
-      "dtype_number",
-      [](nb::handle dtype) {
-        if (!PyArray_DescrCheck(dtype.ptr())) return 0;
-        return static_cast<int>(TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr())));
-      },
-      nb::arg("dtype"));
-  m.def(
-      "type_dtype",
-      [](int number) {
-        const auto type = static_cast<DataType>(number);
-        if (FindType(type) == nullptr) Raise(ErrorClass::kValue, "there is no such type");
-        return nb::borrow(reinterpret_cast<PyObject*>(DescrOf(type)));
-      },
-      nb::arg("number"));
-  // One row of the table: name, ONNX's name, class, bits, exponent bits, mantissa bits, bias,
-  // whether it has a sign, a zero, Inf and NaN, and its limits.
-  m.def(
-      "type_row",
-      [](int number) {
-        const TypeInfo* const row = FindType(static_cast<DataType>(number));
-        if (row == nullptr) Raise(ErrorClass::kValue, "there is no such type");
-        constexpr std::array kClasses = {"bool", "unsigned", "signed", "float", "string"};
-        const TypeLimits limits = LimitsOf(row->type);
-        nb::dict fields;
-        fields["name"] = std::string(row->name);
-        fields["onnx_name"] = std::string(row->onnx_name);
-        fields["type_class"] = kClasses[static_cast<std::size_t>(row->type_class)];
-        fields["bits"] = row->bits;
-        fields["exponent_bits"] = row->exponent_bits;
-        fields["mantissa_bits"] = row->mantissa_bits;
-        fields["bias"] = row->bias;
-        fields["has_sign"] = row->has_sign;
-        fields["has_zero"] = row->has_zero;
-        fields["has_infinity"] = row->has_infinity();
-        fields["has_nan"] = row->has_nan();
-        fields["lowest"] = limits.lowest;
-        fields["greatest"] = limits.greatest;
-        fields["least_normal"] = limits.least_normal;
-        fields["least_positive"] = limits.least_positive;
-        return fields;
-      },
-      nb::arg("number"));
+  // Gives 0 where there is no type.
+  m.def("dtype_number", [](nb::handle dtype) {
+    if (!PyArray_DescrCheck(dtype.ptr())) return 0;
+    return static_cast<int>(TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr())));
+  });
+  m.def("type_dtype", [](int number) {
+    return nb::borrow(reinterpret_cast<PyObject*>(DescrOf(RowOf(number).type)));
+  });
+  m.def("type_row", [](int number) { return RowDict(RowOf(number)); });
   m.def("type_numbers", [] {
-    nb::list numbers;
-    for (const TypeInfo& row : Types()) numbers.append(static_cast<int>(row.type));
-    return numbers;
+    return ListOf(Types(), [](const TypeInfo& row) { return static_cast<int>(row.type); });
   });
 }
 

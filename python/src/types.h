@@ -1,5 +1,5 @@
-// Element types as Python names them: numpy's and ml_dtypes' dtypes, torch's, ONNX's numbers, and
-// every name that ParseType takes.
+// Python names element types by numpy's and ml_dtypes' dtypes, torch's, ONNX's numbers, and every
+// name that ParseType takes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_TYPES_H_
@@ -24,20 +24,20 @@ inline constexpr std::size_t kTypeNumbers = [] {
   return numbers;
 }();
 
-// The type of a dtype's elements, in either byte order; kString for each way of numpy's to hold
-// texts (object, U, S, StringDType), kUndefined for what has no type here.
+// Gives the type of a dtype's elements, in either byte order; kString for each way of numpy's to
+// hold texts (object, U, S, StringDType), kUndefined for what has no type here.
 DataType TypeOf(PyArray_Descr* descr);
 
-// The dtype that holds elements of a type, one to a byte where they are narrower; of strings
-// object. Borrowed.
+// Gives the dtype that holds elements of a type, one to a byte where they are narrower, strings as
+// object. It is borrowed.
 PyArray_Descr* DescrOf(DataType type);
 
-// Bytes that an element takes in numpy's arrays: at least one. Of a type of fixed width.
+// Gives the bytes that an element of fixed width takes in numpy's arrays, at least one.
 std::size_t ElementBytes(DataType type);
 
-// The type that an argument names; raises where it names none. Remembers what was asked.
+// Gives the type that an argument names, and remembers it; raises where it names none.
 DataType TypeArgument(nanobind::handle argument);
-// kUndefined where it is none of those that are remembered; raises nothing.
+// Gives kUndefined for what is not remembered; raises nothing.
 DataType RememberedType(PyObject* argument) noexcept;
 
 }  // namespace tensorcast::python

@@ -18,7 +18,8 @@ from . import _core, errors
 _core.set_errors(errors)
 
 from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
-from .c_interface import c_library  # noqa: E402
+from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
+from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
@@ -32,10 +33,8 @@ from .errors import (  # noqa: E402
 )
 from .explaining import Explanation, explain  # noqa: E402
 from .files import TensorFile, TensorInfo, inspect  # noqa: E402
-from .files import open as open  # noqa: E402, A004  (not in __all__: it is a builtin's name)
-from .loss import LossReport, loss  # noqa: E402
-from .texts import format as format  # noqa: E402, A004  (as open)
-from .texts import parse  # noqa: E402
+from .files import open as open  # noqa: E402, A004  (as format)
+from .loss import LossReport  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
@@ -43,6 +42,23 @@ if TYPE_CHECKING:
 else:
     cast = casting._quick()
 __version__: str = _core.version
+
+
+def c_library() -> str:
+    """The path of a shared library that has the C interface: the package's own extension.
+
+    Its functions are those of tensorcast.h, flat.h, graph.h, session.h and onnx.h. It has no threads
+    of its own: `tensorcast_executor_create` gives TENSORCAST_NO_THREADS.
+
+    Examples
+    --------
+    >>> import ctypes
+    >>> import tensorcast as tc
+    >>> ctypes.CDLL(tc.c_library()).tensorcast_abi_version()
+    1
+    """
+    return str(_core.__file__)
+
 
 __all__ = [
     "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "InternalError", "Job",

@@ -1,4 +1,4 @@
-"""Checks of arguments, each with one line that says which it is.
+"""Arguments are checked here; an error says in one line which argument it is.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -15,14 +15,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from . import _core
 from .errors import ArgumentError, KindError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Those of a cast, which files, texts and conversions take too.
-CAST_OPTIONS = ("saturate", "round_mode", "integer_overflow", "fnuz_infinity", "finite_only_nan",
-                "string_style")
+CAST_OPTIONS: tuple[str, ...] = _core.cast_options
 
 
 def check_options(given: dict[str, Any], name: str,
@@ -44,8 +43,8 @@ def check_options(given: dict[str, Any], name: str,
 
 
 def says_nearest(function: Callable[P, T]) -> Callable[P, T]:
-    """Of a function without options of others: a call that has failed says of one it does not have
-    which is meant."""
+    """A function without options of others: a call of it that fails for an option that it does not
+    have says which is meant."""
     @functools.wraps(function)
     def call(*args: P.args, **named: P.kwargs) -> T:
         try:

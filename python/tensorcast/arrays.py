@@ -1,4 +1,4 @@
-"""What a cast reads and gives: any array as numpy's memory and an element type, and back.
+"""A cast reads any array as numpy's memory and an element type, and gives such arrays back.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,11 +14,8 @@ import numpy as np
 
 from . import _core, frameworks, nulls
 from .arguments import count
-from .errors import ArgumentError, KindError, RangeError, UnsupportedError
-from .types import STRING, TypeLike
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
+from .errors import ArgumentError, KindError, RangeError, UnsupportedError, first_line
+from .types import STRING, Array, TypeLike, type_name
 
 _UINT8 = 2  # ONNX's number
 _MOST_DIMENSIONS = 64
@@ -29,8 +26,8 @@ _MOST_ELEMENTS = 2**59
 class Source:
     """What is read: numpy's memory, and what it holds."""
 
-    array: Array  # of any strides and byte order; a packed one dense, and of uint8
-    number: int  # ONNX's, of the elements' type
+    array: Array  # has any strides and byte order; a packed one is dense, and of uint8
+    number: int  # ONNX's number of the elements' type
     shape: tuple[int, ...]  # in elements
     packed: bool = False
     is_scalar: bool = False
@@ -41,6 +38,12 @@ class Source:
         if not array.dtype.isnative:
             array = array.astype(array.dtype.newbyteorder("="))
         return np.ascontiguousarray(array).reshape(array.shape)
+
+    def given(self) -> Array:
+        """The memory as the extension takes it: a packed one as it is, else dense, texts not as
+        StringDType."""
+        array = self.array if self.packed else self.dense()
+        return array.astype(object) if array.dtype.kind == "T" else array
 
 
 def thread_count(threads: int | None) -> int | None:
@@ -64,10 +67,7 @@ def type_of(x: Any) -> int:
     if not isinstance(x, (np.ndarray, np.generic)):
         raise KindError("out and like are arrays of numpy, torch or JAX, and not "
                         f"{type(x).__name__}")
-    number = int(_core.dtype_number(x.dtype))
-    if number == 0:
-        raise KindError(f"numpy's {x.dtype} is not an element type of ONNX")
-    return number
+    return _core.type_number(x.dtype)
 
 
 def _number_of(dtype: np.dtype[Any]) -> int:
@@ -111,7 +111,7 @@ def _shape_of(shape: int | Sequence[int] | None) -> tuple[int, ...]:
 def read(x: Any, from_type: TypeLike, packed: bool, shape: int | Sequence[int] | None) -> Source:
     """Any array, list, number or text as a Source; copies nothing that is an array already."""
     kind = frameworks.kind_of(x)
-    source = kind.read(x) if kind is not None else _read_numpy(x, from_type is not None)
+    source = Source(*kind.read(x)) if kind is not None else _read_numpy(x, from_type is not None)
     if from_type is None:
         if shape is not None:
             raise ArgumentError("shape is of a packed x, whose type from_type says")
@@ -126,14 +126,14 @@ def read(x: Any, from_type: TypeLike, packed: bool, shape: int | Sequence[int] |
         needed = packed_bytes(number, math.prod(sizes))
         if stream.size != needed:
             raise ArgumentError(f"x has {stream.size} bytes, and {sizes} packed elements of "
-                                f"{_core.type_row(number)['name']} take {needed}")
+                                f"{type_name(number)} take {needed}")
         return Source(stream, number, sizes, packed=True)
     if shape is not None:
         raise ArgumentError("shape is of a packed x, of a type of less than 8 bits")
     dtype = _core.type_dtype(number)
     if array.dtype.itemsize != dtype.itemsize:
         raise ArgumentError(f"x has elements of {array.dtype.itemsize} bytes, and from_type "
-                            f"{_core.type_row(number)['name']} has {dtype.itemsize}")
+                            f"{type_name(number)} has {dtype.itemsize}")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     return Source(array.view(dtype), number, source.shape, is_scalar=source.is_scalar)
@@ -146,7 +146,7 @@ def _read_numpy(x: Any, is_typed: bool) -> Source:
     nulls.refuse(x)
     is_scalar = isinstance(x, (np.generic, int, float, str, bytes))
     if isinstance(x, np.ndarray):
-        array = np.asarray(x)  # a subclass as what it holds
+        array = np.asarray(x)  # takes a subclass as what it holds
     elif isinstance(x, np.generic) or hasattr(x, "__array__"):
         array = _made(x, None)
     elif hasattr(x, "__dlpack__"):
@@ -194,11 +194,6 @@ def _items(x: Any) -> Iterator[Any]:
     return iter(_made(x, object).flat)
 
 
-def first_line(error: BaseException, otherwise: str) -> str:
-    """What another library says of its error, in one line."""
-    return next(iter(str(error).splitlines()), "") or otherwise
-
-
 def _exchanged(x: Any) -> Array:
     """The memory of what has ``__dlpack__``, not copied."""
     try:
@@ -236,10 +231,9 @@ def check_held(out: Any, number: int, pack: bool) -> None:
     """Raises where `out` does not hold the type, or the bytes of a packed result."""
     held = type_of(out)
     if pack and held != _UINT8:
-        raise ArgumentError(f"out holds {_core.type_row(held)['name']}, and a packed result is uint8")
+        raise ArgumentError(f"out holds {type_name(held)}, and a packed result is uint8")
     if not pack and held != number:
-        raise ArgumentError(f"out holds {_core.type_row(held)['name']}, and the result is "
-                            f"{_core.type_row(number)['name']}")
+        raise ArgumentError(f"out holds {type_name(held)}, and the result is {type_name(number)}")
 
 
 def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: bool,
@@ -295,9 +289,4 @@ def wrap(made: Any, number: int, packed: bool, model: Any) -> Any:
 def tensor(x: Any) -> tuple[Array, int, bool, tuple[int, ...]]:
     """An array as models and graphs take it: dense memory, type, whether packed, shape."""
     source = read(x, None, False, None)
-    if source.packed:
-        return source.array, source.number, True, source.shape
-    array = source.dense()
-    if array.dtype.kind == "T":
-        array = array.astype(object)
-    return array, source.number, False, source.shape
+    return source.given(), source.number, source.packed, source.shape

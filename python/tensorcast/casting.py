@@ -1,7 +1,7 @@
-"""`cast`: arrays of every kind in, the same kind out.
+"""`cast` takes arrays of every kind and gives the same kind; `loss`, `parse` and `format` are made of it.
 
-What is quick (a dense numpy array, a type that was named before, options alone) never comes here:
-the extension does it by itself and calls this for the rest.
+The extension casts by itself what is quick: a dense numpy array, to a type that was named before, with
+options alone. It calls this `cast` for the rest.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -9,18 +9,17 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from . import _core, arrays, frameworks, texts
-from .arguments import check_options
-from .errors import ArgumentError, UnsupportedError
+from .arguments import check_options, says_nearest
+from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
-
-__all__ = ["cast"]
 
 
 def _destination(to: TypeLike, like: Any, out: Any, packed: bool) -> tuple[int, Any]:
@@ -165,14 +164,84 @@ def cast(
     else:
         made = arrays.cast_numbers(source, number, options, pack, threads, meter, out)
     if out is not None:
-        frameworks.written(out)
+        kind = frameworks.kind_of(out)
+        if kind is not None:
+            kind.written(out)
     else:
         form = numpys_dtype(to)
         if form is not None and not form.isnative and number != STRING:
-            made = made.astype(form)  # as it was asked for: in the other byte order
+            made = made.astype(form)  # in the byte order that was asked for
         made = arrays.wrap(made, number, pack, x if model is None else model)
     result = made if out is None else out
     return (result, LossReport(meter)) if meter is not None else result
+
+
+def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
+    """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
+
+    Raises
+    ------
+    ArgumentError, KindError, RangeError
+        As `cast`.
+    UnsupportedError
+        From or to string.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tensorcast as tc
+    >>> tc.loss(np.linspace(0, 1, 5), "float4_e2m1fn").counts["to_zero"]
+    1
+    """
+    if "loss" in options:
+        raise ArgumentError("loss is what this function gives: it is no option of it")
+    check_options(options, "loss", cast)
+    report: LossReport = cast(x, to, loss=True, **options)[1]
+    return report
+
+
+def parse(texts: Any, to: TypeLike, **options: Any) -> Any:
+    """Numbers of texts: `cast` of strings in bulk, from object, U, S or StringDType.
+
+    Raises `ArgumentError` where a text is not a number, and says which.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> print(tc.parse(["1.5", "-inf", " 1e5 "], "float16"))
+    [ 1.5 -inf  inf]
+    >>> tc.parse(["1", "half"], "int8")
+    Traceback (most recent call last):
+    ...
+    tensorcast.errors.ArgumentError: x[1] is "half", which is not a number
+    """
+    check_options(options, "parse", cast)
+    source = arrays.read(texts, None, False, None)
+    if math.prod(source.shape) == 0 and not isinstance(texts, np.ndarray):
+        return cast(np.empty(source.shape, object), to, **options)  # numpy makes float64 of no texts
+    if source.number != STRING:
+        raise KindError(f"parse takes texts, and these are {source.array.dtype}")
+    return cast(texts, to, **options)
+
+
+@says_nearest
+def format(x: Any, style: str = "numpy", *, threads: int | None = None) -> Any:
+    """The shortest text of each number that reads back as itself: an object array of str.
+
+    Parameters
+    ----------
+    x : array_like
+        As `cast` takes it.
+    style : {"numpy", "ort"}
+        As numpy prints numbers, or as ONNX Runtime.
+
+    Examples
+    --------
+    >>> import tensorcast as tc
+    >>> tc.format([0.1, 1e22, float("nan")])
+    array(['0.1', '1e+22', 'nan'], dtype=object)
+    """
+    return cast(x, STRING, string_style=style, threads=threads)
 
 
 def _quick() -> Any:
@@ -183,5 +252,3 @@ def _quick() -> Any:
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY) + ")"
     return _core.make_cast(cast, lambda names: check_options(dict.fromkeys(names), "cast", cast),
                            signature, inspect.cleandoc(cast.__doc__ or ""))
-
-

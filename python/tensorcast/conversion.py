@@ -1,4 +1,4 @@
-"""`convert` and `plan`: whole files of tensors, in bounded memory.
+"""`convert` and `plan` take whole files of tensors, in bounded memory.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -17,8 +17,6 @@ from .arguments import CAST_OPTIONS, check_options, count, flag, path_text, text
 from .errors import ArgumentError, KindError
 from .loss import LossReport
 from .types import TypeLike
-
-__all__ = ["Job", "Plan", "convert", "plan"]
 
 Path = str | os.PathLike[str]
 Rules = Mapping[str, TypeLike] | Iterable[tuple[str, TypeLike]]
@@ -70,9 +68,9 @@ class Plan:
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._lock = threading.Lock()  # a plan is run by one thread at a time
-        self._telling: int | None = None  # the thread that is in progress=
-        self.jobs: list[Job] = [Job(**job) for job in core.jobs()]
+        self._lock = threading.Lock()  # one thread at a time runs a plan
+        self._telling: int | None = None  # the thread that is in `progress`
+        self.jobs: list[Job] = [Job(*job) for job in core.jobs()]
 
     @staticmethod
     def from_json(json: str) -> Plan:

@@ -1,4 +1,4 @@
-"""What tensorcast raises: `Error`, and subclasses that are Python's own errors too.
+"""tensorcast raises `Error`, by subclasses that are Python's own errors too.
 
 The text is one line: what is wrong, where, and what to do. Texts from files are escaped in it.
 
@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-
-__all__ = ["Error", "ArgumentError", "KindError", "RangeError", "FileError", "ContentsError",
-           "UnsupportedError", "InternalError"]
 
 
 class Error(Exception):
@@ -79,8 +76,8 @@ class FileThereError(FileError, FileExistsError):
     pass
 
 
-# What is refused before the system is asked to do it: an output that exists, a directory where a
-# file is to be. Python's class stands first, which sets errno and filename.
+# These refuse before the system is asked to do it: an output that exists, a directory where a file
+# is to be. Python's class stands first, which sets errno and filename.
 class OutputExistsError(FileExistsError, ArgumentError):
     __str__ = _line
 
@@ -97,6 +94,7 @@ class DirectoryContentsError(IsADirectoryError, ContentsError):
     __str__ = _line
 
 
+# Each number of the system's has a class that is Python's own for it too.
 _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     FileError: {errno.ENOENT: FileMissingError, errno.EACCES: FileDeniedError, errno.EPERM: FileDeniedError,
                 errno.EISDIR: FileIsDirectoryError, errno.ENOTDIR: FileNotDirectoryError, errno.EEXIST: FileThereError},
@@ -104,6 +102,11 @@ _OF_SYSTEM: dict[type[Error], dict[int, type[Error]]] = {
     UnsupportedError: {errno.EISDIR: DirectoryUnsupportedError},
     ContentsError: {errno.EISDIR: DirectoryContentsError},
 }
+
+
+def first_line(error: BaseException, otherwise: str) -> str:
+    """What another library says of its error, in one line."""
+    return next(iter(str(error).splitlines()), "") or otherwise
 
 
 def of_system(kind: type[Error], line: str, number: int, path: bytes) -> Error:

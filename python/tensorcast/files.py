@@ -1,4 +1,4 @@
-"""`open`: tensors of safetensors, npy, npz, pb and onnx files, and of directories, read on demand.
+"""`open` reads tensors of safetensors, npy, npz, pb and onnx files, and of directories, on demand.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,12 +14,9 @@ from . import _core, arrays, casting
 from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
-from .types import STRING, TypeLike, numpys_dtype
-
-__all__ = ["TensorFile", "TensorInfo", "inspect", "open"]
+from .types import STRING, TypeLike, numpys_dtype, type_name
 
 _FLOAT64 = 11  # ONNX's number
-_NO_LOSS_OF_TEXTS = "casts from and to string have no loss report"
 
 
 class NoTensorError(ArgumentError, KeyError):
@@ -69,10 +66,10 @@ class TensorFile:
         self._index: dict[str, int] = {}
         for index, info in enumerate(self._infos):
             self._index.setdefault(info[0], index)
-        # Of scaled weights, found when a tensor is first cast: by name, and by index what cannot be.
-        self._scaled: dict[str, tuple[Any, ...]] | None = None
-        self._by_codes: dict[int, tuple[Any, ...]] = {}
-        self._refused: frozenset[int] = frozenset()
+        # Scaled weights are found when a tensor is first cast: the indices of their codes, and what
+        # is known of each, by name.
+        self._weights: dict[str, tuple[int, str]] | None = None
+        self._codes: frozenset[int] = frozenset()
 
     def close(self) -> None:
         """Lets the file go; what was read stays. Raises nothing; `get` then raises `ArgumentError`."""
@@ -103,26 +100,24 @@ class TensorFile:
     def scaled(self) -> dict[str, str]:
         """The weights that are stored as codes and scales, and how each is: the layout, and what
         says so. `get` casts their values."""
-        return {name: weight[3] for name, weight in self._scaled_weights().items()}
+        return {name: known for name, (_, known) in self._scaled_weights().items()}
 
-    def _scaled_weights(self) -> dict[str, tuple[Any, ...]]:
-        if self._scaled is None:
+    def _scaled_weights(self) -> dict[str, tuple[int, str]]:
+        if self._weights is None:
             weights = self._file.scaled_weights()
-            self._by_codes = {weight[1]: weight for weight in weights}
-            self._refused = frozenset(self._file.refused_weights())
-            self._scaled = {weight[0]: weight for weight in weights}
-        return self._scaled
+            self._codes = frozenset(codes for _, codes, _ in weights)
+            self._weights = {name: (codes, known) for name, codes, known in weights}
+        return self._weights
 
-    def _values_of(self, name: str, target: int) -> tuple[Any, ...] | None:
-        """The scaled weight of that name, or whose codes have it; raises where its values are not
-        known."""
+    def _scaled_codes(self, name: str, target: int) -> int | None:
+        """The index of the codes of the scaled weight of that name, or of the codes that have it;
+        raises where a tensor's values are not known."""
         weights = self._scaled_weights()
         if name in weights:
-            return weights[name]
+            return weights[name][0]
         index = self._at(name)
-        if index in self._refused:
-            self._file.refuse_weight(index, target)
-        return self._by_codes.get(index)
+        self._file.refuse_weight(index, target)
+        return index if index in self._codes else None
 
     def keys(self) -> list[str]:
         """The tensors' names, in the file's order. Raises nothing, even of a closed file."""
@@ -150,8 +145,7 @@ class TensorFile:
         """What the file says of a tensor; raises `ArgumentError`, a KeyError too, where it has none of
         that name."""
         own, dtype, number, shape, nbytes, _ = self._infos[self._at(name)]
-        kind = str(_core.type_row(number)["name"]) if number else None
-        return TensorInfo(own, dtype, kind, shape, nbytes)
+        return TensorInfo(own, dtype, type_name(number) if number else None, shape, nbytes)
 
     def infos(self) -> list[TensorInfo]:
         """Of all tensors, in the file's order."""
@@ -205,53 +199,41 @@ class TensorFile:
         check_options(options, "get", TensorFile.get, CAST_OPTIONS)
         threads = arrays.thread_count(threads)
         packed = casting.packs(packed)
-        scaled = None
+        codes = None
         if to is not None and not flag(ignore_scales, "ignore_scales"):
-            scaled = self._values_of(name, _core.type_number(to))
-        if scaled is not None:
-            index, number, fortran = scaled[1], _FLOAT64, False
-        else:
-            index = self._at(name)
-            _, dtype, number, _, _, fortran = self._infos[index]
-            if number == 0:
-                if to is not None or loss:
-                    raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: "
-                                           "leave out to")
-                return self._file.read_bytes(index)
+            codes = self._scaled_codes(name, _core.type_number(to))
+        scaled = codes is not None
+        index = self._at(name) if codes is None else codes
+        _, dtype, number, shape, _, fortran = self._infos[index]
+        if scaled:
+            number, fortran = _FLOAT64, False
+        elif number == 0:
+            if to is not None or loss:
+                raise UnsupportedError(f"tensor {name!r} is {dtype}, which is not cast: leave out to")
+            return self._file.read_bytes(index)
         target = number if to is None else _core.type_number(to)
+        if loss and STRING in (number, target):
+            raise UnsupportedError("casts from and to string have no loss report")
         if number == STRING:
-            return self._get_texts(index, target, to, packed, loss, threads, options)
+            texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
+            texts = texts.T if fortran else texts
+            return texts if to is None else casting.cast(texts, to, packed=packed, threads=threads,
+                                                         **options)
         if target == STRING:
-            if loss:
-                raise UnsupportedError(_NO_LOSS_OF_TEXTS)
-            values = self._file.read_numbers(index, scaled is not None, number, {}, False, threads,
-                                             None)
+            values = self._file.read_numbers(index, scaled, number, {}, False, threads, None)
             return casting.cast(values.T if fortran else values, to, threads=threads, **options)
         meter = _core.LossMeter(number, target, options) if loss else None
         if meter is not None and fortran:
             raise KindError(f"tensor {name!r} stands in Fortran's order: read it, then measure")
-        made = self._file.read_numbers(index, scaled is not None, target, options, packed, threads,
-                                       meter)
-        if fortran and not (packed and arrays.bits_of(target) < 8):
+        made = self._file.read_numbers(index, scaled, target, options, packed, threads, meter)
+        if fortran:
+            if packed and arrays.bits_of(target) < 8:
+                raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
             made = made.T
-        elif fortran:
-            raise UnsupportedError(f"tensor {name!r} stands in Fortran's order: read it, then pack")
         form = numpys_dtype(to)
         if form is not None and not form.isnative:
             made = made.astype(form)
         return made if meter is None else (made, LossReport(meter))
-
-    def _get_texts(self, index: int, target: int, to: TypeLike, packed: bool, loss: bool,
-                   threads: int | None, options: dict[str, Any]) -> Any:
-        shape, fortran = self._infos[index][3], self._infos[index][5]
-        if loss:
-            raise UnsupportedError(_NO_LOSS_OF_TEXTS)
-        texts = self._file.read_texts(index).array(shape[::-1] if fortran else shape, "O")
-        if fortran:
-            texts = texts.T
-        if target == STRING and to is None:
-            return texts
-        return casting.cast(texts, to, packed=packed, threads=threads, **options)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else f"{len(self)} tensors"

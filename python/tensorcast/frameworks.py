@@ -1,4 +1,4 @@
-"""Arrays of other libraries, each by a row of its own. None is imported here: an object of theirs
+"""Arrays of other libraries are read and made here. No library is imported here: an object of theirs
 can only come from where they are.
 
 SPDX-License-Identifier: Apache-2.0
@@ -7,52 +7,24 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from . import _core
-from .errors import ArgumentError, KindError, UnsupportedError
+from .errors import ArgumentError, KindError, UnsupportedError, first_line
+from .types import Array
 
-if TYPE_CHECKING:
-    from .arrays import Array, Source
-
-
-class Framework(Protocol):
-    """How arrays of a library are read, written and made."""
-
-    name: str
-
-    def has(self, x: Any) -> bool:
-        """Whether it is one of theirs."""
-
-    def type_of(self, x: Any) -> int:
-        """The type of its elements, as ONNX's number."""
-
-    def read(self, x: Any) -> Source:
-        """Its memory, not copied where numpy can look at it."""
-
-    def writable(self, out: Any) -> Array:
-        """The same, to write to."""
-
-    def written(self, out: Any) -> None:
-        """Tells the library that its array has been written to."""
-
-    def wrap(self, made: Array, number: int, packed: bool) -> Any:
-        """One that has numpy's memory as its own."""
+# What is read: numpy's memory, ONNX's number of the elements' type, their shape, whether they are packed.
+Memory = tuple[Array, int, tuple[int, ...], bool]
 
 
 class _Torch:
+    """Tensors of torch are read, written and made by these."""
+
     name = "torch"
-    # Elements of one size, whatever they mean: what numpy can look at.
+    # numpy can look at elements of these types, whatever their bits mean.
     _BITS = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
-    _DTYPES = {
-        1: "float32", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64",
-        9: "bool", 10: "float16", 11: "float64", 12: "uint32", 13: "uint64", 16: "bfloat16",
-        17: "float8_e4m3fn", 18: "float8_e4m3fnuz", 19: "float8_e5m2", 20: "float8_e5m2fnuz",
-        21: "uint4", 22: "int4", 23: "float4_e2m1fn_x2", 24: "float8_e8m0fnu", 25: "uint2",
-        26: "int2",
-    }
     _FLOAT4 = 23  # two to a byte, as torch has it
 
     def has(self, x: Any) -> bool:
@@ -60,6 +32,7 @@ class _Torch:
         return tensor is not None and isinstance(x, tensor)
 
     def type_of(self, x: Any) -> int:
+        """The type of its elements, as ONNX's number."""
         try:
             return _core.type_number(x.dtype)
         except ArgumentError:
@@ -78,21 +51,18 @@ class _Torch:
             bits = x.detach().resolve_neg().view(getattr(torch, self._BITS[x.element_size()]))
             return number, np.asarray(bits.numpy())
         except RuntimeError as error:  # a subclass without memory: FakeTensor, functorch's
-            from .arrays import first_line
-
             raise KindError(f"a {type(x).__name__} without memory that numpy can look at: "
                             f"{first_line(error, 'torch refuses it')}") from error
 
-    def read(self, x: Any) -> Source:
-        from .arrays import Source
-
+    def read(self, x: Any) -> Memory:
+        """Its memory, not copied where numpy can look at it."""
         number, bits = self._memory(x)
         if number != self._FLOAT4:
-            return Source(bits.view(_core.type_dtype(number)), number, bits.shape)
+            return bits.view(_core.type_dtype(number)), number, bits.shape, False
         if bits.ndim == 0:
             raise KindError("a torch.float4_e2m1fn_x2 without dimensions: it holds two elements")
         shape = (*bits.shape[:-1], 2 * bits.shape[-1])
-        return Source(np.ascontiguousarray(bits), number, shape, packed=True)
+        return np.ascontiguousarray(bits), number, shape, True
 
     def writable(self, out: Any) -> Array:
         if out.requires_grad:
@@ -103,12 +73,14 @@ class _Torch:
         return bits.view(_core.type_dtype(number))
 
     def written(self, out: Any) -> None:
-        # Autograd then refuses gradients that need what stood there.
+        """Tells the library that its array has been written to."""
+        # Autograd then refuses gradients that need what stood there before.
         graph = sys.modules["torch"].autograd.graph
-        if hasattr(graph, "increment_version"):  # from torch 2.2 on
+        if hasattr(graph, "increment_version"):  # torch has it from 2.2 on
             graph.increment_version(out)
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
+        """A tensor that has numpy's memory as its own."""
         torch = sys.modules["torch"]
         made = np.asarray(made)
         if not made.dtype.isnative:
@@ -122,20 +94,19 @@ class _Torch:
             _core.cast_into(made, number, stream, number, made.size, {}, False, True, None, None)
             made = stream.reshape(*made.shape[:-1], made.shape[-1] // 2)
         elif made.dtype.kind not in "biu" or made.dtype.itemsize == 1:
-            made = made.view(self._numpy_bits(made.dtype.itemsize))
+            made = made.view(self._BITS[made.dtype.itemsize])
         tensor = torch.from_numpy(made)
-        name = self._DTYPES.get(number)
-        if pack or name is None:  # float6, of which torch has none: codes
+        name = _core.type_dtype(number).name + ("_x2" if number == self._FLOAT4 else "")
+        if pack or name.startswith("float6_"):  # torch has no float6: these are codes
             return tensor
         if not hasattr(torch, name):
             raise UnsupportedError(f"this torch has no {name}: cast x.numpy()")
         return tensor.view(getattr(torch, name))
 
-    def _numpy_bits(self, itemsize: int) -> np.dtype[Any]:
-        return np.dtype(self._BITS[itemsize])
-
 
 class _Jax:
+    """Arrays of jax are read and made by the same functions."""
+
     name = "jax"
 
     def has(self, x: Any) -> bool:
@@ -145,15 +116,13 @@ class _Jax:
     def type_of(self, x: Any) -> int:
         try:
             number = int(_core.dtype_number(np.dtype(x.dtype)))
-        except TypeError:  # jax's own, of keys
+        except TypeError:  # keys of jax have a dtype of its own
             number = 0
         if number == 0:
             raise KindError(f"jax's {x.dtype} is not an element type of ONNX")
         return number
 
-    def read(self, x: Any) -> Source:
-        from .arrays import Source
-
+    def read(self, x: Any) -> Memory:
         number = self.type_of(x)
         if isinstance(x, sys.modules["jax"].core.Tracer):
             raise KindError("jax is tracing: a cast inside jit or grad has no values yet")
@@ -162,13 +131,13 @@ class _Jax:
         if x.is_deleted():
             raise ArgumentError("a JAX array that was deleted or donated")
         array = np.asarray(x)
-        return Source(array, number, array.shape)
+        return array, number, array.shape, False
 
     def writable(self, out: Any) -> Array:
         raise ArgumentError("out is a JAX array, which nothing can write to")
 
     def written(self, out: Any) -> None:
-        pass
+        """Nothing can write to one."""
 
     def wrap(self, made: Array, number: int, packed: bool) -> Any:
         jax = sys.modules["jax"]
@@ -177,30 +146,23 @@ class _Jax:
             raise UnsupportedError("jax has no arrays in the other order of bytes: cast numpy's")
         try:
             result = jax.numpy.asarray(made)
-        except Exception as error:  # of XLA, TypeError or its own
+        except Exception as error:  # a TypeError, or one of XLA's own
             raise UnsupportedError(f"jax has no arrays of {made.dtype} here: cast a numpy array"
                                    ) from error
-        if result.dtype != np.asarray(made).dtype:
-            raise ArgumentError(f"jax makes {np.asarray(made).dtype} {result.dtype}: set its "
-                                "option jax_enable_x64, or cast a numpy array")
+        if result.dtype != made.dtype:
+            raise ArgumentError(f"jax makes {made.dtype} {result.dtype}: set its option "
+                                "jax_enable_x64, or cast a numpy array")
         return result
 
 
-_FRAMEWORKS: tuple[Framework, ...] = (_Torch(), _Jax())
+_FRAMEWORKS: tuple[_Torch | _Jax, ...] = (_Torch(), _Jax())
 
 
-def kind_of(x: Any) -> Framework | None:
-    """The row of an array; none of numpy's, and of what numpy makes an array of."""
+def kind_of(x: Any) -> _Torch | _Jax | None:
+    """The library of an array; None where it is numpy's, or numpy makes an array of it."""
     if type(x) is np.ndarray:
         return None
     for framework in _FRAMEWORKS:
         if framework.has(x):
             return framework
     return None
-
-
-def written(out: Any) -> None:
-    """Tells a library of what was written to an array of its own."""
-    kind = kind_of(out)
-    if kind is not None:
-        kind.written(out)

@@ -1,4 +1,4 @@
-"""What casts lose: `loss`, and the report that casts give with ``loss=True``.
+"""The report of what a cast lost, which `loss` gives, and `cast` with ``loss=True``.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -10,11 +10,7 @@ import math
 from typing import Any
 
 from . import _core
-from .arguments import check_options
-from .errors import ArgumentError, KindError
-from .types import TypeLike
-
-__all__ = ["LossReport", "loss"]
+from .errors import KindError
 
 
 class LossReport:
@@ -80,7 +76,7 @@ class LossReport:
         self._fields: dict[str, Any] = meter.report()
 
     def __getattr__(self, name: str) -> Any:
-        if name in LossReport.__slots__:  # not set: unpickled without its state
+        if name in LossReport.__slots__:  # not set yet, where it is unpickled without its state
             raise AttributeError(name)
         try:
             return self._fields[name]
@@ -125,8 +121,8 @@ class LossReport:
         return _load, (self._meter.save(),)
 
     def __eq__(self, other: object) -> bool:
-        # Not the meters: one may hold open the last block, which the other has added. As texts, in
-        # which NaN is NaN.
+        # Meters cannot be compared: one may hold open the last block, which the other has added. In texts
+        # NaN is NaN.
         return isinstance(other, LossReport) and repr(self._fields) == repr(other._fields)
 
     __hash__ = None  # type: ignore[assignment]  # two that are equal may come to differ in nothing
@@ -165,32 +161,4 @@ def _finite(figures: Any) -> Any:
 
 
 def _load(saved: bytes) -> LossReport:
-    meter = _core.LossMeter(1, 1, {})
-    meter.load(saved)
-    return LossReport(meter)
-
-
-def loss(x: Any, to: TypeLike = None, **options: Any) -> LossReport:
-    """What the cast of `x` to a type would lose; takes `cast`'s options, `like` among them.
-
-    Raises
-    ------
-    ArgumentError, KindError, RangeError
-        As `cast`.
-    UnsupportedError
-        From or to string.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tensorcast as tc
-    >>> tc.loss(np.linspace(0, 1, 5), "float4_e2m1fn").counts["to_zero"]
-    1
-    """
-    from .casting import cast
-
-    if "loss" in options:
-        raise ArgumentError("loss is what this function gives: it is no option of it")
-    check_options(options, "loss", cast)
-    report: LossReport = cast(x, to, loss=True, **options)[1]
-    return report
+    return LossReport(_core.LossMeter.load(saved))

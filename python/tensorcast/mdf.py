@@ -1,4 +1,4 @@
-"""MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
+"""This is MDF's `cast`, dropped in: https://mdf.readthedocs.io, `modeci_mdf`.
 
     import tensorcast.mdf
     tensorcast.mdf.install()          # onnx::Cast and onnx::CastLike of MDF's engine are ours
@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import ast
 import contextvars
+import functools
 import importlib
 import operator
 import os
 import threading
 from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -45,8 +45,8 @@ __all__ = ["Installed", "Mode", "cast", "castlike", "install", "installed_mode",
 
 Mode = Literal["compatible", "exact"]
 
-_MODES = ("compatible", "exact")
-# In the order in which they take what is given by position, as MDF's have theirs.
+_MODES = get_args(Mode)
+# They take what is given by position in this order, as MDF's own do.
 _CAST = (("input",), ("to", "saturate", "round_mode"))
 _CASTLIKE = (("input", "target_type"), ("saturate", "round_mode"))
 
@@ -79,32 +79,28 @@ def _bind(operator_name: str, names: tuple[tuple[str, ...], tuple[str, ...]],
     return bound
 
 
-def _number(node: ast.AST, text: str) -> Any:
-    """What an expression of whole numbers gives."""
+def _number(node: ast.AST) -> Any:
+    """What an expression of whole numbers gives; raises ValueError where it is none."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
         return node.value
     kind = type(getattr(node, "op", None))
     if isinstance(node, ast.BinOp) and kind in _OPERATORS:
-        return _OPERATORS[kind](_number(node.left, text), _number(node.right, text))
+        return _OPERATORS[kind](_number(node.left), _number(node.right))
     if isinstance(node, ast.UnaryOp) and kind in _OPERATORS:
-        return _OPERATORS[kind](_number(node.operand, text))
-    raise ArgumentError(f"to is {text!r}, which is neither the name of a type nor its number")
+        return _OPERATORS[kind](_number(node.operand))
+    raise ValueError
 
 
 def _type_of_text(text: str) -> int:
     """The number of a type by its name, or as an expression: "7", "7.0", "3+4"."""
     try:
-        return int(_core.type_number(text))
+        return _core.type_number(text)
     except ArgumentError as error:
         if not any(c.isdigit() for c in text) or len(text) > _LONGEST_EXPRESSION:
             raise
         try:
-            tree = ast.parse(text.strip(), mode="eval")
+            value = _number(ast.parse(text.strip(), mode="eval").body)
         except (SyntaxError, ValueError):
-            raise error from None
-        try:
-            value = _number(tree.body, text)
-        except ArgumentError:
             raise error from None
         except ZeroDivisionError:
             raise ArgumentError(f"to is {text!r}, which divides by zero") from None
@@ -115,20 +111,15 @@ def _type(to: Any) -> int:
     """ONNX's number of `to`, in every way in which MDF's files and callers write it."""
     if isinstance(to, str):
         return _type_of_text(to)
-    if isinstance(to, (list, tuple, np.ndarray)) and not isinstance(to, np.dtype):
+    if isinstance(to, (list, tuple, np.ndarray)):
         values = np.asarray(to)
         if values.size != 1:
             raise ArgumentError(f"to has {values.size} elements; it is one type")
         return _type(values.reshape(-1)[0])
-    if isinstance(to, (bool, np.bool_)):
-        return int(to)
-    if isinstance(to, (float, np.floating)):
-        if not np.isfinite(to) or float(to) != int(to):
-            raise ArgumentError(f"to is {to}, which is not the number of a type")
-        return int(_core.type_number(int(to)))
-    if isinstance(to, np.integer):
-        return int(_core.type_number(int(to)))
-    return int(_core.type_number(to))
+    if isinstance(to, (float, np.floating)) and (not np.isfinite(to) or float(to) != int(to)):
+        raise ArgumentError(f"to is {to}, which is not the number of a type")
+    is_number = isinstance(to, (bool, np.bool_, float, np.floating))
+    return _core.type_number(int(to) if is_number else to)
 
 
 def _array(x: Any, mode: str) -> Any:
@@ -349,15 +340,10 @@ def _mdf() -> tuple[Any, Any, Any]:
 
 
 def _set(holder: Any, name: str, value: Any) -> None:
-    """Sets an attribute, or a member of a dict, and notes how it is undone."""
-    if isinstance(holder, dict):
-        before = holder[name]
-        holder[name] = value
-        _undo.append(lambda: holder.__setitem__(name, before))
-    else:
-        before = getattr(holder, name)
-        setattr(holder, name, value)
-        _undo.append(lambda: setattr(holder, name, before))
+    """Sets a member of a module or of a dict, and notes how it is undone."""
+    members = holder if isinstance(holder, dict) else vars(holder)
+    _undo.append(functools.partial(members.__setitem__, name, members[name]))
+    members[name] = value
 
 
 def _specification(name: str, ours: Callable[..., Any], before: dict[str, Any]) -> dict[str, Any]:
@@ -407,8 +393,7 @@ class Installed:
     def __enter__(self) -> Installed:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
-                 traceback: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         global _mode_in_force
         with _lock:
             if self._before is None:

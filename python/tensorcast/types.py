@@ -14,16 +14,15 @@ import numpy as np
 
 from . import _core
 
-__all__ = ["TypeLike", "finfo", "type_name", "type_names"]
-
 # What names a type: a text ("bf16", "float8_e4m3fn", ">f4"), numpy's or ml_dtypes' dtype or class,
 # a torch dtype, or ONNX's number. A text that numpy takes for another type is refused.
 TypeLike = Any
+Array = np.ndarray[Any, np.dtype[Any]]
 
 STRING = 8  # ONNX's number
 _TYPESTRING = re.compile(r"[<>=|][A-Za-z?]\d*|[UST]\d*")  # numpy's own way to write a dtype
 
-# The dtype of each type, by ONNX's number; those of less than a byte take one.
+# The dtype of each type, by ONNX's number. A type of less than a byte takes one.
 _DTYPES = {
     1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64,
     8: object, 9: np.bool_, 10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
@@ -38,11 +37,11 @@ _core.set_dtypes({number: np.dtype(kind) for number, kind in _DTYPES.items()})
 
 def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:
     """The dtype that a type is asked for by, where that says more than a type can: an order of
-    bytes, a way to hold texts. None of names, numbers and other libraries' types."""
+    bytes, a way to hold texts. Names, numbers and other libraries' types have none."""
     if isinstance(to, np.dtype):
         return to
     if isinstance(to, type) and issubclass(to, np.dtype):
-        kind: Any = to  # of its own class each takes no argument
+        kind: Any = to  # each class of dtypes takes no argument
         made: np.dtype[Any] = kind()
         return made
     is_text = isinstance(to, type) and issubclass(to, (str, bytes))
@@ -140,29 +139,14 @@ class finfo:  # named as numpy's and ml_dtypes'
     has_nan: bool
 
     def __init__(self, type: TypeLike) -> None:
-        number = _core.type_number(type)
-        row = _core.type_row(number)
-        kind, bits = row["type_class"], row["bits"]
-        limits: tuple[int | float | None, ...]
-        if kind == "float":
-            limits = (row["greatest"], row["lowest"], row["least_normal"], row["least_positive"])
-        elif kind == "string":
-            limits = (None, None, None, None)
-        elif kind == "bool":
-            limits = (1, 0, 1, 1)
-        elif kind == "signed":  # of 64 bits a float would be rounded
-            limits = (2 ** (bits - 1) - 1, -2 ** (bits - 1), 1, 1)
-        else:
-            limits = (2**bits - 1, 0, 1, 1)
-        values = {
-            "name": row["name"], "onnx_number": number, "onnx_name": row["onnx_name"],
-            "dtype": _core.type_dtype(number), "kind": kind, "bits": bits,
-            "exponent_bits": row["exponent_bits"], "mantissa_bits": row["mantissa_bits"],
-            "bias": row["bias"], "max": limits[0], "min": limits[1], "smallest_normal": limits[2],
-            "smallest_subnormal": limits[3],
-            "eps": 2.0 ** -row["mantissa_bits"] if kind == "float" else None,
-            "has_sign": row["has_sign"], "has_zero": row["has_zero"],
-            "has_infinity": row["has_infinity"], "has_nan": row["has_nan"],
-        }
+        values = _core.type_row(_core.type_number(type))
+        kind, bits = values["kind"], values["bits"]
+        limits = ("max", "min", "smallest_normal", "smallest_subnormal")
+        if kind == "string":
+            values |= dict.fromkeys(limits)
+        elif kind != "float":  # as int: float64 would round those of 64 bits
+            most = 1 if kind == "bool" else 2 ** (bits - (kind == "signed")) - 1
+            values |= zip(limits, (most, -most - 1 if kind == "signed" else 0, 1, 1), strict=True)
+        values["eps"] = 2.0 ** -values["mantissa_bits"] if kind == "float" else None
         for name, value in values.items():
             object.__setattr__(self, name, value)

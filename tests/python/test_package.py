@@ -2,10 +2,13 @@
 
 SPDX-License-Identifier: Apache-2.0
 """
+import ast
 import ctypes
 import doctest
+import graphlib
 import importlib
 import importlib.metadata
+import importlib.util
 import inspect
 import os
 import pathlib
@@ -60,6 +63,32 @@ def test_it_needs_no_library_beside_it():
     own = [line for line in said.splitlines() if re.search("hwy|yaml|pcre2", line)]
     assert own and all("tensorcast.libs" in line for line in own), own
     assert "tbb" not in said  # whose threads would not outlive a fork
+
+
+def imported_by(name):
+    """The package's own modules that one imports, in its functions and for its types too, with the packages
+    on the way to them that are not on the way to itself."""
+    spec = importlib.util.find_spec(name)
+    if not spec.origin.endswith(".py"):
+        return set()
+    names = set()
+    for node in ast.walk(ast.parse(pathlib.Path(spec.origin).read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package = name if spec.submodule_search_locations else spec.parent
+            base = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names |= {each if each in MODULES else base for each in (f"{base}.{alias.name}" for alias in node.names)}
+    own = {name for name in names if name.partition(".")[0] == "tensorcast"}
+    parts = [name.split(".") for name in own]
+    ways = {".".join(each[:length]) for each in parts for length in range(1, len(each))}
+    return own | {way for way in ways if not f"{name}.".startswith(f"{way}.")}
+
+
+def test_no_module_imports_another_in_a_circle():
+    imports = {name: imported_by(name) for name in ["tensorcast", *MODULES]}
+    assert "tensorcast.texts" in imports["tensorcast.casting"] and sum(map(len, imports.values())) > 80
+    tuple(graphlib.TopologicalSorter(imports).static_order())  # raises where there is one
 
 
 @pytest.mark.parametrize("name", ["tensorcast", *MODULES])

@@ -11,22 +11,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .model import OptimizeReport, ValueInfo, optimize
+from ..models import OptimizeReport, ValueInfo, optimize
 
 if TYPE_CHECKING:
-    from .backend import Backend, BackendOfTests
-    from .reference import cast_ops
+    from .backend import Backend, BackendOfTests, cast_ops
 
 __all__ = ["Backend", "BackendOfTests", "OptimizeReport", "ValueInfo", "cast_ops", "optimize"]
 
 
 def __getattr__(name: str) -> Any:  # what imports onnx waits until it is asked for
-    if name in ("Backend", "BackendOfTests"):
+    if name in ("Backend", "BackendOfTests", "cast_ops"):
         from . import backend
 
         return getattr(backend, name)
-    if name == "cast_ops":
-        from .reference import cast_ops
-
-        return cast_ops
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

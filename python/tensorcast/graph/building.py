@@ -1,6 +1,4 @@
-"""Graphs of casts: built node by node or loaded, changed, saved, run, and run backward.
-
-docs/graphs.md is the guide, of the same graphs in C++ and C.
+"""A `Graph` of casts is built node by node or loaded, changed and saved.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -8,20 +6,15 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from . import _core, arrays
-from .arguments import count, flag, path_text, real, text
-from .errors import ArgumentError, KindError
-from .onnx.model import OptimizeReport, ValueInfo, ordered_tensors, source_of, value_infos
-from .types import TypeLike
-
-__all__ = ["Graph", "Node", "Session", "Value", "ValueDetails"]
+from .. import _core, arrays
+from ..arguments import count, flag, path_text, real, text
+from ..errors import KindError
+from ..models import OptimizeReport, source_of
+from ..types import TypeLike
 
 Dimension = int | str | None
 Key = int | str | None
@@ -87,6 +80,14 @@ def _values(handles: Any) -> tuple[Value | None, ...]:
     return tuple(Value(*handle) if handle[0] else None for handle in handles)
 
 
+def _node(fields: tuple[Any, ...]) -> Node:
+    return Node(*fields[:-2], *map(_values, fields[-2:]))
+
+
+def _details(fields: tuple[Any, ...]) -> ValueDetails:
+    return ValueDetails(Value(*fields[0]), *fields[1:])
+
+
 class Graph:
     """A graph under construction.
 
@@ -121,15 +122,8 @@ class Graph:
 
         Parameters
         ----------
-        model : path, bytes or onnx.ModelProto
-            Of Cast, CastLike, Identity, Constant and functions of these.
-        allow_hard_links : bool
-            Of files that hold the model's data.
-
-        Raises
-        ------
-        FileError, ContentsError, UnsupportedError
-            It cannot be read; it is no valid model; it has another operator.
+        model, allow_hard_links
+            As `Session.load`, which raises the same.
 
         Examples
         --------
@@ -171,7 +165,7 @@ class Graph:
 
     def serialize(self, *, with_training: bool = False) -> bytes:
         """A ModelProto's bytes; raises `ArgumentError` where the graph has no output."""
-        return bytes(self._core.serialize(with_training))
+        return bytes(self._core.serialize(flag(with_training, "with_training")))
 
     def optimize(self, *, fold_all: bool = False,
                  nan_payloads_may_change: bool = False) -> OptimizeReport:
@@ -205,7 +199,8 @@ class Graph:
         >>> report.casts_before, report.casts_after
         (2, 1)
         """
-        return OptimizeReport(**self._core.optimize(fold_all, nan_payloads_may_change))
+        return OptimizeReport(*self._core.optimize(
+            flag(fold_all, "fold_all"), flag(nan_payloads_may_change, "nan_payloads_may_change")))
 
     @property
     def opset(self) -> int:
@@ -218,7 +213,7 @@ class Graph:
 
     def set_lowest_opset(self) -> None:
         """The oldest that has all that the nodes need."""
-        self._core.set_opset(None)
+        self._core.set_lowest_opset()
 
     def add_input(self, name: str, type: TypeLike, shape: Sequence[Dimension] | None = None) -> Value:
         """Adds an input.
@@ -300,9 +295,8 @@ class Graph:
             A value of another graph, a name that is taken, a type or an option that the graph's opset
             does not have.
         """
-        return Value(*self._core.add_cast(
-            _handle(value), _core.type_number(to),
-            *_node_words(saturate, round_mode, name, output_name, training, lda_coeff)))
+        words = _node_words(saturate, round_mode, name, output_name, training, lda_coeff)
+        return Value(*self._core.add_cast(_handle(value), _core.type_number(to), words))
 
     def cast_like(self, value: Value, like: Value, *, saturate: bool = True, round_mode: str = "up",
                   name: str = "", output_name: str | None = None, training: bool = True,
@@ -335,9 +329,8 @@ class Graph:
         >>> graph.value(graph.cast_like(graph.add_input("x", "float32"), like)).type
         'int8'
         """
-        return Value(*self._core.add_cast_like(
-            _handle(value), _handle(like),
-            *_node_words(saturate, round_mode, name, output_name, training, lda_coeff)))
+        words = _node_words(saturate, round_mode, name, output_name, training, lda_coeff)
+        return Value(*self._core.add_cast_like(_handle(value), _handle(like), words))
 
     def identity(self, value: Value, *, name: str = "", output_name: str = "") -> Value:
         """Adds an Identity node; returns its output, and raises `ArgumentError` as `cast`."""
@@ -372,30 +365,23 @@ class Graph:
         """Its outputs, in order."""
         return [Value(*handle) for handle in self._core.outputs()]
 
-    def _node(self, fields: dict[str, Any]) -> Node:
-        return Node(**{**fields, "inputs": _values(fields["inputs"]),
-                       "outputs": _values(fields["outputs"])})
-
     def nodes(self) -> list[Node]:
         """All, in the order in which they run."""
-        return [self._node(fields) for fields in self._core.nodes()]
+        return [_node(fields) for fields in self._core.nodes()]
 
     def node(self, key: int | str) -> Node:
         """One, by its index or its name; raises `ArgumentError` where there is none."""
-        return self._node(self._core.node(key))
+        return _node(self._core.node(key))
 
     def values(self) -> list[ValueDetails]:
         """Everything that flows: inputs, constants and what nodes give."""
-        return [self._details(fields) for fields in self._core.values()]
+        return [_details(fields) for fields in self._core.values()]
 
     def value(self, value: Value | str) -> ValueDetails:
         """What is known of a value, by itself or its name; raises `ArgumentError` where there is
         none."""
         handle = self._core.find_value(value) if isinstance(value, str) else _handle(value)
-        return self._details(self._core.value(handle))
-
-    def _details(self, fields: dict[str, Any]) -> ValueDetails:
-        return ValueDetails(**{**fields, "value": Value(*fields["value"])})
+        return _details(self._core.value(handle))
 
     def set(self, key: Key, *, to: TypeLike = None, saturate: bool | None = None,
             round_mode: str | None = None, training: bool | None = None,
@@ -458,189 +444,3 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph: opset {self.opset}, {len(self.nodes())} nodes>"
-
-
-class Session:
-    """A graph made ready to run, which does not change with the graph; `load` makes one of a model.
-
-    Any number of threads may run one. Sessions of models run at once, others one after the other.
-
-    Parameters
-    ----------
-    graph : Graph
-    backward : bool
-        `backward` may be called.
-    differentiable : {"usual", "wide"}
-        Types that have derivatives: float16, float32, float64 and bfloat16, or the narrower floats
-        too.
-    gives_zeros : bool
-        An input that no gradient reaches gets one of zeros, not None.
-
-    Attributes
-    ----------
-    inputs, outputs : list of ValueInfo
-    profile : list of dict
-        Of the last run that was asked for it, a dict for each node.
-
-    Raises
-    ------
-    ArgumentError
-        The graph has no output.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import tensorcast as tc
-    >>> graph = tc.graph.Graph()
-    >>> x = graph.add_input("x", "float32")
-    >>> graph.mark_output(graph.cast(x, "float16", lda_coeff=0.5), "y")
-    >>> session = tc.graph.Session(graph, backward=True)
-    >>> session.run([np.float32([0.1, 2])])["y"]
-    array([0.1, 2. ], dtype=float16)
-    >>> session.backward([np.float16([1, 3])])["x"]
-    array([0.5, 1.5], dtype=float32)
-    """
-
-    def __init__(self, graph: Graph, *, backward: bool = False, differentiable: str = "usual",
-                 gives_zeros: bool = False) -> None:
-        if differentiable not in ("usual", "wide"):
-            raise ArgumentError("differentiable is 'usual' or 'wide'")
-        if not isinstance(graph, Graph):
-            raise KindError(f"a session is of a Graph, and not of {type(graph).__name__}")
-        self._core = _core.Session(graph._core, flag(backward, "backward"), differentiable == "wide",
-                                   flag(gives_zeros, "gives_zeros"))
-        self._hold()
-        self._is_of_model = False
-
-    def _hold(self) -> None:
-        self._lock = threading.Lock()  # what is bound is used by one thread at a time
-        self.inputs: list[ValueInfo] = value_infos(self._core.inputs())
-        self.outputs: list[ValueInfo] = value_infos(self._core.outputs())
-        self.profile: list[dict[str, Any]] = []
-
-    @staticmethod
-    def load(model: Any, *, optimize: bool = False, contradictions: str = "text",
-             allow_hard_links: bool = False) -> Session:
-        """A model made ready to run, checked whole. It does not run backward, and ranks that the
-        model declares are not enforced.
-
-        Parameters
-        ----------
-        model : path, bytes or onnx.ModelProto
-            Of Cast, CastLike, Identity, Constant and functions of these. External data is read for
-            a path alone.
-        optimize : bool
-            Run it without the Casts that `tensorcast.onnx.optimize` takes out.
-        contradictions : {"text", "tests"}
-            Which side is taken where an operator's text and the official tests of its opset
-            contradict each other.
-        allow_hard_links : bool
-            Of files that hold the model's data.
-
-        Raises
-        ------
-        FileError, ContentsError, UnsupportedError
-            It cannot be read; it is no valid model; it has another operator.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> import tensorcast as tc
-        >>> graph = tc.graph.Graph()
-        >>> x = graph.add_input("x", "float32", [None])
-        >>> graph.mark_output(graph.cast(x, "float8_e4m3fn"), "y")
-        >>> session = tc.graph.Session.load(graph.serialize())
-        >>> print(session.run({"x": np.float32([0.1, 512])})["y"])
-        [0.101562 448]
-        """
-        if contradictions not in ("text", "tests"):
-            raise ArgumentError("contradictions is 'text' or 'tests'")
-        session = Session.__new__(Session)
-        session._core = _core.Session.load(source_of(model), contradictions == "tests",
-                                           flag(allow_hard_links, "allow_hard_links"),
-                                           flag(optimize, "optimize"))
-        session._hold()
-        session._is_of_model = True
-        return session
-
-    @property
-    def opset(self) -> int:
-        """Of ai.onnx; 0 of a model that imports none."""
-        return int(self._core.opset())
-
-    def run(self, inputs: Mapping[str, Any] | Sequence[Any], *,
-            outputs: Sequence[str] | None = None, threads: int | None = None,
-            profile: bool = False) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-        """Runs it on arrays.
-
-        Parameters
-        ----------
-        inputs : mapping of str to array_like, or sequence
-            By name or in order, as `tensorcast.cast` takes them, of the types that are declared.
-            Those that are left out, or None, take their defaults.
-        outputs : sequence of str, optional
-            Make these alone, and run only what they need.
-        threads : int, optional
-            As `tensorcast.cast`.
-        profile : bool
-            The attribute `profile` then says what each node took.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray
-            Narrow elements one to a byte, strings as object.
-
-        Raises
-        ------
-        ArgumentError
-            An input is missing or of another type, or a name is none; a text is no number.
-        KindError
-        """
-        names = [info.name for info in self.outputs]
-        if isinstance(outputs, (str, bytes)):
-            raise KindError("outputs are a sequence of names, and not one")
-        wanted = names if outputs is None else list(outputs)
-        unknown = [name for name in wanted if name not in names]
-        if unknown:
-            raise ArgumentError(f"there is no output {unknown[0]!r}: there are {names}")
-        tensors = ordered_tensors(inputs, self.inputs, "input")
-        if self._is_of_model and outputs is None:
-            made, took = self._core.run_shared(tensors, arrays.thread_count(threads),
-                                               flag(profile, "profile"))
-            if profile:
-                self.profile = took
-            return dict(zip(names, made, strict=True))
-        with self._lock:
-            made, took = self._core.run(tensors, [names.index(name) for name in wanted],
-                                        arrays.thread_count(threads), flag(profile, "profile"))
-            if profile:
-                self.profile = took
-        return dict(zip(wanted, made, strict=True))
-
-    def backward(self, gradients: Mapping[str, Any] | Sequence[Any], *, threads: int | None = None,
-                 ) -> dict[str, np.ndarray[Any, np.dtype[Any]] | None]:
-        """Gradients of the inputs, of those of the outputs, after a run. docs/graphs.md has the rule.
-
-        Parameters
-        ----------
-        gradients : mapping of str to array_like, or sequence
-            Of outputs, of their types and shapes in the last run; of what is left out there is none.
-        threads : int, optional
-            As `tensorcast.cast`.
-
-        Returns
-        -------
-        dict of str to numpy.ndarray or None
-            Of each input, of its type and shape; None where no gradient reaches it.
-
-        Raises
-        ------
-        ArgumentError
-            It has not run, or a gradient is of another type or shape than its output.
-        UnsupportedError
-            The session was not made with ``backward=True``.
-        """
-        tensors = ordered_tensors(gradients, self.outputs, "gradient")
-        with self._lock:
-            made = self._core.backward(tensors, arrays.thread_count(threads))
-        return {info.name: array for info, array in zip(self.inputs, made, strict=True)}

@@ -1,4 +1,4 @@
-"""`optimize`, and what every function that takes a model needs.
+"""`optimize` stands here, and what every function needs that takes a model and arrays for its inputs.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .. import _core, arrays
-from ..arguments import flag, path_text, says_nearest
-from ..errors import ArgumentError, KindError, UnsupportedError
-
-__all__ = ["OptimizeReport", "ValueInfo", "optimize"]
+from . import _core, arrays
+from .arguments import flag, path_text, says_nearest
+from .errors import ArgumentError, KindError, UnsupportedError
 
 
 @dataclass(frozen=True)
@@ -26,11 +24,6 @@ class ValueInfo:
     type: str
     shape: tuple[int | None, ...] | None
     has_default: bool
-
-
-def value_infos(core: Any) -> list[ValueInfo]:
-    return [ValueInfo(name, str(_core.type_row(number)["name"]), shape, has_default)
-            for name, number, shape, has_default in core]
 
 
 def source_of(model: Any) -> str | bytes:
@@ -139,7 +132,6 @@ def optimize(model: Any, output: str | os.PathLike[str] | None = None, *, fold_a
         flag(nan_payloads_may_change, "nan_payloads_may_change"), flag(overwrite, "overwrite"),
         flag(allow_hard_links, "allow_hard_links"))
     if path is not None:
-        return OptimizeReport(**report)
-    if hasattr(model, "SerializeToString"):
-        return type(model).FromString(data), OptimizeReport(**report)
-    return data, OptimizeReport(**report)
+        return OptimizeReport(*report)
+    made = type(model).FromString(data) if hasattr(model, "SerializeToString") else data
+    return made, OptimizeReport(*report)
