@@ -8,9 +8,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/cast_flags.h"
-#include "arguments/open_options.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/shared_flags.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
@@ -18,13 +17,11 @@
 #include "commands/model_facts.h"
 #include "convert/scaled_tensors.h"
 #include "convert/survey.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "display/type_text.h"
 #include "formats/tensor_file.h"
-#include "json/ordered_json.h"
 #include "report/distinct_names.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -184,46 +181,38 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
   const io::TensorReader& reader = *survey.reader;
   const io::FileContents& contents = reader.contents();
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "inspect");
+  JsonPrinter json("inspect");
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
   const io::CheckpointReader* const checkpoint = reader.checkpoint();
   if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
-  json.BeginArray("tensors");
-  for (const io::TensorInfo& info : contents.tensors) {
+  json.Array("tensors", contents.tensors, [&](const io::TensorInfo& info) {
     Json entry = TensorJson(info);
     if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
-    json.Element(entry);
-  }
-  json.EndArray();
+    return entry;
+  });
   if (checkpoint != nullptr) {
-    json.BeginArray("files");
-    for (const io::CheckpointShard& shard : checkpoint->shards()) {
-      json.Element({{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}});
-    }
-    json.EndArray();
+    json.Array("files", checkpoint->shards(), [](const io::CheckpointShard& shard) -> Json {
+      return {{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}};
+    });
   }
-  json.BeginArray("totals");
-  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
-    json.Element({{"type", total.dtype},
-                  {"tensors", total.tensors},
-                  {"elements", total.elements},
-                  {"bytes", total.bytes}});
-  }
-  json.EndArray();
+  json.Array("totals", TotalsByDtype(contents.tensors), [](const DtypeTotal& total) -> Json {
+    return {{"type", total.dtype},
+            {"tensors", total.tensors},
+            {"elements", total.elements},
+            {"bytes", total.bytes}};
+  });
   Json metadata = Json::object();
   for (const auto& [key, value] : contents.metadata) metadata[key] = value;
   json.Member("metadata", metadata);
-  json.BeginArray("scaled");
-  auto weight = survey.scales.weights.weights.begin();
-  for (const scale::ScaledTensor& scaled : survey.scales.companions.scaled) {
-    Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
-                  {"companion", scaled.companion}};
+  const scale::ScaledWeights& weights = survey.scales.weights;
+  const auto name_of = [&](std::size_t tensor) { return contents.tensors[tensor].name; };
+  auto weight = weights.weights.begin();
+  json.Array("scaled", survey.scales.companions.scaled, [&](const scale::ScaledTensor& scaled) {
+    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
-    while (weight != survey.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
-    if (weight != survey.scales.weights.weights.end() && weight->codes == scaled.tensor) {
+    while (weight != weights.weights.end() && weight->codes < scaled.tensor) ++weight;
+    if (weight != weights.weights.end() && weight->codes == scaled.tensor) {
       entry["layout"] = weight->reading.Name();
       entry["writer"] = weight->reading.Writer();
       entry["scales"] = weight->reading.PartitionText();
@@ -231,36 +220,25 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
       entry["shape"] = weight->shape;
       entry["evidence"] = weight->evidence;
     }
-    json.Element(entry);
-  }
-  json.EndArray();
-  const scale::ScaledWeights& weights = survey.scales.weights;
-  json.BeginArray("refused");
-  for (const scale::UnreadWeight& one : weights.unread) {
-    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"reason", one.why}});
-  }
-  json.EndArray();
-  json.BeginArray("never_touched");
-  for (const scale::OpaqueTensor& one : weights.opaque) {
-    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"writer", one.writer}});
-  }
-  json.EndArray();
-  json.BeginArray("without_scales");
-  for (const std::size_t tensor : survey.scales.companions.unscaled) {
-    json.Element(contents.tensors[tensor].name);
-  }
-  json.EndArray();
+    return entry;
+  });
+  json.Array("refused", weights.unread, [&](const scale::UnreadWeight& one) -> Json {
+    return {{"tensor", name_of(one.tensor)}, {"reason", one.why}};
+  });
+  json.Array("never_touched", weights.opaque, [&](const scale::OpaqueTensor& one) -> Json {
+    return {{"tensor", name_of(one.tensor)}, {"writer", one.writer}};
+  });
+  json.Array("without_scales", survey.scales.companions.unscaled, name_of);
   const scale::QuantizationConfig& config = weights.config;
   json.Member("quantization_config", config.file.empty()
                                          ? Json()
                                          : Json{{"file", config.file}, {"method", config.method}});
-  json.BeginArray("companions");
-  for (const scale::Companion& companion : survey.scales.companions.companions) {
-    json.Element({{"tensor", contents.tensors[companion.tensor].name},
-                  {"role", companion.role},
-                  {"of", companion.of}});
-  }
-  json.EndArray();
+  json.Array("companions", survey.scales.companions.companions,
+             [&](const scale::Companion& companion) -> Json {
+               return {{"tensor", name_of(companion.tensor)},
+                       {"role", companion.role},
+                       {"of", companion.of}};
+             });
   Json notes = reader.notes();
   if (!inspected.problem.empty()) notes.push_back(inspected.problem);
   if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
@@ -273,10 +251,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
 int Inspect(const InspectFlags& flags) {
   io::OpenOptions open = ToolOpenOptions();
   open.allow_hard_links = flags.allow_hard_links;
-  if (!flags.assume_type.empty()) {
-    open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
-                                               "a file of strings names its type");
-  }
+  open.assume_type = ParseAssumedType(flags.assume_type);
   if (mdf::IsModelFile(flags.input)) {
     PrintMdf(flags.input, open.assume_type, flags.json);
     return kExitDone;
@@ -295,15 +270,10 @@ int Inspect(const InspectFlags& flags) {
 void AddInspectCommand(CommandLine& line) {
   auto flags = std::make_shared<InspectFlags>();
   Command command = line.AddCommand("inspect", kInspectDescription);
-  command
-      .AddOption("FILE", flags->input,
-                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      .Required();
-  command
-      .AddOption(
-          "--assume-type", flags->assume_type,
-          "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type")
-      .Value("T");
+  AddInput(command, "FILE", flags->input);
+  command.AddOption(
+      "--assume-type T", flags->assume_type,
+      "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type");
   AddHardLinksFlag(command, flags->allow_hard_links);
   command.AddFlag("--json", flags->json, "As JSON");
   command.Runs([flags] { return Inspect(*flags); });

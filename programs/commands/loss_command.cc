@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
-#include "arguments/fail_limits.h"
-#include "arguments/open_options.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/rules_file.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "commands/commands.h"
 #include "commands/comparison.h"
 #include "convert/decide.h"
@@ -42,7 +42,6 @@ struct LossFlags {
   std::string input;
   std::vector<std::string> to;
   std::string scale;  // of scaled formats
-  std::vector<std::string> fail_on;
 };
 
 constexpr const char* kLossDescription =
@@ -204,10 +203,10 @@ void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::Value
 }
 
 int MeasureLoss(const LossFlags& flags) {
-  const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
+  const std::vector<LossLimit> limits = ParseFailLimits(flags.cast.fail_on);
   convert::Request request = ParseRequest(flags.cast);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
-  AddRulesFile(flags.cast, request);
+  if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
   request.layout.clear();                                          // no figure depends on it
   if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
@@ -277,19 +276,14 @@ int MeasureLoss(const LossFlags& flags) {
 void AddLossCommand(CommandLine& line) {
   auto flags = std::make_shared<LossFlags>();
   Command command = line.AddCommand("loss", kLossDescription);
+  AddInput(command, "IN", flags->input);
   command
-      .AddOption("IN", flags->input,
-                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      .Required();
-  command
-      .AddOption("--to", flags->to,
+      .AddOption("--to TYPE", flags->to,
                  "A type or scaled format to measure; repeatable, or joined by commas")
-      .Value("TYPE")
       .Delimiter(',')
       .OneValue();
   AddScaleFlag(command, flags->scale);
   AddCastFlags(command, flags->cast);
-  AddFailOnFlag(command, flags->fail_on);
   command.Runs([flags] { return MeasureLoss(*flags); });
 }
 

@@ -13,17 +13,14 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include "arguments/held_tensor.h"
-#include "arguments/open_options.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/open_tensor_file.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "formats/tensor_reader.h"
-#include "json/ordered_json.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 #include "tensorcast/mdf.hpp"
@@ -106,6 +103,11 @@ struct Shown {
   DataType TypeOf(const GraphNode& node, DataType type) const {
     return is_open && node.op_type != "Cast" ? DataType::kUndefined : type;
   }
+  std::string NameOf(const GraphValue& value) const {
+    GraphValueInfo info;
+    (void)graph.Value(value, &info);
+    return info.name;
+  }
 };
 
 void PrintMdfText(const std::string& path, const Shown& shown) {
@@ -131,9 +133,7 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
   }
   TextTable outputs({{"output", false, 20}});
   for (const GraphValue& output : shown.graph.outputs()) {
-    GraphValueInfo info;
-    (void)shown.graph.Value(output, &info);
-    outputs.Add({io::Escape(info.name)});
+    outputs.Add({io::Escape(shown.NameOf(output))});
   }
   if (!shown.inputs.empty()) text += inputs.Render(Columns(stdout), false) + "\n";
   if (shown.graph.node_count() != 0) text += nodes.Render(Columns(stdout), false) + "\n";
@@ -141,37 +141,27 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
 }
 
 void PrintMdfJson(const std::string& path, const Shown& shown) {
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "inspect");
+  JsonPrinter json("inspect");
   json.Member("file", path);
   json.Member("bytes", io::FileBytes(path, "cannot be looked at"));
   json.Member("format", "mdf");
   json.Member("opset", shown.graph.opset());
-  json.BeginArray("inputs");
-  for (const ValueInfo& input : shown.inputs) {
-    json.Element({{"name", input.name},
-                  {"type", TypeJson(input.type)},
-                  {"shape", ShapeJson(input.has_shape, input.shape)},
-                  {"has_default", input.has_default}});
-  }
-  json.EndArray();
-  json.BeginArray("nodes");
-  for (const GraphNode& node : shown.graph.Nodes()) {
-    json.Element({{"node", node.name},
-                  {"operator", node.op_type},
-                  {"from", TypeJson(shown.is_open ? DataType::kUndefined : node.from)},
-                  {"to", TypeJson(shown.TypeOf(node, node.to))},
-                  {"saturate", node.saturate}});
-  }
-  json.EndArray();
-  json.BeginArray("outputs");
-  for (const GraphValue& output : shown.graph.outputs()) {
-    GraphValueInfo info;
-    (void)shown.graph.Value(output, &info);
-    json.Element({{"name", info.name}});
-  }
-  json.EndArray();
+  json.Array("inputs", shown.inputs, [](const ValueInfo& input) -> Json {
+    return {{"name", input.name},
+            {"type", TypeJson(input.type)},
+            {"shape", ShapeJson(input.has_shape, input.shape)},
+            {"has_default", input.has_default}};
+  });
+  json.Array("nodes", shown.graph.Nodes(), [&](const GraphNode& node) -> Json {
+    return {{"node", node.name},
+            {"operator", node.op_type},
+            {"from", TypeJson(shown.is_open ? DataType::kUndefined : node.from)},
+            {"to", TypeJson(shown.TypeOf(node, node.to))},
+            {"saturate", node.saturate}};
+  });
+  json.Array("outputs", shown.graph.outputs(), [&](const GraphValue& output) -> Json {
+    return {{"name", shown.NameOf(output)}};
+  });
   json.End();
 }
 

@@ -11,7 +11,6 @@
 
 #include "display/quantities.h"
 #include "files/error.h"
-#include "json/ordered_json.h"
 
 namespace tensorcast::tool {
 namespace {

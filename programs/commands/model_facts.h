@@ -9,7 +9,7 @@
 #include <string>
 
 #include "convert/survey.h"
-#include "display/loss_json.h"
+#include "display/tool_json.h"
 
 namespace tensorcast::tool {
 

@@ -14,7 +14,7 @@
 
 #include <fmt/format.h>
 
-#include "arguments/held_tensor.h"
+#include "arguments/tensor_files.h"
 #include "display/element_text.h"
 #include "files/error.h"
 #include "files/system.h"

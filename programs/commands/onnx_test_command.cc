@@ -11,15 +11,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/held_tensor.h"
-#include "arguments/model_arguments.h"
+#include "arguments/tensor_files.h"
 #include "commands/commands.h"
 #include "commands/node_test.h"
-#include "display/loss_json.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "files/system_directory.h"
-#include "json/ordered_json.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/streams.h"
@@ -81,6 +79,10 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
   return tests;
 }
 
+bool BitsDiffer(const NodeTestResult& result) {
+  return result.outcome == NodeTestResult::Outcome::kPass && !result.detail.empty();
+}
+
 std::string_view OutcomeText(const NodeTestResult& result) {
   switch (result.outcome) {
     case NodeTestResult::Outcome::kPass:
@@ -105,51 +107,46 @@ int OnnxTest(const OnnxTestFlags& flags) {
                     "folders with model.onnx and test_data_set_0",
                     others));
   }
-  const bool colour = UsesColour(stdout);
-  std::uint64_t passed = 0, unusable = 0, failed = 0, differ = 0;
-  std::string text;
-  Json list = Json::array();
-  for (const NodeTestResult& result : results) {
-    using Outcome = NodeTestResult::Outcome;
-    passed += result.outcome == Outcome::kPass ? 1 : 0;
-    unusable += result.outcome == Outcome::kUnusable ? 1 : 0;
-    failed += result.outcome == Outcome::kFail ? 1 : 0;
-    differ += result.outcome == Outcome::kPass && !result.detail.empty() ? 1 : 0;
-    if (flags.json) {
-      list.push_back({{"test", result.test},
-                      {"opset", result.opset},
-                      {"result", result.outcome == Outcome::kPass   ? "pass"
-                                 : result.outcome == Outcome::kFail ? "fail"
-                                                                    : "unusable"},
-                      {"bits_differ", result.outcome == Outcome::kPass && !result.detail.empty()},
-                      {"why", result.detail}});
-    } else if (flags.verbose || !result.detail.empty()) {
-      // Not shortened to a terminal's width: the names are what one looks for.
-      text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
-                                 io::Escape(result.test)),
-                     result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
-      if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
-    }
-  }
+  using Outcome = NodeTestResult::Outcome;
+  const auto count = [&](auto holds) { return std::ranges::count_if(results, holds); };
+  const auto passed = count([](const auto& one) { return one.outcome == Outcome::kPass; });
+  const auto failed = count([](const auto& one) { return one.outcome == Outcome::kFail; });
+  const auto differ = count(BitsDiffer);
+  const auto unusable = static_cast<std::ptrdiff_t>(results.size()) - passed - failed;
   if (flags.json) {
-    Json json = Json::object();
-    json["schema_version"] = kJsonSchemaVersion;
-    json["command"] = "onnx-test";
-    json["contradictions"] = flags.contradictions;
-    json["tests"] = std::move(list);
-    json["passed"] = passed;
-    json["failed"] = failed;
-    json["unusable"] = unusable;
-    json["bits_differ"] = differ;
-    json["of_other_operators"] = others;
-    Print(JsonText(json));
-  } else {
-    if (!text.empty()) text += '\n';
-    if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
-    if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
-    text += fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable);
-    Print(text);
+    JsonPrinter json("onnx-test");
+    json.Member("contradictions", flags.contradictions);
+    json.Array("tests", results, [](const NodeTestResult& result) -> Json {
+      return {{"test", result.test},
+              {"opset", result.opset},
+              {"result", result.outcome == Outcome::kPass   ? "pass"
+                         : result.outcome == Outcome::kFail ? "fail"
+                                                            : "unusable"},
+              {"bits_differ", BitsDiffer(result)},
+              {"why", result.detail}};
+    });
+    json.Member("passed", passed);
+    json.Member("failed", failed);
+    json.Member("unusable", unusable);
+    json.Member("bits_differ", differ);
+    json.Member("of_other_operators", others);
+    json.End();
+    return failed == 0 ? kExitDone : kExitLimitCrossed;
   }
+  const bool colour = UsesColour(stdout);
+  std::string text;
+  for (const NodeTestResult& result : results) {
+    if (!flags.verbose && result.detail.empty()) continue;
+    // Not shortened to a terminal's width: the names are what one looks for.
+    text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
+                               io::Escape(result.test)),
+                   result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
+    if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
+  }
+  if (!text.empty()) text += '\n';
+  if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
+  if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
+  Print(text + fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable));
   return failed == 0 ? kExitDone : kExitLimitCrossed;
 }
 
@@ -158,7 +155,7 @@ int OnnxTest(const OnnxTestFlags& flags) {
 void AddOnnxTestCommand(CommandLine& line) {
   auto flags = std::make_shared<OnnxTestFlags>();
   Command command = line.AddCommand("onnx-test", kOnnxTestDescription);
-  command.AddOption("DIR", flags->directories, "Folders of tests").Value("DIR").Required();
+  command.AddOption("DIR DIR", flags->directories, "Folders of tests").Required();
   AddContradictionsFlag(command, flags->contradictions);
   command.AddFlag("--json", flags->json, "As JSON");
   command.AddFlag("-v,--verbose", flags->verbose, "List every test");

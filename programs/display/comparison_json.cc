@@ -8,11 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "json/ordered_json.h"
-
 #include "commands/comparison.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
+#include "display/tool_json.h"
 #include "naming/keep.h"
 #include "report/packed_reports.h"
 #include "scale/written_form.h"
@@ -43,9 +40,7 @@ void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const std::size_t at_once = std::max<std::size_t>(
       1, kMostBytes / kReportBytes / std::max<std::size_t>(1, tensors.size()));
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "loss");
+  JsonPrinter json("loss");
   json.Member("input", options.input);
   json.Member("options", OptionsJson(options.jobs.cast));
   json.BeginArray("types");
@@ -87,11 +82,7 @@ void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
                   AdviceJson(AdviceFor(tensors, plan, t, [&](std::size_t k, std::uint32_t) {
                     return ComparableDecibel(reports[t - first][k]);
                   })));
-      json.BeginArray("limits_crossed");
-      for (const CrossedLimit& crossed : CrossedLimits(options.limits, candidate.sum)) {
-        json.Element(CrossedJson(crossed));
-      }
-      json.EndArray();
+      json.Array("limits_crossed", CrossedLimits(options.limits, candidate.sum), CrossedJson);
       json.EndObject();
       reports[t - first] = {};
     }

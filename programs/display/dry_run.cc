@@ -10,12 +10,10 @@
 #include <fmt/format.h>
 #include "convert/conversion_plan.h"
 #include "display/conversion_summary.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "display/type_text.h"
-#include "json/ordered_json.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 
@@ -99,9 +97,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
   const auto bytes_json = [](std::optional<std::uint64_t> bytes) {
     return bytes ? Json(*bytes) : Json();
   };
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "convert");
+  JsonPrinter json("convert");
   json.Member("dry_run", true);
   json.Member("input", plan.input(0));
   json.Member("output", plan.output(0));
@@ -129,9 +125,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
     json.Element(entry);
   }
   json.EndArray();
-  json.BeginArray("limits_crossed");
-  for (const CrossedLimit& limit : crossed) json.Element(CrossedJson(limit));
-  json.EndArray();
+  json.Array("limits_crossed", crossed, CrossedJson);
   json.End();
 }
 

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
+#include "arguments/shared_flags.h"
 #include "display/element_text.h"
 #include "display/text_table.h"
 #include "files/error.h"

@@ -12,9 +12,9 @@
 
 #include "display/conversion_summary.h"
 #include "display/element_text.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "display/type_text.h"
 #include "formats/element_index.h"
 #include "report/distinct_names.h"
