@@ -24,7 +24,6 @@
 #include "convert/conversion_plan.h"
 #include "convert/run_conversion.h"
 #include "display/conversion_summary.h"
-#include "display/dry_run.h"
 #include "display/progress_display.h"
 #include "display/quantities.h"
 #include "display/refusals.h"

@@ -3,24 +3,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include "arguments/argument_values.h"
 #include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
-#include "commands/model_facts.h"
 #include "convert/scaled_tensors.h"
 #include "convert/survey.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
 #include "display/tool_json.h"
-#include "display/type_text.h"
 #include "formats/tensor_file.h"
 #include "report/distinct_names.h"
 #include "shell/command_line.h"
@@ -91,6 +93,86 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
   }
 }
 
+// What a checkpoint's directory is.
+struct ModelFacts {
+  // Values of the floating tensors, and of weights that are codes with scales; integers are no
+  // parameters.
+  std::uint64_t parameters = 0;
+  std::uint64_t bytes = 0;   // of all these, with what serves them
+  std::size_t packed = 0;    // tensors of weights whose number of values is not known
+  std::string architecture;  // as config.json has it, or its model_type; empty: it does not say
+  std::string dtype;         // the same: the type that the model is built in
+};
+
+// Tensors that are no plain values: what serves others, and what others serve.
+enum class Part : std::uint8_t { kPlain, kServes, kWeight, kPacked };
+
+std::optional<double> BitsPerWeight(const ModelFacts& facts) {
+  if (facts.parameters == 0 || facts.packed != 0) return std::nullopt;
+  return 8.0 * static_cast<double>(facts.bytes) / static_cast<double>(facts.parameters);
+}
+
+std::string ParametersText(std::uint64_t parameters) {
+  constexpr double kBillion = 1e9;
+  const auto count = static_cast<double>(parameters);
+  return count < kBillion ? RoundedCount(parameters) : fmt::format("{:.2f} B", count / kBillion);
+}
+
+ModelFacts FindModelFacts(const convert::Survey& survey) {
+  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const convert::InputScales& scales = survey.scales;
+  std::vector<Part> parts(tensors.size(), Part::kPlain);
+  for (const scale::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) parts[one.tensor] = Part::kPacked;
+  for (const scale::Companion& one : scales.companions.companions)
+    parts[one.tensor] = Part::kServes;
+  ModelFacts facts;
+  for (const scale::ScaledWeight& one : scales.weights.weights) {
+    parts[one.codes] = Part::kWeight;
+    std::uint64_t values = 1;
+    for (const std::uint64_t dim : one.shape) values *= dim;
+    facts.parameters += values;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TypeInfo* const type = FindType(tensors[i].type);
+    if (parts[i] == Part::kPlain) {
+      if (type == nullptr || !type->is_float() || !type->has_zero) continue;
+      facts.parameters += tensors[i].elements;
+    }
+    facts.packed += parts[i] == Part::kPacked ? 1 : 0;
+    facts.bytes += tensors[i].bytes;
+  }
+  facts.architecture = scales.weights.config.architecture;
+  facts.dtype = scales.weights.config.dtype;
+  return facts;
+}
+
+// "LlamaForCausalLM   bfloat16   8.03 B parameters   4.56 bits per weight".
+std::string FactsText(const ModelFacts& facts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : {facts.architecture, facts.dtype}) {
+    if (!text.empty()) parts.push_back(io::Escape(text));
+  }
+  parts.push_back(ParametersText(facts.parameters) + " parameters");
+  if (facts.packed != 0) {
+    parts.back() += " and those of " + io::CountText(facts.packed, "packed tensor");
+  }
+  if (const std::optional<double> bits = BitsPerWeight(facts)) {
+    parts.push_back(fmt::format("{:.4g} bits per weight", *bits));
+  }
+  return fmt::format("{}", fmt::join(parts, "   "));
+}
+
+// What is not known is null.
+Json FactsJson(const ModelFacts& facts) {
+  const std::optional<double> bits = BitsPerWeight(facts);
+  return {{"architecture", TextOrNull(facts.architecture)},
+          {"dtype", TextOrNull(facts.dtype)},
+          {"parameters", facts.parameters},
+          {"packed_tensors", facts.packed},
+          {"bits_per_weight", bits ? Json(*bits) : Json()}};
+}
+
 // What is said below the tables of weights with scales.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
@@ -99,8 +181,8 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   if (!scaled.empty()) {
     const scale::ScaledTensor& first = scaled.front();
     text += "\n" + Wrapped(" scaled:",
-                           fmt::format("{} tensor{} with scales, the first {} by {}{}",
-                                       scaled.size(), scaled.size() == 1 ? "" : "s",
+                           fmt::format("{} with scales, the first {} by {}{}",
+                                       io::CountText(scaled.size(), "tensor"),
                                        io::Escape(survey.tensors()[first.tensor].name),
                                        io::Escape(first.companion),
                                        first.file.empty() ? "" : " of " + io::Escape(first.file)),
@@ -130,8 +212,9 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
   const io::TensorReader& reader = *survey.reader;
   const io::FileContents& contents = reader.contents();
-  Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
-                    contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
+  Print(fmt::format("{}   {}   {}\n", io::Escape(flags.input),
+                    io::CountText(contents.tensors.size(), "tensor"),
+                    BytesText(reader.file_bytes())));
   if (reader.checkpoint() != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {

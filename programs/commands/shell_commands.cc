@@ -8,9 +8,7 @@
 #include "commands/commands.h"
 #include "shell/command_line.h"
 #include "shell/command_tree.h"
-#include "shell/completion.h"
 #include "shell/exit_codes.h"
-#include "shell/man_page.h"
 #include "shell/streams.h"
 
 namespace tensorcast::tool {

@@ -2,8 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,7 +15,6 @@
 
 #include "commands/comparison.h"
 #include "display/conversion_summary.h"
-#include "display/figure_table.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
 #include "report/distinct_names.h"
@@ -23,6 +24,68 @@
 
 namespace tensorcast::tool {
 namespace {
+
+// The SNR of every tensor under every type: as few bytes as tell it.
+class FigureTable {
+ public:
+  FigureTable(std::size_t tensors, std::size_t types)
+      : types_(types), decibels_(tensors * types), marks_(tensors * types) {}
+
+  void Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost);
+  bool IsCast(std::size_t tensor) const;
+  // The lowest of the types', to compare by.
+  double Worst(std::size_t tensor) const;
+  // Of a tensor that is cast to the type.
+  double Decibel(std::size_t tensor, std::size_t type) const;
+  std::string Text(std::size_t tensor, std::size_t type) const;
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  enum Mark : std::uint8_t { kCast = 1, kLost = 2, kCompared = 4, kUnseen = 8, kWorst = 16 };
+
+  std::size_t types_;
+  std::vector<double> decibels_;
+  std::vector<std::uint8_t> marks_;  // 0: not cast
+};
+
+void FigureTable::Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost) {
+  const std::size_t place = tensor * types_ + type;
+  decibels_[place] = loss.snr_db;
+  const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
+  marks_[place] = static_cast<std::uint8_t>(
+      kCast | (has_lost ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
+      (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
+}
+
+bool FigureTable::IsCast(std::size_t tensor) const {
+  const auto first = marks_.begin() + static_cast<std::ptrdiff_t>(tensor * types_);
+  return std::any_of(first, first + static_cast<std::ptrdiff_t>(types_),
+                     [](std::uint8_t mark) { return mark != 0; });
+}
+
+double FigureTable::Worst(std::size_t tensor) const {
+  double worst = kInfinity;
+  for (std::size_t place = tensor * types_; place < (tensor + 1) * types_; ++place) {
+    if (marks_[place] == 0) continue;
+    worst = std::min(worst, (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place]);
+  }
+  return worst;
+}
+
+double FigureTable::Decibel(std::size_t tensor, std::size_t type) const {
+  const std::size_t place = tensor * types_ + type;
+  return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
+}
+
+std::string FigureTable::Text(std::size_t tensor, std::size_t type) const {
+  const std::size_t place = tensor * types_ + type;
+  const std::uint8_t mark = marks_[place];
+  if (mark == 0) return "·";
+  const std::string figure = (mark & kCompared) == 0 ? "–"
+                             : (mark & kUnseen) != 0 ? "?"
+                                                     : DecibelText(decibels_[place]);
+  return ((mark & kLost) != 0 ? "✗ " : "") + figure;
+}
 
 // "4.25": of a cast value, with its share of the scales.
 std::string BitsText(const Candidate& candidate) {

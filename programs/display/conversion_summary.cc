@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "checkpoint/checkpoint.h"
+#include "checkpoint/open_tensor_file.h"
 #include "convert/text_jobs.h"
 #include "display/quantities.h"
 #include "display/refusals.h"

@@ -92,6 +92,13 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
 // The report for programs. The same bytes for the same input and arguments.
 void PrintLossJson(const ConversionSummary& summary);
 
+// What a plan would do, for people and for programs. It is of one file, whose input is open;
+// `crossed` are the limits that its loss would cross.
+void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs& needs,
+                      const std::vector<CrossedLimit>& crossed);
+void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& needs,
+                     const std::vector<CrossedLimit>& crossed);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_DISPLAY_CONVERSION_SUMMARY_H_

@@ -1,8 +1,6 @@
 // Each tensor with its bytes before and after and why, then what all of it takes.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "display/dry_run.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -11,9 +9,9 @@
 #include "convert/conversion_plan.h"
 #include "display/conversion_summary.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
 #include "display/tool_json.h"
-#include "display/type_text.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 

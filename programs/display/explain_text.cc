@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 
 #include "arguments/shared_flags.h"
-#include "display/element_text.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
 #include "files/error.h"
 #include "shell/terminal.h"

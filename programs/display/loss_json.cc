@@ -30,7 +30,8 @@ void PrintLossJson(const ConversionSummary& summary) {
     entry["taken_by"] = tensor.taken_by;
     return entry;
   };
-  for (const report::CastTensor& tensor : summary.cast) {
+  for (std::size_t i = 0; i < summary.cast.size(); ++i) {
+    const report::CastTensor tensor = summary.cast[i];
     Json entry = entry_of(tensor);
     if (tensor.scaled) {
       entry["to"] = tensor.scaled.format->name;

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "display/element_text.h"
+#include "display/tensor_text.h"
 #include "formats/element_index.h"
 #include "shell/streams.h"
 #include "tensorcast/explain.hpp"

@@ -49,6 +49,12 @@ void SetKind(OptionEntry* option);
 // Splits a description: a first line, "Examples:" with indented lines, and the rest.
 void SetDescription(const std::string& description, CommandEntry* command);
 
+// Scripts that complete the tool's command line.
+std::string BashCompletion(const CommandEntry& tool);
+std::string ZshCompletion(const CommandEntry& tool);
+// tensorcast(1) in roff, with the man macros.
+std::string ManPage(const CommandEntry& tool);
+
 }  // namespace tensorcast::tool
 
 #endif  // TENSORCAST_PROGRAMS_SHELL_COMMAND_TREE_H_

@@ -21,7 +21,7 @@ inline constexpr std::size_t kReportColumns = 100;
 // What a stream takes that is no terminal: nothing is shortened there.
 inline constexpr std::size_t kUnlimitedColumns = std::size_t{1} << 30;
 
-enum class Style { kPlain, kBold, kDim, kRed, kYellow, kGreen };
+enum class Style { kPlain, kBold, kRed, kYellow, kGreen };
 
 bool IsTerminal(std::FILE* stream);
 
