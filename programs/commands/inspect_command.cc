@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/argument_values.h"
 #include "arguments/shared_flags.h"
 #include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint_reader.h"

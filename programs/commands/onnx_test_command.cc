@@ -63,9 +63,10 @@ break the format, and what passes but differs in bits, with the reason; -v lists
 Exit codes: 0 all that can be used pass; 1 some fail; 2 no test was found; 4 the system.
 )";
 
-// Of one test_data_set_*.
+enum class Outcome { kPass, kFail, kUnusable };
+
+// What became of one test_data_set_*.
 struct NodeTestResult {
-  enum class Outcome { kPass, kFail, kUnusable };
   std::string test;  // the folder's last parts, with the data set where it is not the first
   std::int64_t opset = 0;
   Outcome outcome = Outcome::kPass;
@@ -73,14 +74,15 @@ struct NodeTestResult {
   std::string detail;
 };
 
+// Thrown where a test does not pass. It is unusable where a stored file is none of its format.
+struct NoPass {
+  Outcome outcome;
+  std::string why;
+};
+
 // numpy.testing.assert_allclose with what onnx.backend.test gives it.
 constexpr double kRelative = 1e-3;
 constexpr double kAbsolute = 1e-7;
-
-// A stored file that is none of its format: nothing can be said of the test.
-struct Unusable {
-  std::string why;
-};
 
 // A TensorProto, whatever else the first bytes may look like.
 HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& what) {
@@ -92,7 +94,7 @@ HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& 
     return ReadHeld(*reader, 0, type, path.string(), what);
   } catch (const io::Error& error) {
     if (error.kind() != io::ErrorKind::kContents) throw;
-    throw Unusable{std::string(error.what())};
+    throw NoPass{Outcome::kUnusable, error.what()};
   }
 }
 
@@ -115,126 +117,93 @@ bool IsClose(double actual, double expected) {
   return std::fabs(actual - expected) <= kAbsolute + kRelative * std::fabs(expected);
 }
 
-class OutputComparison {
- public:
-  OutputComparison(const TensorView& actual, const HeldTensor& expected, std::int64_t opset)
-      : actual_(actual), expected_(expected), opset_(opset) {}
+// Why results differ that ONNX's comparison takes for equal.
+std::string ReasonOf(DataType type, std::int64_t opset, std::uint64_t differ, std::uint64_t nans) {
+  constexpr std::string_view kNan = "another code of NaN";
+  if (nans == differ) return std::string(kNan);
+  // The reference of these opsets cut float32 off; the operator's text says nothing of it.
+  const bool is_cut = type == DataType::kBfloat16 && opset >= 13 && opset <= 23;
+  return fmt::format(
+      "{}{}{}",
+      is_cut ? "the stored values are truncated, these are rounded" : "within the tolerance",
+      nans == 0 ? "" : "; ", nans == 0 ? "" : kNan);
+}
 
-  // Returns whether it passes; `detail` says why not, or what differs in bits.
-  bool Passes(std::string& detail) {
-    if (!std::equal(actual_.shape.begin(), actual_.shape.end(), expected_.shape.begin(),
-                    expected_.shape.end())) {
-      detail = fmt::format("shape {} here, {} stored", io::ShapeText(actual_.shape),
-                           io::ShapeText(expected_.shape));
-      return false;
-    }
-    if (actual_.type == DataType::kString || expected_.type == DataType::kString) {
-      return StringsPass(detail);
-    }
-    // The stored type may be the unsigned integer that holds the codes.
-    const TypeInfo& mine = *FindType(actual_.type);
-    const TypeInfo& stored = *FindType(expected_.type);
-    if (mine.type != stored.type &&
-        !(stored.type == DataType::kUint16 && mine.type == DataType::kBfloat16)) {
-      detail = fmt::format("{} here, {} stored", mine.name, stored.name);
-      return false;
-    }
-    return NumbersPass(detail);
+void CompareStrings(const Strings& actual, const Strings& stored) {
+  for (std::uint64_t i = 0; i < stored.size(); ++i) {
+    if (actual[i] == stored[i]) continue;
+    throw NoPass{Outcome::kFail, fmt::format("[{}] is {} here, {} stored", i, io::Quoted(actual[i]),
+                                             io::Quoted(stored[i]))};
   }
+}
 
- private:
-  bool StringsPass(std::string& detail) const {
-    if (actual_.type != expected_.type) {
-      detail = fmt::format("{} here, {} stored", TypeName(actual_.type), TypeName(expected_.type));
-      return false;
+// Says what differs in bits; empty: nothing.
+std::string CompareNumbers(const TensorView& actual, const HeldTensor& expected,
+                           std::int64_t opset) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t dim : actual.shape) n *= dim;
+  const std::vector<std::uint64_t> mine = Codes(actual.type, actual.data, n);
+  const std::vector<std::uint64_t> stored = Codes(expected.type, expected.view().data, n);
+  const int digits = std::max(1, FindType(actual.type)->bits / 4);
+  std::uint64_t differ = 0, nans = 0, first = 0;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint64_t a = mine[i], e = stored[i];
+    // Both in the stored type.
+    if (!IsClose(ElementValue(expected.type, a), ElementValue(expected.type, e))) {
+      throw NoPass{Outcome::kFail, fmt::format("[{}] is {:0{}X} here ({}), {:0{}X} stored ({})", i,
+                                               a, digits, ComparedValueText(actual.type, a), e,
+                                               digits, ComparedValueText(actual.type, e))};
     }
-    const Strings stored = expected_.strings.view();
-    for (std::uint64_t i = 0; i < stored.size(); ++i) {
-      if (actual_.strings[i] == stored[i]) continue;
-      detail = fmt::format("[{}] is {} here, {} stored", i, io::Quoted(actual_.strings[i]),
-                           io::Quoted(stored[i]));
-      return false;
-    }
-    return true;
+    if (a == e) continue;
+    if (differ++ == 0) first = i;
+    const bool are_nan =
+        std::isnan(ElementValue(actual.type, a)) && std::isnan(ElementValue(actual.type, e));
+    nans += are_nan ? 1 : 0;
   }
+  if (differ == 0) return {};
+  return fmt::format("{} of {}, [{}] is {:0{}X} here, {:0{}X} stored: {}", differ, n, first,
+                     mine[first], digits, stored[first], digits,
+                     ReasonOf(actual.type, opset, differ, nans));
+}
 
-  bool NumbersPass(std::string& detail) const {
-    std::uint64_t n = 1;
-    for (const std::uint64_t dim : actual_.shape) n *= dim;
-    const std::vector<std::uint64_t> mine = Codes(actual_.type, actual_.data, n);
-    const std::vector<std::uint64_t> stored =
-        Codes(expected_.type, {expected_.data.get(), static_cast<std::size_t>(expected_.bytes)}, n);
-    const int digits = std::max(1, FindType(actual_.type)->bits / 4);
-    std::uint64_t differ = 0, nans = 0, first = 0;
-    for (std::uint64_t i = 0; i < n; ++i) {
-      const std::uint64_t a = mine[i], e = stored[i];
-      // Both in the stored type.
-      if (!IsClose(ElementValue(expected_.type, a), ElementValue(expected_.type, e))) {
-        detail = fmt::format("[{}] is {:0{}X} here ({}), {:0{}X} stored ({})", i, a, digits,
-                             ComparedValueText(actual_.type, a), e, digits,
-                             ComparedValueText(actual_.type, e));
-        return false;
-      }
-      if (a == e) continue;
-      if (differ++ == 0) first = i;
-      nans += std::isnan(ElementValue(actual_.type, a)) && std::isnan(ElementValue(actual_.type, e))
-                  ? 1
-                  : 0;
-    }
-    if (differ == 0) return true;
-    detail = fmt::format("{} of {}, [{}] is {:0{}X} here, {:0{}X} stored: {}", differ, n, first,
-                         mine[first], digits, stored[first], digits, Reason(differ, nans));
-    return true;
+// Says what differs in bits; empty: nothing.
+std::string Compare(const TensorView& actual, const HeldTensor& expected, std::int64_t opset) {
+  if (!std::ranges::equal(actual.shape, expected.shape)) {
+    throw NoPass{Outcome::kFail,
+                 fmt::format("shape {} here, {} stored", io::ShapeText(actual.shape),
+                             io::ShapeText(expected.shape))};
   }
-
-  // Why results differ that ONNX's comparison takes for equal.
-  std::string Reason(std::uint64_t differ, std::uint64_t nans) const {
-    constexpr std::string_view kNan = "another code of NaN";
-    if (nans == differ) return std::string(kNan);
-    std::string why = "within the tolerance";
-    // The reference of these opsets cut float32 off; the operator's text says nothing of it.
-    if (actual_.type == DataType::kBfloat16 && opset_ >= 13 && opset_ <= 23) {
-      why = "the stored values are truncated, these are rounded";
-    }
-    return nans == 0 ? why : why + "; " + std::string(kNan);
+  // The stored type may be the unsigned integer that holds the codes.
+  if (actual.type != expected.type &&
+      !(actual.type == DataType::kBfloat16 && expected.type == DataType::kUint16)) {
+    throw NoPass{Outcome::kFail,
+                 fmt::format("{} here, {} stored", TypeName(actual.type), TypeName(expected.type))};
   }
+  if (actual.type != DataType::kString) return CompareNumbers(actual, expected, opset);
+  CompareStrings(actual.strings, expected.strings.view());
+  return {};
+}
 
-  const TensorView& actual_;
-  const HeldTensor& expected_;
-  const std::int64_t opset_;
-};
-
-// Runs one data set; the outcome but for `test` and `opset`.
-NodeTestResult RunDataSet(const Session& session, const fs::path& data) {
-  NodeTestResult result;
+// Runs one data set, and says what differs in bits.
+std::string RunDataSet(const Session& session, const fs::path& data) {
   std::vector<HeldTensor> held;
-  const auto count = session.inputs().size();
-  for (std::size_t i = 0; i < count; ++i) {
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < session.inputs().size(); ++i) {
     held.push_back(ReadStored(data / fmt::format("input_{}.pb", i), session.inputs()[i].type,
                               fmt::format("input {}", i)));
   }
-  std::vector<TensorView> views;
   for (const HeldTensor& tensor : held) views.push_back(tensor.view());
   SessionResults outputs;
   std::string error;
-  if (!session.Run(views, {}, &outputs, &error).ok()) {
-    result.outcome = NodeTestResult::Outcome::kFail;
-    result.detail = error;
-    return result;
-  }
+  if (!session.Run(views, {}, &outputs, &error).ok()) throw NoPass{Outcome::kFail, error};
+  std::string detail;
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const HeldTensor expected = ReadStored(data / fmt::format("output_{}.pb", i),
                                            DataType::kUndefined, fmt::format("output {}", i));
-    std::string detail;
-    const TensorView& actual = outputs[i];
-    if (!OutputComparison(actual, expected, session.opset()).Passes(detail)) {
-      result.outcome = NodeTestResult::Outcome::kFail;
-      result.detail = std::move(detail);
-      return result;
-    }
-    if (result.detail.empty()) result.detail = std::move(detail);
+    std::string differs = Compare(outputs[i], expected, session.opset());
+    if (detail.empty()) detail = std::move(differs);
   }
-  return result;
+  return detail;
 }
 
 // Adds a result for each data set. Returns false, and adds none, where the model is of other
@@ -263,17 +232,13 @@ bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
   }
   for (const fs::path& data : sets) {
     NodeTestResult result;
-    if (!status.ok()) {
-      result.outcome = NodeTestResult::Outcome::kFail;
-      result.detail = error;
-    } else {
-      try {
-        result = RunDataSet(session, data);
-      } catch (const Unusable& unusable) {
-        result.outcome = NodeTestResult::Outcome::kUnusable;
-        result.detail = unusable.why;
-      }
+    try {
+      if (!status.ok()) throw NoPass{Outcome::kFail, error};
       result.opset = session.opset();
+      result.detail = RunDataSet(session, data);
+    } catch (const NoPass& no_pass) {
+      result.outcome = no_pass.outcome;
+      result.detail = no_pass.why;
     }
     result.test = sets.size() == 1 ? name : name + '/' + data.filename().string();
     results.push_back(std::move(result));
@@ -308,15 +273,14 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
 }
 
 bool BitsDiffer(const NodeTestResult& result) {
-  return result.outcome == NodeTestResult::Outcome::kPass && !result.detail.empty();
+  return result.outcome == Outcome::kPass && !result.detail.empty();
 }
 
 std::string_view OutcomeText(const NodeTestResult& result) {
   switch (result.outcome) {
-    case NodeTestResult::Outcome::kPass:
-      return result.detail.empty() ? "pass" : "pass, bits differ";
-    case NodeTestResult::Outcome::kFail: return "FAIL";
-    case NodeTestResult::Outcome::kUnusable: return "unusable";
+    case Outcome::kPass: return result.detail.empty() ? "pass" : "pass, bits differ";
+    case Outcome::kFail: return "FAIL";
+    case Outcome::kUnusable: return "unusable";
   }
   return "";
 }
@@ -335,7 +299,6 @@ int OnnxTest(const OnnxTestFlags& flags) {
                     "folders with model.onnx and test_data_set_0",
                     others));
   }
-  using Outcome = NodeTestResult::Outcome;
   const auto count = [&](auto holds) { return std::ranges::count_if(results, holds); };
   const auto passed = count([](const auto& one) { return one.outcome == Outcome::kPass; });
   const auto failed = count([](const auto& one) { return one.outcome == Outcome::kFail; });

@@ -31,13 +31,35 @@ class FigureTable {
   FigureTable(std::size_t tensors, std::size_t types)
       : types_(types), decibels_(tensors * types), marks_(tensors * types) {}
 
-  void Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost);
-  bool IsCast(std::size_t tensor) const;
-  // The lowest of the types', to compare by.
-  double Worst(std::size_t tensor) const;
-  // Of a tensor that is cast to the type.
-  double Decibel(std::size_t tensor, std::size_t type) const;
-  std::string Text(std::size_t tensor, std::size_t type) const;
+  void Set(std::size_t tensor, std::size_t type, const LossReport& loss) {
+    const std::size_t place = tensor * types_ + type;
+    decibels_[place] = loss.snr_db;
+    const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
+    marks_[place] = static_cast<std::uint8_t>(
+        kCast | (LostValues(loss) > 0 ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
+        (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
+  }
+  // To compare by; more than any other where the tensor is not cast to the type.
+  double Decibel(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    if (marks_[place] == 0) return kInfinity;
+    return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
+  }
+  // The lowest of the types'.
+  double Worst(std::size_t tensor) const {
+    double worst = kInfinity;
+    for (std::size_t t = 0; t < types_; ++t) worst = std::min(worst, Decibel(tensor, t));
+    return worst;
+  }
+  std::string Text(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    const std::uint8_t mark = marks_[place];
+    if (mark == 0) return "·";
+    const std::string figure = (mark & kCompared) == 0 ? "–"
+                               : (mark & kUnseen) != 0 ? "?"
+                                                       : DecibelText(decibels_[place]);
+    return ((mark & kLost) != 0 ? "✗ " : "") + figure;
+  }
 
  private:
   static constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -47,45 +69,6 @@ class FigureTable {
   std::vector<double> decibels_;
   std::vector<std::uint8_t> marks_;  // 0: not cast
 };
-
-void FigureTable::Set(std::size_t tensor, std::size_t type, const LossReport& loss, bool has_lost) {
-  const std::size_t place = tensor * types_ + type;
-  decibels_[place] = loss.snr_db;
-  const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
-  marks_[place] = static_cast<std::uint8_t>(
-      kCast | (has_lost ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
-      (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
-}
-
-bool FigureTable::IsCast(std::size_t tensor) const {
-  const auto first = marks_.begin() + static_cast<std::ptrdiff_t>(tensor * types_);
-  return std::any_of(first, first + static_cast<std::ptrdiff_t>(types_),
-                     [](std::uint8_t mark) { return mark != 0; });
-}
-
-double FigureTable::Worst(std::size_t tensor) const {
-  double worst = kInfinity;
-  for (std::size_t place = tensor * types_; place < (tensor + 1) * types_; ++place) {
-    if (marks_[place] == 0) continue;
-    worst = std::min(worst, (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place]);
-  }
-  return worst;
-}
-
-double FigureTable::Decibel(std::size_t tensor, std::size_t type) const {
-  const std::size_t place = tensor * types_ + type;
-  return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
-}
-
-std::string FigureTable::Text(std::size_t tensor, std::size_t type) const {
-  const std::size_t place = tensor * types_ + type;
-  const std::uint8_t mark = marks_[place];
-  if (mark == 0) return "·";
-  const std::string figure = (mark & kCompared) == 0 ? "–"
-                             : (mark & kUnseen) != 0 ? "?"
-                                                     : DecibelText(decibels_[place]);
-  return ((mark & kLost) != 0 ? "✗ " : "") + figure;
-}
 
 // "4.25": of a cast value, with its share of the scales.
 std::string BitsText(const Candidate& candidate) {
@@ -152,7 +135,7 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if (figures.IsCast(i)) order.push_back(i);
+    if (plan.cast_to[i].any()) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return figures.Worst(a) < figures.Worst(b);
@@ -213,7 +196,7 @@ void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
   FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
   MeasurePass(reader, plan, TypeSet().set(), options.jobs,
               [&](std::size_t t, std::size_t i, const LossReport& loss) {
-                if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
+                if (aside) figures.Set(i, t, loss);
               });
   ExitOnInterrupts(Leaves::kNothing);
   const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
