@@ -137,7 +137,7 @@ std::uint64_t ParseSizeArgument(std::string_view where, std::string_view text) {
   constexpr double kMost = 1e18;
   const double bytes =
       unit != std::end(kUnits) && number.ec == std::errc() ? value * unit->bytes : 0;
-  // Also false where a number is none.
+  // This is false for NaN too.
   if (!(bytes >= 1 && bytes <= kMost)) {
     Refuse(where, io::Quoted(text) +
                       " is not a size of at least a byte; expected a number and KB, MB, GB or TB, "

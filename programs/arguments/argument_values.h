@@ -34,7 +34,7 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name);
 // The same, but for string, which is refused with the reason `why`.
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,
                                  std::string_view why);
-// The same of what a conversion makes: a type, or a scaled format ("fp8-block").
+// What a conversion makes: a type, or a scaled format ("fp8-block").
 convert::Destination ParseDestination(std::string_view where, std::string_view name);
 
 // "deepseek"; "up" (of scaled formats "pow2"); "small".

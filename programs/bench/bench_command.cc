@@ -127,17 +127,14 @@ class Bench {
  public:
   Bench(const BenchFlags& flags, Target target, std::vector<Size> sizes)
       : rounds_(flags.rounds), with_loss_(flags.loss), target_(target), sizes_(std::move(sizes)) {
-    std::uint64_t largest = 0;
-    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
-    source_.emplace(largest);
-    destination_.emplace(largest);
+    for (const Size& size : sizes_) largest_ = std::max(largest_, size.bytes);
+    source_.emplace(largest_);
+    destination_.emplace(largest_);
   }
 
   std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
-    std::uint64_t largest = 0;
-    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
     FillWithValues(from, to,
-                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest))));
+                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest_))));
     std::vector<Measurement> measurements;
     for (const Size& size : sizes_) measurements.push_back(Measure(from, to, size));
     return measurements;
@@ -203,6 +200,7 @@ class Bench {
   bool with_loss_;
   Target target_;
   std::vector<Size> sizes_;
+  std::uint64_t largest_ = 0;
   std::optional<Buffer> source_;
   std::optional<Buffer> destination_;
 };

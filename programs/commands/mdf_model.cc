@@ -40,7 +40,7 @@ std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string
   return tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
 }
 
-// Of "NAME=FILE" the file, where NAME is an input's; nothing where it is another's.
+// The file of "NAME=FILE" where NAME is this input's; nothing where it is another's.
 std::optional<std::string> FileFor(const std::string& argument, const std::string& name) {
   if (!argument.starts_with(name) || argument.substr(name.size(), 1) != "=") return std::nullopt;
   return argument.substr(name.size() + 1);
@@ -235,7 +235,7 @@ void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool
     if (input.type == DataType::kUndefined && assume_type) input.type = *assume_type;
     shown.is_open = shown.is_open || input.type == DataType::kUndefined;
   }
-  // Of nodes it does not matter which one an open type is: it is not shown.
+  // It does not matter which one an open type of a node is: it is not shown.
   mdf::LoadOptions load;
   load.other_inputs = assume_type.value_or(DataType::kFloat32);
   CheckStatus(mdf::Load(path, load, &shown.graph, &error), error);

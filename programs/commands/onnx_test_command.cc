@@ -74,7 +74,7 @@ struct NodeTestResult {
   std::string detail;
 };
 
-// Thrown where a test does not pass. It is unusable where a stored file is none of its format.
+// Thrown where a test does not pass. It is unusable where a stored file breaks its format.
 struct NoPass {
   Outcome outcome;
   std::string why;

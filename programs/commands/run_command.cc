@@ -228,17 +228,19 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
   // A model may have as many outputs as a process may not have files open.
   std::optional<io::StagingDirectory> staging;
   io::OutputFiles files;
+  const auto write = [&](const std::string& stem, const std::vector<std::string>& held,
+                         const std::vector<TensorView>& values) {
+    const std::string path = (directory / (stem + '.' + flags.format)).generic_string();
+    files.emplace_back(path, WriteTensors(path, held, values, create));
+  };
   if (flags.format == "safetensors") {
-    const std::string path = (directory / "outputs.safetensors").generic_string();
-    files.emplace_back(path, WriteTensors(path, names, tensors, create));
+    write("outputs", names, tensors);
   } else {
     staging.emplace((directory / "outputs").generic_string(), tensors.size());
     create.staging = staging->ForFiles();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       io::StopIfInterrupted(interrupted);
-      const std::string path =
-          (directory / (FileName(names[i]) + '.' + flags.format)).generic_string();
-      files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
+      write(FileName(names[i]), {names[i]}, {tensors[i]});
     }
   }
   io::CommitAll(files, interrupted, staging ? &*staging : nullptr);
@@ -248,9 +250,7 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
     for (const std::string& note : staging->notes()) SayNote(note);
   }
   for (const auto& [path, writer] : files) {
-    for (const std::string& note : writer->notes()) {
-      SayNote(note);
-    }
+    for (const std::string& note : writer->notes()) SayNote(note);
     Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
     if (const std::string hint = writer->reading_hint(); !hint.empty()) {
       Say(" read it with: " + hint + (hint.ends_with('\n') ? "" : "\n"));

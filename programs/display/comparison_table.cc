@@ -116,7 +116,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
 }
 
 // SNR of each tensor under each type, the tensor that fares worst under any of them first.
-void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
   constexpr std::size_t kLeastName = 20;
@@ -127,15 +127,15 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   // The first types, as many as leave room for names.
   const std::size_t width = Columns(stdout);
   std::size_t types = 0;
-  for (std::size_t taken = 1 + kLeastName; types < plan.candidates.size(); ++types) {
-    const std::string name(plan.candidates[types].to.Name());
+  for (std::size_t taken = 1 + kLeastName; types < comparison.candidates.size(); ++types) {
+    const std::string name(comparison.candidates[types].to.Name());
     taken += 2 + std::max(name.size(), kWidestFigure);
     if (types > 0 && taken > width) break;
     columns.push_back({name, true});
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if (plan.cast_to[i].any()) order.push_back(i);
+    if (comparison.cast_to[i].any()) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return figures.Worst(a) < figures.Worst(b);
@@ -154,16 +154,17 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   if (shown < order.size()) {
     Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
   }
-  if (types < plan.candidates.size()) {
-    Print(fmt::format("   … {} more types in a wider terminal\n", plan.candidates.size() - types));
+  if (types < comparison.candidates.size()) {
+    Print(fmt::format("   … {} more types in a wider terminal\n",
+                      comparison.candidates.size() - types));
   }
 }
 
 // The lines of the limits that a type crossed.
-void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
+void PrintCrossed(const Comparison& comparison, const std::vector<LossLimit>& limits,
                   const report::NamesOfFile& names) {
   const std::size_t columns = Columns(stdout);
-  for (const Candidate& candidate : plan.candidates) {
+  for (const Candidate& candidate : comparison.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
       Print(
           Wrapped(" limit crossed:",
@@ -173,14 +174,15 @@ void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
   }
 }
 
-void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
                  const FigureTable& figures) {
-  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-    const auto advice = AdviceFor(
-        tensors, plan, t, [&](std::size_t, std::uint32_t i) { return figures.Decibel(i, t); });
+  for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+    const auto advice = AdviceFor(tensors, comparison, t, [&](std::size_t, std::uint32_t i) {
+      return figures.Decibel(i, t);
+    });
     if (advice) {
       Print(Wrapped(
-          " advice:", fmt::format("{}: {}", plan.candidates[t].to.Name(), KeepText(*advice)),
+          " advice:", fmt::format("{}: {}", comparison.candidates[t].to.Name(), KeepText(*advice)),
           Columns(stdout)));
     }
   }
@@ -188,33 +190,33 @@ void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& p
 
 }  // namespace
 
-void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
+void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
                       const CompareOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  const bool aside = plan.candidates.size() <= kTypesAside;
-  FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
-  MeasurePass(reader, plan, TypeSet().set(), options.jobs,
+  const bool aside = comparison.candidates.size() <= kTypesAside;
+  FigureTable figures(aside ? tensors.size() : 0, comparison.candidates.size());
+  MeasurePass(reader, comparison, TypeSet().set(), options.jobs,
               [&](std::size_t t, std::size_t i, const LossReport& loss) {
                 if (aside) figures.Set(i, t, loss);
               });
   ExitOnInterrupts(Leaves::kNothing);
-  const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
+  const auto cast = std::count_if(comparison.cast_to.begin(), comparison.cast_to.end(),
                                   [](const TypeSet& types) { return types.any(); });
   const std::string facts = fmt::format("   {} of {} tensors   {} of data", cast, tensors.size(),
-                                        BytesText(plan.data_bytes));
+                                        BytesText(comparison.data_bytes));
   const std::size_t columns = Columns(stdout);
   std::string heading = Shorten(io::EscapeName(options.input), columns);
   if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
   Print(heading + facts + "\n\n");
-  Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
+  Print(TypeTable(comparison.candidates, report::EscapedNames(tensors)));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");
   } else if (aside) {
-    PrintTensorTable(tensors, plan, figures, options.verbose);
-    PrintAdvice(tensors, plan, figures);
+    PrintTensorTable(tensors, comparison, figures, options.verbose);
+    PrintAdvice(tensors, comparison, figures);
   }
-  PrintCrossed(plan, options.limits, report::EscapedNames(tensors));
+  PrintCrossed(comparison, options.limits, report::EscapedNames(tensors));
 }
 
 }  // namespace tensorcast::tool

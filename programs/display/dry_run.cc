@@ -26,11 +26,11 @@ std::string PlannedGoalText(const convert::PlannedJob& job) {
                          : TypeName(job.to));
 }
 
-// Of all tensors together.
+// What all tensors come to together.
 struct PlanTotals {
   std::size_t cast = 0;  // tensors
   std::uint64_t bytes_before = 0;
-  std::optional<std::uint64_t> bytes_after = 0;  // none: there are texts whose size is not known
+  std::optional<std::uint64_t> bytes_after = 0;  // not known where there are texts
 };
 
 PlanTotals TotalsOf(const convert::ConversionPlan& plan) {

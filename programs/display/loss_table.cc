@@ -151,16 +151,16 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     if (summary.Count(extra.kind) > 0) extras.push_back(extra);
   }
 
-  std::vector<Column> columns_shown = {{""}, {"worst first", false, 24, 0, summary.names}};
-  if (typed) columns_shown.push_back({"type"});
-  columns_shown.insert(columns_shown.end(),
+  std::vector<Column> table_columns = {{""}, {"worst first", false, 24, 0, summary.names}};
+  if (typed) table_columns.push_back({"type"});
+  table_columns.insert(table_columns.end(),
                        {{"shape", false, 8}, {"SNR dB", true}, {"at limit", true}});
-  for (const Extra& extra : extras) columns_shown.push_back({std::string(extra.title), true});
-  columns_shown.insert(
-      columns_shown.end(),
+  for (const Extra& extra : extras) table_columns.push_back({std::string(extra.title), true});
+  table_columns.insert(
+      table_columns.end(),
       {{"→ zero", true}, {"subnormal", true, 0, 2}, {"max abs error", false, 0, 1}});
 
-  TextTable table(std::move(columns_shown));
+  TextTable table(std::move(table_columns));
   for (std::size_t i = 0; i < shown; ++i) {
     const report::CastTensor tensor = summary.cast[order[i]];
     const LossReport& loss = tensor.loss;

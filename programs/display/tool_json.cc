@@ -36,7 +36,7 @@ std::string CodeText(DataType type, std::uint64_t code) {
   return fmt::format("0x{:0{}x}", code, (FindType(type)->bits + 3) / 4);
 }
 
-// Of a code that has a scale "result" would be another number than that of the tensor.
+// Where a code has a scale, "result" would be another number than that of the tensor.
 Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example,
                  ResultIs result) {
   Json json = Json::object();

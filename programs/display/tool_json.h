@@ -20,13 +20,13 @@ namespace tensorcast::tool {
 
 using Json = io::OrderedJson;
 
-// Of every JSON the tool writes; raised when a member changes its meaning or goes away.
+// Every JSON the tool writes has it; it is raised when a member changes its meaning or goes away.
 inline constexpr int kJsonSchemaVersion = 1;
 
 using convert::OptionsJson;
 // Null where it is empty.
 inline Json TextOrNull(std::string_view text) { return text.empty() ? Json() : Json(text); }
-// Of each kind of loss.
+// How many values each kind of loss took, by its name.
 Json CountsJson(std::span<const std::uint64_t, kLossKinds> counts);
 // Null where nothing was compared.
 Json SnrJson(const LossReport& loss);
@@ -36,7 +36,7 @@ Json CrossedJson(const CrossedLimit& crossed);
 Json FiguresJson(const LossReport& loss);
 // What the code of a result stands for.
 enum class ResultIs : std::uint8_t { kValue, kCodeOfScale };
-// The same with the examples, whose indices are of `info`.
+// Counts and figures with the examples, whose indices are those of `info`.
 Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss,
                       ResultIs result = ResultIs::kValue);
 Json TensorJson(const io::TensorInfo& info);
@@ -44,7 +44,7 @@ Json TensorJson(const io::TensorInfo& info);
 Json TypeJson(DataType type);
 // Indented, with a newline at the end.
 std::string JsonText(const Json& json);
-// The same of JSON that is text.
+// JSON that is text, as JsonText writes it.
 std::string IndentedJson(std::string_view json);
 
 // Prints a document, one object, to stdout as JsonText would give it, member by member: a

@@ -64,7 +64,7 @@ class HelpFormatter : public CLI::Formatter {
     constexpr std::size_t kColumn = 31;
     std::string name = make_option_name(option, is_positional);
     const std::string value = option->get_type_size() != 0 ? option->get_type_name() : "";
-    // Of an argument only a set of words says more than its name.
+    // Only a set of words says more than an argument's name.
     if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
       name += " " + value;
     }
@@ -81,7 +81,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Of a command's options, with their dashes.
+// The long names of a command's options, with their dashes.
 std::vector<std::string> LongNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {

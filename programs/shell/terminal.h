@@ -33,7 +33,7 @@ bool MovesCursor(std::FILE* stream);
 bool UsesColour(std::FILE* stream);
 
 // The columns of a terminal: $COLUMNS, else what the terminal says, else kReportColumns; 40 at
-// least. kUnlimitedColumns of a stream that is none.
+// least. A stream that is no terminal has kUnlimitedColumns.
 std::size_t Columns(std::FILE* stream);
 
 // How wide running text, and a table that holds nothing of a file, is in a stream: kReportColumns,
