@@ -8,7 +8,6 @@
 #include <charconv>
 #include <iterator>
 #include <optional>
-#include <ranges>
 #include <system_error>
 
 #include <fmt/format.h>

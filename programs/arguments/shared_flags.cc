@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "arguments/argument_values.h"
-#include "arguments/rules_file.h"
+#include "files/error.h"
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 

@@ -30,7 +30,7 @@ struct Candidate {
   std::uint64_t bytes = 0;           // of all the file's tensors
   std::uint64_t cast_bytes = 0;      // of those that are cast, scales included
   LossReport total;                  // over all cast
-  std::unique_ptr<LossMeter> meter;  // the same of a scaled format, as it is gathered
+  std::unique_ptr<LossMeter> meter;  // gathers the total of a scaled format
   LossSum sum;
 };
 
@@ -41,7 +41,7 @@ using TypeSet = std::bitset<64>;
 // What is cast to which of the types.
 struct Comparison {
   std::vector<Candidate> candidates;
-  std::vector<TypeSet> cast_to;  // of each tensor
+  std::vector<TypeSet> cast_to;  // one for each tensor
   // The tensors that rules take, and their types: the same whatever the others are cast to, so that
   // they count in the bytes and are not compared.
   std::map<std::size_t, convert::Goal> ruled;

@@ -87,7 +87,7 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
   const std::shared_ptr<const io::TensorReader> reader = io::OpenTensorFile(path, open);
   try {
     return {convert::SurveyOf(reader, path, false), {}};
-  } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
+  } catch (const io::Error& error) {  // it is about another file: this one can be inspected
     return {{path, reader, {scale::FindScaleCompanions(*reader, {}), {}}}, error.what()};
   }
 }
@@ -100,7 +100,7 @@ struct ModelFacts {
   std::uint64_t bytes = 0;   // of all these, with what serves them
   std::size_t packed = 0;    // tensors of weights whose number of values is not known
   std::string architecture;  // as config.json has it, or its model_type; empty: it does not say
-  std::string dtype;         // the same: the type that the model is built in
+  std::string dtype;         // the type that the model is built in, where it says so
 };
 
 // Tensors that are no plain values: what serves others, and what others serve.

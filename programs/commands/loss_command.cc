@@ -124,7 +124,7 @@ bool HasScaledDestination(const convert::Request& request) {
 
 // What is decided under the types together.
 struct Decisions {
-  std::vector<convert::Decision> any;  // of each tensor the first that casts it
+  std::vector<convert::Decision> any;  // for each tensor the first that casts it
   std::vector<std::string> notes;
   std::vector<std::uint32_t> globals;     // tensors that get a global scale
   std::vector<convert::FusedFile> fused;  // what is read beside them for it
@@ -256,7 +256,7 @@ int MeasureLoss(const LossFlags& flags) {
   CountBytes(tensors, values, comparison);
   SayTexts(flags, tensors, decided.any,
            std::ranges::all_of(comparison.cast_to, [](const TypeSet& set) { return set.none(); }));
-  decided.any = {};  // of many tensors much, and measuring needs none of it
+  decided.any = {};  // large where there are many tensors, and measuring does not need it
   if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };

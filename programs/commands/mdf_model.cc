@@ -4,13 +4,9 @@
 #include "commands/mdf_model.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
 #include "arguments/tensor_files.h"
@@ -31,13 +27,14 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// The type that a file brings to an input: that of its one tensor, or of the one of its name.
-std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name) {
+// The type that a file brings to an input: that of the tensor of its name, or where the file is
+// given for it (`is_its`), of its one tensor.
+std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name,
+                               bool is_its) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  for (const io::TensorInfo& each : tensors) {
-    if (each.name == name) return each.type;
-  }
-  return tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
+  const auto held = std::ranges::find(tensors, name, &io::TensorInfo::name);
+  if (held != tensors.end()) return held->type;
+  return is_its && tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
 }
 
 // The file of "NAME=FILE" where NAME is this input's; nothing where it is another's.
@@ -59,11 +56,7 @@ std::map<std::string, DataType> TypesOfInputs(const std::string& path,
       std::error_code none;
       if (!named && !std::filesystem::exists(argument, none)) continue;
       const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions());
-      const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-      const bool holds = std::any_of(tensors.begin(), tensors.end(),
-                                     [&](const auto& each) { return each.name == input.name; });
-      if (!named && !holds) continue;
-      const std::optional<DataType> type = TypeIn(*reader, input.name);
+      const std::optional<DataType> type = TypeIn(*reader, input.name, named.has_value());
       if (type && FindType(*type) != nullptr) types[input.name] = *type;
     }
     if (types.contains(input.name)) continue;

@@ -17,7 +17,7 @@ enum class ValueKind {
   kWord,   // one of `words`
   kLimit,  // one of `words`, each with its =, and a number behind it
   kType,   // a name of an element type
-  kGoal,   // the same, or of a scaled format
+  kGoal,   // a name of an element type or of a scaled format
   kFile,   // a tensor file
   kPath,   // any other file, or a directory
 };
