@@ -38,14 +38,9 @@ Examples:
 )";
 
 std::string VersionText() {
-  std::string formats;
-  for (const std::string_view ending : io::FormatEndings()) {
-    formats.append(formats.empty() ? "" : ", ").append(ending.substr(1));
-  }
-  std::string targets;
-  for (const Target target : Targets()) {
-    targets.append(targets.empty() ? "" : ", ").append(TargetName(target));
-  }
+  std::vector<std::string_view> formats, targets;
+  for (const std::string_view ending : io::FormatEndings()) formats.push_back(ending.substr(1));
+  for (const Target target : Targets()) targets.push_back(TargetName(target));
   return fmt::format(
       "tensorcast {}\n"
       "commit:   {}\n"
@@ -53,8 +48,9 @@ std::string VersionText() {
       "targets:  {} (built in and run by this machine)\n"
       "threads:  {}\n"
       "formats:  {}; models of MDF",
-      TENSORCAST_VERSION, CommitName(), CompilerName(), targets,
-      MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)", formats);
+      TENSORCAST_VERSION, CommitName(), CompilerName(), fmt::join(targets, ", "),
+      MakeTbbExecutor(1) != nullptr ? "oneTBB" : "one (built without oneTBB)",
+      fmt::join(formats, ", "));
 }
 
 int Fail(int code, std::string_view what) {

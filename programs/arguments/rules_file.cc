@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -15,10 +14,10 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "checkpoint/checkpoint.h"
 #include "files/error.h"
 #include "files/system.h"
-#include "naming/keep.h"
 #include "naming/tensor_pattern.h"
 
 namespace tensorcast::tool {
@@ -109,21 +108,14 @@ convert::RequestedRule RuleOf(const toml::table& table, const std::string& path)
   return rule;
 }
 
-std::string ReadText(const std::string& path) {
+toml::table Parsed(const std::string& path) {
   const io::InputFile file(path);
   if (file.size() > kLongest) {
     throw Error(ErrorKind::kArguments,
                 fmt::format("{}: {} bytes are more than a file of rules may have ({})",
                             io::Escape(path), file.size(), kLongest));
   }
-  std::string text(static_cast<std::size_t>(file.size()), '\0');
-  file.Read(0, std::as_writable_bytes(std::span(text)));
-  file.CheckUnchanged();
-  return text;
-}
-
-toml::table Parsed(const std::string& path) {
-  const std::string text = ReadText(path);
+  const std::string text = io::ReadText(file, kLongest);
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
@@ -144,21 +136,16 @@ void Append(std::vector<std::string>& list, std::vector<std::string> more) {
 void ReadRulesFile(const std::string& path, convert::Request& request) {
   const toml::table table = Parsed(path);
   Table keys(table, path, "to, layout, scale, keep, only, exclude, rule");
-  if (const toml::node* const to = keys.Take("to")) {
-    const convert::Destination type =
-        ParseDestination(keys.Place(to->source()), keys.Text(*to, "to"));
-    if (!request.to) request.to = type;
-  }
-  if (const toml::node* const layout = keys.Take("layout")) {
-    std::string parsed =
-        ParseLayoutArgument(keys.Place(layout->source()), keys.Text(*layout, "layout"));
-    if (request.layout.empty()) request.layout = std::move(parsed);
-  }
-  if (const toml::node* const scale = keys.Take("scale")) {
-    const auto parsed =
-        ParseScaleRuleArgument(keys.Place(scale->source()), keys.Text(*scale, "scale"));
-    if (!request.scale_rule) request.scale_rule = parsed;
-  }
+  // What the command line says comes first; what the file says is looked at all the same.
+  const auto take = [&](std::string_view key, auto parse, auto& into, bool is_said) {
+    const toml::node* const node = keys.Take(key);
+    if (node == nullptr) return;
+    auto parsed = parse(keys.Place(node->source()), keys.Text(*node, key));
+    if (!is_said) into = std::move(parsed);
+  };
+  take("to", ParseDestination, request.to, request.to.has_value());
+  take("layout", ParseLayoutArgument, request.layout, !request.layout.empty());
+  take("scale", ParseScaleRuleArgument, request.scale_rule, request.scale_rule.has_value());
   keys.EachText("keep", [&](const std::string& word, const toml::node& node) {
     request.keep.push_back(ParseKeep(keys.Place(node.source()), word));
   });
@@ -173,16 +160,6 @@ void ReadRulesFile(const std::string& path, convert::Request& request) {
     if (!one.is_table()) keys.Refuse(one, "a rule is a table, under [[rule]]");
     request.rules.push_back(RuleOf(*one.as_table(), path));
   }
-}
-
-convert::Keep ParseKeep(std::string_view where, std::string_view word) {
-  if (const auto keep = convert::ParseKeep(word)) return *keep;
-  std::string words;
-  for (const convert::Keep keep : convert::Keeps()) {
-    words.append(words.empty() ? "" : ", ").append(KeepName(keep));
-  }
-  throw Error(ErrorKind::kArguments,
-              fmt::format("{}: '{}' is not one of {}", where, io::Escape(word), words));
 }
 
 }  // namespace tensorcast::tool

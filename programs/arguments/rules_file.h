@@ -1,13 +1,11 @@
 // The file that --rules names: what the command line says with --to, --rule, --tensor, --exclude
-// and
-// --keep, as TOML. docs/command_line.md has its keys.
+// and --keep, as TOML. docs/command_line.md has its keys.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_ARGUMENTS_RULES_FILE_H_
 #define TENSORCAST_PROGRAMS_ARGUMENTS_RULES_FILE_H_
 
 #include <string>
-#include <string_view>
 
 #include "tensorcast/convert.hpp"
 
@@ -17,9 +15,6 @@ namespace tensorcast::tool {
 // request has none. Throws io::Error that names file, line and column: arguments for what is not
 // such a file, system where it cannot be read.
 void ReadRulesFile(const std::string& path, convert::Request& request);
-
-// "small"; `where` it stands, as "--keep". Throws io::Error (arguments) that lists the words.
-convert::Keep ParseKeep(std::string_view where, std::string_view word);
 
 }  // namespace tensorcast::tool
 

@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <optional>
@@ -17,8 +17,8 @@
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/shared_flags.h"
 #include "bench/bench_pair.h"
 #include "bench/copy_of_shape.h"
 #include "commands/commands.h"
@@ -127,17 +127,14 @@ class Bench {
  public:
   Bench(const BenchFlags& flags, Target target, std::vector<Size> sizes)
       : rounds_(flags.rounds), with_loss_(flags.loss), target_(target), sizes_(std::move(sizes)) {
-    std::uint64_t largest = 0;
-    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
-    source_.emplace(largest);
-    destination_.emplace(largest);
+    for (const Size& size : sizes_) largest_ = std::max(largest_, size.bytes);
+    source_.emplace(largest_);
+    destination_.emplace(largest_);
   }
 
   std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
-    std::uint64_t largest = 0;
-    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
     FillWithValues(from, to,
-                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest))));
+                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest_))));
     std::vector<Measurement> measurements;
     for (const Size& size : sizes_) measurements.push_back(Measure(from, to, size));
     return measurements;
@@ -203,6 +200,7 @@ class Bench {
   bool with_loss_;
   Target target_;
   std::vector<Size> sizes_;
+  std::uint64_t largest_ = 0;
   std::optional<Buffer> source_;
   std::optional<Buffer> destination_;
 };
@@ -221,30 +219,17 @@ std::vector<const TypeInfo*> ParseTimedTypes(const char* flag,
 }
 
 std::vector<Size> ParseSizes(const BenchFlags& flags) {
-  std::uint64_t dram = kDramBytes;
-  if (!flags.bytes.empty()) {
-    const char* end = flags.bytes.data() + flags.bytes.size();
-    const auto [stop, error] = std::from_chars(flags.bytes.data(), end, dram);
-    constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
-    if (error != std::errc() || stop != end || dram < 4096 || dram > kMost) {
-      throw Error(ErrorKind::kArguments,
-                  fmt::format("--bytes: '{}' is not a number from 4096 to {}",
-                              io::Escape(flags.bytes), kMost));
-    }
-  }
-  std::vector<Size> sizes;
+  constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+  const std::uint64_t dram =
+      flags.bytes.empty() ? kDramBytes : ParseNumber("--bytes", flags.bytes, 4096, kMost);
+  const Size sizes[] = {{"l2", kL2Bytes}, {"dram", dram}};
+  if (flags.sizes.empty()) return {std::begin(sizes), std::end(sizes)};
+  std::vector<Size> chosen;
   for (const std::string& name : flags.sizes) {
-    if (name == "l2") {
-      sizes.push_back({name, kL2Bytes});
-    } else if (name == "dram") {
-      sizes.push_back({name, dram});
-    } else {
-      throw Error(ErrorKind::kArguments,
-                  fmt::format("--size: '{}' is not one of l2, dram", io::Escape(name)));
-    }
+    RequireWord("--size", name, {"l2", "dram"});
+    chosen.push_back(*std::ranges::find(sizes, name, &Size::name));
   }
-  if (sizes.empty()) sizes = {{"l2", kL2Bytes}, {"dram", dram}};
-  return sizes;
+  return chosen;
 }
 
 std::string CpuName() {
@@ -345,18 +330,14 @@ int RunBench(const BenchFlags& flags) {
 void AddBenchCommand(CommandLine& line) {
   auto flags = std::make_shared<BenchFlags>();
   Command command = line.AddCommand("bench", kBenchDescription);
-  const auto list = [&](const std::string& name, std::vector<std::string>& values,
-                        const std::string& help) {
-    return command.AddOption(name, values, help).Delimiter(',');
-  };
-  list("--from", flags->from, "Source types (default: all)").Value("T");
-  list("--to", flags->to, "Destination types (default: all)").Value("T");
-  list("--size", flags->sizes, "What is read and written (default: both)").Value("l2|dram");
-  command.AddOption("--bytes", flags->bytes, "Bytes read + written for dram").Value("N");
-  command.AddOption("--rounds", flags->rounds, "Rounds, of which the median (9)").Value("N");
-  command.AddOption("--target", flags->target, "Force an instruction set")
-      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
-  command.AddOption("--csv", flags->csv, "Write the measurements to this file").Value("PATH");
+  command.AddOption("--from T", flags->from, "Source types (default: all)").Delimiter(',');
+  command.AddOption("--to T", flags->to, "Destination types (default: all)").Delimiter(',');
+  command.AddOption("--size l2|dram", flags->sizes, "What is read and written (default: both)")
+      .Delimiter(',');
+  command.AddOption("--bytes N", flags->bytes, "Bytes read + written for dram");
+  command.AddOption("--rounds N", flags->rounds, "Rounds, of which the median (9)");
+  AddTargetFlag(command, flags->target);
+  command.AddOption("--csv PATH", flags->csv, "Write the measurements to this file");
   command.AddFlag("--loss", flags->loss, "Measure the loss too, as the report does");
   command.Runs([flags] { return RunBench(*flags); });
 }

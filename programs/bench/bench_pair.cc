@@ -95,38 +95,21 @@ PairClass ClassOf(const TypeInfo& from, const TypeInfo& to) {
 }
 
 double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target) {
+  // By class, from A on.
+  constexpr double kAvx3Goals[] = {0.90, 0.80, 0.40, 0.60, 0.30};
+  constexpr double kAvx2Goals[] = {0.80, 0.45, 0.25, 0.50, 0.15};
+  const auto place = static_cast<std::size_t>(ClassOf(from, to)) - 'A';
+  if (target == Target::kAvx3 || target == Target::kAvx3Dl) return kAvx3Goals[place];
+  if (target != Target::kAvx2) return 0;
   const bool wide_integers = (from.is_integer() && from.bits == 64 && to.is_float()) ||
                              (to.is_integer() && to.bits == 64 && from.is_float());
-  if (target == Target::kAvx3 || target == Target::kAvx3Dl) {
-    switch (ClassOf(from, to)) {
-      case PairClass::kMoveLike: return 0.90;
-      case PairClass::kLight: return 0.80;
-      case PairClass::kRoundTo8: return 0.40;
-      case PairClass::kWideToNarrow: return 0.60;
-      case PairClass::kRare: return 0.30;
-    }
-  }
-  if (target == Target::kAvx2) {
-    switch (ClassOf(from, to)) {
-      case PairClass::kMoveLike: return wide_integers ? 0.45 : 0.80;
-      case PairClass::kLight: return 0.45;
-      case PairClass::kRoundTo8: return 0.25;
-      case PairClass::kWideToNarrow: return 0.50;
-      case PairClass::kRare: return 0.15;
-    }
-  }
-  return 0;
+  const bool is_move = ClassOf(from, to) == PairClass::kMoveLike;
+  return is_move && wide_integers ? 0.45 : kAvx2Goals[place];
 }
 
 double MemoryGoal(const TypeInfo& from, const TypeInfo& to) {
-  switch (ClassOf(from, to)) {
-    case PairClass::kMoveLike:
-    case PairClass::kLight:
-    case PairClass::kWideToNarrow: return 0.95;
-    case PairClass::kRoundTo8: return 0.90;
-    case PairClass::kRare: return 0.80;
-  }
-  return 0;
+  constexpr double kGoals[] = {0.95, 0.95, 0.90, 0.95, 0.80};
+  return kGoals[static_cast<std::size_t>(ClassOf(from, to)) - 'A'];
 }
 
 void FillWithValues(const TypeInfo& from, const TypeInfo& to, std::span<std::byte> bytes) {

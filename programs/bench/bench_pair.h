@@ -22,7 +22,7 @@ enum class PairClass : char {
 
 PairClass ClassOf(const TypeInfo& from, const TypeInfo& to);
 
-// The goal of a pair as a share of the copy's speed, in a core's cache (0 where there is none for
+// The goal of a pair as a share of the copy's speed, in a core's cache (0 where none is set for
 // the target) and in memory.
 double CacheGoal(const TypeInfo& from, const TypeInfo& to, Target target);
 double MemoryGoal(const TypeInfo& from, const TypeInfo& to);

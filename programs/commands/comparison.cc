@@ -34,19 +34,19 @@ std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info) {
   return bytes;
 }
 
-void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet& types,
+void MeasurePass(const io::TensorReader& reader, Comparison& comparison, const TypeSet& types,
                  convert::JobOptions options, const KeepReport& keep) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<convert::TensorJob> jobs;
   std::vector<TypeSet> types_of;  // of each job
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const TypeSet wanted = plan.cast_to[i] & types;
+    const TypeSet wanted = comparison.cast_to[i] & types;
     // All plain types together; scaled formats are jobs of their own.
     std::vector<DataType> plain;
     TypeSet plain_types;
-    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if (!wanted[t] || plan.candidates[t].to.scaled) continue;
-      plain.push_back(plan.candidates[t].to.type);
+    for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+      if (!wanted[t] || comparison.candidates[t].to.scaled) continue;
+      plain.push_back(comparison.candidates[t].to.type);
       plain_types.set(t);
     }
     const auto add = [&](std::vector<DataType> to, TypeSet set) -> convert::TensorJob& {
@@ -57,9 +57,9 @@ void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet
       return job;
     };
     if (plain_types.any()) add(std::move(plain), plain_types);
-    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      if (!wanted[t] || !plan.candidates[t].to.scaled) continue;
-      const convert::Goal goal = plan.GoalFor(plan.candidates[t].to, i);
+    for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+      if (!wanted[t] || !comparison.candidates[t].to.scaled) continue;
+      const convert::Goal goal = comparison.GoalFor(comparison.candidates[t].to, i);
       add({goal.type}, TypeSet().set(t)).scaled = goal.scaled;
     }
   }
@@ -67,18 +67,18 @@ void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet
     const std::size_t i = jobs[j].tensor;
     const LossReport loss = meter.Report();
     const std::size_t t = NthOf(types_of[j], type);
-    Candidate& candidate = plan.candidates[t];
+    Candidate& candidate = comparison.candidates[t];
     candidate.sum.Add(tensors[i].name, loss);
     if (candidate.to.scaled) AddTo(candidate.meter, meter, tensors[i]);
     keep(t, i, loss);
   };
   const convert::JobTotals result = convert::RunJobs(reader, jobs, nullptr, options);
   for (const LossReport& total : result.totals) {
-    for (Candidate& candidate : plan.candidates) {
+    for (Candidate& candidate : comparison.candidates) {
       if (!candidate.to.scaled && candidate.to.type == total.to) candidate.total = total;
     }
   }
-  for (Candidate& candidate : plan.candidates) {
+  for (Candidate& candidate : comparison.candidates) {
     if (candidate.meter == nullptr) continue;
     candidate.total = candidate.meter->Report();
     candidate.meter.reset();
@@ -86,12 +86,12 @@ void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet
 }
 
 std::optional<report::KeepAdvice> AdviceFor(
-    const std::vector<io::TensorInfo>& tensors, const Comparison& plan, std::size_t type,
+    const std::vector<io::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
     const std::function<double(std::size_t k, std::uint32_t i)>& decibel) {
-  const Candidate& candidate = plan.candidates[type];
+  const Candidate& candidate = comparison.candidates[type];
   std::vector<std::uint32_t> cast;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if (plan.cast_to[i][type]) cast.push_back(i);
+    if (comparison.cast_to[i][type]) cast.push_back(i);
   }
   const auto at = [&](std::size_t k) -> report::CastFigures {
     const io::TensorInfo& info = tensors[cast[k]];

@@ -30,7 +30,7 @@ struct Candidate {
   std::uint64_t bytes = 0;           // of all the file's tensors
   std::uint64_t cast_bytes = 0;      // of those that are cast, scales included
   LossReport total;                  // over all cast
-  std::unique_ptr<LossMeter> meter;  // the same of a scaled format, as it is gathered
+  std::unique_ptr<LossMeter> meter;  // gathers the total of a scaled format
   LossSum sum;
 };
 
@@ -41,7 +41,7 @@ using TypeSet = std::bitset<64>;
 // What is cast to which of the types.
 struct Comparison {
   std::vector<Candidate> candidates;
-  std::vector<TypeSet> cast_to;  // of each tensor
+  std::vector<TypeSet> cast_to;  // one for each tensor
   // The tensors that rules take, and their types: the same whatever the others are cast to, so that
   // they count in the bytes and are not compared.
   std::map<std::size_t, convert::Goal> ruled;
@@ -61,13 +61,13 @@ std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info);
 // each report, in the order of the file.
 using KeepReport =
     std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>;
-void MeasurePass(const io::TensorReader& reader, Comparison& plan, const TypeSet& types,
+void MeasurePass(const io::TensorReader& reader, Comparison& comparison, const TypeSet& types,
                  convert::JobOptions options, const KeepReport& keep);
 
 // Where keeping all tensors of a kind would pay, under one type; `decibel` is asked for the k-th of
 // the tensors that are cast, which is tensor i.
 std::optional<report::KeepAdvice> AdviceFor(
-    const std::vector<io::TensorInfo>& tensors, const Comparison& plan, std::size_t type,
+    const std::vector<io::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
     const std::function<double(std::size_t k, std::uint32_t i)>& decibel);
 
 struct CompareOptions {
@@ -77,9 +77,9 @@ struct CompareOptions {
   convert::JobOptions jobs;
 };
 // Measure, and print what was measured: tables, or JSON.
-void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
+void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
                       const CompareOptions& options);
-void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
+void CompareForPrograms(const io::TensorReader& reader, Comparison& comparison,
                         const CompareOptions& options);
 
 }  // namespace tensorcast::tool

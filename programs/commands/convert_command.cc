@@ -5,29 +5,24 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
 #include <memory>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
-#include "arguments/fail_limits.h"
-#include "arguments/open_options.h"
-#include "arguments/size_argument.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/rules_file.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint.h"
-#include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
 #include "convert/conversion_plan.h"
 #include "convert/run_conversion.h"
-#include "convert/text_jobs.h"
 #include "display/conversion_summary.h"
-#include "display/dry_run.h"
 #include "display/progress_display.h"
 #include "display/quantities.h"
 #include "display/refusals.h"
@@ -42,7 +37,6 @@
 namespace tensorcast::tool {
 namespace {
 
-using convert::Decision;
 using convert::PlanState;
 using io::Error;
 using io::ErrorKind;
@@ -55,7 +49,6 @@ struct ConvertFlags {
   std::string layout;  // of scaled formats
   std::string scale;
   std::vector<std::string> rules;
-  std::vector<std::string> fail_on;
   std::string plan;     // to do
   std::string plan_to;  // where to write it
   std::optional<std::string> max_shard_size;
@@ -115,125 +108,6 @@ Exit codes: 0 done; 1 done, but a --fail-on limit was crossed; 2 the arguments; 
 input; 4 the system; 5 legal but not supported; 130 interrupted.
 )";
 
-// Of the one file.
-const std::vector<io::TensorInfo>& Tensors(const PlanState& state) {
-  return state.files.front().plan.reader->contents().tensors;
-}
-
-// Whether the output is a directory, of one that has a configuration.
-bool WritesConfig(const ConvertFlags& flags) {
-  return io::IsDirectoryName(flags.output) &&
-         io::IsFile((std::filesystem::path(flags.input) / "config.json").string());
-}
-
-// Cast to float8 without scales.
-bool IsBareFloat8(const convert::TensorJob& job) {
-  const TypeInfo* const to = job.to.empty() ? nullptr : FindType(job.to.front());
-  return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
-}
-
-// What transformers makes of a directory that it does not read, or not in every version.
-void SayWhatTransformersReads(const convert::FilePlan& plan) {
-  if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
-    SayNote(
-        "transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
-        "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
-        "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
-  }
-  const auto noted = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
-    return job.scaled && !job.scaled.dialect->directory_note.empty();
-  });
-  if (noted != plan.jobs.end()) SayNote(noted->scaled.dialect->directory_note);
-}
-
-// All but what the run measures and writes.
-ConversionSummary Summarise(const PlanState& state) {
-  const convert::PlannedFile& file = state.files.front();
-  ConversionSummary summary;
-  summary.input = file.input;
-  summary.output = file.output;
-  summary.input_bytes = file.input_bytes;
-  summary.options = state.request.cast;
-  summary.names = report::EscapedNames(Tensors(state));
-  summary.can_hold = [&sink = *file.sink, first = Tensors(state).data()](const io::TensorInfo& info,
-                                                                         DataType to) {
-    return sink.CanHold(static_cast<std::size_t>(&info - first), to);
-  };
-  summary.may_be_kept = [&file, first = Tensors(state).data()](const io::TensorInfo& info) {
-    const Decision& decision = file.plan.decisions[static_cast<std::size_t>(&info - first)];
-    return decision.reason == convert::Reason::kAsked && !decision.applies_scales;
-  };
-  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
-    const convert::TensorJob& job = file.plan.jobs[j];
-    const io::TensorInfo* info = &file.TensorOf(j);
-    const Decision& decision = file.DecisionOf(j);
-    if (job.to.empty()) {
-      summary.left_alone.push_back({info, decision.text, decision.is_companion});
-    } else if (convert::IsTextJob(*file.plan.reader, job)) {
-      summary.texts.push_back({info, decision.to, decision.text});
-    }
-  }
-  return summary;
-}
-
-// What the tensors would lose, for limits that a dry run is asked to hold them against.
-std::vector<CrossedLimit> MeasureLimits(PlanState& state, const convert::RunSettings& settings,
-                                        const std::vector<LossLimit>& limits) {
-  if (limits.empty()) return {};
-  LossSum sum;
-  convert::RunPlan(state, settings, nullptr, [&](std::size_t job, const LossMeter& loss) {
-    sum.Add(state.files.front().TensorOf(job).name, loss.Report());
-  });
-  return CrossedLimits(limits, sum);
-}
-
-int RunDry(const ConvertFlags& flags, const convert::ConversionPlan& plan,
-           const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
-           ProgressDisplay& progress) {
-  PlanState& state = *convert::PlanAccess::StateOf(plan);
-  const convert::Needs needs = convert::CheckOutputs(state, flags.force, settings);
-  const std::vector<CrossedLimit> crossed = MeasureLimits(state, settings, limits);
-  progress.Clear();
-  if (flags.cast.json) {
-    PrintDryRunJson(plan, needs, crossed);
-  } else {
-    PrintDryRunTable(plan, needs, crossed);
-  }
-  return crossed.empty() ? kExitDone : kExitLimitCrossed;
-}
-
-void WritePlan(const ConvertFlags& flags, const PlanState& state) {
-  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
-  std::uint64_t bytes = 0;
-  convert::WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
-  io::OutputFile file(flags.plan_to, bytes, {flags.force, convert::InputPaths(state)});
-  std::string text;
-  std::uint64_t written = 0;
-  const auto write = [&] {
-    file.Write(written, std::as_bytes(std::span(text)));
-    written += text.size();
-    text.clear();
-  };
-  convert::WritePlanJson(state, [&](std::string_view piece) {
-    text += piece;
-    if (text.size() >= kAtOnce) write();
-  });
-  write();
-  file.Commit();
-}
-
-// What the user should know before the work begins.
-void SayBefore(const ConvertFlags& flags, const PlanState& state) {
-  if (flags.cast.quiet) return;
-  const std::size_t others = state.notes.size() - state.idle_rules.size();
-  for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
-  for (const convert::IdleRule& idle : state.idle_rules) {
-    SayWarning(RuleFlag(state.request.rules[idle.rule]) +
-               " takes no tensor: " + std::string(idle.why));
-  }
-  WarnOfIntegerCasts(Tensors(state), state.files.front().plan.decisions);
-}
-
 convert::Request RequestOf(const ConvertFlags& flags) {
   convert::Request request = ParseRequest(flags.cast);
   request.files = {{flags.input, flags.output}};
@@ -241,7 +115,7 @@ convert::Request RequestOf(const ConvertFlags& flags) {
   if (!flags.layout.empty()) request.layout = ParseLayoutArgument("--layout", flags.layout);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
   for (const std::string& rule : flags.rules) request.rules.push_back(ParseRule(rule));
-  AddRulesFile(flags.cast, request);
+  if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   if (!request.to && request.rules.empty()) {
     throw Error(ErrorKind::kArguments,
                 "convert needs --to TYPE, --rule 'PATTERN=TYPE' or a file of "
@@ -272,7 +146,7 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
                {"IN", "--output", "--force", "--quiet", "--assume-type", "--allow-hard-links"},
                "a model that is MDF, or becomes it, is converted as it is; make it .onnx first, "
                "then convert that");
-  const ModelConversion with{ParseAssumedType(flags.cast), flags.cast.allow_hard_links,
+  const ModelConversion with{ParseAssumedType(flags.cast.assume_type), flags.cast.allow_hard_links,
                              flags.force};
   const std::uint64_t bytes = WriteGraph(ReadGraph(paths, with), paths, with);
   if (!flags.cast.quiet) {
@@ -281,9 +155,8 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
   return kExitDone;
 }
 
-// Of what the flags ask for, or of the plan that they name, whose input and output become the
-// flags'.
-std::unique_ptr<PlanState> Decide(ConvertFlags& flags, const convert::RunSettings& settings) {
+// Decides what the flags ask for, or what the plan says that they name.
+std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunSettings& settings) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
   const io::SpoolOptions spool = ToolOpenOptions().spool;
   if (flags.plan.empty()) return convert::MakePlan(RequestOf(flags), settings, spool);
@@ -294,22 +167,105 @@ std::unique_ptr<PlanState> Decide(ConvertFlags& flags, const convert::RunSetting
   std::unique_ptr<PlanState> state =
       convert::PlanFromJson(io::ReadText(io::InputFile(flags.plan), kMostBytes),
                             io::PathText(flags.plan), settings, spool);
-  if (state->files.size() != 1) {
-    throw Error(
-        ErrorKind::kUnsupported,
-        fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
-                    io::PathText(flags.plan), state->files.size()));
-  }
-  flags.input = state->files.front().input;
-  flags.output = state->files.front().output;
-  return state;
+  if (state->files.size() == 1) return state;
+  throw Error(ErrorKind::kUnsupported,
+              fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
+                          io::PathText(flags.plan), state->files.size()));
 }
 
-int Convert(ConvertFlags& flags) {
+// What the tensors would lose, for limits that a dry run is asked to hold them against.
+std::vector<CrossedLimit> MeasureLimits(PlanState& state, const convert::RunSettings& settings,
+                                        const std::vector<LossLimit>& limits) {
+  if (limits.empty()) return {};
+  LossSum sum;
+  convert::RunPlan(state, settings, nullptr, [&](std::size_t job, const LossMeter& loss) {
+    sum.Add(state.files.front().TensorOf(job).name, loss.Report());
+  });
+  return CrossedLimits(limits, sum);
+}
+
+int ShowDryRun(const ConvertFlags& flags, const convert::ConversionPlan& plan,
+               const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
+               ProgressDisplay& progress) {
+  PlanState& state = *convert::PlanAccess::StateOf(plan);
+  const convert::Needs needs = convert::CheckOutputs(state, flags.force, settings);
+  const std::vector<CrossedLimit> crossed = MeasureLimits(state, settings, limits);
+  progress.Clear();
+  (flags.cast.json ? PrintDryRunJson : PrintDryRunTable)(plan, needs, crossed);
+  return crossed.empty() ? kExitDone : kExitLimitCrossed;
+}
+
+// Writes the output, and measures the loss where it is shown or held against limits.
+ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& plan,
+                      const convert::RunSettings& settings, const std::vector<LossLimit>& limits,
+                      ProgressDisplay& progress) {
+  PlanState& state = *convert::PlanAccess::StateOf(plan);
+  const convert::PlannedFile& file = state.files.front();
+  const std::unique_ptr<convert::OutputsState> outputs =
+      convert::BeginOutputs(state, flags.force, settings);
+  const io::TensorWriter& writer = *outputs->files.front().second;
+  std::size_t notes_said = 0;
+  const auto say_notes = [&] {
+    const std::vector<std::string> notes = writer.notes();
+    for (; notes_said < notes.size() && !flags.cast.quiet; ++notes_said) {
+      SayNote(notes[notes_said]);
+    }
+  };
+  say_notes();
+  ConversionSummary summary = SummaryOf(state);
+  convert::Measured measured;
+  if (!flags.no_report || !limits.empty()) {
+    measured = [&](std::size_t job, const LossMeter& loss) {
+      const convert::Decision& decision = file.DecisionOf(job);
+      summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
+                       loss.Report(), decision.scaled);
+    };
+  }
+  summary.bytes_moved = convert::RunPlan(state, settings, outputs.get(), measured);
+  convert::CommitOutputs(*outputs, settings.interrupted);
+  ExitOnInterrupts(Leaves::kOutput);
+  progress.Clear();
+  say_notes();
+  if (!flags.cast.quiet) {
+    for (const std::string& finding : plan.findings()) SayWarning(finding);
+  }
+  summary.output_bytes = writer.file_bytes();
+  summary.reading_hint = writer.reading_hint();
+  if (const std::size_t end = summary.reading_hint.find('\n'); end != std::string::npos) {
+    summary.reading_code = summary.reading_hint.substr(end + 1);
+    summary.reading_hint.resize(end);
+  }
+  if (!summary.writes_config) {
+    summary.quantization_config = file.plan.config.texts.quantization_config;
+  }
+  summary.crossed = CrossedLimits(limits, summary.cast.sum());
+  return summary;
+}
+
+void Report(const ConvertFlags& flags, const ConversionSummary& summary) {
+  if (!flags.no_report) {
+    if (flags.cast.json) {
+      PrintLossJson(summary);
+    } else {
+      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout), Columns(stdout)));
+    }
+    FlushPrinted();  // before what is said next, where both go to one terminal
+  } else if (!flags.cast.quiet) {
+    if (!summary.reading_hint.empty()) {
+      Say(fmt::format(" read it with: {}\n{}", summary.reading_hint, summary.reading_code));
+    }
+    const std::size_t columns = Columns(stderr);
+    for (const CrossedLimit& limit : summary.crossed) {
+      Say(Wrapped(" limit crossed:", CrossedText(limit, summary.names, columns), columns));
+    }
+  }
+}
+
+int Convert(const ConvertFlags& flags) {
   if (const ModelPaths paths = FormatsOf(flags.input, flags.output); paths.has_mdf()) {
     return ConvertModel(flags, paths);
   }
-  const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
+  const std::vector<LossLimit> limits = ParseFailLimits(flags.cast.fail_on);
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(flags.cast.target);
   const std::unique_ptr<Executor> executor = ParseThreads(flags.cast.threads);
@@ -323,81 +279,18 @@ int Convert(ConvertFlags& flags) {
   convert::PlanAccess::Set(plan, Decide(flags, settings));
   PlanState& state = *convert::PlanAccess::StateOf(plan);
   progress.Clear();
-  SayBefore(flags, state);
+  if (!flags.cast.quiet) SayBefore(state);
   if (!flags.dry_run) CatchInterrupts();
   convert::MeasureTexts(state, flags.force, settings);
   progress.Clear();
-  if (!flags.plan_to.empty()) WritePlan(flags, state);
+  if (!flags.plan_to.empty()) convert::SavePlan(state, flags.plan_to, flags.force);
   NameFlags(state.request, state.files.front().plan.decisions);  // the plan has the library's words
-  if (flags.dry_run) return RunDry(flags, plan, settings, limits, progress);
+  if (flags.dry_run) return ShowDryRun(flags, plan, settings, limits, progress);
 
-  const bool writes_config = WritesConfig(flags);
-  const std::unique_ptr<convert::OutputsState> outputs =
-      convert::BeginOutputs(state, flags.force, settings);
-  const io::TensorWriter& writer = *outputs->files.front().second;
-  std::size_t notes_said = 0;
-  const auto say_notes = [&] {
-    if (flags.cast.quiet) return;
-    const std::vector<std::string> notes = writer.notes();
-    for (; notes_said < notes.size(); ++notes_said) {
-      SayNote(notes[notes_said]);
-    }
-  };
-  say_notes();
-  ConversionSummary summary = Summarise(state);
-  convert::Measured measured;
-  if (!flags.no_report || !limits.empty()) {
-    measured = [&](std::size_t job, const LossMeter& loss) {
-      const convert::PlannedFile& file = state.files.front();
-      const Decision& decision = file.DecisionOf(job);
-      summary.cast.Add(file.TensorOf(job), decision.to, decision.text, decision.is_companion,
-                       loss.Report(), decision.scaled);
-    };
-  }
-  const std::uint64_t bytes = convert::RunPlan(state, settings, outputs.get(), measured);
-  convert::CommitOutputs(*outputs, settings.interrupted);
-  ExitOnInterrupts(Leaves::kOutput);
-  progress.Clear();
-  say_notes();
-  if (!flags.cast.quiet) {
-    for (const std::string& finding : plan.findings()) SayWarning(finding);
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-
-  summary.output_bytes = writer.file_bytes();
-  summary.reading_hint = writer.reading_hint();
-  if (const std::size_t end = summary.reading_hint.find('\n'); end != std::string::npos) {
-    summary.reading_code = summary.reading_hint.substr(end + 1);
-    summary.reading_hint.resize(end);
-  }
-  if (!writes_config) {
-    summary.quantization_config = state.files.front().plan.config.texts.quantization_config;
-  }
-  summary.crossed = CrossedLimits(limits, summary.cast.sum());
-  if (!flags.no_report) {
-    if (flags.cast.json) {
-      PrintLossJson(summary);
-    } else {
-      Print(LossTable(summary, flags.cast.verbose, UsesColour(stdout), Columns(stdout)));
-    }
-    FlushPrinted();  // before the line below, where both go to one terminal
-  }
-  if (!flags.cast.quiet) {
-    if (flags.no_report) {
-      if (!summary.reading_hint.empty()) {
-        Say(fmt::format(" read it with: {}\n{}", summary.reading_hint, summary.reading_code));
-      }
-      for (const CrossedLimit& limit : summary.crossed) {
-        const std::size_t columns = Columns(stderr);
-        Say(Wrapped(" limit crossed:", CrossedText(limit, summary.names, columns), columns));
-      }
-    }
-    Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(flags.output),
-                    BytesText(summary.output_bytes), SecondsText(seconds),
-                    SpeedText(static_cast<double>(bytes) / seconds), BytesText(PeakMemory())));
-    if (writes_config) SayWhatTransformersReads(state.files.front().plan);
-  }
+  ConversionSummary summary = Run(flags, plan, settings, limits, progress);
+  summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  Report(flags, summary);
+  if (!flags.cast.quiet) SayWritten(summary, state.files.front().plan);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 
@@ -406,46 +299,32 @@ int Convert(ConvertFlags& flags) {
 void AddConvertCommand(CommandLine& line) {
   auto flags = std::make_shared<ConvertFlags>();
   Command command = line.AddCommand("convert", kConvertDescription);
-  const Option input =
-      command
-          .AddOption("IN", flags->input,
-                     "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-          .Required();
+  const Option input = AddInput(command, "IN", flags->input);
   const Option output =
       command
-          .AddOption("-o,--output", flags->output,
+          .AddOption("-o,--output OUT", flags->output,
                      "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
-          .Value("OUT")
           .Required();
-  command
-      .AddOption("--to", flags->to,
-                 "The type or scaled format tensors become, unless a rule takes them")
-      .Value("TYPE");
-  command.AddOption("--layout", flags->layout, "Whose names scaled weights get")
-      .Value(fmt::format("{}", fmt::join(convert::ScaledLayouts(), "|")));
+  command.AddOption("--to TYPE", flags->to,
+                    "The type or scaled format tensors become, unless a rule takes them");
+  command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),
+                    flags->layout, "Whose names scaled weights get");
   AddScaleFlag(command, flags->scale);
   command
-      .AddOption("--rule", flags->rules,
+      .AddOption("--rule 'PATTERN=TYPE'", flags->rules,
                  "Tensors that match become TYPE; the first rule that matches wins")
-      .Value("'PATTERN=TYPE'")
       .OneValue();
   AddCastFlags(command, flags->cast);
-  AddFailOnFlag(command, flags->fail_on);
-  command
-      .AddOption("--max-shard-size", flags->max_shard_size,
-                 "A directory: put the tensors into files of at most so many bytes (5GB)")
-      .Value("SIZE");
+  command.AddOption("--max-shard-size SIZE", flags->max_shard_size,
+                    "A directory: put the tensors into files of at most so many bytes (5GB)");
   command.AddFlag("--no-report", flags->no_report, "Measure no loss, print no report")
       .Excludes("--json");
   command.AddFlag("--dry-run", flags->dry_run, "Say what would be done; write nothing");
+  command.AddOption("--write-plan FILE", flags->plan_to,
+                    "Write what is decided as JSON too, for programs: docs/conversion_plan.md");
   command
-      .AddOption("--write-plan", flags->plan_to,
-                 "Write what is decided as JSON too, for programs: docs/conversion_plan.md")
-      .Value("FILE");
-  command
-      .AddOption("--plan", flags->plan,
+      .AddOption("--plan FILE", flags->plan,
                  "Do what was written with --write-plan, in the place of IN and all that it says")
-      .Value("FILE")
       .InPlaceOf({input, output});
   command.AddFlag("--force", flags->force, "Replace an existing output");
   command.Runs([flags, command] {

@@ -11,14 +11,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/cast_flags.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/shared_flags.h"
 #include "commands/commands.h"
-#include "display/element_text.h"
 #include "display/explain_text.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
-#include "json/ordered_json.h"
+#include "display/tensor_text.h"
+#include "display/tool_json.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/streams.h"
@@ -195,20 +193,16 @@ int RunExplain(const ExplainFlags& flags) {
     return explanations;
   };
   if (flags.cast.json) {
-    JsonPrinter json;
-    json.Member("schema_version", kJsonSchemaVersion);
-    json.Member("command", "explain");
-    json.BeginArray("values");
-    for (const ExplainSource& source : sources) {
+    JsonPrinter json("explain");
+    json.Array("values", sources, [&](const ExplainSource& source) {
       Json entry = Json::object();
       entry["source"] = SourceJson(source);
       entry["results"] = Json::array();
       for (const Explanation& type : explain(source)) {
         entry["results"].push_back(ExplanationJson(type));
       }
-      json.Element(entry);
-    }
-    json.EndArray();
+      return entry;
+    });
     json.Member("options", OptionsJson(options));
     json.End();
     return kExitDone;
@@ -230,12 +224,10 @@ void AddExplainCommand(CommandLine& line) {
   Command command = line.AddCommand("explain", kExplainDescription);
   command.AddOption("VALUE", flags->values, "A decimal number, nan or inf; with --bits a code")
       .Required();
-  command.AddOption("--bits", flags->bits, "VALUE is a code of this type: 0x7E, 0b0111, 126")
-      .Value("T");
+  command.AddOption("--bits T", flags->bits, "VALUE is a code of this type: 0x7E, 0b0111, 126");
   command
-      .AddOption("--to", flags->to,
+      .AddOption("--to T", flags->to,
                  "A type to show (default: all); repeatable, or joined by commas")
-      .Value("T")
       .Delimiter(',')
       .OneValue();
   AddCastOptionFlags(command, flags->cast);

@@ -3,28 +3,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/cast_flags.h"
-#include "arguments/open_options.h"
-#include "arguments/type_argument.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint_reader.h"
 #include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
-#include "commands/model_facts.h"
 #include "convert/scaled_tensors.h"
 #include "convert/survey.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
-#include "display/type_text.h"
+#include "display/tool_json.h"
 #include "formats/tensor_file.h"
-#include "json/ordered_json.h"
 #include "report/distinct_names.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -95,6 +93,86 @@ Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
   }
 }
 
+// What a checkpoint's directory is.
+struct ModelFacts {
+  // Values of the floating tensors, and of weights that are codes with scales; integers are no
+  // parameters.
+  std::uint64_t parameters = 0;
+  std::uint64_t bytes = 0;   // of all these, with what serves them
+  std::size_t packed = 0;    // tensors of weights whose number of values is not known
+  std::string architecture;  // as config.json has it, or its model_type; empty: it does not say
+  std::string dtype;         // the type that the model is built in, where it says so
+};
+
+// Tensors that are no plain values: what serves others, and what others serve.
+enum class Part : std::uint8_t { kPlain, kServes, kWeight, kPacked };
+
+std::optional<double> BitsPerWeight(const ModelFacts& facts) {
+  if (facts.parameters == 0 || facts.packed != 0) return std::nullopt;
+  return 8.0 * static_cast<double>(facts.bytes) / static_cast<double>(facts.parameters);
+}
+
+std::string ParametersText(std::uint64_t parameters) {
+  constexpr double kBillion = 1e9;
+  const auto count = static_cast<double>(parameters);
+  return count < kBillion ? RoundedCount(parameters) : fmt::format("{:.2f} B", count / kBillion);
+}
+
+ModelFacts FindModelFacts(const convert::Survey& survey) {
+  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const convert::InputScales& scales = survey.scales;
+  std::vector<Part> parts(tensors.size(), Part::kPlain);
+  for (const scale::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
+  for (const scale::OpaqueTensor& one : scales.weights.opaque) parts[one.tensor] = Part::kPacked;
+  for (const scale::Companion& one : scales.companions.companions)
+    parts[one.tensor] = Part::kServes;
+  ModelFacts facts;
+  for (const scale::ScaledWeight& one : scales.weights.weights) {
+    parts[one.codes] = Part::kWeight;
+    std::uint64_t values = 1;
+    for (const std::uint64_t dim : one.shape) values *= dim;
+    facts.parameters += values;
+  }
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TypeInfo* const type = FindType(tensors[i].type);
+    if (parts[i] == Part::kPlain) {
+      if (type == nullptr || !type->is_float() || !type->has_zero) continue;
+      facts.parameters += tensors[i].elements;
+    }
+    facts.packed += parts[i] == Part::kPacked ? 1 : 0;
+    facts.bytes += tensors[i].bytes;
+  }
+  facts.architecture = scales.weights.config.architecture;
+  facts.dtype = scales.weights.config.dtype;
+  return facts;
+}
+
+// "LlamaForCausalLM   bfloat16   8.03 B parameters   4.56 bits per weight".
+std::string FactsText(const ModelFacts& facts) {
+  std::vector<std::string> parts;
+  for (const std::string& text : {facts.architecture, facts.dtype}) {
+    if (!text.empty()) parts.push_back(io::Escape(text));
+  }
+  parts.push_back(ParametersText(facts.parameters) + " parameters");
+  if (facts.packed != 0) {
+    parts.back() += " and those of " + io::CountText(facts.packed, "packed tensor");
+  }
+  if (const std::optional<double> bits = BitsPerWeight(facts)) {
+    parts.push_back(fmt::format("{:.4g} bits per weight", *bits));
+  }
+  return fmt::format("{}", fmt::join(parts, "   "));
+}
+
+// What is not known is null.
+Json FactsJson(const ModelFacts& facts) {
+  const std::optional<double> bits = BitsPerWeight(facts);
+  return {{"architecture", TextOrNull(facts.architecture)},
+          {"dtype", TextOrNull(facts.dtype)},
+          {"parameters", facts.parameters},
+          {"packed_tensors", facts.packed},
+          {"bits_per_weight", bits ? Json(*bits) : Json()}};
+}
+
 // What is said below the tables of weights with scales.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
@@ -103,8 +181,8 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   if (!scaled.empty()) {
     const scale::ScaledTensor& first = scaled.front();
     text += "\n" + Wrapped(" scaled:",
-                           fmt::format("{} tensor{} with scales, the first {} by {}{}",
-                                       scaled.size(), scaled.size() == 1 ? "" : "s",
+                           fmt::format("{} with scales, the first {} by {}{}",
+                                       io::CountText(scaled.size(), "tensor"),
                                        io::Escape(survey.tensors()[first.tensor].name),
                                        io::Escape(first.companion),
                                        first.file.empty() ? "" : " of " + io::Escape(first.file)),
@@ -134,8 +212,9 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
   const io::TensorReader& reader = survey.reader();
   const io::FileContents& contents = reader.contents();
-  Print(fmt::format("{}   {} tensor{}   {}\n", io::Escape(flags.input), contents.tensors.size(),
-                    contents.tensors.size() == 1 ? "" : "s", BytesText(reader.file_bytes())));
+  Print(fmt::format("{}   {}   {}\n", io::Escape(flags.input),
+                    io::CountText(contents.tensors.size(), "tensor"),
+                    BytesText(reader.file_bytes())));
   if (survey.opened.checkpoint != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
@@ -185,46 +264,38 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
   const io::TensorReader& reader = survey.reader();
   const io::FileContents& contents = reader.contents();
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "inspect");
+  JsonPrinter json("inspect");
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
   const io::CheckpointReader* const checkpoint = survey.opened.checkpoint;
   if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
-  json.BeginArray("tensors");
-  for (const io::TensorInfo& info : contents.tensors) {
+  json.Array("tensors", contents.tensors, [&](const io::TensorInfo& info) {
     Json entry = TensorJson(info);
     if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
-    json.Element(entry);
-  }
-  json.EndArray();
+    return entry;
+  });
   if (checkpoint != nullptr) {
-    json.BeginArray("files");
-    for (const io::CheckpointShard& shard : checkpoint->shards()) {
-      json.Element({{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}});
-    }
-    json.EndArray();
+    json.Array("files", checkpoint->shards(), [](const io::CheckpointShard& shard) -> Json {
+      return {{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}};
+    });
   }
-  json.BeginArray("totals");
-  for (const DtypeTotal& total : TotalsByDtype(contents.tensors)) {
-    json.Element({{"type", total.dtype},
-                  {"tensors", total.tensors},
-                  {"elements", total.elements},
-                  {"bytes", total.bytes}});
-  }
-  json.EndArray();
+  json.Array("totals", TotalsByDtype(contents.tensors), [](const DtypeTotal& total) -> Json {
+    return {{"type", total.dtype},
+            {"tensors", total.tensors},
+            {"elements", total.elements},
+            {"bytes", total.bytes}};
+  });
   Json metadata = Json::object();
   for (const auto& [key, value] : contents.metadata) metadata[key] = value;
   json.Member("metadata", metadata);
-  json.BeginArray("scaled");
-  auto weight = survey.scales.weights.weights.begin();
-  for (const scale::ScaledTensor& scaled : survey.scales.companions.scaled) {
-    Json entry = {{"tensor", contents.tensors[scaled.tensor].name},
-                  {"companion", scaled.companion}};
+  const scale::ScaledWeights& weights = survey.scales.weights;
+  const auto name_of = [&](std::size_t tensor) { return contents.tensors[tensor].name; };
+  auto weight = weights.weights.begin();
+  json.Array("scaled", survey.scales.companions.scaled, [&](const scale::ScaledTensor& scaled) {
+    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", scaled.companion}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
-    while (weight != survey.scales.weights.weights.end() && weight->codes < scaled.tensor) ++weight;
-    if (weight != survey.scales.weights.weights.end() && weight->codes == scaled.tensor) {
+    while (weight != weights.weights.end() && weight->codes < scaled.tensor) ++weight;
+    if (weight != weights.weights.end() && weight->codes == scaled.tensor) {
       entry["layout"] = weight->reading.Name();
       entry["writer"] = weight->reading.Writer();
       entry["scales"] = weight->reading.PartitionText();
@@ -232,36 +303,25 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
       entry["shape"] = weight->shape;
       entry["evidence"] = weight->evidence;
     }
-    json.Element(entry);
-  }
-  json.EndArray();
-  const scale::ScaledWeights& weights = survey.scales.weights;
-  json.BeginArray("refused");
-  for (const scale::UnreadWeight& one : weights.unread) {
-    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"reason", one.why}});
-  }
-  json.EndArray();
-  json.BeginArray("never_touched");
-  for (const scale::OpaqueTensor& one : weights.opaque) {
-    json.Element({{"tensor", contents.tensors[one.tensor].name}, {"writer", one.writer}});
-  }
-  json.EndArray();
-  json.BeginArray("without_scales");
-  for (const std::size_t tensor : survey.scales.companions.unscaled) {
-    json.Element(contents.tensors[tensor].name);
-  }
-  json.EndArray();
+    return entry;
+  });
+  json.Array("refused", weights.unread, [&](const scale::UnreadWeight& one) -> Json {
+    return {{"tensor", name_of(one.tensor)}, {"reason", one.why}};
+  });
+  json.Array("never_touched", weights.opaque, [&](const scale::OpaqueTensor& one) -> Json {
+    return {{"tensor", name_of(one.tensor)}, {"writer", one.writer}};
+  });
+  json.Array("without_scales", survey.scales.companions.unscaled, name_of);
   const scale::QuantizationConfig& config = weights.config;
   json.Member("quantization_config", config.file.empty()
                                          ? Json()
                                          : Json{{"file", config.file}, {"method", config.method}});
-  json.BeginArray("companions");
-  for (const scale::Companion& companion : survey.scales.companions.companions) {
-    json.Element({{"tensor", contents.tensors[companion.tensor].name},
-                  {"role", companion.role},
-                  {"of", companion.of}});
-  }
-  json.EndArray();
+  json.Array("companions", survey.scales.companions.companions,
+             [&](const scale::Companion& companion) -> Json {
+               return {{"tensor", name_of(companion.tensor)},
+                       {"role", companion.role},
+                       {"of", companion.of}};
+             });
   Json notes = reader.notes();
   if (!inspected.problem.empty()) notes.push_back(inspected.problem);
   if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
@@ -274,10 +334,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
 int Inspect(const InspectFlags& flags) {
   io::OpenOptions open = ToolOpenOptions();
   open.allow_hard_links = flags.allow_hard_links;
-  if (!flags.assume_type.empty()) {
-    open.assume_type = ParseNumberTypeArgument("--assume-type", flags.assume_type,
-                                               "a file of strings names its type");
-  }
+  open.assume_type = ParseAssumedType(flags.assume_type);
   if (mdf::IsModelFile(flags.input)) {
     PrintMdf(flags.input, open.assume_type, flags.json);
     return kExitDone;
@@ -296,15 +353,10 @@ int Inspect(const InspectFlags& flags) {
 void AddInspectCommand(CommandLine& line) {
   auto flags = std::make_shared<InspectFlags>();
   Command command = line.AddCommand("inspect", kInspectDescription);
-  command
-      .AddOption("FILE", flags->input,
-                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      .Required();
-  command
-      .AddOption(
-          "--assume-type", flags->assume_type,
-          "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type")
-      .Value("T");
+  AddInput(command, "FILE", flags->input);
+  command.AddOption(
+      "--assume-type T", flags->assume_type,
+      "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type");
   AddHardLinksFlag(command, flags->allow_hard_links);
   command.AddFlag("--json", flags->json, "As JSON");
   command.Runs([flags] { return Inspect(*flags); });

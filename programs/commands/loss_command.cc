@@ -13,10 +13,10 @@
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
-#include "arguments/fail_limits.h"
-#include "arguments/open_options.h"
-#include "arguments/type_argument.h"
+#include "arguments/argument_values.h"
+#include "arguments/rules_file.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "commands/commands.h"
 #include "commands/comparison.h"
 #include "convert/decide.h"
@@ -42,7 +42,6 @@ struct LossFlags {
   std::string input;
   std::vector<std::string> to;
   std::string scale;  // of scaled formats
-  std::vector<std::string> fail_on;
 };
 
 constexpr const char* kLossDescription =
@@ -125,7 +124,7 @@ bool HasScaledDestination(const convert::Request& request) {
 
 // What is decided under the types together.
 struct Decisions {
-  std::vector<convert::Decision> any;  // of each tensor the first that casts it
+  std::vector<convert::Decision> any;  // for each tensor the first that casts it
   std::vector<std::string> notes;
   std::vector<std::uint32_t> globals;     // tensors that get a global scale
   std::vector<convert::FusedFile> fused;  // what is read beside them for it
@@ -134,21 +133,22 @@ struct Decisions {
 // Decides once for each type over one survey, and notes in the comparison what is cast.
 Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest selection,
                     const convert::Opening& opening, const convert::JobOptions& jobs,
-                    Comparison& plan) {
+                    Comparison& comparison) {
   const convert::Matching matching(survey, selection);
   convert::RequireMatches({&matching, 1}, selection);
   convert::Decided all;
   std::set<std::uint32_t> globals;
-  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-    selection.to = plan.candidates[t].to;
-    convert::Decided one = convert::Decide(survey, matching, selection, *plan.sink, opening, jobs);
+  for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+    selection.to = comparison.candidates[t].to;
+    convert::Decided one =
+        convert::Decide(survey, matching, selection, *comparison.sink, opening, jobs);
     for (std::size_t i = 0; i < one.decisions.size(); ++i) {
       const convert::Decision& decision = one.decisions[i];
       const bool is_cast = decision.to != DataType::kUndefined && !IsText(survey.tensors()[i]);
       if (is_cast && decision.reason == convert::Reason::kRule) {
-        plan.ruled.emplace(i, convert::Goal{decision.to, decision.scaled});
+        comparison.ruled.emplace(i, convert::Goal{decision.to, decision.scaled});
       } else if (is_cast) {
-        plan.cast_to[i].set(t);
+        comparison.cast_to[i].set(t);
       }
       if (decision.scaled.HasGlobal()) globals.insert(static_cast<std::uint32_t>(i));
     }
@@ -168,7 +168,7 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
     }
     if (all.fused.files.empty() && all.fused.notes.empty()) all.fused = std::move(one.fused);
   }
-  std::vector<std::string> notes = convert::NotesOn(survey, *plan.sink, all);
+  std::vector<std::string> notes = convert::NotesOn(survey, *comparison.sink, all);
   return {std::move(all.decisions),
           std::move(notes),
           {globals.begin(), globals.end()},
@@ -177,7 +177,7 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
 
 // What the file's tensors take under each of the types.
 void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::ValuesReader& values,
-                Comparison& plan) {
+                Comparison& comparison) {
   const scale::ScaledReader* const scaled = values.scaled;
   const std::vector<std::size_t>& left = values.left;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
@@ -188,26 +188,42 @@ void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::Value
   };
   for (std::size_t k = 0; k < (left.empty() ? tensors.size() : left.size()); ++k) {
     const std::size_t i = left.empty() ? k : left[k];
-    const auto rule = plan.ruled.find(i);
-    for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-      Candidate& candidate = plan.candidates[t];
-      const bool is_cast = plan.cast_to[i][t];
-      const convert::Goal* const goal = is_cast                    ? &candidate.to
-                                        : rule != plan.ruled.end() ? &rule->second
-                                                                   : nullptr;
+    const auto rule = comparison.ruled.find(i);
+    for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+      Candidate& candidate = comparison.candidates[t];
+      const bool is_cast = comparison.cast_to[i][t];
+      const convert::Goal* const goal = is_cast                          ? &candidate.to
+                                        : rule != comparison.ruled.end() ? &rule->second
+                                                                         : nullptr;
       const std::uint64_t bytes =
-          goal != nullptr ? BytesOf(plan.GoalFor(*goal, i), tensors[i]) : bytes_kept(i);
+          goal != nullptr ? BytesOf(comparison.GoalFor(*goal, i), tensors[i]) : bytes_kept(i);
       candidate.bytes += bytes;
       if (is_cast) candidate.cast_bytes += bytes;
     }
   }
 }
 
+// What the user should know before the figures.
+void SayBefore(const convert::Survey& survey, const Decisions& decided,
+               const Comparison& comparison, bool applies_scales) {
+  const std::string input = io::Escape(survey.path);
+  for (const std::string& note : decided.notes) SayNote(note);
+  if (!comparison.ruled.empty()) {
+    SayNote(
+        fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
+                    "lose is not compared",
+                    input, comparison.ruled.size()));
+  }
+  if (const std::string text = convert::CompanionsText(survey); !text.empty() && !applies_scales) {
+    SayNote(input + ": left alone unless named: " + text);
+  }
+}
+
 int MeasureLoss(const LossFlags& flags) {
-  const std::vector<LossLimit> limits = ParseFailLimits(flags.fail_on);
+  const std::vector<LossLimit> limits = ParseFailLimits(flags.cast.fail_on);
   convert::Request request = ParseRequest(flags.cast);
   if (!flags.scale.empty()) request.scale_rule = ParseScaleRuleArgument("--scale", flags.scale);
-  AddRulesFile(flags.cast, request);
+  if (!flags.cast.rules_file.empty()) ReadRulesFile(flags.cast.rules_file, request);
   const std::vector<convert::Goal> types = ParseGoals(flags, request);
   request.layout.clear();                                          // no figure depends on it
   if (!HasScaledDestination(request)) request.scale_rule.reset();  // it is that of --to
@@ -222,14 +238,14 @@ int MeasureLoss(const LossFlags& flags) {
                                     std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
   const convert::Survey survey = convert::OpenSurvey(flags.input, opening);
 
-  Comparison plan;
-  plan.sink = convert::OpenMeasure(survey.opened.model);
-  plan.cast_to.resize(survey.tensors().size());
-  for (const io::TensorInfo& info : survey.tensors()) plan.data_bytes += info.bytes;
-  for (const convert::Goal& type : types) plan.candidates.emplace_back().to = type;
-  Decisions decided = DecideAll(survey, selection, opening, options.jobs, plan);
+  Comparison comparison;
+  comparison.sink = convert::OpenMeasure(survey.opened.model);
+  comparison.cast_to.resize(survey.tensors().size());
+  for (const io::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
+  for (const convert::Goal& type : types) comparison.candidates.emplace_back().to = type;
+  Decisions decided = DecideAll(survey, selection, opening, options.jobs, comparison);
   const convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
-    return plan.cast_to[codes].any() || plan.ruled.contains(codes)
+    return comparison.cast_to[codes].any() || comparison.ruled.contains(codes)
                ? std::optional(scale::Rounding::kOdd)
                : std::nullopt;
   });
@@ -237,36 +253,24 @@ int MeasureLoss(const LossFlags& flags) {
   convert::SharedGlobals globals =
       convert::GlobalsOf(*values.reader, decided.globals, decided.fused);
   options.jobs.globals = &globals;
-  CountBytes(tensors, values, plan);
+  CountBytes(tensors, values, comparison);
   SayTexts(flags, tensors, decided.any,
-           std::ranges::all_of(plan.cast_to, [](const TypeSet& set) { return set.none(); }));
-  decided.any = {};  // of many tensors much, and measuring needs none of it
-  if (!flags.cast.quiet) {
-    for (const std::string& note : decided.notes) SayNote(note);
-    if (!plan.ruled.empty()) {
-      SayNote(
-          fmt::format("{}: the types that rules give to {} tensors count in the bytes; what these "
-                      "lose is not compared",
-                      io::Escape(flags.input), plan.ruled.size()));
-    }
-    if (const std::string text = convert::CompanionsText(survey);
-        !text.empty() && values.scaled == nullptr) {
-      SayNote(io::Escape(flags.input) + ": left alone unless named: " + text);
-    }
-  }
+           std::ranges::all_of(comparison.cast_to, [](const TypeSet& set) { return set.none(); }));
+  decided.any = {};  // large where there are many tensors, and measuring does not need it
+  if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };
   if (flags.cast.json) {
-    CompareForPrograms(*values.reader, plan, options);
+    CompareForPrograms(*values.reader, comparison, options);
   } else {
-    CompareForPeople(*values.reader, plan, options);
+    CompareForPeople(*values.reader, comparison, options);
   }
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
       SayWarning(io::Escape(flags.input) + ": " + finding);
     }
   }
-  return std::any_of(plan.candidates.begin(), plan.candidates.end(),
+  return std::any_of(comparison.candidates.begin(), comparison.candidates.end(),
                      [&](const Candidate& one) { return !CrossedLimits(limits, one.sum).empty(); })
              ? kExitLimitCrossed
              : kExitDone;
@@ -277,19 +281,14 @@ int MeasureLoss(const LossFlags& flags) {
 void AddLossCommand(CommandLine& line) {
   auto flags = std::make_shared<LossFlags>();
   Command command = line.AddCommand("loss", kLossDescription);
+  AddInput(command, "IN", flags->input);
   command
-      .AddOption("IN", flags->input,
-                 "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
-      .Required();
-  command
-      .AddOption("--to", flags->to,
+      .AddOption("--to TYPE", flags->to,
                  "A type or scaled format to measure; repeatable, or joined by commas")
-      .Value("TYPE")
       .Delimiter(',')
       .OneValue();
   AddScaleFlag(command, flags->scale);
   AddCastFlags(command, flags->cast);
-  AddFailOnFlag(command, flags->fail_on);
   command.Runs([flags] { return MeasureLoss(*flags); });
 }
 

@@ -4,26 +4,19 @@
 #include "commands/mdf_model.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
-#include <memory>
-#include <string_view>
-#include <utility>
 
 #include <fmt/format.h>
-#include "arguments/held_tensor.h"
-#include "arguments/open_options.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/open_tensor_file.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "formats/tensor_reader.h"
-#include "json/ordered_json.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 #include "tensorcast/mdf.hpp"
@@ -34,16 +27,17 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// The type that a file brings to an input: that of its one tensor, or of the one of its name.
-std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name) {
+// The type that a file brings to an input: that of the tensor of its name, or where the file is
+// given for it (`is_its`), of its one tensor.
+std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name,
+                               bool is_its) {
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  for (const io::TensorInfo& each : tensors) {
-    if (each.name == name) return each.type;
-  }
-  return tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
+  const auto held = std::ranges::find(tensors, name, &io::TensorInfo::name);
+  if (held != tensors.end()) return held->type;
+  return is_its && tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
 }
 
-// Of "NAME=FILE" the file, where NAME is an input's; nothing where it is another's.
+// The file of "NAME=FILE" where NAME is this input's; nothing where it is another's.
 std::optional<std::string> FileFor(const std::string& argument, const std::string& name) {
   if (!argument.starts_with(name) || argument.substr(name.size(), 1) != "=") return std::nullopt;
   return argument.substr(name.size() + 1);
@@ -62,11 +56,7 @@ std::map<std::string, DataType> TypesOfInputs(const std::string& path,
       std::error_code none;
       if (!named && !std::filesystem::exists(argument, none)) continue;
       const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions()).reader;
-      const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
-      const bool holds = std::any_of(tensors.begin(), tensors.end(),
-                                     [&](const auto& each) { return each.name == input.name; });
-      if (!named && !holds) continue;
-      const std::optional<DataType> type = TypeIn(*reader, input.name);
+      const std::optional<DataType> type = TypeIn(*reader, input.name, named.has_value());
       if (type && FindType(*type) != nullptr) types[input.name] = *type;
     }
     if (types.contains(input.name)) continue;
@@ -106,6 +96,11 @@ struct Shown {
   DataType TypeOf(const GraphNode& node, DataType type) const {
     return is_open && node.op_type != "Cast" ? DataType::kUndefined : type;
   }
+  std::string NameOf(const GraphValue& value) const {
+    GraphValueInfo info;
+    (void)graph.Value(value, &info);
+    return info.name;
+  }
 };
 
 void PrintMdfText(const std::string& path, const Shown& shown) {
@@ -131,9 +126,7 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
   }
   TextTable outputs({{"output", false, 20}});
   for (const GraphValue& output : shown.graph.outputs()) {
-    GraphValueInfo info;
-    (void)shown.graph.Value(output, &info);
-    outputs.Add({io::Escape(info.name)});
+    outputs.Add({io::Escape(shown.NameOf(output))});
   }
   if (!shown.inputs.empty()) text += inputs.Render(Columns(stdout), false) + "\n";
   if (shown.graph.node_count() != 0) text += nodes.Render(Columns(stdout), false) + "\n";
@@ -141,37 +134,27 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
 }
 
 void PrintMdfJson(const std::string& path, const Shown& shown) {
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "inspect");
+  JsonPrinter json("inspect");
   json.Member("file", path);
   json.Member("bytes", io::FileBytes(path, "cannot be looked at"));
   json.Member("format", "mdf");
   json.Member("opset", shown.graph.opset());
-  json.BeginArray("inputs");
-  for (const ValueInfo& input : shown.inputs) {
-    json.Element({{"name", input.name},
-                  {"type", TypeJson(input.type)},
-                  {"shape", ShapeJson(input.has_shape, input.shape)},
-                  {"has_default", input.has_default}});
-  }
-  json.EndArray();
-  json.BeginArray("nodes");
-  for (const GraphNode& node : shown.graph.Nodes()) {
-    json.Element({{"node", node.name},
-                  {"operator", node.op_type},
-                  {"from", TypeJson(shown.is_open ? DataType::kUndefined : node.from)},
-                  {"to", TypeJson(shown.TypeOf(node, node.to))},
-                  {"saturate", node.saturate}});
-  }
-  json.EndArray();
-  json.BeginArray("outputs");
-  for (const GraphValue& output : shown.graph.outputs()) {
-    GraphValueInfo info;
-    (void)shown.graph.Value(output, &info);
-    json.Element({{"name", info.name}});
-  }
-  json.EndArray();
+  json.Array("inputs", shown.inputs, [](const ValueInfo& input) -> Json {
+    return {{"name", input.name},
+            {"type", TypeJson(input.type)},
+            {"shape", ShapeJson(input.has_shape, input.shape)},
+            {"has_default", input.has_default}};
+  });
+  json.Array("nodes", shown.graph.Nodes(), [&](const GraphNode& node) -> Json {
+    return {{"node", node.name},
+            {"operator", node.op_type},
+            {"from", TypeJson(shown.is_open ? DataType::kUndefined : node.from)},
+            {"to", TypeJson(shown.TypeOf(node, node.to))},
+            {"saturate", node.saturate}};
+  });
+  json.Array("outputs", shown.graph.outputs(), [&](const GraphValue& output) -> Json {
+    return {{"name", shown.NameOf(output)}};
+  });
   json.End();
 }
 
@@ -245,7 +228,7 @@ void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool
     if (input.type == DataType::kUndefined && assume_type) input.type = *assume_type;
     shown.is_open = shown.is_open || input.type == DataType::kUndefined;
   }
-  // Of nodes it does not matter which one an open type is: it is not shown.
+  // It does not matter which one an open type of a node is: it is not shown.
   mdf::LoadOptions load;
   load.other_inputs = assume_type.value_or(DataType::kFloat32);
   CheckStatus(mdf::Load(path, load, &shown.graph, &error), error);

@@ -3,27 +3,35 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
-#include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/held_tensor.h"
-#include "arguments/model_arguments.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "commands/commands.h"
-#include "commands/node_test.h"
-#include "display/loss_json.h"
+#include "display/tensor_text.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "files/system_directory.h"
-#include "json/ordered_json.h"
+#include "formats/formats.h"
+#include "formats/tensor_reader.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast::tool {
 namespace {
@@ -55,6 +63,189 @@ break the format, and what passes but differs in bits, with the reason; -v lists
 Exit codes: 0 all that can be used pass; 1 some fail; 2 no test was found; 4 the system.
 )";
 
+enum class Outcome { kPass, kFail, kUnusable };
+
+// What became of one test_data_set_*.
+struct NodeTestResult {
+  std::string test;  // the folder's last parts, with the data set where it is not the first
+  std::int64_t opset = 0;
+  Outcome outcome = Outcome::kPass;
+  // Why it fails or is unusable; of one that passes, how it differs in bits, else empty.
+  std::string detail;
+};
+
+// Thrown where a test does not pass. It is unusable where a stored file breaks its format.
+struct NoPass {
+  Outcome outcome;
+  std::string why;
+};
+
+// numpy.testing.assert_allclose with what onnx.backend.test gives it.
+constexpr double kRelative = 1e-3;
+constexpr double kAbsolute = 1e-7;
+
+// A TensorProto, whatever else the first bytes may look like.
+HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& what) {
+  try {
+    const auto reader =
+        io::OpenTensorProto(std::make_unique<io::InputFile>(path.string()), {}).reader;
+    const DataType type =
+        wanted == DataType::kUndefined ? reader->contents().tensors[0].type : wanted;
+    return ReadHeld(*reader, 0, type, path.string(), what);
+  } catch (const io::Error& error) {
+    if (error.kind() != io::ErrorKind::kContents) throw;
+    throw NoPass{Outcome::kUnusable, error.what()};
+  }
+}
+
+std::vector<std::uint64_t> Codes(DataType type, std::span<const std::byte> data, std::uint64_t n) {
+  std::vector<std::uint64_t> codes(static_cast<std::size_t>(n));
+  for (std::uint64_t i = 0; i < n; ++i) {
+    codes[static_cast<std::size_t>(i)] = LoadCode(type, data.data(), i);
+  }
+  return codes;
+}
+
+std::string ComparedValueText(DataType type, std::uint64_t code) {
+  const double value = ElementValue(type, code);
+  return std::isnan(value) ? "nan" : fmt::format("{}", value);
+}
+
+bool IsClose(double actual, double expected) {
+  if (std::isnan(actual) || std::isnan(expected)) return std::isnan(actual) && std::isnan(expected);
+  if (std::isinf(actual) || std::isinf(expected)) return actual == expected;
+  return std::fabs(actual - expected) <= kAbsolute + kRelative * std::fabs(expected);
+}
+
+// Why results differ that ONNX's comparison takes for equal.
+std::string ReasonOf(DataType type, std::int64_t opset, std::uint64_t differ, std::uint64_t nans) {
+  constexpr std::string_view kNan = "another code of NaN";
+  if (nans == differ) return std::string(kNan);
+  // The reference of these opsets cut float32 off; the operator's text says nothing of it.
+  const bool is_cut = type == DataType::kBfloat16 && opset >= 13 && opset <= 23;
+  return fmt::format(
+      "{}{}{}",
+      is_cut ? "the stored values are truncated, these are rounded" : "within the tolerance",
+      nans == 0 ? "" : "; ", nans == 0 ? "" : kNan);
+}
+
+void CompareStrings(const Strings& actual, const Strings& stored) {
+  for (std::uint64_t i = 0; i < stored.size(); ++i) {
+    if (actual[i] == stored[i]) continue;
+    throw NoPass{Outcome::kFail, fmt::format("[{}] is {} here, {} stored", i, io::Quoted(actual[i]),
+                                             io::Quoted(stored[i]))};
+  }
+}
+
+// Says what differs in bits; empty: nothing.
+std::string CompareNumbers(const TensorView& actual, const HeldTensor& expected,
+                           std::int64_t opset) {
+  std::uint64_t n = 1;
+  for (const std::uint64_t dim : actual.shape) n *= dim;
+  const std::vector<std::uint64_t> mine = Codes(actual.type, actual.data, n);
+  const std::vector<std::uint64_t> stored = Codes(expected.type, expected.view().data, n);
+  const int digits = std::max(1, FindType(actual.type)->bits / 4);
+  std::uint64_t differ = 0, nans = 0, first = 0;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const std::uint64_t a = mine[i], e = stored[i];
+    // Both in the stored type.
+    if (!IsClose(ElementValue(expected.type, a), ElementValue(expected.type, e))) {
+      throw NoPass{Outcome::kFail, fmt::format("[{}] is {:0{}X} here ({}), {:0{}X} stored ({})", i,
+                                               a, digits, ComparedValueText(actual.type, a), e,
+                                               digits, ComparedValueText(actual.type, e))};
+    }
+    if (a == e) continue;
+    if (differ++ == 0) first = i;
+    const bool are_nan =
+        std::isnan(ElementValue(actual.type, a)) && std::isnan(ElementValue(actual.type, e));
+    nans += are_nan ? 1 : 0;
+  }
+  if (differ == 0) return {};
+  return fmt::format("{} of {}, [{}] is {:0{}X} here, {:0{}X} stored: {}", differ, n, first,
+                     mine[first], digits, stored[first], digits,
+                     ReasonOf(actual.type, opset, differ, nans));
+}
+
+// Says what differs in bits; empty: nothing.
+std::string Compare(const TensorView& actual, const HeldTensor& expected, std::int64_t opset) {
+  if (!std::ranges::equal(actual.shape, expected.shape)) {
+    throw NoPass{Outcome::kFail,
+                 fmt::format("shape {} here, {} stored", io::ShapeText(actual.shape),
+                             io::ShapeText(expected.shape))};
+  }
+  // The stored type may be the unsigned integer that holds the codes.
+  if (actual.type != expected.type &&
+      !(actual.type == DataType::kBfloat16 && expected.type == DataType::kUint16)) {
+    throw NoPass{Outcome::kFail,
+                 fmt::format("{} here, {} stored", TypeName(actual.type), TypeName(expected.type))};
+  }
+  if (actual.type != DataType::kString) return CompareNumbers(actual, expected, opset);
+  CompareStrings(actual.strings, expected.strings.view());
+  return {};
+}
+
+// Runs one data set, and says what differs in bits.
+std::string RunDataSet(const Session& session, const fs::path& data) {
+  std::vector<HeldTensor> held;
+  std::vector<TensorView> views;
+  for (std::size_t i = 0; i < session.inputs().size(); ++i) {
+    held.push_back(ReadStored(data / fmt::format("input_{}.pb", i), session.inputs()[i].type,
+                              fmt::format("input {}", i)));
+  }
+  for (const HeldTensor& tensor : held) views.push_back(tensor.view());
+  SessionResults outputs;
+  std::string error;
+  if (!session.Run(views, {}, &outputs, &error).ok()) throw NoPass{Outcome::kFail, error};
+  std::string detail;
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const HeldTensor expected = ReadStored(data / fmt::format("output_{}.pb", i),
+                                           DataType::kUndefined, fmt::format("output {}", i));
+    std::string differs = Compare(outputs[i], expected, session.opset());
+    if (detail.empty()) detail = std::move(differs);
+  }
+  return detail;
+}
+
+// Adds a result for each data set. Returns false, and adds none, where the model is of other
+// operators, which a folder named test_cast... never is.
+bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
+                 std::vector<NodeTestResult>& results) {
+  std::vector<fs::path> sets;
+  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
+    if (entry.kind == io::DirectoryEntry::Kind::kDirectory &&
+        entry.name.starts_with("test_data_set_")) {
+      sets.push_back(folder / entry.name);
+    }
+  }
+  // The release, or what else the tests lie in, tells those of the same name apart.
+  const fs::path parent = folder.parent_path().filename();
+  const std::string name = (parent / folder.filename()).string();
+  onnx::LoadOptions load;
+  load.contradictions = contradictions;
+  Session session;
+  std::string error;
+  const Status status = Session::Load((folder / "model.onnx").string(), load, &session, &error);
+  if (status.code() == StatusCode::kFileError) CheckStatus(status, error);
+  if (status.code() == StatusCode::kUnsupportedFile &&
+      !folder.filename().string().starts_with("test_cast")) {
+    return false;
+  }
+  for (const fs::path& data : sets) {
+    NodeTestResult result;
+    try {
+      if (!status.ok()) throw NoPass{Outcome::kFail, error};
+      result.opset = session.opset();
+      result.detail = RunDataSet(session, data);
+    } catch (const NoPass& no_pass) {
+      result.outcome = no_pass.outcome;
+      result.detail = no_pass.why;
+    }
+    result.test = sets.size() == 1 ? name : name + '/' + data.filename().string();
+    results.push_back(std::move(result));
+  }
+  return true;
+}
+
 // Links are not followed: a loop of them would not end.
 void FindTestsIn(const fs::path& folder, std::vector<fs::path>& tests) {
   if (io::IsFile((folder / "model.onnx").string())) tests.push_back(folder);
@@ -81,12 +272,15 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
   return tests;
 }
 
+bool BitsDiffer(const NodeTestResult& result) {
+  return result.outcome == Outcome::kPass && !result.detail.empty();
+}
+
 std::string_view OutcomeText(const NodeTestResult& result) {
   switch (result.outcome) {
-    case NodeTestResult::Outcome::kPass:
-      return result.detail.empty() ? "pass" : "pass, bits differ";
-    case NodeTestResult::Outcome::kFail: return "FAIL";
-    case NodeTestResult::Outcome::kUnusable: return "unusable";
+    case Outcome::kPass: return result.detail.empty() ? "pass" : "pass, bits differ";
+    case Outcome::kFail: return "FAIL";
+    case Outcome::kUnusable: return "unusable";
   }
   return "";
 }
@@ -105,51 +299,45 @@ int OnnxTest(const OnnxTestFlags& flags) {
                     "folders with model.onnx and test_data_set_0",
                     others));
   }
-  const bool colour = UsesColour(stdout);
-  std::uint64_t passed = 0, unusable = 0, failed = 0, differ = 0;
-  std::string text;
-  Json list = Json::array();
-  for (const NodeTestResult& result : results) {
-    using Outcome = NodeTestResult::Outcome;
-    passed += result.outcome == Outcome::kPass ? 1 : 0;
-    unusable += result.outcome == Outcome::kUnusable ? 1 : 0;
-    failed += result.outcome == Outcome::kFail ? 1 : 0;
-    differ += result.outcome == Outcome::kPass && !result.detail.empty() ? 1 : 0;
-    if (flags.json) {
-      list.push_back({{"test", result.test},
-                      {"opset", result.opset},
-                      {"result", result.outcome == Outcome::kPass   ? "pass"
-                                 : result.outcome == Outcome::kFail ? "fail"
-                                                                    : "unusable"},
-                      {"bits_differ", result.outcome == Outcome::kPass && !result.detail.empty()},
-                      {"why", result.detail}});
-    } else if (flags.verbose || !result.detail.empty()) {
-      // Not shortened to a terminal's width: the names are what one looks for.
-      text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
-                                 io::Escape(result.test)),
-                     result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
-      if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
-    }
-  }
+  const auto count = [&](auto holds) { return std::ranges::count_if(results, holds); };
+  const auto passed = count([](const auto& one) { return one.outcome == Outcome::kPass; });
+  const auto failed = count([](const auto& one) { return one.outcome == Outcome::kFail; });
+  const auto differ = count(BitsDiffer);
+  const auto unusable = static_cast<std::ptrdiff_t>(results.size()) - passed - failed;
   if (flags.json) {
-    Json json = Json::object();
-    json["schema_version"] = kJsonSchemaVersion;
-    json["command"] = "onnx-test";
-    json["contradictions"] = flags.contradictions;
-    json["tests"] = std::move(list);
-    json["passed"] = passed;
-    json["failed"] = failed;
-    json["unusable"] = unusable;
-    json["bits_differ"] = differ;
-    json["of_other_operators"] = others;
-    Print(JsonText(json));
-  } else {
-    if (!text.empty()) text += '\n';
-    if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
-    if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
-    text += fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable);
-    Print(text);
+    JsonPrinter json("onnx-test");
+    json.Member("contradictions", flags.contradictions);
+    json.Array("tests", results, [](const NodeTestResult& result) -> Json {
+      return {{"test", result.test},
+              {"opset", result.opset},
+              {"result", result.outcome == Outcome::kPass   ? "pass"
+                         : result.outcome == Outcome::kFail ? "fail"
+                                                            : "unusable"},
+              {"bits_differ", BitsDiffer(result)},
+              {"why", result.detail}};
+    });
+    json.Member("passed", passed);
+    json.Member("failed", failed);
+    json.Member("unusable", unusable);
+    json.Member("bits_differ", differ);
+    json.Member("of_other_operators", others);
+    json.End();
+    return failed == 0 ? kExitDone : kExitLimitCrossed;
   }
+  const bool colour = UsesColour(stdout);
+  std::string text;
+  for (const NodeTestResult& result : results) {
+    if (!flags.verbose && result.detail.empty()) continue;
+    // Not shortened to a terminal's width: the names are what one looks for.
+    text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
+                               io::Escape(result.test)),
+                   result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
+    if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
+  }
+  if (!text.empty()) text += '\n';
+  if (differ != 0) text += fmt::format(" {} of those that pass differ in bits\n", differ);
+  if (others != 0) text += fmt::format(" {} tests of other operators passed over\n", others);
+  Print(text + fmt::format("{} of {} pass, {} unusable\n", passed, results.size(), unusable));
   return failed == 0 ? kExitDone : kExitLimitCrossed;
 }
 
@@ -158,7 +346,7 @@ int OnnxTest(const OnnxTestFlags& flags) {
 void AddOnnxTestCommand(CommandLine& line) {
   auto flags = std::make_shared<OnnxTestFlags>();
   Command command = line.AddCommand("onnx-test", kOnnxTestDescription);
-  command.AddOption("DIR", flags->directories, "Folders of tests").Value("DIR").Required();
+  command.AddOption("DIR DIR", flags->directories, "Folders of tests").Required();
   AddContradictionsFlag(command, flags->contradictions);
   command.AddFlag("--json", flags->json, "As JSON");
   command.AddFlag("-v,--verbose", flags->verbose, "List every test");

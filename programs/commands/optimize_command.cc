@@ -10,17 +10,16 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/cast_flags.h"
-#include "arguments/held_tensor.h"
+#include "arguments/argument_values.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/system.h"
-#include "json/ordered_json.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/process.h"
@@ -151,40 +150,31 @@ Json CountsJson(std::uint64_t nodes, std::uint64_t casts, std::uint64_t moved,
 }
 
 void PrintOptimizeJson(const OptimizeFlags& flags, const onnx::OptimizeReport& report) {
-  const auto text_or_null = [](std::string_view text) {
-    return text.empty() ? Json(nullptr) : Json(text);
-  };
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "optimize");
+  JsonPrinter json("optimize");
   json.Member("input", flags.input);
   json.Member("output", flags.output);
   json.Member("changed", report.changed());
-  json.Member("untouched", text_or_null(report.untouched));
+  json.Member("untouched", TextOrNull(report.untouched));
   json.Member("before",
               CountsJson(report.nodes_before, report.casts_before, report.bytes_moved_before,
                          report.unknown_before, report.model_bytes_before));
   json.Member("after", CountsJson(report.nodes_after, report.casts_after, report.bytes_moved_after,
                                   report.unknown_after, report.model_bytes_after));
   json.Member("casts_rerouted", report.casts_rerouted);
-  json.BeginArray("removed");
-  for (const onnx::RemovedNode& node : report.removed) {
-    json.Element({{"node", node.node},
-                  {"operator", node.op_type},
-                  {"output", node.output},
-                  {"graph", node.graph},
-                  {"from", TypeJson(node.from)},
-                  {"to", TypeJson(node.to)},
-                  {"rule", OptimizeRuleName(node.rule)}});
-  }
-  json.EndArray();
-  json.BeginArray("left_alone");
-  for (const onnx::KeptCasts& kept : report.kept) {
-    json.Element({{"reason", kept.reason},
-                  {"casts", kept.casts},
-                  {"remedy", text_or_null(RemedyText(kept.remedy))}});
-  }
-  json.EndArray();
+  json.Array("removed", report.removed, [](const onnx::RemovedNode& node) -> Json {
+    return {{"node", node.node},
+            {"operator", node.op_type},
+            {"output", node.output},
+            {"graph", node.graph},
+            {"from", TypeJson(node.from)},
+            {"to", TypeJson(node.to)},
+            {"rule", OptimizeRuleName(node.rule)}};
+  });
+  json.Array("left_alone", report.kept, [](const onnx::KeptCasts& kept) -> Json {
+    return {{"reason", kept.reason},
+            {"casts", kept.casts},
+            {"remedy", TextOrNull(RemedyText(kept.remedy))}};
+  });
   json.End();
 }
 
@@ -200,10 +190,7 @@ void OptimizeMdf(const OptimizeFlags& flags, const ModelPaths& paths,
 }
 
 int OptimizeModel(OptimizeFlags flags) {
-  if (flags.fold != "smaller" && flags.fold != "all") {
-    throw io::Error(io::ErrorKind::kArguments,
-                    fmt::format("--fold: '{}' is not one of smaller, all", io::Escape(flags.fold)));
-  }
+  RequireWord("--fold", flags.fold, {"smaller", "all"});
   onnx::OptimizeOptions options;
   options.fold_all = flags.fold == "all";
   options.nan_payloads_may_change = flags.nan_payloads_may_change;
@@ -237,15 +224,13 @@ void AddOptimizeCommand(CommandLine& line) {
   auto flags = std::make_shared<OptimizeFlags>();
   Command command = line.AddCommand("optimize", kOptimizeDescription);
   command
-      .AddOption("INPUT", flags->input, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
-      .Value("FILE")
+      .AddOption("INPUT FILE", flags->input,
+                 "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
       .Required();
-  command.AddOption("-o,--output", flags->output, "The model to write").Value("FILE").Required();
-  command
-      .AddOption("--fold", flags->fold,
-                 "Which Casts of constants are done in the model: those by which it does not "
-                 "grow, or all (smaller)")
-      .Value("smaller|all");
+  command.AddOption("-o,--output FILE", flags->output, "The model to write").Required();
+  command.AddOption("--fold smaller|all", flags->fold,
+                    "Which Casts of constants are done in the model: those by which it does not "
+                    "grow, or all (smaller)");
   command.AddFlag("--nan-payloads-may-change", flags->nan_payloads_may_change,
                   "Payloads of NaNs, and whether they signal, count as nothing");
   AddHardLinksFlag(command, flags->allow_hard_links);

@@ -4,7 +4,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -14,22 +13,20 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include "arguments/cast_flags.h"
-#include "arguments/held_tensor.h"
-#include "arguments/model_arguments.h"
-#include "arguments/open_options.h"
+#include "arguments/argument_values.h"
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
 #include "checkpoint/open_tensor_file.h"
 #include "commands/commands.h"
 #include "commands/mdf_model.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
+#include "display/tool_json.h"
 #include "files/error.h"
 #include "files/output_options.h"
 #include "files/system_output_directory.h"
 #include "formats/output_files.h"
 #include "formats/tensor_reader.h"
-#include "json/ordered_json.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
 #include "shell/process.h"
@@ -230,17 +227,19 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
   // A model may have as many outputs as a process may not have files open.
   std::optional<io::StagingDirectory> staging;
   io::OutputFiles files;
+  const auto write = [&](const std::string& stem, const std::vector<std::string>& held,
+                         const std::vector<TensorView>& values) {
+    const std::string path = (directory / (stem + '.' + flags.format)).generic_string();
+    files.emplace_back(path, WriteTensors(path, held, values, create));
+  };
   if (flags.format == "safetensors") {
-    const std::string path = (directory / "outputs.safetensors").generic_string();
-    files.emplace_back(path, WriteTensors(path, names, tensors, create));
+    write("outputs", names, tensors);
   } else {
     staging.emplace((directory / "outputs").generic_string(), tensors.size());
     create.staging = staging->ForFiles();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       io::StopIfInterrupted(interrupted);
-      const std::string path =
-          (directory / (FileName(names[i]) + '.' + flags.format)).generic_string();
-      files.emplace_back(path, WriteTensors(path, {names[i]}, {tensors[i]}, create));
+      write(FileName(names[i]), {names[i]}, {tensors[i]});
     }
   }
   io::CommitAll(files, interrupted, staging ? &*staging : nullptr);
@@ -250,9 +249,7 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
     for (const std::string& note : staging->notes()) SayNote(note);
   }
   for (const auto& [path, writer] : files) {
-    for (const std::string& note : writer->notes()) {
-      SayNote(note);
-    }
+    for (const std::string& note : writer->notes()) SayNote(note);
     Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
     if (const std::string hint = writer->reading_hint(); !hint.empty()) {
       Say(" read it with: " + hint + (hint.ends_with('\n') ? "" : "\n"));
@@ -299,32 +296,25 @@ std::string ProfileTable(const std::vector<NodeProfile>& profile) {
                             BytesText(written));
 }
 
-std::string ProfileJson(const RunFlags& flags, const Session& session,
-                        const std::vector<NodeProfile>& profile) {
-  Json json = Json::object();
-  json["schema_version"] = kJsonSchemaVersion;
-  json["command"] = "run";
-  json["model"] = flags.model;
-  json["opset"] = session.opset();
-  json["nodes"] = Json::array();
-  for (const NodeProfile& node : profile) {
-    json["nodes"].push_back({{"node", node.node},
-                             {"operator", node.op_type},
-                             {"from", TypeName(node.from)},
-                             {"to", TypeName(node.to)},
-                             {"seconds", node.seconds},
-                             {"bytes_read", node.bytes_read},
-                             {"bytes_written", node.bytes_written}});
-  }
-  return JsonText(json);
+void PrintProfileJson(const RunFlags& flags, const Session& session,
+                      const std::vector<NodeProfile>& profile) {
+  JsonPrinter json("run");
+  json.Member("model", flags.model);
+  json.Member("opset", session.opset());
+  json.Array("nodes", profile, [](const NodeProfile& node) -> Json {
+    return {{"node", node.node},
+            {"operator", node.op_type},
+            {"from", TypeName(node.from)},
+            {"to", TypeName(node.to)},
+            {"seconds", node.seconds},
+            {"bytes_read", node.bytes_read},
+            {"bytes_written", node.bytes_written}};
+  });
+  json.End();
 }
 
 int RunModel(const RunFlags& flags) {
-  if (flags.format != "npy" && flags.format != "pb" && flags.format != "safetensors") {
-    throw Error(ErrorKind::kArguments,
-                fmt::format("--output-format: '{}' is not one of npy, pb, safetensors",
-                            io::Escape(flags.format)));
-  }
+  RequireWord("--output-format", flags.format, {"npy", "pb", "safetensors"});
   onnx::LoadOptions load;
   load.contradictions = ParseContradictions(flags.contradictions);
   load.target = ParseTargetFlag(flags.target);
@@ -348,10 +338,10 @@ int RunModel(const RunFlags& flags) {
   io::CreateOptions create{flags.force, inputs.paths()};
   create.inputs.push_back(flags.model);
   WriteOutputs(flags, session, results, std::move(create), run.interrupted);
-  if (flags.profile) {
-    const std::string report =
-        flags.json ? ProfileJson(flags, session, profile) : ProfileTable(profile);
-    Print(report);
+  if (flags.profile && flags.json) {
+    PrintProfileJson(flags, session, profile);
+  } else if (flags.profile) {
+    Print(ProfileTable(profile));
   }
   return kExitDone;
 }
@@ -362,28 +352,27 @@ void AddRunCommand(CommandLine& line) {
   auto flags = std::make_shared<RunFlags>();
   Command command = line.AddCommand("run", kRunDescription);
   command
-      .AddOption("MODEL", flags->model, "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
-      .Value("FILE")
+      .AddOption("MODEL FILE", flags->model,
+                 "A .onnx model, or one of MDF: .json, .yaml, .yml, .bson")
       .Required();
   command
-      .AddOption("--input", flags->inputs,
+      .AddOption("--input NAME=FILE", flags->inputs,
                  "The tensor of an input, or a file of many by name; repeatable")
-      .Value("NAME=FILE")
       .OneValue();
-  command.AddOption("--output-dir", flags->directory, "Where the outputs go; created if missing")
-      .Value("DIR")
+  command
+      .AddOption("--output-dir DIR", flags->directory, "Where the outputs go; created if missing")
       .Required();
-  command.AddOption("--output-format", flags->format, "What the outputs become (npy)")
-      .Value("npy|pb|safetensors");
+  command.AddOption("--output-format npy|pb|safetensors", flags->format,
+                    "What the outputs become (npy)");
   AddContradictionsFlag(command, flags->contradictions);
   AddHardLinksFlag(command, flags->allow_hard_links);
   command.AddFlag("--optimize", flags->optimize,
                   "Leave out the Casts that change nothing, as optimize does");
   command.AddFlag("--profile", flags->profile, "Print time and bytes of each node");
   command.AddFlag("--json", flags->json, "The profile as JSON").Needs("--profile");
-  command.AddOption("--threads", flags->threads, "Threads to use (all cores)").Value("N");
-  command.AddOption("--target", flags->target, "Instruction set to use (best)")
-      .Value("best|scalar|sse4|avx2|avx3|avx3_dl");
+  command.AddOption("--threads N", flags->threads, "Threads to use (all cores)");
+  command.AddOption("--target best|scalar|sse4|avx2|avx3|avx3_dl", flags->target,
+                    "Instruction set to use (best)");
   command.AddFlag("--force", flags->force, "Replace existing outputs");
   command.AddFlag("-q,--quiet", flags->quiet, "Say nothing but errors");
   command.Runs([flags] { return RunModel(*flags); });

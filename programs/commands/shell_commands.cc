@@ -4,15 +4,11 @@
 #include <memory>
 #include <string>
 
-#include <fmt/format.h>
-
+#include "arguments/argument_values.h"
 #include "commands/commands.h"
-#include "files/error.h"
 #include "shell/command_line.h"
 #include "shell/command_tree.h"
-#include "shell/completion.h"
 #include "shell/exit_codes.h"
-#include "shell/man_page.h"
 #include "shell/streams.h"
 
 namespace tensorcast::tool {
@@ -40,12 +36,9 @@ Examples:
 void AddShellCommands(CommandLine& line) {
   auto shell = std::make_shared<std::string>();
   Command completion = line.AddCommand("completion", kCompletionDescription);
-  completion.AddOption("SHELL", *shell, "Whose script").Value("bash|zsh").Required();
+  completion.AddOption("SHELL bash|zsh", *shell, "Whose script").Required();
   completion.Runs([shell, &line] {
-    if (*shell != "bash" && *shell != "zsh") {
-      throw io::Error(io::ErrorKind::kArguments,
-                      fmt::format("completion: '{}' is not one of bash, zsh", io::Escape(*shell)));
-    }
+    RequireWord("completion", *shell, {"bash", "zsh"});
     const CommandEntry tool = line.Describe();
     Print(*shell == "bash" ? BashCompletion(tool) : ZshCompletion(tool));
     return kExitDone;

@@ -9,9 +9,8 @@
 
 #include <fmt/format.h>
 #include "commands/commands.h"
-#include "display/loss_json.h"
 #include "display/text_table.h"
-#include "json/ordered_json.h"
+#include "display/tool_json.h"
 #include "scale/written_form.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -29,7 +28,7 @@ Examples:
   tensorcast types --json
 )";
 
-std::string Layout(const TypeInfo& row) {
+std::string FieldsText(const TypeInfo& row) {
   switch (row.type_class) {
     case TypeClass::kBool: return "0 or 1";
     case TypeClass::kUnsigned: return "unsigned";
@@ -110,7 +109,7 @@ std::string AllTypesText() {
     std::vector<std::string> cells = {std::string(row.name), std::string(row.onnx_name),
                                       fmt::format("{}", static_cast<int>(row.type)),
                                       row.bits == 0 ? "" : fmt::format("{}", row.bits),
-                                      Layout(row)};
+                                      FieldsText(row)};
     if (row.bits != 0) {
       const TypeLimits limits = LimitsOf(row.type);
       cells.push_back(LimitText(limits.greatest));
@@ -123,51 +122,46 @@ std::string AllTypesText() {
   std::string text = table.Render(TextColumns(stdout), false) + "\n";
   TextTable spellings({{"name"}, {"also accepted, in any case"}});
   for (const TypeInfo& row : Types()) {
-    std::string names;
-    for (const std::string_view name : TypeSpellings(row.type)) {
-      names.append(names.empty() ? "" : " ").append(name);
+    const auto names = TypeSpellings(row.type);
+    if (!names.empty()) {
+      spellings.Add({std::string(row.name), fmt::format("{}", fmt::join(names, " "))});
     }
-    if (!names.empty()) spellings.Add({std::string(row.name), names});
   }
   return text + spellings.Render(TextColumns(stdout), false) + "\n" + FormatTable();
 }
 
-std::string AllTypesJson() {
-  Json json = Json::object();
-  json["schema_version"] = kJsonSchemaVersion;
-  json["command"] = "types";
-  json["types"] = Json::array();
-  for (const TypeInfo& row : Types()) {
-    Json entry = Json::object();
-    entry["name"] = row.name;
-    entry["onnx_name"] = row.onnx_name;
-    entry["onnx_id"] = static_cast<int>(row.type);
-    entry["bits"] = row.bits == 0 ? Json() : Json(row.bits);
+void PrintTypesJson() {
+  JsonPrinter json("types");
+  json.Array("types", Types(), [](const TypeInfo& row) {
     const bool is_float = row.is_float();
-    entry["sign_bits"] = is_float ? Json(row.has_sign ? 1 : 0) : Json();
-    entry["exponent_bits"] = is_float ? Json(row.exponent_bits) : Json();
-    entry["mantissa_bits"] = is_float ? Json(row.mantissa_bits) : Json();
-    entry["bias"] = is_float ? Json(row.bias) : Json();
     const TypeLimits limits = LimitsOf(row.type);
-    entry["max"] = row.bits == 0 ? Json() : Json(limits.greatest);
-    entry["lowest"] = row.bits == 0 ? Json() : Json(limits.lowest);
-    entry["min_normal"] = is_float ? Json(limits.least_normal) : Json();
-    entry["min_subnormal"] = is_float ? Json(limits.least_positive) : Json();
+    const auto only = [](bool holds, auto value) { return holds ? Json(value) : Json(); };
+    Json entry = {{"name", row.name}, {"onnx_name", row.onnx_name}};
+    entry["onnx_id"] = static_cast<int>(row.type);
+    entry["bits"] = only(row.bits != 0, row.bits);
+    entry["sign_bits"] = only(is_float, row.has_sign ? 1 : 0);
+    entry["exponent_bits"] = only(is_float, row.exponent_bits);
+    entry["mantissa_bits"] = only(is_float, row.mantissa_bits);
+    entry["bias"] = only(is_float, row.bias);
+    entry["max"] = only(row.bits != 0, limits.greatest);
+    entry["lowest"] = only(row.bits != 0, limits.lowest);
+    entry["min_normal"] = only(is_float, limits.least_normal);
+    entry["min_subnormal"] = only(is_float, limits.least_positive);
     entry["infinity"] = row.has_infinity();
     entry["nan"] = row.has_nan();
     entry["spellings"] = TypeSpellings(row.type);
-    json["types"].push_back(std::move(entry));
-  }
-  json["scaled_formats"] = Json::array();
-  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
-    json["scaled_formats"].push_back({{"name", format.name},
-                                      {"codes", TypeName(format.scaling.element)},
-                                      {"a_scale_for", CellText(format)},
-                                      {"scales", TypeName(format.scaling.scale)},
-                                      {"scale_rules", RuleNames(format)},
-                                      {"layouts", LayoutNames(format)}});
-  }
-  return JsonText(json);
+    return entry;
+  });
+  json.Array("scaled_formats", scale::ScaledFormats(),
+             [](const scale::ScaledFormat& format) -> Json {
+               return {{"name", format.name},
+                       {"codes", TypeName(format.scaling.element)},
+                       {"a_scale_for", CellText(format)},
+                       {"scales", TypeName(format.scaling.scale)},
+                       {"scale_rules", RuleNames(format)},
+                       {"layouts", LayoutNames(format)}};
+             });
+  json.End();
 }
 
 }  // namespace
@@ -177,7 +171,11 @@ void AddTypesCommand(CommandLine& line) {
   Command command = line.AddCommand("types", kTypesDescription);
   command.AddFlag("--json", *as_json, "As JSON");
   command.Runs([as_json] {
-    Print(*as_json ? AllTypesJson() : AllTypesText());
+    if (*as_json) {
+      PrintTypesJson();
+    } else {
+      Print(AllTypesText());
+    }
     return kExitDone;
   });
 }

@@ -1,10 +1,13 @@
 // Advice in words: what is wrong, and the flags that change it.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -47,13 +50,7 @@ std::string Description(const Advice& advice, double amax) {
 
 std::string ShellQuoted(std::string_view text) {
   std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
+  for (const char c : text) quoted += c == '\'' ? "'\\''" : std::string(1, c);
   return quoted + "'";
 }
 
@@ -102,13 +99,11 @@ std::string AdviceText(const Advice& advice, const ConversionSummary& summary,
 }  // namespace
 
 std::string KeepText(const report::KeepAdvice& advice) {
-  std::string words;
-  for (const convert::Keep keep : advice.keep) {
-    words.append(words.empty() ? "" : ",").append(KeepName(keep));
-  }
+  std::vector<std::string_view> words;
+  std::ranges::transform(advice.keep, std::back_inserter(words), convert::KeepName);
   const std::string after = DecibelText(advice.worst_after) + " dB";
   return fmt::format(
-      "try --keep {}: {} for {} ({}) more, and the worst SNR {}", words,
+      "try --keep {}: {} for {} ({}) more, and the worst SNR {}", fmt::join(words, ","),
       advice.tensors == 1 ? "1 tensor stays as it is"
                           : RoundedCount(advice.tensors) + " tensors stay as they are",
       BytesText(advice.more_bytes),

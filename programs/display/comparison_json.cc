@@ -8,11 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "json/ordered_json.h"
-
 #include "commands/comparison.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
+#include "display/tool_json.h"
 #include "naming/keep.h"
 #include "report/packed_reports.h"
 #include "scale/written_form.h"
@@ -20,7 +17,7 @@
 namespace tensorcast::tool {
 namespace {
 
-// Null: there is none.
+// Null where nothing is advised.
 Json AdviceJson(const std::optional<report::KeepAdvice>& advice) {
   if (!advice) return nullptr;
   Json json = Json::object();
@@ -36,29 +33,27 @@ Json AdviceJson(const std::optional<report::KeepAdvice>& advice) {
 
 // Type by type, as the report is ordered: where the reports of all types would take much memory,
 // the file is read more than once.
-void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
+void CompareForPrograms(const io::TensorReader& reader, Comparison& comparison,
                         const CompareOptions& options) {
   constexpr std::size_t kMostBytes = std::size_t{96} << 20;
   constexpr std::size_t kReportBytes = 384;  // packed, at most
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
   const std::size_t at_once = std::max<std::size_t>(
       1, kMostBytes / kReportBytes / std::max<std::size_t>(1, tensors.size()));
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "loss");
+  JsonPrinter json("loss");
   json.Member("input", options.input);
   json.Member("options", OptionsJson(options.jobs.cast));
   json.BeginArray("types");
-  for (std::size_t first = 0; first < plan.candidates.size(); first += at_once) {
-    const std::size_t end = std::min(plan.candidates.size(), first + at_once);
+  for (std::size_t first = 0; first < comparison.candidates.size(); first += at_once) {
+    const std::size_t end = std::min(comparison.candidates.size(), first + at_once);
     TypeSet types;
     for (std::size_t t = first; t < end; ++t) types.set(t);
     std::vector<report::PackedReports> reports(end - first);
     MeasurePass(
-        reader, plan, types, options.jobs,
+        reader, comparison, types, options.jobs,
         [&](std::size_t t, std::size_t, const LossReport& loss) { reports[t - first].Add(loss); });
     for (std::size_t t = first; t < end; ++t) {
-      const Candidate& candidate = plan.candidates[t];
+      const Candidate& candidate = comparison.candidates[t];
       const std::optional<std::string>& worst = candidate.sum.worst;
       json.BeginObject();
       json.Member("to", candidate.to.Name());
@@ -75,7 +70,7 @@ void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
       json.BeginArray("tensors");
       std::size_t next = 0;
       for (std::size_t i = 0; i < tensors.size(); ++i) {
-        if (!plan.cast_to[i][t]) continue;
+        if (!comparison.cast_to[i][t]) continue;
         Json one = TensorJson(tensors[i]);
         one["loss"] =
             LossOfTensorJson(tensors[i], reports[t - first][next++],
@@ -84,14 +79,10 @@ void CompareForPrograms(const io::TensorReader& reader, Comparison& plan,
       }
       json.EndArray();
       json.Member("keep_advice",
-                  AdviceJson(AdviceFor(tensors, plan, t, [&](std::size_t k, std::uint32_t) {
+                  AdviceJson(AdviceFor(tensors, comparison, t, [&](std::size_t k, std::uint32_t) {
                     return ComparableDecibel(reports[t - first][k]);
                   })));
-      json.BeginArray("limits_crossed");
-      for (const CrossedLimit& crossed : CrossedLimits(options.limits, candidate.sum)) {
-        json.Element(CrossedJson(crossed));
-      }
-      json.EndArray();
+      json.Array("limits_crossed", CrossedLimits(options.limits, candidate.sum), CrossedJson);
       json.EndObject();
       reports[t - first] = {};
     }

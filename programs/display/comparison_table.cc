@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,7 +14,6 @@
 
 #include "commands/comparison.h"
 #include "display/conversion_summary.h"
-#include "display/figure_table.h"
 #include "display/quantities.h"
 #include "display/text_table.h"
 #include "report/distinct_names.h"
@@ -23,6 +23,51 @@
 
 namespace tensorcast::tool {
 namespace {
+
+// The SNR of every tensor under every type: as few bytes as tell it.
+class FigureTable {
+ public:
+  FigureTable(std::size_t tensors, std::size_t types)
+      : types_(types), decibels_(tensors * types), marks_(tensors * types) {}
+
+  void Set(std::size_t tensor, std::size_t type, const LossReport& loss) {
+    const std::size_t place = tensor * types_ + type;
+    decibels_[place] = loss.snr_db;
+    const bool is_unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
+    marks_[place] = static_cast<std::uint8_t>(
+        kCast | (LostValues(loss) > 0 ? kLost : 0) | (loss.compared > 0 ? kCompared : 0) |
+        (is_unseen ? kUnseen : 0) | (ComparableDecibel(loss) == -kInfinity ? kWorst : 0));
+  }
+  // To compare by; more than any other where the tensor is not cast to the type.
+  double Decibel(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    if (marks_[place] == 0) return kInfinity;
+    return (marks_[place] & kWorst) != 0 ? -kInfinity : decibels_[place];
+  }
+  // The lowest of the types'.
+  double Worst(std::size_t tensor) const {
+    double worst = kInfinity;
+    for (std::size_t t = 0; t < types_; ++t) worst = std::min(worst, Decibel(tensor, t));
+    return worst;
+  }
+  std::string Text(std::size_t tensor, std::size_t type) const {
+    const std::size_t place = tensor * types_ + type;
+    const std::uint8_t mark = marks_[place];
+    if (mark == 0) return "·";
+    const std::string figure = (mark & kCompared) == 0 ? "–"
+                               : (mark & kUnseen) != 0 ? "?"
+                                                       : DecibelText(decibels_[place]);
+    return ((mark & kLost) != 0 ? "✗ " : "") + figure;
+  }
+
+ private:
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  enum Mark : std::uint8_t { kCast = 1, kLost = 2, kCompared = 4, kUnseen = 8, kWorst = 16 };
+
+  std::size_t types_;
+  std::vector<double> decibels_;
+  std::vector<std::uint8_t> marks_;  // 0: not cast
+};
 
 // "4.25": of a cast value, with its share of the scales.
 std::string BitsText(const Candidate& candidate) {
@@ -70,7 +115,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
 }
 
 // SNR of each tensor under each type, the tensor that fares worst under any of them first.
-void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
   constexpr std::size_t kLeastName = 20;
@@ -81,15 +126,15 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   // The first types, as many as leave room for names.
   const std::size_t width = Columns(stdout);
   std::size_t types = 0;
-  for (std::size_t taken = 1 + kLeastName; types < plan.candidates.size(); ++types) {
-    const std::string name(plan.candidates[types].to.Name());
+  for (std::size_t taken = 1 + kLeastName; types < comparison.candidates.size(); ++types) {
+    const std::string name(comparison.candidates[types].to.Name());
     taken += 2 + std::max(name.size(), kWidestFigure);
     if (types > 0 && taken > width) break;
     columns.push_back({name, true});
   }
   std::vector<std::uint32_t> order;
   for (std::uint32_t i = 0; i < tensors.size(); ++i) {
-    if (figures.IsCast(i)) order.push_back(i);
+    if (comparison.cast_to[i].any()) order.push_back(i);
   }
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return figures.Worst(a) < figures.Worst(b);
@@ -108,16 +153,17 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   if (shown < order.size()) {
     Print(fmt::format("   … {} more (--verbose shows all)\n", order.size() - shown));
   }
-  if (types < plan.candidates.size()) {
-    Print(fmt::format("   … {} more types in a wider terminal\n", plan.candidates.size() - types));
+  if (types < comparison.candidates.size()) {
+    Print(fmt::format("   … {} more types in a wider terminal\n",
+                      comparison.candidates.size() - types));
   }
 }
 
 // The lines of the limits that a type crossed.
-void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
+void PrintCrossed(const Comparison& comparison, const std::vector<LossLimit>& limits,
                   const report::NamesOfFile& names) {
   const std::size_t columns = Columns(stdout);
-  for (const Candidate& candidate : plan.candidates) {
+  for (const Candidate& candidate : comparison.candidates) {
     for (const CrossedLimit& crossed : CrossedLimits(limits, candidate.sum)) {
       Print(
           Wrapped(" limit crossed:",
@@ -127,14 +173,15 @@ void PrintCrossed(const Comparison& plan, const std::vector<LossLimit>& limits,
   }
 }
 
-void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& plan,
+void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
                  const FigureTable& figures) {
-  for (std::size_t t = 0; t < plan.candidates.size(); ++t) {
-    const auto advice = AdviceFor(
-        tensors, plan, t, [&](std::size_t, std::uint32_t i) { return figures.Decibel(i, t); });
+  for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
+    const auto advice = AdviceFor(tensors, comparison, t, [&](std::size_t, std::uint32_t i) {
+      return figures.Decibel(i, t);
+    });
     if (advice) {
       Print(Wrapped(
-          " advice:", fmt::format("{}: {}", plan.candidates[t].to.Name(), KeepText(*advice)),
+          " advice:", fmt::format("{}: {}", comparison.candidates[t].to.Name(), KeepText(*advice)),
           Columns(stdout)));
     }
   }
@@ -142,33 +189,33 @@ void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& p
 
 }  // namespace
 
-void CompareForPeople(const io::TensorReader& reader, Comparison& plan,
+void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
                       const CompareOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
   const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  const bool aside = plan.candidates.size() <= kTypesAside;
-  FigureTable figures(aside ? tensors.size() : 0, plan.candidates.size());
-  MeasurePass(reader, plan, TypeSet().set(), options.jobs,
+  const bool aside = comparison.candidates.size() <= kTypesAside;
+  FigureTable figures(aside ? tensors.size() : 0, comparison.candidates.size());
+  MeasurePass(reader, comparison, TypeSet().set(), options.jobs,
               [&](std::size_t t, std::size_t i, const LossReport& loss) {
-                if (aside) figures.Set(i, t, loss, LostValues(loss) > 0);
+                if (aside) figures.Set(i, t, loss);
               });
   ExitOnInterrupts(Leaves::kNothing);
-  const auto cast = std::count_if(plan.cast_to.begin(), plan.cast_to.end(),
+  const auto cast = std::count_if(comparison.cast_to.begin(), comparison.cast_to.end(),
                                   [](const TypeSet& types) { return types.any(); });
   const std::string facts = fmt::format("   {} of {} tensors   {} of data", cast, tensors.size(),
-                                        BytesText(plan.data_bytes));
+                                        BytesText(comparison.data_bytes));
   const std::size_t columns = Columns(stdout);
   std::string heading = Shorten(io::EscapeName(options.input), columns);
   if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
   Print(heading + facts + "\n\n");
-  Print(TypeTable(plan.candidates, report::EscapedNames(tensors)));
+  Print(TypeTable(comparison.candidates, report::EscapedNames(tensors)));
   if (cast == 0) {
     Print("\n nothing was selected: no loss to measure\n");
   } else if (aside) {
-    PrintTensorTable(tensors, plan, figures, options.verbose);
-    PrintAdvice(tensors, plan, figures);
+    PrintTensorTable(tensors, comparison, figures, options.verbose);
+    PrintAdvice(tensors, comparison, figures);
   }
-  PrintCrossed(plan, options.limits, report::EscapedNames(tensors));
+  PrintCrossed(comparison, options.limits, report::EscapedNames(tensors));
 }
 
 }  // namespace tensorcast::tool

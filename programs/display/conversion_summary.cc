@@ -1,17 +1,78 @@
-// Words for figures and limits.
+// How a finished convert is put into words, and what is said beside its report.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "display/conversion_summary.h"
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <set>
+#include <span>
 
 #include <fmt/format.h>
 
+#include "checkpoint/open_tensor_file.h"
+#include "convert/text_jobs.h"
 #include "display/quantities.h"
+#include "display/refusals.h"
 #include "files/error.h"
+#include "files/system.h"
+#include "shell/process.h"
+#include "shell/streams.h"
 
 namespace tensorcast::tool {
+namespace {
+
+using convert::Decision;
+using convert::PlanState;
+
+// The tensors of the one file.
+const std::vector<io::TensorInfo>& TensorsOf(const PlanState& state) {
+  return state.files.front().plan.reader->contents().tensors;
+}
+
+// Users mistake casts from floating to integer types for quantisation.
+void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
+                        std::span<const Decision> decisions) {
+  std::set<std::string_view> types;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const TypeInfo* from = FindType(tensors[i].type);
+    if (decisions[i].scaled) continue;
+    const TypeInfo* to = FindType(decisions[i].to);
+    if (from != nullptr && to != nullptr && from->is_float() && to->is_integer()) {
+      types.insert(to->name);
+    }
+  }
+  for (const std::string_view type : types) {
+    const TypeInfo* to = FindType(*ParseType(type));
+    SayWarning(
+        fmt::format("a cast to {} is not quantisation: it {} and scales nothing; "
+                    "weights within ±1 become mostly zeros",
+                    type, to->bits < 8 ? "rounds to integers" : "truncates toward zero"));
+  }
+}
+
+// Cast to float8 without scales.
+bool IsBareFloat8(const convert::TensorJob& job) {
+  const TypeInfo* const to = job.to.empty() ? nullptr : FindType(job.to.front());
+  return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
+}
+
+// What transformers makes of a directory that it does not read, or not in every version.
+void SayWhatTransformersReads(const convert::FilePlan& plan) {
+  if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
+    SayNote(
+        "transformers 5 casts float8 weights without scales to config.json's dtype, or that of "
+        "from_pretrained(..., dtype=torch.bfloat16); transformers 4 cannot compute with them; --to "
+        "fp8-row, fp8-block and the like write scales, and a configuration that it reads");
+  }
+  const auto noted = std::ranges::find_if(plan.jobs, [](const convert::TensorJob& job) {
+    return job.scaled && !job.scaled.dialect->directory_note.empty();
+  });
+  if (noted != plan.jobs.end()) SayNote(noted->scaled.dialect->directory_note);
+}
+
+}  // namespace
 
 std::string SnrText(const LossReport& loss) {
   if (loss.compared == 0) return "–";
@@ -39,6 +100,55 @@ std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& 
   }
   return fmt::format("snr {} dB of {} is below {} dB", DecibelText(crossed.value), name,
                      DecibelText(limit.limit));
+}
+
+ConversionSummary SummaryOf(const PlanState& state) {
+  const convert::PlannedFile& file = state.files.front();
+  ConversionSummary summary;
+  summary.input = file.input;
+  summary.output = file.output;
+  summary.input_bytes = file.input_bytes;
+  summary.options = state.request.cast;
+  summary.writes_config = io::IsDirectoryName(file.output) &&
+                          io::IsFile((std::filesystem::path(file.input) / "config.json").string());
+  summary.names = report::EscapedNames(TensorsOf(state));
+  summary.can_hold = [&sink = *file.sink, first = TensorsOf(state).data()](
+                         const io::TensorInfo& info, DataType to) {
+    return sink.CanHold(static_cast<std::size_t>(&info - first), to);
+  };
+  summary.may_be_kept = [&file, first = TensorsOf(state).data()](const io::TensorInfo& info) {
+    const Decision& decision = file.plan.decisions[static_cast<std::size_t>(&info - first)];
+    return decision.reason == convert::Reason::kAsked && !decision.applies_scales;
+  };
+  for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
+    const convert::TensorJob& job = file.plan.jobs[j];
+    const io::TensorInfo* info = &file.TensorOf(j);
+    const Decision& decision = file.DecisionOf(j);
+    if (job.to.empty()) {
+      summary.left_alone.push_back({info, decision.text, decision.is_companion});
+    } else if (convert::IsTextJob(*file.plan.reader, job)) {
+      summary.texts.push_back({info, decision.to, decision.text});
+    }
+  }
+  return summary;
+}
+
+void SayBefore(const PlanState& state) {
+  const std::size_t others = state.notes.size() - state.idle_rules.size();
+  for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
+  for (const convert::IdleRule& idle : state.idle_rules) {
+    SayWarning(
+        fmt::format("{} takes no tensor: {}", RuleFlag(state.request.rules[idle.rule]), idle.why));
+  }
+  WarnOfIntegerCasts(TensorsOf(state), state.files.front().plan.decisions);
+}
+
+void SayWritten(const ConversionSummary& summary, const convert::FilePlan& plan) {
+  Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(summary.output),
+                  BytesText(summary.output_bytes), SecondsText(summary.seconds),
+                  SpeedText(static_cast<double>(summary.bytes_moved) / summary.seconds),
+                  BytesText(PeakMemory())));
+  if (summary.writes_config) SayWhatTransformersReads(plan);
 }
 
 }  // namespace tensorcast::tool

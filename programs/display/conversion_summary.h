@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "convert/conversion_plan.h"
 #include "formats/tensor_info.h"
 #include "report/advice.h"
 #include "report/cast_tensors.h"
@@ -55,8 +56,11 @@ struct ConversionSummary {
   std::vector<CrossedLimit> crossed;
   std::string reading_hint;
   std::string reading_code;  // Python, whole lines; empty: the hint says all
-  std::string
-      quantization_config;  // JSON that config.json needs; empty: nothing, or it stands there
+  // JSON that config.json needs; empty: nothing, or it stands there.
+  std::string quantization_config;
+  bool writes_config = false;     // the output is a directory that has config.json
+  std::uint64_t bytes_moved = 0;  // read and written
+  double seconds = 0;
   report::CanHold can_hold;
   // Whether --keep would leave a tensor of the input alone, if it were of its kind.
   std::function<bool(const io::TensorInfo&)> may_be_kept;
@@ -65,6 +69,14 @@ struct ConversionSummary {
   std::uint64_t Values() const { return cast.sum().elements; }
   std::uint64_t Count(Loss loss) const { return cast.sum().count(loss); }
 };
+
+// All but what the run measures and writes. `state` has one file, and outlives the summary.
+ConversionSummary SummaryOf(const convert::PlanState& state);
+
+// What the user should know before the work begins, on stderr.
+void SayBefore(const convert::PlanState& state);
+// What was written, how fast, and what of it transformers does not read as it should, on stderr.
+void SayWritten(const ConversionSummary& summary, const convert::FilePlan& plan);
 
 // "try --keep small: 36 tensors stay as they are for 0.4 % more bytes, and ...".
 std::string KeepText(const report::KeepAdvice& advice);
@@ -79,6 +91,13 @@ std::string LossTable(const ConversionSummary& summary, bool verbose, bool colou
 
 // The report for programs. The same bytes for the same input and arguments.
 void PrintLossJson(const ConversionSummary& summary);
+
+// What a plan would do, for people and for programs. It is of one file, whose input is open;
+// `crossed` are the limits that its loss would cross.
+void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs& needs,
+                      const std::vector<CrossedLimit>& crossed);
+void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& needs,
+                     const std::vector<CrossedLimit>& crossed);
 
 }  // namespace tensorcast::tool
 

@@ -1,8 +1,6 @@
 // Each tensor with its bytes before and after and why, then what all of it takes.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "display/dry_run.h"
-
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -10,12 +8,10 @@
 #include <fmt/format.h>
 #include "convert/conversion_plan.h"
 #include "display/conversion_summary.h"
-#include "display/json_printer.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
-#include "display/type_text.h"
-#include "json/ordered_json.h"
+#include "display/tool_json.h"
 #include "shell/streams.h"
 #include "shell/terminal.h"
 
@@ -30,11 +26,11 @@ std::string PlannedGoalText(const convert::PlannedJob& job) {
                          : TypeName(job.to));
 }
 
-// Of all tensors together.
+// What all tensors come to together.
 struct PlanTotals {
   std::size_t cast = 0;  // tensors
   std::uint64_t bytes_before = 0;
-  std::optional<std::uint64_t> bytes_after = 0;  // none: there are texts whose size is not known
+  std::optional<std::uint64_t> bytes_after = 0;  // not known where there are texts
 };
 
 PlanTotals TotalsOf(const convert::ConversionPlan& plan) {
@@ -99,9 +95,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
   const auto bytes_json = [](std::optional<std::uint64_t> bytes) {
     return bytes ? Json(*bytes) : Json();
   };
-  JsonPrinter json;
-  json.Member("schema_version", kJsonSchemaVersion);
-  json.Member("command", "convert");
+  JsonPrinter json("convert");
   json.Member("dry_run", true);
   json.Member("input", plan.input(0));
   json.Member("output", plan.output(0));
@@ -129,9 +123,7 @@ void PrintDryRunJson(const convert::ConversionPlan& plan, const convert::Needs& 
     json.Element(entry);
   }
   json.EndArray();
-  json.BeginArray("limits_crossed");
-  for (const CrossedLimit& limit : crossed) json.Element(CrossedJson(limit));
-  json.EndArray();
+  json.Array("limits_crossed", crossed, CrossedJson);
   json.End();
 }
 

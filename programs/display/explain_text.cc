@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "arguments/cast_flags.h"
-#include "display/element_text.h"
+#include "arguments/shared_flags.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
 #include "files/error.h"
 #include "shell/terminal.h"
@@ -89,12 +89,9 @@ std::vector<std::string> NotesOf(const TypeInfo& row, const Explanation& type,
   };
   if (result.status.ok() && row.bits > kBitsInRow) say(FieldsOf(row, result.code).Text());
   if (result.status.ok() && row.is_float()) {
-    if (type.value.is_finite()) {
-      const std::string exact = "exactly " + type.value.decimal.Text();
-      if (exact.size() > kExactInPlace + 8 && exact.size() <= columns) {
-        say(exact);
-      }
-    }
+    const std::string exact =
+        type.value.is_finite() ? "exactly " + type.value.decimal.Text() : std::string();
+    if (exact.size() > kExactInPlace + 8 && exact.size() <= columns) say(exact);
     if (!type.value.is_nan()) {
       say(NeighboursText(row, type));
       if (type.to_subnormal) say("subnormal");
@@ -323,7 +320,7 @@ std::string ExplainTable(const ExplainSource& source, const std::vector<Explanat
   std::vector<std::vector<std::string>> notes;
   constexpr std::size_t kWidestNote = 67;  // the bits of a float64
   const std::size_t columns = TextColumns(stdout);
-  std::size_t indent = 0;  // of the notes: below the second column, if there is room
+  std::size_t indent = 0;  // notes stand below the second column, if there is room
   for (const Explanation& type : types) {
     indent = std::max(indent, 1 + TypeName(type.to).size() + 2);
   }

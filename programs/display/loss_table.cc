@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -11,11 +10,10 @@
 #include <fmt/format.h>
 
 #include "display/conversion_summary.h"
-#include "display/element_text.h"
-#include "display/loss_json.h"
 #include "display/quantities.h"
+#include "display/tensor_text.h"
 #include "display/text_table.h"
-#include "display/type_text.h"
+#include "display/tool_json.h"
 #include "formats/element_index.h"
 #include "report/distinct_names.h"
 #include "shell/terminal.h"
@@ -77,42 +75,40 @@ std::size_t RoomIn(std::size_t columns, std::size_t taken) {
   return columns > taken + kLeast ? columns - taken : kLeast;
 }
 
-// The distinct source or destination types in the order of the file, "float32, float16", or their
-// number where there are many.
-template <class TypeOf> std::string TypeList(const report::CastTensors& tensors, TypeOf type_of) {
+// The distinct types in the order of the file, "float32, float16", or their number where there are
+// many.
+template <class TypeOf> std::string TypeList(std::size_t tensors, TypeOf type_of) {
   constexpr std::size_t kNamed = 2;
   std::vector<std::string> seen;
-  for (const report::CastTensor& tensor : tensors) {
-    const std::string type = type_of(tensor);
-    if (std::find(seen.begin(), seen.end(), type) == seen.end()) seen.push_back(type);
+  for (std::size_t i = 0; i < tensors; ++i) {
+    std::string type = type_of(i);
+    if (std::ranges::find(seen, type) == seen.end()) seen.push_back(std::move(type));
   }
-  if (seen.size() > kNamed) return fmt::format("{} types", seen.size());
-  std::string text;
-  for (const std::string& type : seen) text.append(text.empty() ? "" : ", ").append(type);
-  return text;
+  return seen.size() > kNamed ? fmt::format("{} types", seen.size())
+                              : fmt::format("{}", fmt::join(seen, ", "));
 }
 
 bool HasSeveralTypes(const report::CastTensors& tensors) {
+  const auto type = [&](std::size_t i) { return GoalText(tensors.to(i), tensors.scaled(i)); };
   for (std::size_t i = 1; i < tensors.size(); ++i) {
-    if (GoalText(tensors.to(i), tensors.scaled(i)) != GoalText(tensors.to(0), tensors.scaled(0))) {
-      return true;
-    }
+    if (type(i) != type(0)) return true;
   }
   return false;
 }
 
 std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   std::string facts;
-  if (!summary.cast.empty()) {
-    facts = fmt::format(
-        "   {} → {}   {} value{}",
-        TypeList(summary.cast,
-                 [](const report::CastTensor& tensor) { return TypeText(*tensor.info); }),
-        TypeList(summary.cast,
-                 [](const report::CastTensor& tensor) {
-                   return tensor.scaled ? tensor.scaled.Text() : std::string(TypeName(tensor.to));
-                 }),
-        RoundedCount(summary.Values()), summary.Values() == 1 ? "" : "s");
+  const report::CastTensors& cast = summary.cast;
+  if (!cast.empty()) {
+    facts =
+        fmt::format("   {} → {}   {} value{}",
+                    TypeList(cast.size(), [&](std::size_t i) { return TypeText(cast.info(i)); }),
+                    TypeList(cast.size(),
+                             [&](std::size_t i) {
+                               return cast.scaled(i) ? cast.scaled(i).Text()
+                                                     : std::string(TypeName(cast.to(i)));
+                             }),
+                    RoundedCount(summary.Values()), summary.Values() == 1 ? "" : "s");
   }
   facts +=
       fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
@@ -154,17 +150,16 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     if (summary.Count(extra.kind) > 0) extras.push_back(extra);
   }
 
-  std::vector<Column> layout = {{""}, {"worst first", false, 24, 0, summary.names}};
-  if (typed) layout.push_back({"type"});
-  layout.push_back({"shape", false, 8});
-  layout.push_back({"SNR dB", true});
-  layout.push_back({"at limit", true});
-  for (const Extra& extra : extras) layout.push_back({std::string(extra.title), true});
-  layout.push_back({"→ zero", true});
-  layout.push_back({"subnormal", true, 0, 2});
-  layout.push_back({"max abs error", false, 0, 1});
+  std::vector<Column> table_columns = {{""}, {"worst first", false, 24, 0, summary.names}};
+  if (typed) table_columns.push_back({"type"});
+  table_columns.insert(table_columns.end(),
+                       {{"shape", false, 8}, {"SNR dB", true}, {"at limit", true}});
+  for (const Extra& extra : extras) table_columns.push_back({std::string(extra.title), true});
+  table_columns.insert(
+      table_columns.end(),
+      {{"→ zero", true}, {"subnormal", true, 0, 2}, {"max abs error", false, 0, 1}});
 
-  TextTable table(std::move(layout));
+  TextTable table(std::move(table_columns));
   for (std::size_t i = 0; i < shown; ++i) {
     const report::CastTensor tensor = summary.cast[order[i]];
     const LossReport& loss = tensor.loss;
@@ -241,8 +236,8 @@ std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
       if (text.info->type == from && text.to == to) tensors.push_back(text.info);
     }
     const std::string head =
-        fmt::format(" text: {} tensor{} {} → {} (", tensors.size(), tensors.size() == 1 ? "" : "s",
-                    TypeName(from), TypeName(to));
+        fmt::format(" text: {} {} → {} (", io::CountText(tensors.size(), "tensor"), TypeName(from),
+                    TypeName(to));
     const std::string tail = "): loss is not measured";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
     lines += head + NameList(tensors, false, room, summary.names) + tail + "\n";
@@ -266,7 +261,7 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
     std::vector<const io::TensorInfo*> tensors;
     for (const LeftAlone* left : group) tensors.push_back(left->info);
     const std::string head =
-        fmt::format(" left alone: {} tensor{} (", group.size(), group.size() == 1 ? "" : "s");
+        fmt::format(" left alone: {} (", io::CountText(group.size(), "tensor"));
     const std::string tail =
         ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "arguments/argument_values.h"
 #include "display/quantities.h"
 #include "files/error.h"
 #include "shell/streams.h"
@@ -30,10 +31,7 @@ std::string TimeLeft(double seconds) {
 }  // namespace
 
 ProgressDisplay::ProgressDisplay(const std::string& when, bool quiet) : begin_(Clock::now()) {
-  if (when != "auto" && when != "always" && when != "never") {
-    throw io::Error(io::ErrorKind::kArguments,
-                    "--progress: '" + io::Escape(when) + "' is not one of auto, always, never");
-  }
+  RequireWord("--progress", when, {"auto", "always", "never"});
   always_ = when == "always";
   if (when != "never" && !quiet) mode_ = MovesCursor(stderr) ? Mode::kBar : Mode::kLines;
   next_ = begin_ + (mode_ == Mode::kBar ? kBarPeriod : kLinePeriod);

@@ -13,7 +13,7 @@ namespace tensorcast::tool {
 namespace {
 
 // What stands around a message.
-struct Words {
+struct RemedyWords {
   Remedy remedy;
   std::string_view before;
   std::string_view after;
@@ -22,7 +22,7 @@ struct Words {
 constexpr std::string_view kPatterns =
     " (patterns match whole names; 'tensorcast inspect' lists them)";
 
-constexpr Words kWords[] = {
+constexpr RemedyWords kWords[] = {
     {Remedy::kAllowHardLinks, "", " with --allow-hard-links"},
     {Remedy::kAllowOverwriting, "", " with --force"},
     {Remedy::kChooseOneTensor, "", "; choose one with --tensor"},
@@ -52,7 +52,7 @@ int ExitCodeOf(io::ErrorKind kind) {
 }
 
 std::string RefusalText(const io::Error& error) {
-  for (const Words& words : kWords) {
+  for (const RemedyWords& words : kWords) {
     if (words.remedy != error.remedy()) continue;
     return std::string(words.before) + error.what() + std::string(words.after);
   }

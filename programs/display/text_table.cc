@@ -74,7 +74,7 @@ std::string TableLine(const std::vector<Column>& columns, const std::vector<std:
 
 // The cells of each column that is narrower than its widest, shortened; of the others none. Such a
 // column becomes as wide as its widest cell then is.
-std::vector<std::vector<std::string>> ShortCells(const std::vector<Column>& layout,
+std::vector<std::vector<std::string>> ShortCells(const std::vector<Column>& titled,
                                                  const TableRows& rows,
                                                  const std::vector<std::size_t>& natural,
                                                  std::vector<std::size_t>& widths) {
@@ -86,7 +86,7 @@ std::vector<std::vector<std::string>> ShortCells(const std::vector<Column>& layo
       std::vector<std::string> row = rows.row(i).cells;
       cells.push_back(c < row.size() ? std::move(row[c]) : std::string());
     }
-    cells = report::DistinctNames(cells, widths[c], layout[c].file);
+    cells = report::DistinctNames(cells, widths[c], titled[c].file);
     for (const std::string& cell : cells) widths[c] = std::max(widths[c], TextWidth(cell));
   }
   return columns;

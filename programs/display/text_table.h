@@ -22,7 +22,7 @@ struct Column {
   std::size_t shrinks_to = 0;
   // Left out when the table is too wide, the highest number first; 0: never.
   int expendable = 0;
-  // Of a column of tensors' names: all those of the file.
+  // A column of tensors' names has all those of the file here.
   report::NamesOfFile file = {};
 };
 

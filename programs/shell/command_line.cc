@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -63,7 +64,7 @@ class HelpFormatter : public CLI::Formatter {
     constexpr std::size_t kColumn = 31;
     std::string name = make_option_name(option, is_positional);
     const std::string value = option->get_type_size() != 0 ? option->get_type_name() : "";
-    // Of an argument only a set of words says more than its name.
+    // Only a set of words says more than an argument's name.
     if (!value.empty() && (!is_positional || value.find('|') != std::string::npos)) {
       name += " " + value;
     }
@@ -80,7 +81,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
-// Of a command's options, with their dashes.
+// The long names of a command's options, with their dashes.
 std::vector<std::string> LongNames(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::Option* option : command.get_options()) {
@@ -178,10 +179,6 @@ CommandEntry DescribeCommand(const CLI::App& app) {
 
 Option Option::Required() { return Option(option_->required()); }
 
-Option Option::Value(const std::string& name) { return Option(option_->type_name(name)); }
-
-Option Option::Group(const std::string& title) { return Option(option_->group(title)); }
-
 Option Option::OneValue() { return Option(option_->allow_extra_args(false)); }
 
 Option Option::Delimiter(char delimiter) { return Option(option_->delimiter(delimiter)); }
@@ -196,26 +193,25 @@ Option Option::InPlaceOf(const std::vector<Option>& required) {
   }));
 }
 
-Option Command::AddOption(const std::string& names, std::string& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
+template <class Value>
+Option Command::AddOption(const std::string& names, Value& value, const std::string& help) {
+  const std::size_t end = std::min(names.find(' '), names.size());
+  CLI::Option* const option = app_->add_option(names.substr(0, end), value, help);
+  if (end != names.size()) option->type_name(names.substr(end + 1));
+  if (!title_.empty()) option->group(title_);
+  return Option(option);
 }
-
-Option Command::AddOption(const std::string& names, std::vector<std::string>& values,
-                          const std::string& help) {
-  return Option(app_->add_option(names, values, help));
-}
-
-Option Command::AddOption(const std::string& names, std::optional<std::string>& value,
-                          const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
-
-Option Command::AddOption(const std::string& names, unsigned& value, const std::string& help) {
-  return Option(app_->add_option(names, value, help));
-}
+template Option Command::AddOption(const std::string&, std::string&, const std::string&);
+template Option Command::AddOption(const std::string&, std::vector<std::string>&,
+                                   const std::string&);
+template Option Command::AddOption(const std::string&, std::optional<std::string>&,
+                                   const std::string&);
+template Option Command::AddOption(const std::string&, unsigned&, const std::string&);
 
 Option Command::AddFlag(const std::string& names, bool& is_given, const std::string& help) {
-  return Option(app_->add_flag(names, is_given, help));
+  CLI::Option* const flag = app_->add_flag(names, is_given, help);
+  if (!title_.empty()) flag->group(title_);
+  return Option(flag);
 }
 
 void Command::Runs(std::function<int()> run) {

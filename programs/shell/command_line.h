@@ -7,8 +7,8 @@
 
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -27,10 +27,6 @@ class Option {
   explicit Option(CLI::Option* option) : option_(option) {}
 
   Option Required();
-  // What --help writes for the value: "GLOB", "true|false".
-  Option Value(const std::string& name);
-  // Where --help lists it.
-  Option Group(const std::string& title);
   // Each time it is given it takes one value; otherwise a list takes all that follow.
   Option OneValue();
   // Splits values too.
@@ -48,15 +44,17 @@ class Option {
 // One command; copies are the same one. What values and flags are read into outlives the parsing.
 class Command {
  public:
-  Command(CLI::App* app, std::function<int()>* run) : app_(app), run_(run) {}
+  Command(CLI::App* app, std::function<int()>* run, std::string title = {})
+      : app_(app), run_(run), title_(std::move(title)) {}
 
-  // `names` are "-o,--output", or of a positional "IN".
-  Option AddOption(const std::string& names, std::string& value, const std::string& help);
-  Option AddOption(const std::string& names, std::vector<std::string>& values,
-                   const std::string& help);
-  Option AddOption(const std::string& names, std::optional<std::string>& value,
-                   const std::string& help);
-  Option AddOption(const std::string& names, unsigned& value, const std::string& help);
+  // The same command, to which options are added under a title of --help.
+  Command Under(const std::string& title) const { return {app_, run_, title}; }
+
+  // `names` are "-o,--output", or of a positional "IN"; behind a blank stands what --help writes
+  // for the value: "--to TYPE", "--saturate true|false". A Value is a string, an optional or a list
+  // of them, or an unsigned number.
+  template <class Value>
+  Option AddOption(const std::string& names, Value& value, const std::string& help);
   Option AddFlag(const std::string& names, bool& is_given, const std::string& help);
 
   // What the command does where it is chosen, and its exit code (exit_codes.h). May throw
@@ -69,6 +67,7 @@ class Command {
  private:
   CLI::App* app_;
   std::function<int()>* run_;  // of the command line: that of the command chosen
+  std::string title_;          // of the options that are added; empty: that of all others
 };
 
 class CommandLine {

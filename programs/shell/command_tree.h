@@ -17,7 +17,7 @@ enum class ValueKind {
   kWord,   // one of `words`
   kLimit,  // one of `words`, each with its =, and a number behind it
   kType,   // a name of an element type
-  kGoal,   // the same, or of a scaled format
+  kGoal,   // a name of an element type or of a scaled format
   kFile,   // a tensor file
   kPath,   // any other file, or a directory
 };
@@ -48,6 +48,12 @@ struct CommandEntry {
 void SetKind(OptionEntry* option);
 // Splits a description: a first line, "Examples:" with indented lines, and the rest.
 void SetDescription(const std::string& description, CommandEntry* command);
+
+// Scripts that complete the tool's command line.
+std::string BashCompletion(const CommandEntry& tool);
+std::string ZshCompletion(const CommandEntry& tool);
+// tensorcast(1) in roff, with the man macros.
+std::string ManPage(const CommandEntry& tool);
 
 }  // namespace tensorcast::tool
 

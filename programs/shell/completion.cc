@@ -1,9 +1,8 @@
 // Writes the completion scripts from the commands and options.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "shell/completion.h"
-
 #include <algorithm>
+#include <ranges>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -12,38 +11,33 @@
 
 #include "formats/tensor_file.h"
 #include "scale/scaled_format.h"
+#include "shell/command_tree.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
 namespace {
 
 std::string Joined(const std::vector<std::string>& words, std::string_view between) {
-  std::string text;
-  for (const std::string& word : words) text.append(text.empty() ? "" : between).append(word);
-  return text;
+  return fmt::format("{}", fmt::join(words, between));
 }
 
 std::string TypeNames() {
-  std::string names;
-  for (const TypeInfo& row : Types()) names.append(names.empty() ? "" : " ").append(row.name);
-  return names;
+  return fmt::format("{}", fmt::join(Types() | std::views::transform(&TypeInfo::name), " "));
 }
 
 std::string FormatNames() {
-  std::string names;
-  for (const scale::ScaledFormat& format : scale::ScaledFormats()) {
-    names.append(names.empty() ? "" : " ").append(format.name);
-  }
-  return names;
+  return fmt::format(
+      "{}",
+      fmt::join(scale::ScaledFormats() | std::views::transform(&scale::ScaledFormat::name), " "));
 }
 
-// The endings without their dots, as alternatives.
+// The endings of files without their dots, as alternatives.
 std::string Endings(std::string_view before, std::string_view between) {
-  std::string text;
+  std::vector<std::string> endings;
   for (const std::string_view ending : io::FormatEndings()) {
-    text.append(text.empty() ? "" : between).append(before).append(ending.substr(1));
+    endings.push_back(fmt::format("{}{}", before, ending.substr(1)));
   }
-  return text;
+  return Joined(endings, between);
 }
 
 // ---- bash

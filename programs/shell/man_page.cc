@@ -1,8 +1,6 @@
 // Writes the manual page from the commands and options.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "shell/man_page.h"
-
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -11,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "shell/build_info.h"
+#include "shell/command_tree.h"
 #include "shell/exit_codes.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/utf8.h"

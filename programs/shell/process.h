@@ -15,7 +15,7 @@
 
 namespace tensorcast::tool {
 
-// Those behind the program's name, in UTF-8 where the system knows what they are.
+// The arguments behind the program's name, in UTF-8 where the system knows what they are.
 std::vector<std::string> Arguments(int argc, char** argv);
 
 // Before anything is opened: a standard stream that is closed becomes one that can neither be read

@@ -20,7 +20,7 @@ std::string_view NotOffered(std::string_view word);
 // word; none where none is near.
 std::vector<std::string> NearestNames(const std::vector<std::string>& names, std::string_view word);
 
-// The same of a command's options, which have their dashes; a value behind "=" is not looked at.
+// The nearest of a command's options, which have their dashes; a value behind "=" is not looked at.
 std::string NearestOption(const std::vector<std::string>& names, std::string_view word);
 
 }  // namespace tensorcast::tool

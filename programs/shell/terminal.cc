@@ -43,16 +43,8 @@ std::size_t TextColumns(std::FILE* stream) { return std::min(Columns(stream), kR
 
 std::string Styled(std::string_view text, Style style, bool colour) {
   if (!colour || style == Style::kPlain) return std::string(text);
-  std::string_view code;
-  switch (style) {
-    case Style::kPlain: break;
-    case Style::kBold: code = "\x1b[1m"; break;
-    case Style::kDim: code = "\x1b[2m"; break;
-    case Style::kRed: code = "\x1b[31m"; break;
-    case Style::kYellow: code = "\x1b[33m"; break;
-    case Style::kGreen: code = "\x1b[32m"; break;
-  }
-  return std::string(code).append(text).append("\x1b[0m");
+  constexpr std::string_view kCodes[] = {"", "\x1b[1m", "\x1b[31m", "\x1b[33m", "\x1b[32m"};
+  return std::string(kCodes[static_cast<std::size_t>(style)]).append(text).append("\x1b[0m");
 }
 
 std::string Wrapped(std::string_view head, std::string_view text, std::size_t columns) {

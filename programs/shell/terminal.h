@@ -21,7 +21,7 @@ inline constexpr std::size_t kReportColumns = 100;
 // What a stream takes that is no terminal: nothing is shortened there.
 inline constexpr std::size_t kUnlimitedColumns = std::size_t{1} << 30;
 
-enum class Style { kPlain, kBold, kDim, kRed, kYellow, kGreen };
+enum class Style { kPlain, kBold, kRed, kYellow, kGreen };
 
 bool IsTerminal(std::FILE* stream);
 
@@ -33,7 +33,7 @@ bool MovesCursor(std::FILE* stream);
 bool UsesColour(std::FILE* stream);
 
 // The columns of a terminal: $COLUMNS, else what the terminal says, else kReportColumns; 40 at
-// least. kUnlimitedColumns of a stream that is none.
+// least. A stream that is no terminal has kUnlimitedColumns.
 std::size_t Columns(std::FILE* stream);
 
 // How wide running text, and a table that holds nothing of a file, is in a stream: kReportColumns,

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -101,8 +100,8 @@ io::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 std::vector<std::string> InputPaths(const PlanState& state);
 
 std::string PlanToJson(const PlanState& state);
-// The same in pieces, for a plan of many jobs.
-void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take);
+// The same into a new file, which may be no input. Throws io::Error.
+void SavePlan(const PlanState& state, const std::string& path, bool overwrite);
 // Makes it again; what is left is MeasureTexts. Throws io::Error (contents), which says `what` the
 // JSON is, where it is no plan, or another is made, and what MakePlan throws.
 std::unique_ptr<PlanState> PlanFromJson(std::string_view json, const std::string& what,

@@ -15,6 +15,7 @@
 #include "convert/json_place.h"
 #include "convert/request_json.h"
 #include "files/error.h"
+#include "files/system.h"
 #include "files/xxh64.h"
 #include "json/ordered_json.h"
 
@@ -157,6 +158,16 @@ std::string FirstDifference(const PlanState& state, const Json& files) {
   return {};
 }
 
+// In pieces, for a plan of many jobs.
+void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take) {
+  io::Xxh64 digest;
+  WriteDecided(state, [&](std::string_view piece) {
+    digest.Add(std::as_bytes(std::span(piece)));
+    take(piece);
+  });
+  take(",\n \"digest\": \"" + digest.Hex() + "\"\n}\n");
+}
+
 }  // namespace
 
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries) {
@@ -167,6 +178,26 @@ std::string HandleToJson(const PlanState& state, const std::vector<std::string>&
   json["temporaries"] = Json::array();
   for (const std::string& path : temporaries) json["temporaries"].push_back(BytesJson(path));
   return io::Dumped(json) + "\n";
+}
+
+void SavePlan(const PlanState& state, const std::string& path, bool overwrite) {
+  constexpr std::size_t kAtOnce = std::size_t{1} << 20;
+  std::uint64_t bytes = 0;
+  WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
+  io::OutputFile file(path, bytes, {overwrite, InputPaths(state)});
+  std::string text;
+  std::uint64_t written = 0;
+  const auto write = [&] {
+    file.Write(written, std::as_bytes(std::span(text)));
+    written += text.size();
+    text.clear();
+  };
+  WritePlanJson(state, [&](std::string_view piece) {
+    text += piece;
+    if (text.size() >= kAtOnce) write();
+  });
+  write();
+  file.Commit();
 }
 
 std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view text) {
@@ -182,15 +213,6 @@ std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view
     if (temporaries.back().empty()) paths[i].Refuse("is empty");
   }
   return temporaries;
-}
-
-void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take) {
-  io::Xxh64 digest;
-  WriteDecided(state, [&](std::string_view piece) {
-    digest.Add(std::as_bytes(std::span(piece)));
-    take(piece);
-  });
-  take(",\n \"digest\": \"" + digest.Hex() + "\"\n}\n");
 }
 
 std::string PlanToJson(const PlanState& state) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,28 +31,6 @@ struct CastTensor {
 // Many of them, packed: a checkpoint may have a million. Elements are made when asked for.
 class CastTensors {
  public:
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = CastTensor;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const CastTensor*;
-    using reference = CastTensor;
-
-    Iterator(const CastTensors& tensors, std::size_t i) : tensors_(&tensors), i_(i) {}
-    CastTensor operator*() const { return (*tensors_)[i_]; }
-    Iterator& operator++() {
-      ++i_;
-      return *this;
-    }
-    bool operator==(const Iterator& other) const { return i_ == other.i_; }
-    bool operator!=(const Iterator& other) const { return i_ != other.i_; }
-
-   private:
-    const CastTensors* tensors_;
-    std::size_t i_;
-  };
-
   // `info` and `taken_by` outlive this.
   void Add(const io::TensorInfo& info, DataType to, const std::string& taken_by, bool is_companion,
            const LossReport& loss, const scale::WrittenForm& scaled = {});
@@ -61,9 +38,6 @@ class CastTensors {
   bool empty() const { return tensors_.empty(); }
   std::size_t size() const { return tensors_.size(); }
   CastTensor operator[](std::size_t i) const;
-  CastTensor front() const { return (*this)[0]; }
-  Iterator begin() const { return {*this, 0}; }
-  Iterator end() const { return {*this, size()}; }
 
   const io::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
   DataType to(std::size_t i) const { return tensors_[i].to; }

@@ -39,7 +39,8 @@ std::size_t CommonFront(const Views& names) {
   return common;
 }
 
-// The same at the end, where the first `front` bytes do not count.
+// How many bytes all names have in common at the end, whole parts of the names too; the first
+// `front` bytes do not count.
 std::size_t CommonBack(const Views& names, std::size_t front) {
   const auto rest = [&](std::string_view name) { return name.substr(front); };
   std::size_t common = rest(names.front()).size();
@@ -269,7 +270,7 @@ std::vector<std::string> DistinctNames(const std::vector<std::string>& names, st
   Views views;
   std::vector<std::string> shown;
   for (bool is_new = true; is_new;) {
-    // Of the file only those that would look like one of these: it may have a million.
+    // The file may have a million names: only those that would look like one of these are taken.
     for (std::size_t i = 0; i < file.count && !looks.empty(); ++i) {
       std::string name = file.name(i);
       if (name.size() > columns && looks.contains(shorten(name, columns))) {

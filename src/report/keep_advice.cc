@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <iterator>
 #include <limits>
 
 #include "naming/keep.h"
@@ -17,7 +16,7 @@ namespace {
 
 constexpr double kMostShare = 0.02;
 constexpr double kLeastGain = 1;  // dB for each kind
-// Those that are told by name and shape; what is packed is not cast.
+// The kinds that name and shape tell; what is packed is not cast.
 constexpr auto kKinds = static_cast<std::size_t>(convert::Keep::kPacked);
 constexpr std::size_t kSets = std::size_t{1} << kKinds;
 

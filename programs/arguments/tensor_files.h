@@ -1,8 +1,9 @@
-// Tensors in memory: read from files as a model wants them, written to files.
+// Files of tensors as the tool opens them, and whole tensors in memory: read as a model wants them,
+// written to files.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_
-#define TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_
+#ifndef TENSORCAST_PROGRAMS_ARGUMENTS_TENSOR_FILES_H_
+#define TENSORCAST_PROGRAMS_ARGUMENTS_TENSOR_FILES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -11,12 +12,17 @@
 #include <vector>
 
 #include "files/output_options.h"
+#include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
 #include "formats/tensor_writer.h"
 #include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
+
+// What bounds the tool's memory: deflated members go to a file where the system wants temporary
+// files.
+io::OpenOptions ToolOpenOptions();
 
 // A tensor and its values.
 struct HeldTensor {
@@ -52,4 +58,4 @@ void CheckStatus(Status status, const std::string& error);
 
 }  // namespace tensorcast::tool
 
-#endif  // TENSORCAST_PROGRAMS_ARGUMENTS_HELD_TENSOR_H_
+#endif  // TENSORCAST_PROGRAMS_ARGUMENTS_TENSOR_FILES_H_

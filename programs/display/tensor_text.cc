@@ -1,7 +1,7 @@
 // Prints element codes through the library's own cast to float64, which is exact for them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "display/element_text.h"
+#include "display/tensor_text.h"
 
 #include <array>
 #include <bit>
@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "files/error.h"
 
 namespace tensorcast::tool {
 
@@ -44,6 +46,15 @@ std::string ShortestText(DataType type, std::uint64_t code) {
   std::string_view text;
   const Status status = PrintValue(type, code, buffer, &text);
   return status.ok() ? std::string(text) : "?";
+}
+
+std::string TypeText(const io::TensorInfo& info) {
+  if (!info.stored_as.empty()) return std::string(info.stored_as);
+  return FindType(info.type) != nullptr ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
+}
+
+std::string GoalText(DataType to, const scale::WrittenForm& scaled) {
+  return std::string(scaled ? scaled.format->name : TypeName(to));
 }
 
 }  // namespace tensorcast::tool

@@ -1,4 +1,5 @@
-// Parses limits of what may be lost, and finds those that were crossed.
+// Judges and sums loss reports; parses limits of what may be lost, and finds those that were
+// crossed.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
@@ -14,20 +15,7 @@ namespace {
 
 constexpr std::string_view kSnr = "snr";
 
-std::string NamesText() {
-  std::string names;
-  for (const std::string_view name : LimitNames()) {
-    names.append(names.empty() ? "" : ", ").append(name);
-  }
-  return names;
-}
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "'";
-  quoted += text::Escape(text);
-  quoted += '\'';
-  return quoted;
-}
+std::string Quoted(std::string_view text) { return "'" + text::Escape(text) + "'"; }
 
 template <class Number> bool ParseWhole(std::string_view text, Number* number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
@@ -51,6 +39,52 @@ bool ParseNumber(std::string_view text, LossLimit& limit) {
 
 }  // namespace
 
+std::uint64_t LostValues(const LossReport& loss) {
+  std::uint64_t lost = 0;
+  for (const Loss kind :
+       {Loss::kNanLost, Loss::kToNan, Loss::kWrapped, Loss::kToInfinity, Loss::kToLimit}) {
+    lost += loss.count(kind);
+  }
+  return lost;
+}
+
+Verdict Judge(const LossReport& loss) {
+  if (LostValues(loss) > 0) return Verdict::kLost;
+  const double zeros = static_cast<double>(loss.count(Loss::kToZero));
+  if (loss.compared > 0 && ComparableDecibel(loss) < kPoorDecibel) return Verdict::kPoor;
+  if (zeros > kPoorZeroShare * static_cast<double>(loss.elements)) return Verdict::kPoor;
+  return Verdict::kGood;
+}
+
+double ComparableDecibel(const LossReport& loss) {
+  constexpr double kUnknown = -std::numeric_limits<double>::infinity();
+  if (loss.elements == 0) return loss.snr_db;
+  if (loss.finite > loss.compared || loss.compared == 0) return kUnknown;
+  if (std::isnan(loss.snr_db)) return kUnknown;
+  // Errors whose squares are all 0 are lost in nothing that is far above them.
+  const bool unseen = std::isinf(loss.snr_db) && loss.max_abs_error > 0;
+  return unseen && loss.sum_squares < std::numeric_limits<double>::min() ? kUnknown : loss.snr_db;
+}
+
+std::string UnknownDecibelReason(const LossReport& loss) {
+  if (loss.compared == 0) return "nothing in it could be compared";
+  if (loss.finite > loss.compared) {
+    const std::uint64_t lost = loss.finite - loss.compared;
+    return std::to_string(lost) + (lost == 1 ? " finite value" : " finite values") +
+           " became Inf or NaN";
+  }
+  const bool unknown = std::isnan(loss.snr_db) || loss.snr_db == HUGE_VAL;
+  return unknown ? "its squares leave the range of float64" : "";
+}
+
+void LossSum::Add(std::string_view tensor, const LossReport& loss) {
+  elements += loss.elements;
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) counts[kind] += loss.counts[kind];
+  if (worst && ComparableDecibel(loss) >= ComparableDecibel(worst_loss)) return;
+  worst = tensor;
+  worst_loss = loss;
+}
+
 std::string_view LimitName(const LossLimit& limit) {
   return limit.kind ? LossName(*limit.kind) : kSnr;
 }
@@ -72,7 +106,12 @@ std::optional<LossLimit> ParseLossLimit(std::string_view text, std::string* prob
     limit.kind = static_cast<Loss>(i);
   }
   if (!known) {
-    if (problem != nullptr) *problem = Quoted(name) + " is not one of " + NamesText();
+    if (problem != nullptr) {
+      *problem = Quoted(name) + " is not one of";
+      for (const std::string_view one : LimitNames()) {
+        problem->append(one == kSnr ? " " : ", ").append(one);
+      }
+    }
     return std::nullopt;
   }
   if (equals != std::string_view::npos && ParseNumber(text.substr(equals + 1), limit)) return limit;

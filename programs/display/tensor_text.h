@@ -1,12 +1,14 @@
-// The value of one element of a tensor in words.
+// What is said of a tensor in words: its type, and the value of one element.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_PROGRAMS_DISPLAY_ELEMENT_TEXT_H_
-#define TENSORCAST_PROGRAMS_DISPLAY_ELEMENT_TEXT_H_
+#ifndef TENSORCAST_PROGRAMS_DISPLAY_TENSOR_TEXT_H_
+#define TENSORCAST_PROGRAMS_DISPLAY_TENSOR_TEXT_H_
 
 #include <cstdint>
 #include <string>
 
+#include "formats/tensor_info.h"
+#include "scale/written_form.h"
 #include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::tool {
@@ -23,6 +25,12 @@ std::string ElementText(DataType type, std::uint64_t code);
 // The fewest digits that name a code's value among its type's, as PrintValue gives them.
 std::string ShortestText(DataType type, std::uint64_t code);
 
+// How a weight is stored whose scales are applied, the canonical name of a type of ours, or the
+// file's own word.
+std::string TypeText(const io::TensorInfo& info);
+// What it becomes: a scaled format, or the type.
+std::string GoalText(DataType to, const scale::WrittenForm& scaled);
+
 }  // namespace tensorcast::tool
 
-#endif  // TENSORCAST_PROGRAMS_DISPLAY_ELEMENT_TEXT_H_
+#endif  // TENSORCAST_PROGRAMS_DISPLAY_TENSOR_TEXT_H_

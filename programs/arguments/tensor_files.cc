@@ -1,7 +1,7 @@
 // Reads and writes whole tensors, through the formats' readers and writers.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "arguments/held_tensor.h"
+#include "arguments/tensor_files.h"
 
 #include <algorithm>
 #include <new>
@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
-#include "arguments/open_options.h"
 #include "checkpoint/open_tensor_file.h"
 #include "files/error.h"
+#include "shell/process.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -32,6 +32,14 @@ bool AreCodesOf(DataType from, DataType to) {
 }
 
 }  // namespace
+
+io::OpenOptions ToolOpenOptions() {
+  TemporaryPlace place = PlaceOfTemporaries();
+  io::OpenOptions options;
+  options.spool.directory = std::move(place.directory);
+  options.spool.advice = std::move(place.advice);
+  return options;
+}
 
 TensorView HeldTensor::view() const {
   TensorView view;

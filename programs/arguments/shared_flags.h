@@ -1,0 +1,70 @@
+// The flags that several commands share: types, rules, cast options, threads, limits, models.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_PROGRAMS_ARGUMENTS_SHARED_FLAGS_H_
+#define TENSORCAST_PROGRAMS_ARGUMENTS_SHARED_FLAGS_H_
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tensorcast/convert.hpp"
+#include "tensorcast/explain.hpp"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/report.hpp"
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::tool {
+
+class Command;  // command_line.h
+class Option;
+
+// What convert and loss share, as given. Each text is parsed, and refused, by the functions below.
+struct CastFlags {
+  std::vector<std::string> only;
+  std::vector<std::string> excluded;
+  std::vector<std::string> keep;
+  std::string rules_file;  // empty: none
+  bool all_types = false;
+  std::string assume_type;
+  bool allow_hard_links = false;
+  std::array<std::string, kCastOptions> options;  // their values as given, by CastOption
+  bool raw_scaled = false;
+  std::string target = "best";
+  std::string threads;  // empty: all cores
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  std::string progress = "auto";
+  std::vector<std::string> fail_on;
+};
+
+// Each registers flags; what they are read into outlives the CommandLine.
+Option AddInput(Command command, const std::string& name, std::string& path);  // of tensors
+void AddCastFlags(Command command, CastFlags& flags);
+void AddScaleFlag(Command command, std::string& scale);      // how scaled formats choose scales
+void AddCastOptionFlags(Command command, CastFlags& flags);  // only those of CastOptions
+void AddTargetFlag(Command command, std::string& target);
+void AddHardLinksFlag(Command command, bool& allowed);  // for commands that read models
+void AddContradictionsFlag(Command command, std::string& value);
+
+// The flag that sets an option, without its dashes: "round-mode".
+std::string FlagName(CastOption option);
+
+// Each throws io::Error (arguments) naming the flag, the value and the legal ones.
+CastOptions ParseCastOptions(const CastFlags& flags);
+std::optional<DataType> ParseAssumedType(const std::string& name);  // none: it is empty
+Target ParseTargetFlag(const std::string& name);
+std::unique_ptr<Executor> ParseThreads(const std::string& threads);  // null: one thread
+std::vector<LossLimit> ParseFailLimits(const std::vector<std::string>& texts);
+onnx::Contradictions ParseContradictions(const std::string& value);
+// "PATTERN=T", split at the last '='.
+convert::RequestedRule ParseRule(const std::string& text);
+// All of a request but its files, its rules, its type and what a file of --rules adds.
+convert::Request ParseRequest(const CastFlags& flags);
+
+}  // namespace tensorcast::tool
+
+#endif  // TENSORCAST_PROGRAMS_ARGUMENTS_SHARED_FLAGS_H_
