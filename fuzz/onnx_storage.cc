@@ -19,9 +19,9 @@
 #include "demand.h"
 #include "formats/onnx_tensors.h"
 #include "fuzzers.h"
-#include "onnx/storage_layout.h"
-#include "onnx/storage_model.h"
-#include "onnx/weight_uses.h"
+#include "onnx/store/storage_layout.h"
+#include "onnx/store/storage_model.h"
+#include "onnx/store/weight_uses.h"
 
 namespace {
 

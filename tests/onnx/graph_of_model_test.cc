@@ -2,7 +2,7 @@
 // The models are put together by hand.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/graph_of_model.h"
+#include "onnx/run/graph_of_model.h"
 
 #include <gtest/gtest.h>
 

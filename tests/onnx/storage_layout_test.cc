@@ -8,7 +8,7 @@
 #include "formats/onnx_tensors.h"
 #include "model_bytes.h"
 #include "onnx/model_edit.h"
-#include "onnx/storage_layout.h"
+#include "onnx/store/storage_layout.h"
 
 namespace tensorcast::onnx {
 namespace {

@@ -1,0 +1,297 @@
+// Gives the messages of a model their places in a graph.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "onnx/run/graph_of_model.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "core/onnx_numbers.h"
+#include "files/error.h"
+#include "graph/error.h"
+#include "onnx/run/constant.h"
+#include "protobuf/onnx_model.h"
+
+namespace tensorcast::onnx {
+namespace {
+
+using io::FieldNumber;
+
+static_assert(graph::kMostListed == io::kMostListed);
+
+// The model's bytes, for what is carried of them.
+class SourceBytes final : public graph::ByteStore {
+ public:
+  explicit SourceBytes(std::shared_ptr<const io::ByteSource> source) : source_(std::move(source)) {}
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    source_->Read(offset, out);
+  }
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
+
+ private:
+  std::shared_ptr<const io::ByteSource> source_;
+};
+
+// A tensor of the model, which is read when a program needs it.
+class ModelTensor final : public graph::TensorData {
+ public:
+  ModelTensor(std::shared_ptr<ConstantReader> reader, io::TensorProtoMessage message)
+      : reader_(std::move(reader)), message_(std::move(message)) {}
+  graph::Constant Read() const override {
+    graph::Constant constant = reader_->Read(message_, core::TypeOfNumber(message_.data_type));
+    if (constant.owned == nullptr && !constant.data.empty()) constant.holder = reader_;
+    return constant;
+  }
+
+ private:
+  std::shared_ptr<ConstantReader> reader_;
+  io::TensorProtoMessage message_;
+};
+
+class GraphMaker {
+ public:
+  GraphMaker(std::shared_ptr<const io::ByteSource> source, std::span<const std::byte> memory,
+             bool allow_hard_links)
+      : source_(*source),
+        model_(io::ReadOnnxModel(source_)),
+        reader_(std::make_shared<ConstantReader>(source, memory, allow_hard_links)),
+        bytes_(StoreOf(std::move(source))) {}
+
+  graph::Graph Make() {
+    graph::Graph graph;
+    graph.ir_version = model_.ir_version;
+    TakeImports(graph);
+    graph.opsets = std::move(model_.opset_imports);
+    io::OnnxGraph& main = model_.graphs.at(0);
+    TakeFields(0, source_.size(), graph.model_fields,
+               {FieldNumber("ModelProto.ir_version"), FieldNumber("ModelProto.graph"),
+                FieldNumber("ModelProto.opset_import")});
+    TakeFields(main.field.begin, main.field.end, graph.graph_fields,
+               {FieldNumber("GraphProto.node"), FieldNumber("GraphProto.initializer"),
+                FieldNumber("GraphProto.input"), FieldNumber("GraphProto.output"),
+                FieldNumber("GraphProto.value_info")});
+    TakeValues(main.inputs, graph.body, graph.inputs);
+    graph.initializers.reserve(main.initializers.size());
+    for (io::OnnxTensor& tensor : main.initializers) {
+      graph.initializers.push_back({graph.body.ValueOf(tensor.message.name), Tensor(tensor)});
+    }
+    graph.sparse_initializers = main.sparse_initializers;
+    TakeNodes(main.nodes, graph.body);
+    TakeValues(main.value_infos, graph.body, graph.between);
+    TakeValues(main.outputs, graph.body, graph.outputs);
+    graph.functions.reserve(model_.functions.size());
+    for (io::OnnxFunction& function : model_.functions) {
+      graph.functions.push_back(Function(function));
+    }
+    return graph;
+  }
+
+ private:
+  // The fields of a message, each whole, but for those that are told otherwise.
+  void TakeFields(std::uint64_t begin, std::uint64_t end, std::vector<graph::Blob>& fields,
+                  std::initializer_list<std::uint32_t> told) const {
+    io::WireReader reader(source_, begin, end);
+    for (io::WireField field; reader.Next(&field);) {
+      if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
+      fields.push_back({bytes_, field.offset, field.end - field.offset});
+    }
+  }
+
+  void TakeImports(graph::Graph& graph) const {
+    io::WireReader reader(source_, 0, source_.size());
+    for (io::WireField field; reader.Next(&field);) {
+      if (field.number != FieldNumber("ModelProto.opset_import")) continue;
+      std::string domain;
+      io::WireReader parts(source_, field.begin, field.end);
+      for (io::WireField part; parts.Next(&part);) {
+        if (part.number == FieldNumber("OperatorSetIdProto.domain")) {
+          domain = Bytes(part).Text(part.size());
+        }
+      }
+      if (domain == "ai.onnx") domain.clear();
+      const std::int64_t version = model_.opset_imports.at(domain);
+      graph.opset_imports.push_back({std::move(domain), version, Bytes(field)});
+    }
+  }
+
+  void TakeValues(const std::vector<io::OnnxValue>& values, graph::Body& body,
+                  std::vector<graph::Declaration>& declarations) const {
+    for (const io::OnnxValue& value : values) {
+      graph::Declaration& declared = declarations.emplace_back();
+      declared.value = body.ValueOf(value.name);
+      declared.has_type = value.has_type;
+      declared.is_tensor = value.is_tensor;
+      declared.number = value.elem_type;
+      declared.has_shape = value.has_shape;
+      for (std::size_t i = 0; i < value.shape.size(); ++i) {
+        declared.shape.push_back({value.shape[i], value.dimension_names[i]});
+      }
+      declared.bytes = Bytes(value.field);
+    }
+  }
+
+  graph::Blob Bytes(const io::WireField& field) const {
+    return {bytes_, field.begin, field.size()};
+  }
+
+  graph::Tensor Tensor(io::OnnxTensor& from) const {
+    graph::Tensor tensor;
+    tensor.name = from.message.name;
+    tensor.number = from.message.data_type;
+    tensor.shape = from.message.dims;
+    tensor.is_external = from.message.is_external;
+    tensor.bytes = Bytes(from.field);
+    tensor.data = std::make_shared<ModelTensor>(reader_, std::move(from.message));
+    return tensor;
+  }
+
+  static std::vector<graph::ValueId> Values(const std::vector<std::string>& names,
+                                            graph::Body& body) {
+    std::vector<graph::ValueId> values;
+    values.reserve(names.size());
+    for (const std::string& name : names) {
+      values.push_back(name.empty() ? graph::kNoValue : body.ValueOf(name));
+    }
+    return values;
+  }
+
+  void TakeNodes(std::vector<io::OnnxNode>& nodes, graph::Body& body) {
+    body.nodes.reserve(nodes.size());
+    for (io::OnnxNode& from : nodes) {
+      graph::Node& node = body.nodes.emplace_back();
+      node.op_type = std::move(from.op_type);
+      node.domain = std::move(from.domain);
+      node.overload = std::move(from.overload);
+      node.name = std::move(from.name);
+      node.inputs = Values(from.inputs, body);
+      node.bytes = Bytes(from.field);
+      node.attributes.reserve(from.attributes.size());
+      for (io::OnnxAttribute& attribute : from.attributes) {
+        node.attributes.push_back(Attribute(attribute, body));
+      }
+      node.outputs = Values(from.outputs, body);
+      from = io::OnnxNode();  // of a million nodes two copies would be there at once
+    }
+  }
+
+  graph::Attribute Attribute(io::OnnxAttribute& from, const graph::Body& body) {
+    graph::Attribute attribute = PlainAttribute(from, bytes_);
+    attribute.bytes = Bytes(from.field);
+    attribute.ref = std::move(from.ref);
+    attribute.ints = std::move(from.ints);
+    attribute.floats = std::move(from.floats);
+    for (const io::WireField& text : from.strings) attribute.strings.push_back(Bytes(text));
+    attribute.listed = from.listed;
+    for (io::OnnxTensor& tensor : from.tensors) {
+      attribute.tensors.push_back(Tensor(tensor));
+    }
+    for (const std::size_t index : from.graphs) {
+      graph::Subgraph& subgraph = attribute.subgraphs.emplace_back();
+      subgraph.bytes = Bytes(model_.graphs.at(index).field);
+      std::unordered_set<graph::ValueId> seen;
+      std::vector<std::unordered_set<std::string_view>> within;
+      FindReads(index, body, within, seen, subgraph.reads);
+    }
+    return attribute;
+  }
+
+  // The values of `body` that a graph within it reads; `within`: what the graphs between give.
+  void FindReads(std::size_t index, const graph::Body& body,
+                 std::vector<std::unordered_set<std::string_view>>& within,
+                 std::unordered_set<graph::ValueId>& seen, std::vector<graph::ValueId>& reads) {
+    const io::OnnxGraph& graph = model_.graphs.at(index);
+    within.emplace_back();
+    const auto give = [&](std::string_view name) { within.back().insert(name); };
+    for (const io::OnnxValue& input : graph.inputs) give(input.name);
+    for (const io::OnnxTensor& tensor : graph.initializers) give(tensor.message.name);
+    const auto read = [&](const std::string& name) {
+      for (const auto& names : within) {
+        if (names.contains(name)) return;
+      }
+      const std::optional<graph::ValueId> id = body.Find(name);
+      if (id && seen.insert(*id).second) reads.push_back(*id);
+    };
+    for (const io::OnnxNode& node : graph.nodes) {
+      for (const std::string& input : node.inputs) {
+        if (!input.empty()) read(input);
+      }
+      for (const io::OnnxAttribute& attribute : node.attributes) {
+        for (const std::size_t inner : attribute.graphs) {
+          FindReads(inner, body, within, seen, reads);
+        }
+      }
+      for (const std::string& output : node.outputs) give(output);
+    }
+    for (const io::OnnxValue& output : graph.outputs) read(output.name);
+    within.pop_back();
+  }
+
+  graph::Function Function(io::OnnxFunction& from) {
+    graph::Function function;
+    function.domain = std::move(from.domain);
+    function.name = std::move(from.name);
+    function.overload = std::move(from.overload);
+    function.attributes = std::move(from.attributes);
+    function.opsets = std::move(from.opset_imports);
+    graph::Body& body = function.body;
+    for (const std::string& input : from.inputs) function.inputs.push_back(body.ValueOf(input));
+    TakeNodes(from.nodes, body);
+    for (const std::string& output : from.outputs) {
+      function.outputs.push_back(body.ValueOf(output));
+    }
+    for (io::OnnxAttribute& attribute : from.default_attributes) {
+      function.default_attributes.push_back(Attribute(attribute, body));
+    }
+    return function;
+  }
+
+  const io::ByteSource& source_;
+  io::OnnxModel model_;
+  std::shared_ptr<ConstantReader> reader_;
+  std::shared_ptr<const graph::ByteStore> bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source) {
+  return std::make_shared<SourceBytes>(std::move(source));
+}
+
+graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
+                                const std::shared_ptr<const graph::ByteStore>& bytes) {
+  graph::Attribute attribute;
+  attribute.name = from.name;
+  attribute.type = from.type;
+  attribute.i = from.i;
+  attribute.f = from.f;
+  if (from.s.number != 0) attribute.s = {bytes, from.s.begin, from.s.size()};
+  return attribute;
+}
+
+graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
+                       std::span<const std::byte> memory, bool allow_hard_links) {
+  return GraphMaker(std::move(source), memory, allow_hard_links).Make();
+}
+
+void FailModel(const io::ByteSource& source, const graph::Error& error) {
+  throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what());
+}
+
+graph::Program MakeProgram(const std::shared_ptr<const io::ByteSource>& source,
+                           std::span<const std::byte> memory, const LoadOptions& options) {
+  const graph::Graph graph = ReadGraph(source, memory, options.allow_hard_links);
+  try {
+    return graph::Compile(graph,
+                          {options.contradictions == Contradictions::kTests, options.target});
+  } catch (const graph::Error& error) {
+    FailModel(*source, error);
+  }
+}
+
+}  // namespace tensorcast::onnx

@@ -1,0 +1,32 @@
+// What the nodes of a model do with its tensors: which of them are weights, and on which of their
+// axes these have their output channels.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_ONNX_STORE_WEIGHT_USES_H_
+#define TENSORCAST_SRC_ONNX_STORE_WEIGHT_USES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/onnx_tensors.h"
+
+namespace tensorcast::onnx {
+
+struct WeightUse {
+  // Of a tensor that is the weight of every node that takes it: the axis of its output channels,
+  // one and the same for all. 0 of Conv, 1 of ConvTranspose, 0 or 1 of Gemm by its transB, the last
+  // of MatMul.
+  std::optional<std::uint32_t> axis;
+  std::string why_none;  // else: "used by Gather, not as a weight"
+};
+
+// Of each of the model's tensors. Names are resolved as ONNX has it: a subgraph sees those of the
+// graphs around it.
+std::vector<WeightUse> FindWeightUses(const io::OnnxTensorReader& model);
+
+}  // namespace tensorcast::onnx
+
+#endif  // TENSORCAST_SRC_ONNX_STORE_WEIGHT_USES_H_
