@@ -15,8 +15,8 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "core/round_to_odd.h"
+#include "graph/interpreter.h"
 #include "graph/operator_versions.h"
-#include "graph/runner.h"
 
 namespace tensorcast::graph {
 namespace {

@@ -58,14 +58,11 @@ struct Tensor {
   std::shared_ptr<const TensorData> data;
   Blob bytes = {};  // as it was read, with its values unless these are in another file
   bool is_external = false;
-  Blob values = {};  // of one that was built: as raw_data has them; nothing of strings
+  Blob values = {};  // of BuiltTensor: as raw_data has them; nothing of strings
 };
 
-// A graph within a node's attribute, carried as it is.
-struct Subgraph {
-  Blob bytes;
-  std::vector<ValueId> reads;  // values of the body around it
-};
+// Of values that it holds.
+Tensor BuiltTensor(std::string_view name, Constant values);
 
 struct Attribute {
   std::string name;
@@ -80,8 +77,7 @@ struct Attribute {
   // How many of kInts, kFloats or kStrings there are, should the lists be cut (kMostListed).
   std::uint64_t listed = 0;
   std::vector<Tensor> tensors;      // of kTensor: one; of kTensors
-  std::vector<Subgraph> subgraphs;  // of kGraph: one; of kGraphs
-  Blob bytes = {};                  // as it was read
+  Blob bytes = {};                  // as it was read, graphs of kGraph and kGraphs with it
 };
 
 // Values that a list holds; the others are counted.

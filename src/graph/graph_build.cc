@@ -23,46 +23,20 @@ using graph::Refuse;
 using graph::ValueId;
 using text::Quoted;
 
-// A tensor that was given: its values, and the same as bytes for a file.
-class GivenTensor final : public graph::TensorData, public graph::ByteStore {
- public:
-  explicit GivenTensor(const TensorView& view) {
-    values_.type = view.type;
-    values_.shape.assign(view.shape.begin(), view.shape.end());
-    values_.elements = *core::CheckedProduct(view.shape);
-    if (view.type == DataType::kString) {
-      for (std::uint64_t i = 0; i < values_.elements; ++i) values_.Append(view.strings[i]);
-      return;
-    }
-    const std::span<std::byte> data = values_.Allocate(view.data.size());
-    std::copy(view.data.begin(), view.data.end(), data.begin());
-    core::ClearPadBits(*FindType(view.type), values_.elements, data);
+graph::Constant CopyOf(const TensorView& view, std::uint64_t elements) {
+  graph::Constant values;
+  values.type = view.type;
+  values.shape.assign(view.shape.begin(), view.shape.end());
+  values.elements = elements;
+  if (view.type == DataType::kString) {
+    for (std::uint64_t i = 0; i < elements; ++i) values.Append(view.strings[i]);
+    return values;
   }
-
-  const graph::Constant& values() const { return values_; }
-  void Hold(std::weak_ptr<const GivenTensor> self) { self_ = std::move(self); }
-
-  // A view, which holds this.
-  graph::Constant Read() const override {
-    graph::Constant view;
-    view.type = values_.type;
-    view.shape = values_.shape;
-    view.elements = values_.elements;
-    view.data = values_.data;
-    view.text_offsets = values_.text_offsets;
-    view.texts = values_.texts;
-    view.holder = self_.lock();
-    return view;
-  }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const auto part = values_.data.subspan(static_cast<std::size_t>(offset), out.size());
-    std::copy(part.begin(), part.end(), out.begin());
-  }
-
- private:
-  graph::Constant values_;
-  std::weak_ptr<const GivenTensor> self_;
-};
+  const std::span<std::byte> data = values.Allocate(view.data.size());
+  std::copy(view.data.begin(), view.data.end(), data.begin());
+  core::ClearPadBits(*FindType(view.type), elements, data);
+  return values;
+}
 
 void CheckType(DataType type, const std::string& what) {
   if (FindType(type) == nullptr) {
@@ -130,19 +104,12 @@ class Builder {
       Refuse(what + " has " + std::to_string(view.shape.size()) + " dimensions; at most " +
              std::to_string(core::kMostDimensions) + " are kept");
     }
-    (void)graph::CheckedElements(view, "constant", known);
+    const std::uint64_t elements = graph::CheckedElements(view, "constant", known);
     RaiseFor(view.type, what);
-    auto given = std::make_shared<GivenTensor>(view);
-    given->Hold(given);
+    graph::Tensor tensor = graph::BuiltTensor(known, CopyOf(view, elements));
     const ValueId id = AddValue(known, view.type, GraphValueKind::kConstant, kNoValue);
     state_.known[id].initializer = state_.graph.initializers.size();
-    graph::Initializer& initializer = state_.graph.initializers.emplace_back();
-    initializer.value = id;
-    initializer.tensor.name = known;
-    initializer.tensor.number = static_cast<std::uint64_t>(view.type);
-    initializer.tensor.shape = given->values().shape;
-    initializer.tensor.data = given;
-    initializer.tensor.values = {given, 0, given->values().data.size()};
+    state_.graph.initializers.push_back({id, std::move(tensor)});
     return state_.Handle(id);
   }
 

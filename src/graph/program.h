@@ -89,19 +89,6 @@ std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_dec
 // none.
 Status CheckTarget(Target target);
 
-// Finds inputs or outputs by their names; of two that have one, the first.
-class NameIndex {
- public:
-  // Refers to the values.
-  explicit NameIndex(std::span<const ValueInfo> values);
-  std::size_t size() const { return values_.size(); }
-  std::optional<std::size_t> Find(std::string_view name) const;
-
- private:
-  std::span<const ValueInfo> values_;
-  std::vector<std::uint32_t> by_name_;
-};
-
 // Memory of a value, shared by its views.
 struct Buffer {
   std::unique_ptr<std::byte[]> bytes;  // numbers, or texts

@@ -38,32 +38,6 @@ void Check(const Status& status, const std::string& error) {
   if (!status.ok()) throw core::Failure(status, error);
 }
 
-// A tensor of the file, its values and their bytes for a model.
-class FileTensor final : public graph::TensorData, public graph::ByteStore {
- public:
-  explicit FileTensor(const graph::Constant& values) : values_(Copy(values)) {}
-  graph::Constant Read() const override { return Copy(values_); }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const auto part = values_.data.subspan(static_cast<std::size_t>(offset), out.size());
-    std::copy(part.begin(), part.end(), out.begin());
-  }
-
- private:
-  static graph::Constant Copy(const graph::Constant& from) {
-    graph::Constant made;
-    made.type = from.type;
-    made.shape = from.shape;
-    made.elements = from.elements;
-    made.text_offsets = from.text_offsets;
-    made.texts = from.texts;
-    const std::span<std::byte> bytes = made.Allocate(from.data.size());
-    std::copy(from.data.begin(), from.data.end(), bytes.begin());
-    return made;
-  }
-
-  graph::Constant values_;
-};
-
 // An input of the graph: ports of one name.
 struct GraphInput {
   std::string id;
@@ -191,19 +165,13 @@ class Builder {
 
   void AddDefault(const GraphInput& input, GraphValue value) {
     const std::string what = "the default_value of " + input.what;
-    const graph::Constant tensor = VectorOf(*input.default_value, what);
+    graph::Constant tensor = VectorOf(*input.default_value, what);
     if (tensor.type != input.info.type) {
       Refuse(what + " is " + std::string(TypeName(tensor.type)) + ", and the port " +
              std::string(TypeName(input.info.type)));
     }
-    auto data = std::make_shared<FileTensor>(tensor);
-    graph::Initializer& made = GraphAccess::State(graph_).graph.initializers.emplace_back();
-    made.value = value.index;
-    made.tensor.name = input.info.name;
-    made.tensor.number = static_cast<std::uint64_t>(tensor.type);
-    made.tensor.shape = tensor.shape;
-    made.tensor.data = data;
-    made.tensor.values = {data, 0, tensor.data.size()};
+    GraphAccess::State(graph_).graph.initializers.push_back(
+        {value.index, graph::BuiltTensor(input.info.name, std::move(tensor))});
   }
 
   // -------------------------------------------------------------------------------- nodes

@@ -44,7 +44,7 @@ std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& i
 class ValueFinder {
  public:
   ValueFinder(const io::OnnxModel& model, const io::ByteSource& source)
-      : model_(model), text_(StoreOf({std::shared_ptr<void>(), &source})) {
+      : model_(model), text_(std::shared_ptr<void>(), &source) {
     for (const io::OnnxFunction& function : model.functions) {
       if (function.domain.empty()) overridden_.insert(function.name);
     }

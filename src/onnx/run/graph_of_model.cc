@@ -8,7 +8,6 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -24,19 +23,6 @@ namespace {
 using io::FieldNumber;
 
 static_assert(graph::kMostListed == io::kMostListed);
-
-// The model's bytes, for what is carried of them.
-class SourceBytes final : public graph::ByteStore {
- public:
-  explicit SourceBytes(std::shared_ptr<const io::ByteSource> source) : source_(std::move(source)) {}
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    source_->Read(offset, out);
-  }
-  void CheckUnchanged() const override { source_->CheckUnchanged(); }
-
- private:
-  std::shared_ptr<const io::ByteSource> source_;
-};
 
 // A tensor of the model, which is read when a program needs it.
 class ModelTensor final : public graph::TensorData {
@@ -61,7 +47,7 @@ class GraphMaker {
       : source_(*source),
         model_(io::ReadOnnxModel(source_)),
         reader_(std::make_shared<ConstantReader>(source, memory, allow_hard_links)),
-        bytes_(StoreOf(std::move(source))) {}
+        bytes_(std::move(source)) {}
 
   graph::Graph Make() {
     graph::Graph graph;
@@ -173,14 +159,14 @@ class GraphMaker {
       node.bytes = Bytes(from.field);
       node.attributes.reserve(from.attributes.size());
       for (io::OnnxAttribute& attribute : from.attributes) {
-        node.attributes.push_back(Attribute(attribute, body));
+        node.attributes.push_back(Attribute(attribute));
       }
       node.outputs = Values(from.outputs, body);
       from = io::OnnxNode();  // of a million nodes two copies would be there at once
     }
   }
 
-  graph::Attribute Attribute(io::OnnxAttribute& from, const graph::Body& body) {
+  graph::Attribute Attribute(io::OnnxAttribute& from) {
     graph::Attribute attribute = PlainAttribute(from, bytes_);
     attribute.bytes = Bytes(from.field);
     attribute.ref = std::move(from.ref);
@@ -191,45 +177,7 @@ class GraphMaker {
     for (io::OnnxTensor& tensor : from.tensors) {
       attribute.tensors.push_back(Tensor(tensor));
     }
-    for (const std::size_t index : from.graphs) {
-      graph::Subgraph& subgraph = attribute.subgraphs.emplace_back();
-      subgraph.bytes = Bytes(model_.graphs.at(index).field);
-      std::unordered_set<graph::ValueId> seen;
-      std::vector<std::unordered_set<std::string_view>> within;
-      FindReads(index, body, within, seen, subgraph.reads);
-    }
     return attribute;
-  }
-
-  // The values of `body` that a graph within it reads; `within`: what the graphs between give.
-  void FindReads(std::size_t index, const graph::Body& body,
-                 std::vector<std::unordered_set<std::string_view>>& within,
-                 std::unordered_set<graph::ValueId>& seen, std::vector<graph::ValueId>& reads) {
-    const io::OnnxGraph& graph = model_.graphs.at(index);
-    within.emplace_back();
-    const auto give = [&](std::string_view name) { within.back().insert(name); };
-    for (const io::OnnxValue& input : graph.inputs) give(input.name);
-    for (const io::OnnxTensor& tensor : graph.initializers) give(tensor.message.name);
-    const auto read = [&](const std::string& name) {
-      for (const auto& names : within) {
-        if (names.contains(name)) return;
-      }
-      const std::optional<graph::ValueId> id = body.Find(name);
-      if (id && seen.insert(*id).second) reads.push_back(*id);
-    };
-    for (const io::OnnxNode& node : graph.nodes) {
-      for (const std::string& input : node.inputs) {
-        if (!input.empty()) read(input);
-      }
-      for (const io::OnnxAttribute& attribute : node.attributes) {
-        for (const std::size_t inner : attribute.graphs) {
-          FindReads(inner, body, within, seen, reads);
-        }
-      }
-      for (const std::string& output : node.outputs) give(output);
-    }
-    for (const io::OnnxValue& output : graph.outputs) read(output.name);
-    within.pop_back();
   }
 
   graph::Function Function(io::OnnxFunction& from) {
@@ -246,7 +194,7 @@ class GraphMaker {
       function.outputs.push_back(body.ValueOf(output));
     }
     for (io::OnnxAttribute& attribute : from.default_attributes) {
-      function.default_attributes.push_back(Attribute(attribute, body));
+      function.default_attributes.push_back(Attribute(attribute));
     }
     return function;
   }
@@ -258,10 +206,6 @@ class GraphMaker {
 };
 
 }  // namespace
-
-std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source) {
-  return std::make_shared<SourceBytes>(std::move(source));
-}
 
 graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
                                 const std::shared_ptr<const graph::ByteStore>& bytes) {

@@ -17,9 +17,6 @@
 
 namespace tensorcast::onnx {
 
-// A source's bytes as a graph refers to them.
-std::shared_ptr<const graph::ByteStore> StoreOf(std::shared_ptr<const io::ByteSource> source);
-
 // What an attribute says without lists, tensors and graphs; its text stands in `bytes`.
 graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
                                 const std::shared_ptr<const graph::ByteStore>& bytes);

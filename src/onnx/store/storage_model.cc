@@ -1,4 +1,4 @@
-// Writes the files of a laid-out model: what is copied at once, values as they come, and the model
+// Writes the files of an edited model: what is copied at once, values as they come, and the model
 // under its name last.
 //
 // SPDX-License-Identifier: Apache-2.0
@@ -20,7 +20,7 @@
 #include "files/system_output_directory.h"
 #include "files/xxh64.h"
 #include "onnx/store/data_files.h"
-#include "onnx/store/storage_layout.h"
+#include "onnx/store/storage_edit.h"
 #include "text/utf8.h"
 
 namespace tensorcast::onnx {
@@ -61,7 +61,7 @@ bool IsFree(const std::filesystem::path& path) {
 struct Placement {
   bool keeps_data = false;  // in files of the names that the input gives its own
   // Else in one new file of this name. With a digest it is not yet known: zeros stand for it, so
-  // that the model can be laid out.
+  // that the model can be edited.
   std::string location;
   bool has_digest = false;
 };
@@ -85,16 +85,16 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model,
   return placement;
 }
 
-StorageLayout LayOut(const std::string& path, const io::OnnxTensorReader& model,
-                     const io::FileContents& contents, const Placement& placement) {
-  StorageLayout layout = LayOutStorage(model, contents, placement.location, placement.keeps_data);
-  if (layout.has_data && !text::IsUtf8(placement.location)) {
+StorageEdit EditFor(const std::string& path, const io::OnnxTensorReader& model,
+                    const io::FileContents& contents, const Placement& placement) {
+  StorageEdit edit = MakeStorageEdit(model, contents, placement.location, placement.keeps_data);
+  if (edit.has_data && !text::IsUtf8(placement.location)) {
     throw Error(ErrorKind::kArguments,
                 io::PathText(path) + ": the model names its data file " +
                     io::Quoted(placement.location) +
                     ", which is not UTF-8, as ONNX needs it; name another output");
   }
-  return layout;
+  return edit;
 }
 
 // A data file that is made: a new one, or a copy.
@@ -105,13 +105,13 @@ struct DataFile {
 };
 
 std::vector<DataFile> DataFilesOf(const std::string& path, const io::OnnxTensorReader& model,
-                                  const StorageLayout& layout, const Placement& placement) {
+                                  const StorageEdit& edit, const Placement& placement) {
   std::vector<DataFile> files;
-  if (layout.has_data) {
+  if (edit.has_data) {
     // As the path was given: "x.onnx" has no "./" in front.
     const std::filesystem::path beside = std::filesystem::path(path).parent_path();
-    files.push_back({(beside / placement.location).generic_string(), layout.data_bytes, nullptr});
-  } else if (layout.keeps_data && !InOneDirectory(path, model)) {
+    files.push_back({(beside / placement.location).generic_string(), edit.data_bytes, nullptr});
+  } else if (edit.keeps_data && !InOneDirectory(path, model)) {
     for (const auto& [location, file] : model.external_files()) {
       files.push_back({(std::filesystem::path(path).parent_path() / location).generic_string(),
                        file->size(), file.get()});
@@ -145,9 +145,9 @@ class Writer final : public io::TensorWriter {
         interrupted_(interrupted),
         left_(RemoveJournaledData(path, options.inputs)),
         placement_(Place(path, model)),
-        layout_(LayOut(path, model, contents_, placement_)),
-        model_(path, layout_.model_bytes, options) {
-    std::vector<DataFile> files = DataFilesOf(path, model, layout_, placement_);
+        edit_(EditFor(path, model, contents_, placement_)),
+        model_(path, edit_.model_bytes, options) {
+    std::vector<DataFile> files = DataFilesOf(path, model, edit_, placement_);
     // Of two runs that may replace each other's model none may stand in the other's way. This one
     // can be seen by now.
     if (options.overwrite &&
@@ -155,11 +155,11 @@ class Writer final : public io::TensorWriter {
            return !IsFree(file.path);
          }))) {
       placement_ = Place(path, model, true);
-      layout_ = LayOut(path, model, contents_, placement_);
-      model_.Truncate(layout_.model_bytes);
-      files = DataFilesOf(path, model, layout_, placement_);
+      edit_ = EditFor(path, model, contents_, placement_);
+      model_.Truncate(edit_.model_bytes);
+      files = DataFilesOf(path, model, edit_, placement_);
     }
-    file_bytes_ = layout_.model_bytes;
+    file_bytes_ = edit_.model_bytes;
     io::CreateOptions of_data = OfData(options);
     if (files.size() > 1) {  // a model may have as many as tensors
       staging_.emplace(path, files.size());
@@ -171,16 +171,16 @@ class Writer final : public io::TensorWriter {
       file_bytes_ += file.bytes;
       if (file.copied_from != nullptr) Copy(*file.copied_from, 0, file.bytes, *data_.back(), 0);
     }
-    for (const ModelPiece& piece : layout_.pieces) {
+    for (const ModelPiece& piece : edit_.pieces) {
       if (piece.source) Copy(model.source(), *piece.source, piece.size, model_, piece.at);
     }
   }
 
   bool Wants(std::size_t tensor) const override {
-    return layout_.places.at(tensor).file != ValuePlace::File::kNone;
+    return edit_.places.at(tensor).file != ValuePlace::File::kNone;
   }
   void Write(std::size_t tensor, std::uint64_t offset, std::span<const std::byte> data) override {
-    const ValuePlace& place = layout_.places.at(tensor);
+    const ValuePlace& place = edit_.places.at(tensor);
     if (place.file == ValuePlace::File::kModel) model_.Write(place.offset + offset, data);
     if (place.file == ValuePlace::File::kData) data_.front()->Write(place.offset + offset, data);
   }
@@ -195,8 +195,8 @@ class Writer final : public io::TensorWriter {
 
  private:
   void DoSync() override {
-    if (layout_.has_data && placement_.has_digest) NameByDigest();
-    for (const ModelPiece& piece : layout_.pieces) {
+    if (edit_.has_data && placement_.has_digest) NameByDigest();
+    for (const ModelPiece& piece : edit_.pieces) {
       if (!piece.source && !piece.tensor)
         model_.Write(piece.at, std::as_bytes(std::span(piece.bytes)));
     }
@@ -267,7 +267,7 @@ class Writer final : public io::TensorWriter {
     for (const std::string& path : data_paths_) {
       late_notes_.push_back(io::PathText(path) + " holds its data; keep both together");
     }
-    if (layout_.keeps_data && data_.empty()) {
+    if (edit_.keeps_data && data_.empty()) {
       late_notes_.push_back(io::PathText(model_.path()) + " names the data files of the input");
     }
   }
@@ -307,30 +307,30 @@ class Writer final : public io::TensorWriter {
     }
   }
 
-  // The data is complete: its digest is known, and the model is laid out with it.
+  // The data is complete: its digest is known, and the model is edited to name it.
   void NameByDigest() {
     io::Xxh64 digest;
-    for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
+    for (std::uint64_t done = 0; done < edit_.data_bytes; done += buffer_.size()) {
       StopIfInterrupted();
       buffer_.resize(
-          static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, layout_.data_bytes - done)));
+          static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, edit_.data_bytes - done)));
       data_.front()->Read(done, buffer_);
       digest.Add(buffer_);
     }
     const std::filesystem::path path(model_.path());
     placement_.location = DataName(path.filename().string(), digest.Hex());
     data_paths_.front() = (path.parent_path() / placement_.location).generic_string();
-    const std::uint64_t model_bytes = layout_.model_bytes;
-    layout_.pieces = {};
-    layout_ = LayOut(model_.path(), source_, contents_, placement_);
+    const std::uint64_t model_bytes = edit_.model_bytes;
+    edit_.pieces = {};
+    edit_ = EditFor(model_.path(), source_, contents_, placement_);
     source_.CheckUnchanged();
-    if (layout_.model_bytes != model_bytes) throw std::logic_error("a digest has one length");
+    if (edit_.model_bytes != model_bytes) throw std::logic_error("a digest has one length");
   }
 
   void NameData(std::size_t i) {
     const std::string& path = data_paths_[i];
     if (data_[i]->NameAs(path)) return;
-    if (!layout_.has_data || !placement_.has_digest) {
+    if (!edit_.has_data || !placement_.has_digest) {
       throw Error(ErrorKind::kArguments, io::PathText(path) + ": appeared while the model was " +
                                              "written; convert again when no other run writes it");
     }
@@ -346,12 +346,12 @@ class Writer final : public io::TensorWriter {
   bool HoldsTheSame(const std::string& path, const io::OutputFile& data) {
     try {
       const io::InputFile there(path, io::EnclosureOfModel(model_.path(), false));
-      if (there.size() != layout_.data_bytes) return false;
+      if (there.size() != edit_.data_bytes) return false;
       std::vector<std::byte> other;
-      for (std::uint64_t done = 0; done < layout_.data_bytes; done += buffer_.size()) {
+      for (std::uint64_t done = 0; done < edit_.data_bytes; done += buffer_.size()) {
         StopIfInterrupted();
-        buffer_.resize(static_cast<std::size_t>(
-            std::min<std::uint64_t>(kCopyBytes, layout_.data_bytes - done)));
+        buffer_.resize(
+            static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, edit_.data_bytes - done)));
         other.resize(buffer_.size());
         there.Read(done, other);
         data.Read(done, buffer_);
@@ -369,7 +369,7 @@ class Writer final : public io::TensorWriter {
   const std::atomic<bool>* const interrupted_;
   const DataRemoval left_;  // of runs before this one: their names are free when ours are chosen
   Placement placement_;
-  StorageLayout layout_;
+  StorageEdit edit_;
   io::OutputFile model_;
   std::optional<io::StagingDirectory> staging_;        // of copies
   std::vector<std::unique_ptr<io::OutputFile>> data_;  // the one that is made, or copies
@@ -394,11 +394,11 @@ std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorRea
                                 const io::FileContents& contents,
                                 const io::CreateOptions& options) {
   const Placement placement = Place(path, model);
-  const StorageLayout layout = LayOut(path, model, contents, placement);
+  const StorageEdit edit = EditFor(path, model, contents, placement);
   const io::CreateOptions with_inputs = WithInputs(options, model);
-  io::CheckOutput(path, layout.model_bytes, with_inputs);
-  std::uint64_t bytes = layout.model_bytes;
-  for (const DataFile& file : DataFilesOf(path, model, layout, placement)) {
+  io::CheckOutput(path, edit.model_bytes, with_inputs);
+  std::uint64_t bytes = edit.model_bytes;
+  for (const DataFile& file : DataFilesOf(path, model, edit, placement)) {
     io::CheckOutput(file.path, file.bytes, OfData(with_inputs));
     bytes += file.bytes;
   }

@@ -2,8 +2,8 @@
 // of the model file and the places of the values.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_ONNX_STORE_STORAGE_LAYOUT_H_
-#define TENSORCAST_SRC_ONNX_STORE_STORAGE_LAYOUT_H_
+#ifndef TENSORCAST_SRC_ONNX_STORE_STORAGE_EDIT_H_
+#define TENSORCAST_SRC_ONNX_STORE_STORAGE_EDIT_H_
 
 #include <cstdint>
 #include <string>
@@ -26,7 +26,7 @@ struct ValuePlace {
   std::uint64_t offset = 0;
 };
 
-struct StorageLayout {
+struct StorageEdit {
   std::vector<ModelPiece> pieces;
   std::vector<ValuePlace> places;  // by tensor
   std::uint64_t model_bytes = 0;
@@ -38,9 +38,9 @@ struct StorageLayout {
 // `location`: what the model calls its data file. `keeps_data`: where no tensor is cast the new
 // model is to name the data files of `model`. Throws io::Error (unsupported) where the model file
 // would be larger than protobuf allows.
-StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileContents& contents,
+StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileContents& contents,
                             const std::string& location, bool keeps_data);
 
 }  // namespace tensorcast::onnx
 
-#endif  // TENSORCAST_SRC_ONNX_STORE_STORAGE_LAYOUT_H_
+#endif  // TENSORCAST_SRC_ONNX_STORE_STORAGE_EDIT_H_

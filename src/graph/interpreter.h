@@ -1,8 +1,8 @@
 // A program running: what its places hold, step by step, in memory that somebody else provides.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_GRAPH_RUNNER_H_
-#define TENSORCAST_SRC_GRAPH_RUNNER_H_
+#ifndef TENSORCAST_SRC_GRAPH_INTERPRETER_H_
+#define TENSORCAST_SRC_GRAPH_INTERPRETER_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -42,10 +42,10 @@ class ResultMemory {
   virtual std::shared_ptr<Buffer> Holding(const void* /*memory*/) const { return nullptr; }
 };
 
-class Runner {
+class Interpreter {
  public:
-  // Both live as long as the runner.
-  Runner(const Program& program, ResultMemory& memory);
+  // Both live as long as the interpreter.
+  Interpreter(const Program& program, ResultMemory& memory);
 
   // Checks an input and takes it; a view of type kUndefined takes its default. Throws core::Failure
   // (kBadInput).
@@ -84,4 +84,4 @@ class Runner {
 
 }  // namespace tensorcast::graph
 
-#endif  // TENSORCAST_SRC_GRAPH_RUNNER_H_
+#endif  // TENSORCAST_SRC_GRAPH_INTERPRETER_H_

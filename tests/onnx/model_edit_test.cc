@@ -8,7 +8,7 @@
 #include "formats/onnx_tensors.h"
 #include "model_bytes.h"
 #include "onnx/model_edit.h"
-#include "onnx/store/storage_layout.h"
+#include "onnx/store/storage_edit.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -130,15 +130,15 @@ TEST_F(LargeModel, WhatDoesNotFitGoesToADataFile) {
   ASSERT_EQ(contents.tensors.size(), 3u);
   contents.tensors[2].type = DataType::kFloat32;
   contents.tensors[2].bytes = 4 * kElements;
-  const StorageLayout layout = LayOutStorage(model, contents, "out.data", true);
-  EXPECT_TRUE(layout.has_data);
-  EXPECT_LT(layout.model_bytes, 1000u);
-  EXPECT_EQ(layout.places[0].file, ValuePlace::File::kNone);
-  EXPECT_EQ(layout.places[1].file, ValuePlace::File::kData);
-  EXPECT_EQ(layout.places[1].offset, 0u);
-  EXPECT_EQ(layout.places[2].file, ValuePlace::File::kData);
-  EXPECT_EQ(layout.places[2].offset, 4096u);
-  EXPECT_EQ(layout.data_bytes, 4096 + 4 * kElements);
+  const StorageEdit edit = MakeStorageEdit(model, contents, "out.data", true);
+  EXPECT_TRUE(edit.has_data);
+  EXPECT_LT(edit.model_bytes, 1000u);
+  EXPECT_EQ(edit.places[0].file, ValuePlace::File::kNone);
+  EXPECT_EQ(edit.places[1].file, ValuePlace::File::kData);
+  EXPECT_EQ(edit.places[1].offset, 0u);
+  EXPECT_EQ(edit.places[2].file, ValuePlace::File::kData);
+  EXPECT_EQ(edit.places[2].offset, 4096u);
+  EXPECT_EQ(edit.data_bytes, 4096 + 4 * kElements);
 }
 
 TEST_F(LargeModel, WhatCannotGoThereIsRefused) {
@@ -149,7 +149,8 @@ TEST_F(LargeModel, WhatCannotGoThereIsRefused) {
   io::FileContents contents = model.contents();
   contents.tensors[0].type = DataType::kFloat16;
   contents.tensors[0].bytes = 4;
-  const std::string error = io::ErrorOf([&] { LayOutStorage(model, contents, "out.data", true); });
+  const std::string error =
+      io::ErrorOf([&] { MakeStorageEdit(model, contents, "out.data", true); });
   EXPECT_EQ(error.substr(0, 2), "5 ");
   EXPECT_NE(error.find("protobuf allows 2147483647"), std::string::npos) << error;
 }
@@ -164,7 +165,8 @@ TEST_F(LargeModel, ValuesInTooManyPlacesAreRefused) {
   io::FileContents contents = model.contents();
   contents.tensors[0].type = DataType::kFloat16;
   contents.tensors[0].bytes = 140000;
-  const std::string error = io::ErrorOf([&] { LayOutStorage(model, contents, "out.data", true); });
+  const std::string error =
+      io::ErrorOf([&] { MakeStorageEdit(model, contents, "out.data", true); });
   EXPECT_NE(error.find("tensor \"w\" has its values in more than 65536 places"), std::string::npos)
       << error;
 }

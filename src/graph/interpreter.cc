@@ -1,7 +1,7 @@
 // Runs a program: each step gets memory for its result and lets go of what nobody reads any more.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "graph/runner.h"
+#include "graph/interpreter.h"
 
 #include <chrono>
 #include <optional>
@@ -30,7 +30,8 @@ void StopIfInterrupted(const GraphRun& run) {
   }
 }
 
-Runner::Runner(const Program& program, ResultMemory& memory) : program_(program), memory_(memory) {
+Interpreter::Interpreter(const Program& program, ResultMemory& memory)
+    : program_(program), memory_(memory) {
   slots_.resize(program.inputs.size());
   for (const Constant& constant : program.constants) {
     slots_.push_back({constant.view(), constant.elements, nullptr});
@@ -39,7 +40,7 @@ Runner::Runner(const Program& program, ResultMemory& memory) : program_(program)
   slots_.resize(first_register_ + program.registers);
 }
 
-void Runner::SetInput(std::size_t index, const TensorView& view) {
+void Interpreter::SetInput(std::size_t index, const TensorView& view) {
   const ValueInfo& info = program_.inputs[index];
   const auto refuse = [&](const std::string& why) {
     throw core::Failure(StatusCode::kBadInput, "input " + Quoted(info.name) + ' ' + why);
@@ -61,11 +62,11 @@ void Runner::SetInput(std::size_t index, const TensorView& view) {
                                            : static_cast<const void*>(view.data.data()))};
 }
 
-void Runner::ClearRegisters() {
+void Interpreter::ClearRegisters() {
   for (std::size_t i = first_register_; i < slots_.size(); ++i) slots_[i] = {};
 }
 
-void Runner::RunSteps(const GraphRun& run, std::span<const std::uint8_t> wanted) {
+void Interpreter::RunSteps(const GraphRun& run, std::span<const std::uint8_t> wanted) {
   executor_ = core::GivenExecutor(run.executor);
   run_options_.executor = executor_.get();
   run_options_.interrupted = run.interrupted;
@@ -74,7 +75,7 @@ void Runner::RunSteps(const GraphRun& run, std::span<const std::uint8_t> wanted)
   }
 }
 
-void Runner::RunStep(std::size_t index, const GraphRun& run) {
+void Interpreter::RunStep(std::size_t index, const GraphRun& run) {
   const Step& step = program_.steps[index];
   StopIfInterrupted(run);
   using Clock = std::chrono::steady_clock;
@@ -95,8 +96,8 @@ void Runner::RunStep(std::size_t index, const GraphRun& run) {
   if (step.frees_result) result = {};
 }
 
-void Runner::AddProfile(const Step& step, const Slot& source, const Slot& result, double seconds,
-                        std::vector<NodeProfile>& profile) const {
+void Interpreter::AddProfile(const Step& step, const Slot& source, const Slot& result,
+                             double seconds, std::vector<NodeProfile>& profile) const {
   constexpr const char* kOperators[] = {"Cast", "CastLike", "Identity"};
   NodeProfile& node = profile.emplace_back();
   node.node = program_.names[step.name].text;
@@ -110,21 +111,21 @@ void Runner::AddProfile(const Step& step, const Slot& source, const Slot& result
   }
 }
 
-void Runner::FailStep(const Step& step, StatusCode code, const std::string& why) const {
+void Interpreter::FailStep(const Step& step, StatusCode code, const std::string& why) const {
   const NodeName& name = program_.names[step.name];
   throw core::Failure(
       code, (name.is_output ? "the node that gives " : "node ") + Quoted(name.text) + ": " + why);
 }
 
-void Runner::Check(const Step& step, Status status) const {
+void Interpreter::Check(const Step& step, Status status) const {
   if (status.code() == StatusCode::kInterrupted) {
     throw core::Failure(StatusCode::kInterrupted, "interrupted");
   }
   if (!status.ok()) FailStep(step, status.code(), std::string(status.message()));
 }
 
-std::span<std::byte> Runner::TakeNumbers(std::size_t index, DataType type, std::uint64_t n,
-                                         Slot& result) {
+std::span<std::byte> Interpreter::TakeNumbers(std::size_t index, DataType type, std::uint64_t n,
+                                              Slot& result) {
   const Step& step = program_.steps[index];
   const std::optional<std::uint64_t> bytes = StorageBytes(type, n);
   if (!bytes) {
@@ -153,7 +154,7 @@ void Describe(const Slot& source, DataType type, Slot& result) {
 
 }  // namespace
 
-void Runner::CastNumbers(std::size_t index, const Slot& source, Slot& result) {
+void Interpreter::CastNumbers(std::size_t index, const Slot& source, Slot& result) {
   const Step& step = program_.steps[index];
   const CastPlan& plan = program_.plans[step.plan];
   Slot made;
@@ -164,7 +165,7 @@ void Runner::CastNumbers(std::size_t index, const Slot& source, Slot& result) {
   result = std::move(made);
 }
 
-void Runner::ParseTexts(std::size_t index, const Slot& source, Slot& result) {
+void Interpreter::ParseTexts(std::size_t index, const Slot& source, Slot& result) {
   const Step& step = program_.steps[index];
   const CastPlan& plan = program_.plans[step.plan];
   Slot made;
@@ -183,7 +184,7 @@ void Runner::ParseTexts(std::size_t index, const Slot& source, Slot& result) {
   result = std::move(made);
 }
 
-void Runner::PrintTexts(std::size_t index, const Slot& source, Slot& result) {
+void Interpreter::PrintTexts(std::size_t index, const Slot& source, Slot& result) {
   const Step& step = program_.steps[index];
   const CastPlan& plan = program_.plans[step.plan];
   const std::uint64_t n = source.elements;

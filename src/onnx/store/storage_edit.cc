@@ -1,7 +1,7 @@
 // Makes the edits of each tensor, its node and its graph, and gives values their places.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/store/storage_layout.h"
+#include "onnx/store/storage_edit.h"
 
 #include <optional>
 #include <span>
@@ -48,17 +48,17 @@ bool IsValueField(std::uint32_t number) {
   }
 }
 
-class LayoutMaker {
+class StorageEditor {
  public:
   // `all_out`: inline values go to the data file too, cast or not.
-  LayoutMaker(const io::OnnxTensorReader& reader, const io::FileContents& contents,
-              const std::string& location, bool all_out)
+  StorageEditor(const io::OnnxTensorReader& reader, const io::FileContents& contents,
+                const std::string& location, bool all_out)
       : reader_(reader),
         contents_(contents),
         location_(location),
         all_out_(all_out),
         stored_(reader.contents().tensors.size()) {
-    layout_.places.resize(contents.tensors.size());
+    made_.places.resize(contents.tensors.size());
     std::size_t output = 0;
     auto scaled = contents.scaled.begin();
     for (Stored& stored : stored_) {
@@ -70,15 +70,15 @@ class LayoutMaker {
     has_external_ = all_out || !reader.external_files().empty();
   }
 
-  StorageLayout Make() {
+  StorageEdit Make() {
     for (std::size_t i = 0; i < stored_.size(); ++i) Take(i);
     for (auto& [graph, nodes] : casts_) InsertCasts(reader_.model().graphs[graph], nodes);
-    layout_.pieces = edit_.Finish(reader_.source().size());
-    for (const ModelPiece& piece : layout_.pieces) {
-      if (piece.tensor) layout_.places[*piece.tensor].offset = piece.at;
-      layout_.model_bytes = piece.at + piece.size;
+    made_.pieces = edit_.Finish(reader_.source().size());
+    for (const ModelPiece& piece : made_.pieces) {
+      if (piece.tensor) made_.places[*piece.tensor].offset = piece.at;
+      made_.model_bytes = piece.at + piece.size;
     }
-    return std::move(layout_);
+    return std::move(made_);
   }
 
  private:
@@ -132,12 +132,12 @@ class LayoutMaker {
 
   // Gives an output's values their place; false: they are copied with the model.
   bool PlaceIn(ValuePlace::File file, std::size_t output) {
-    ValuePlace& value = layout_.places[output];
+    ValuePlace& value = made_.places[output];
     value.file = file;
     if (file == ValuePlace::File::kData) {
-      value.offset = (layout_.data_bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
-      layout_.data_bytes = value.offset + contents_.tensors[output].bytes;
-      layout_.has_data = true;
+      value.offset = (made_.data_bytes + kDataAlignment - 1) / kDataAlignment * kDataAlignment;
+      made_.data_bytes = value.offset + contents_.tensors[output].bytes;
+      made_.has_data = true;
     }
     return file != ValuePlace::File::kNone;
   }
@@ -201,8 +201,8 @@ class LayoutMaker {
     if (is_outside) {
       edit_.Replace(
           graph.path, at, at,
-          ExternalInitializer(
-              name, info, ExternalValues(location_, layout_.places[output].offset, info.bytes)));
+          ExternalInitializer(name, info,
+                              ExternalValues(location_, made_.places[output].offset, info.bytes)));
     } else {
       const std::string head = TensorHead(name, info.shape, info.type, info.bytes);
       edit_.ReplaceByValues(graph.path, at, at, InitializerHead(head, info.bytes), output,
@@ -284,7 +284,7 @@ class LayoutMaker {
   void EditTensor(std::size_t tensor, const std::vector<WireField>& path, const std::string& name) {
     const WireField& message = path.back();
     const std::size_t output = stored_[tensor].output;
-    const ValuePlace& value = layout_.places[output];
+    const ValuePlace& value = made_.places[output];
     const io::TensorInfo& info = contents_.tensors[output];
     std::string type_bytes;
     if (IsCast(tensor)) {
@@ -383,7 +383,7 @@ class LayoutMaker {
   const bool all_out_;
   std::vector<Stored> stored_;  // by the model's tensors
   bool has_external_ = false;
-  StorageLayout layout_;
+  StorageEdit made_;
   ModelEdit edit_;
   std::unordered_set<std::string> names_;
   std::unordered_map<std::string, std::uint64_t> last_;  // of new names, their last number
@@ -393,7 +393,7 @@ class LayoutMaker {
 
 }  // namespace
 
-StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileContents& contents,
+StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileContents& contents,
                             const std::string& location, bool keeps_data) {
   const std::vector<io::TensorInfo>& before = model.contents().tensors;
   if (contents.tensors.size() != before.size() + contents.scaled.size()) {
@@ -404,25 +404,25 @@ StorageLayout LayOutStorage(const io::OnnxTensorReader& model, const io::FileCon
     is_cast = contents.tensors[i].type != before[i].type;
   }
   if (!is_cast && (keeps_data || model.external_files().empty())) {
-    StorageLayout layout;
-    layout.places.resize(before.size());
-    layout.model_bytes = model.source().size();
-    layout.pieces = ModelEdit().Finish(layout.model_bytes);
-    layout.keeps_data = !model.external_files().empty();
-    return layout;
+    StorageEdit made;
+    made.places.resize(before.size());
+    made.model_bytes = model.source().size();
+    made.pieces = ModelEdit().Finish(made.model_bytes);
+    made.keeps_data = !model.external_files().empty();
+    return made;
   }
-  StorageLayout layout = LayoutMaker(model, contents, location, false).Make();
-  if (layout.model_bytes > kMostModelBytes) {
-    layout = LayoutMaker(model, contents, location, true).Make();
+  StorageEdit made = StorageEditor(model, contents, location, false).Make();
+  if (made.model_bytes > kMostModelBytes) {
+    made = StorageEditor(model, contents, location, true).Make();
   }
-  if (layout.model_bytes > kMostModelBytes) {
+  if (made.model_bytes > kMostModelBytes) {
     throw Error(ErrorKind::kUnsupported,
                 io::PathText(model.source().path()) + ": would take " +
-                    io::CountText(layout.model_bytes, "byte") +
+                    io::CountText(made.model_bytes, "byte") +
                     " without the values that can be in another file; protobuf allows " +
                     std::to_string(kMostModelBytes));
   }
-  return layout;
+  return made;
 }
 
 }  // namespace tensorcast::onnx
