@@ -76,6 +76,14 @@ CastOptions CastOptionsOf(const FlatOptions& given);
 onnx::Contradictions ContradictionsOf(std::int32_t value);
 onnx::OptimizeOptions OptimizeOptionsOf(std::int32_t fold_all,
                                         std::int32_t nan_payloads_may_change);
+// What a run is told: its executor, and what interrupts it.
+template <class Run>
+Run RunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
+  Run run;
+  run.executor = ExecutorOf(executor);
+  run.interrupted = FlagOf(interrupt);
+  return run;
+}
 // Throws kInvalidType.
 DataType TypeOf(std::int32_t type, const char* what);
 

@@ -12,13 +12,7 @@
 #include "c/graph_handle.h"
 #include "tensorcast/session.h"
 
-using tensorcast::DataType;
-using tensorcast::GraphRun;
-using tensorcast::Port;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-using tensorcast::TensorView;
-namespace c = tensorcast::c;
+using namespace tensorcast;
 
 namespace tensorcast::c {
 namespace {
@@ -26,14 +20,7 @@ namespace {
 static_assert(TENSORCAST_SUMMARY_TEXT == static_cast<int>(SummaryFormat::kText));
 static_assert(TENSORCAST_SUMMARY_CSV == static_cast<int>(SummaryFormat::kCsv));
 
-GraphRun GraphRunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
-  GraphRun run;
-  run.executor = ExecutorOf(executor);
-  run.interrupted = FlagOf(interrupt);
-  return run;
-}
-
-// Of a shape of data, whose product is known to fit.
+// The product of a shape of data, which is known to fit.
 std::uint64_t ElementsOf(std::span<const std::uint64_t> shape) {
   std::uint64_t elements = 1;
   for (const std::uint64_t size : shape) elements *= size;
@@ -102,7 +89,7 @@ Status CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& roo
 std::int32_t tensorcast_session_run(tensorcast_session* session, tensorcast_executor* executor,
                                     const tensorcast_interrupt* interrupt, std::int32_t profile) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    GraphRun run = c::GraphRunOf(executor, interrupt);
+    auto run = c::RunOf<GraphRun>(executor, interrupt);
     if (!c::Truth(profile, "profile")) return handle.session.Run(run, text);
     handle.profile.clear();
     run.profile = &handle.profile;
@@ -202,7 +189,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
 std::int32_t tensorcast_session_backward(tensorcast_session* session, tensorcast_executor* executor,
                                          const tensorcast_interrupt* interrupt) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    return handle.session.Backward(c::GraphRunOf(executor, interrupt), text);
+    return handle.session.Backward(c::RunOf<GraphRun>(executor, interrupt), text);
   });
 }
 
@@ -263,7 +250,7 @@ std::int32_t tensorcast_session_profile(const tensorcast_session* session, doubl
     if (capacity == 0) return Status();
     c::CheckRoom(capacity, 3 * handle.profile.size(), "numbers");
     std::size_t at = 0;
-    for (const tensorcast::NodeProfile& node : handle.profile) {
+    for (const NodeProfile& node : handle.profile) {
       numbers[at++] = node.seconds;
       numbers[at++] = static_cast<double>(node.bytes_read);
       numbers[at++] = static_cast<double>(node.bytes_written);
@@ -291,9 +278,8 @@ std::int32_t tensorcast_graph_summary(const tensorcast_graph* graph,
                                       std::uint64_t* needed) {
   c::Clear(needed);
   return c::WithHandle(graph, "graph", [&](const tensorcast_graph& handle, std::string*) {
-    const auto kind = c::Truth(format, "format") ? tensorcast::SummaryFormat::kCsv
-                                                 : tensorcast::SummaryFormat::kText;
-    std::span<const tensorcast::NodeProfile> last_run;
+    const auto kind = c::Truth(format, "format") ? SummaryFormat::kCsv : SummaryFormat::kText;
+    std::span<const NodeProfile> last_run;
     if (session != nullptr) {
       if (session->graph != c::SerialOf(handle.graph)) {
         c::Refuse(StatusCode::kBadInput,

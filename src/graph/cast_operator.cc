@@ -57,9 +57,7 @@ class CastNode {
   // "Cast-13".
   std::string Operator() const { return place_.node.op_type + '-' + std::to_string(since_); }
 
-  [[noreturn]] void Fail(const std::string& why) const {
-    FailNode(place_, ErrorKind::kContents, why);
-  }
+  [[noreturn]] void Fail(const std::string& why) const { WrongNode(place_, why); }
 
   void CheckInputType(std::string_view what, DataType type) const {
     if (AllowsType(*version_, type)) return;
@@ -113,14 +111,12 @@ class CastNode {
              AttributeTypeText(mode->type) + "; it is a STRING: up, down or nearest");
       }
       const std::string text = mode->s.Text(kMostShown);
-      const auto* const found =
-          std::find_if(std::begin(kRoundModes), std::end(kRoundModes),
-                       [&](const RoundModeName& each) { return each.name == text; });
-      if (found == std::end(kRoundModes)) {
+      const std::optional<RoundingMode> known = RoundModeOf(text);
+      if (!known) {
         Fail("has the attribute \"round_mode\" = " + Quoted(text) +
              "; expected up, down or nearest, in lower case");
       }
-      options.round_mode = found->mode;
+      options.round_mode = *known;
     }
   }
 
@@ -215,6 +211,13 @@ std::string_view RoundModeText(RoundingMode mode) {
     if (each.mode == mode) return each.name;
   }
   throw core::Failure(StatusCode::kInvalidOption, "a rounding mode is none of up, down, nearest");
+}
+
+std::optional<RoundingMode> RoundModeOf(std::string_view text) {
+  for (const RoundModeName& each : kRoundModes) {
+    if (each.name == text) return each.mode;
+  }
+  return std::nullopt;
 }
 
 std::string AttributeTypeText(AttributeType type) {

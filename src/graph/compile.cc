@@ -47,11 +47,6 @@ struct Scope {
   std::uint32_t Find(ValueId id) const { return id == kNoValue ? kNothing : values[id]; }
 };
 
-std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
-  const auto found = imports.find("");
-  return found == imports.end() ? std::nullopt : std::optional(found->second);
-}
-
 class Compiler {
  public:
   Compiler(const Graph& graph, const CompileOptions& options)
@@ -75,6 +70,7 @@ class Compiler {
 
  private:
   [[noreturn]] static void Fail(ErrorKind kind, const std::string& why) { throw Error(kind, why); }
+  [[noreturn]] static void Wrong(const std::string& why) { Fail(ErrorKind::kContents, why); }
 
   // ------------------------------------------------------------------------ the graph's face
 
@@ -84,8 +80,8 @@ class Compiler {
       const Function& function = graph_.functions[i];
       if (!function_index_.emplace(std::tie(function.domain, function.name, function.overload), i)
                .second) {
-        Fail(ErrorKind::kContents, "has the function " + Quoted(function.name) + " of the domain " +
-                                       Quoted(function.domain) + " twice");
+        Wrong("has the function " + Quoted(function.name) + " of the domain " +
+              Quoted(function.domain) + " twice");
       }
       for (const std::string& name : function.attributes) functions_[i].attributes.insert(name);
       for (const Attribute& attribute : function.default_attributes) {
@@ -106,20 +102,20 @@ class Compiler {
   void TakeInputs(Scope& scope) {
     for (const Declaration& input : graph_.inputs) {
       const std::string what = "the input " + Quoted(graph_.body.name(input.value));
-      if (!input.has_type) Fail(ErrorKind::kContents, what + " has no type");
+      if (!input.has_type) Wrong(what + " has no type");
       if (!input.is_tensor) {
         Fail(ErrorKind::kUnsupported,
              what + " is not a tensor (a sequence, a map or an optional); only tensors are cast");
       }
       const DataType type = core::TypeOfNumber(input.number);
-      if (input.number == 0) Fail(ErrorKind::kContents, what + " has no element type");
+      if (input.number == 0) Wrong(what + " has no element type");
       if (type == DataType::kUndefined) {
         Fail(ErrorKind::kUnsupported, what + " has the element type " +
                                           std::to_string(input.number) +
                                           ", which is not a type that is cast");
       }
       if (!Define(scope, input.value, builder_.AddInput(Info(input, type)))) {
-        Fail(ErrorKind::kContents, what + " is in the graph twice");
+        Wrong(what + " is in the graph twice");
       }
     }
   }
@@ -130,7 +126,7 @@ class Compiler {
       const Tensor& tensor = initializer.tensor;
       const std::string& name = tensor.name;
       if (!seen.insert(initializer.value).second) {
-        Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is in the graph twice");
+        Wrong("the initializer " + Quoted(name) + " is in the graph twice");
       }
       const std::uint32_t constant = builder_.AddConstant(tensor);
       const std::uint32_t input = scope.values[initializer.value];
@@ -139,9 +135,8 @@ class Compiler {
         continue;
       }
       if (core::TypeOfNumber(tensor.number) != builder_.TypeOf(input)) {
-        Fail(ErrorKind::kContents, "the initializer " + Quoted(name) + " is " +
-                                       NumberText(tensor.number) + ", the input of its name " +
-                                       std::string(TypeName(builder_.TypeOf(input))));
+        Wrong("the initializer " + Quoted(name) + " is " + NumberText(tensor.number) +
+              ", the input of its name " + std::string(TypeName(builder_.TypeOf(input))));
       }
       builder_.SetDefault(input, constant);
     }
@@ -158,10 +153,9 @@ class Compiler {
     if (!options_.checks_declared) return;
     if (!declared.has_type || (declared.is_tensor && declared.number == 0)) return;
     if (declared.is_tensor && core::TypeOfNumber(declared.number) == type) return;
-    Fail(ErrorKind::kContents,
-         what + Quoted(graph_.body.name(declared.value)) + " is declared " +
-             (declared.is_tensor ? NumberText(declared.number) : std::string("to be no tensor")) +
-             ", but its node gives " + std::string(TypeName(type)));
+    Wrong(what + Quoted(graph_.body.name(declared.value)) + " is declared " +
+          (declared.is_tensor ? NumberText(declared.number) : std::string("to be no tensor")) +
+          ", but its node gives " + std::string(TypeName(type)));
   }
 
   void TakeOutputs(const Scope& scope) {
@@ -169,7 +163,7 @@ class Compiler {
     for (const Declaration& output : graph_.outputs) {
       const std::string what = "the output " + Quoted(graph_.body.name(output.value));
       if (!seen.insert(output.value).second) {
-        Fail(ErrorKind::kContents, what + " is in the graph twice");
+        Wrong(what + " is in the graph twice");
       }
       const std::uint32_t found = scope.values[output.value];
       if (found == kNothing) {
@@ -204,9 +198,8 @@ class Compiler {
   void Spend(const NodePlace& place, std::uint64_t things) {
     spent_ += things;
     if (spent_ <= kMostInlined) return;
-    FailNode(place, ErrorKind::kUnsupported,
-             "is one node too many: with its functions inlined the model has more than " +
-                 std::to_string(kMostInlined) + " nodes and names");
+    RefuseNode(place, "is one node too many: with its functions inlined the model has more than " +
+                          std::to_string(kMostInlined) + " nodes and names");
   }
 
   // What finding or keeping a name costs.
@@ -221,20 +214,19 @@ class Compiler {
   // The value that input `index` of a node reads.
   std::uint32_t Read(const NodePlace& place, const Scope& scope, std::size_t index) {
     const ValueId id = place.node.inputs[index];
-    if (id == kNoValue) FailNode(place, ErrorKind::kContents, "leaves out an input that it needs");
+    if (id == kNoValue) WrongNode(place, "leaves out an input that it needs");
     const std::string& name = scope.body.name(id);
     Spend(place, Cost(name));
     const std::uint32_t found = scope.values[id];
     if (found == kNothing) RefuseName(place, scope, id);
     if (found == kAbsent) {
-      FailNode(place, ErrorKind::kContents,
-               "reads " + Quoted(name) + ", an input of its function that the call leaves out");
+      WrongNode(place,
+                "reads " + Quoted(name) + ", an input of its function that the call leaves out");
     }
     if (builder_.TypeOf(found) == DataType::kUndefined) {
-      FailNode(place, ErrorKind::kUnsupported,
-               "reads " + Quoted(name) + ", a tensor " +
-                   NumberText(builder_.TensorOf(found).number) +
-                   ", which is not a type that is cast");
+      RefuseNode(place, "reads " + Quoted(name) + ", a tensor " +
+                            NumberText(builder_.TensorOf(found).number) +
+                            ", which is not a type that is cast");
     }
     return found;
   }
@@ -244,11 +236,11 @@ class Compiler {
     for (const Node& node : scope.body.nodes) {
       for (const ValueId output : node.outputs) {
         if (output != id) continue;
-        FailNode(place, ErrorKind::kContents,
-                 "reads " + Quoted(name) +
-                     (&node == &place.node ? ", which it gives itself"
-                                           : ", which a later node gives; nodes are in the order "
-                                             "in which they run"));
+        WrongNode(place,
+                  "reads " + Quoted(name) +
+                      (&node == &place.node ? ", which it gives itself"
+                                            : ", which a later node gives; nodes are in the order "
+                                              "in which they run"));
       }
     }
     const bool is_sparse = scope.function == nullptr && graph_.sparse_initializers != 0;
@@ -263,8 +255,7 @@ class Compiler {
     const std::string& name = scope.body.name(id);
     Spend(place, Cost(name));
     if (Define(scope, id, value)) return;
-    FailNode(place, ErrorKind::kContents,
-             "gives " + Quoted(name) + ", which is given before; a name has one value");
+    WrongNode(place, "gives " + Quoted(name) + ", which is given before; a name has one value");
   }
 
   // ------------------------------------------------------------------------ nodes
@@ -287,9 +278,9 @@ class Compiler {
   bool TakeOperator(const NodePlace& place, Scope& scope) {
     const std::string& op = place.node.op_type;
     if (op == "Cast") {
-      TakeCast(place, scope);
+      TakeCast(place, scope, Operator::kCast);
     } else if (op == "CastLike") {
-      TakeCastLike(place, scope);
+      TakeCast(place, scope, Operator::kCastLike);
     } else if (op == "Identity") {
       TakeIdentity(place, scope);
     } else if (op == "Constant") {
@@ -302,13 +293,12 @@ class Compiler {
 
   static void CheckCounts(const NodePlace& place, std::size_t inputs) {
     if (place.node.inputs.size() != inputs) {
-      FailNode(place, ErrorKind::kContents,
-               "has " + text::CountText(place.node.inputs.size(), "input") + "; it takes " +
-                   std::to_string(inputs));
+      WrongNode(place, "has " + text::CountText(place.node.inputs.size(), "input") + "; it takes " +
+                           std::to_string(inputs));
     }
     if (place.node.outputs.size() != 1) {
-      FailNode(place, ErrorKind::kContents,
-               "has " + text::CountText(place.node.outputs.size(), "output") + "; it gives 1");
+      WrongNode(place,
+                "has " + text::CountText(place.node.outputs.size(), "output") + "; it gives 1");
     }
   }
 
@@ -321,10 +311,9 @@ class Compiler {
       const Attribute* value = &attribute;
       if (!attribute.ref.empty()) {
         if (scope.function == nullptr) {
-          FailNode(place, ErrorKind::kContents,
-                   "has the attribute " + Quoted(attribute.name) + ", a reference to " +
-                       Quoted(attribute.ref) +
-                       "; only in a function there is something to refer to");
+          WrongNode(place, "has the attribute " + Quoted(attribute.name) + ", a reference to " +
+                               Quoted(attribute.ref) +
+                               "; only in a function there is something to refer to");
         }
         const auto found = scope.attributes.find(attribute.ref);
         if (found == scope.attributes.end()) continue;
@@ -337,40 +326,32 @@ class Compiler {
 
   std::int64_t Opset(const NodePlace& place, const Scope& scope) const {
     if (scope.opset) return *scope.opset;
-    FailNode(place, ErrorKind::kContents,
-             std::string("has no version: the ") +
-                 (scope.function == nullptr ? "model" : "function") +
-                 " has no opset_import of the domain ai.onnx");
+    WrongNode(place, std::string("has no version: the ") +
+                         (scope.function == nullptr ? "model" : "function") +
+                         " has no opset_import of the domain ai.onnx");
   }
 
-  void TakeCast(const NodePlace& place, Scope& scope) {
-    CheckCounts(place, 1);
+  void TakeCast(const NodePlace& place, Scope& scope, Operator op) {
+    const bool is_like = op == Operator::kCastLike;
+    CheckCounts(place, is_like ? 2 : 1);
     const std::int64_t opset = Opset(place, scope);
     const std::uint32_t source = Read(place, scope, 0);
-    const CastRequest request = ReadCast(place, Attributes(place, scope), opset,
-                                         builder_.TypeOf(source), options_.as_tests);
-    step_.op = Operator::kCast;
-    Give(place, scope, 0, builder_.AddCast(step_, source, request));
-  }
-
-  void TakeCastLike(const NodePlace& place, Scope& scope) {
-    CheckCounts(place, 2);
-    const std::int64_t opset = Opset(place, scope);
-    const std::uint32_t source = Read(place, scope, 0);
-    const std::uint32_t like = Read(place, scope, 1);
-    const CastRequest request =
-        ReadCastLike(place, Attributes(place, scope), opset, builder_.TypeOf(source),
-                     builder_.TypeOf(like), options_.as_tests);
-    step_.op = Operator::kCastLike;
-    Give(place, scope, 0, builder_.AddCast(step_, source, request));
+    const DataType from = builder_.TypeOf(source);
+    const DataType like = is_like ? builder_.TypeOf(Read(place, scope, 1)) : DataType::kUndefined;
+    const auto& attributes = Attributes(place, scope);
+    step_.op = op;
+    Give(place, scope, 0,
+         builder_.AddCast(
+             step_, source,
+             is_like ? ReadCastLike(place, attributes, opset, from, like, options_.as_tests)
+                     : ReadCast(place, attributes, opset, from, options_.as_tests)));
   }
 
   void TakeIdentity(const NodePlace& place, Scope& scope) {
     CheckCounts(place, 1);
     const auto& attributes = Attributes(place, scope);
     if (!attributes.empty()) {
-      FailNode(place, ErrorKind::kContents,
-               "has the attribute " + Quoted(attributes[0].name) + "; Identity has none");
+      WrongNode(place, "has the attribute " + Quoted(attributes[0].name) + "; Identity has none");
     }
     Give(place, scope, 0, builder_.AddIdentity(step_, Read(place, scope, 0)));
   }
@@ -381,9 +362,8 @@ class Compiler {
     CheckCounts(place, 0);
     const auto& attributes = Attributes(place, scope);
     if (attributes.size() != 1) {
-      FailNode(place, ErrorKind::kContents,
-               "has " + text::CountText(attributes.size(), "attribute") +
-                   "; a Constant has one, its value");
+      WrongNode(place, "has " + text::CountText(attributes.size(), "attribute") +
+                           "; a Constant has one, its value");
     }
     const auto [constant, is_new] = constants_.try_emplace(attributes[0].value);
     if (is_new) constant->second = AddConstant(place, scope, attributes[0]);
@@ -404,8 +384,8 @@ class Compiler {
     const Node& node = place.node;
     const auto found = function_index_.find(std::tie(node.domain, node.op_type, node.overload));
     if (found == function_index_.end()) {
-      FailNode(
-          place, ErrorKind::kUnsupported,
+      RefuseNode(
+          place,
           std::string("is ") +
               (node.domain.empty() ? "an operator of ai.onnx"
                                    : "of the domain " + Quoted(node.domain)) +
@@ -414,13 +394,11 @@ class Compiler {
     }
     const Function& function = graph_.functions[found->second];
     if (functions_[found->second].is_open) {
-      FailNode(place, ErrorKind::kContents,
-               "calls the function " + Quoted(function.name) + " from within itself");
+      WrongNode(place, "calls the function " + Quoted(function.name) + " from within itself");
     }
     if (scope.depth == kMostNestedCalls) {
-      FailNode(place, ErrorKind::kUnsupported,
-               "is a call of a function inside " + std::to_string(kMostNestedCalls) +
-                   " others; no more are followed");
+      RefuseNode(place, "is a call of a function inside " + std::to_string(kMostNestedCalls) +
+                            " others; no more are followed");
     }
     Scope inner(function.body);
     inner.function = &function;
@@ -443,9 +421,8 @@ class Compiler {
                   Scope& inner) {
     const Node& node = place.node;
     if (node.inputs.size() > function.inputs.size()) {
-      FailNode(place, ErrorKind::kContents,
-               "has " + text::CountText(node.inputs.size(), "input") + "; the function takes " +
-                   std::to_string(function.inputs.size()));
+      WrongNode(place, "has " + text::CountText(node.inputs.size(), "input") +
+                           "; the function takes " + std::to_string(function.inputs.size()));
     }
     for (std::size_t i = 0; i < function.inputs.size(); ++i) {
       const std::string& name = function.body.name(function.inputs[i]);
@@ -455,9 +432,8 @@ class Compiler {
       std::uint32_t value = kAbsent;
       if (is_given && scope.values[node.inputs[i]] != kAbsent) value = Read(place, scope, i);
       if (!Define(inner, function.inputs[i], value)) {
-        FailNode(place, ErrorKind::kContents,
-                 "calls the function " + Quoted(function.name) + ", which has the input " +
-                     Quoted(name) + " twice");
+        WrongNode(place, "calls the function " + Quoted(function.name) + ", which has the input " +
+                             Quoted(name) + " twice");
       }
     }
   }
@@ -467,13 +443,11 @@ class Compiler {
     const FunctionState& state = functions_[inner.function_index];
     for (const NodeAttribute& attribute : Attributes(place, scope)) {
       if (state.attributes.count(attribute.name) == 0) {
-        FailNode(
-            place, ErrorKind::kContents,
-            "has the attribute " + Quoted(attribute.name) + ", which its function does not have");
+        WrongNode(place, "has the attribute " + Quoted(attribute.name) +
+                             ", which its function does not have");
       }
       if (!inner.attributes.emplace(attribute.name, attribute.value).second) {
-        FailNode(place, ErrorKind::kContents,
-                 "has the attribute " + Quoted(attribute.name) + " twice");
+        WrongNode(place, "has the attribute " + Quoted(attribute.name) + " twice");
       }
     }
     for (const Attribute& attribute : function.default_attributes) {
@@ -486,19 +460,18 @@ class Compiler {
                    const Scope& inner) {
     const Node& node = place.node;
     if (node.outputs.size() > function.outputs.size()) {
-      FailNode(place, ErrorKind::kContents,
-               "has " + text::CountText(node.outputs.size(), "output") + "; the function gives " +
-                   std::to_string(function.outputs.size()));
+      WrongNode(place, "has " + text::CountText(node.outputs.size(), "output") +
+                           "; the function gives " + std::to_string(function.outputs.size()));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       const std::string& name = function.body.name(function.outputs[i]);
       Spend(place, Cost(name));
       const std::uint32_t found = inner.values[function.outputs[i]];
       if (found == kNothing || found == kAbsent) {
-        FailNode(place, ErrorKind::kContents,
-                 "calls the function " + Quoted(function.name) + ", whose output " + Quoted(name) +
-                     (found == kNothing ? " no node of it gives"
-                                        : " is an input that the call leaves out"));
+        WrongNode(place, "calls the function " + Quoted(function.name) + ", whose output " +
+                             Quoted(name) +
+                             (found == kNothing ? " no node of it gives"
+                                                : " is an input that the call leaves out"));
       }
       Give(place, scope, i, found);
     }

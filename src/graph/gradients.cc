@@ -23,7 +23,7 @@ namespace {
 
 // Elements that are summed at once: a multiple of what any packed type needs.
 constexpr std::size_t kBlock = 1024;
-// Of these a task has many.
+// What one task sums: many blocks.
 constexpr std::uint64_t kTaskElements = std::uint64_t{64} * kBlock;
 
 void Check(Status status) {

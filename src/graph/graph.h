@@ -61,7 +61,7 @@ struct Tensor {
   Blob values = {};  // of BuiltTensor: as raw_data has them; nothing of strings
 };
 
-// Of values that it holds.
+// A tensor that holds its values.
 Tensor BuiltTensor(std::string_view name, Constant values);
 
 struct Attribute {
@@ -76,8 +76,8 @@ struct Attribute {
   std::vector<Blob> strings;
   // How many of kInts, kFloats or kStrings there are, should the lists be cut (kMostListed).
   std::uint64_t listed = 0;
-  std::vector<Tensor> tensors;      // of kTensor: one; of kTensors
-  Blob bytes = {};                  // as it was read, graphs of kGraph and kGraphs with it
+  std::vector<Tensor> tensors;  // of kTensor: one; of kTensors
+  Blob bytes = {};              // as it was read, graphs of kGraph and kGraphs with it
 };
 
 // Values that a list holds; the others are counted.
@@ -98,8 +98,7 @@ struct Node {
   // As it was read, with what is not told here (its doc_string); nothing of one that was built.
   Blob bytes = {};
   bool is_changed = false;
-  // Of a Cast or CastLike, for its derivative: whether gradients pass it, and by what they are
-  // multiplied on their way.
+  // Whether gradients pass a Cast or CastLike, and by what they are multiplied on their way.
   bool trains = true;
   double lda = 1;
 };
@@ -170,7 +169,7 @@ struct Graph {
   std::uint64_t sparse_initializers = 0;  // which are not read
   std::vector<Function> functions;
   bool holds_training = false;  // it was saved with what its nodes say of training
-  // Of a graph that was read: the version of its messages, and the fields of the model and of the
+  // A graph that was read keeps the version of its messages, and the fields of the model and of the
   // graph that are not told here (functions too), each whole, as it stood.
   std::int64_t ir_version = 0;
   std::vector<OpsetImport> opset_imports;

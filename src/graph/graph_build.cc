@@ -38,14 +38,6 @@ graph::Constant CopyOf(const TensorView& view, std::uint64_t elements) {
   return values;
 }
 
-void CheckType(DataType type, const std::string& what) {
-  if (FindType(type) == nullptr) {
-    throw core::Failure(StatusCode::kInvalidType, what + " has the type " +
-                                                      std::to_string(static_cast<int>(type)) +
-                                                      ", which is not an element type");
-  }
-}
-
 // The first opset that has a node of this operator and these types.
 std::int64_t OpsetFor(CastOperator op, std::initializer_list<DataType> types) {
   std::int64_t needed = graph::FirstOpset(op);
@@ -65,7 +57,7 @@ class Builder {
                    std::span<const GraphDimension> shape) {
     state_.CheckValueName(name, "an input");
     const std::string what = "input " + Quoted(name);
-    CheckType(type, what);
+    graph::CheckElementType(type, what + " has the type ");
     RaiseFor(type, what);
     if (shape.size() > core::kMostDimensions) {
       Refuse(what + " has " + std::to_string(shape.size()) + " dimensions; at most " +
@@ -99,7 +91,7 @@ class Builder {
     if (!name.empty()) state_.CheckValueName(name, "a constant");
     const std::string_view known = name.empty() ? std::string_view(made_up) : name;
     const std::string what = "constant " + Quoted(known);
-    CheckType(view.type, what);
+    graph::CheckElementType(view.type, what + " has the type ");
     if (view.shape.size() > core::kMostDimensions) {
       Refuse(what + " has " + std::to_string(view.shape.size()) + " dimensions; at most " +
              std::to_string(core::kMostDimensions) + " are kept");
@@ -208,10 +200,8 @@ class Builder {
   }
 
   static void CheckOptions(const CastNode& node, DataType to) {
-    if (to != DataType::kUndefined && FindType(to) == nullptr) {
-      throw core::Failure(StatusCode::kInvalidType, "a Cast is asked to cast to type " +
-                                                        std::to_string(static_cast<int>(to)) +
-                                                        ", which is not an element type");
+    if (to != DataType::kUndefined) {
+      graph::CheckElementType(to, "a Cast is asked to cast to type ");
     }
     (void)graph::RoundModeText(node.round_mode);
   }
@@ -219,7 +209,7 @@ class Builder {
   // The values of made-up constants' names.
   std::uint64_t ConstantNumber() { return state_.counters["Constant"]++; }
 
-  // Of a value that no node checks.
+  // Raises the opset, where it may, for a value that no node checks.
   void RaiseFor(DataType type, const std::string& what) {
     const std::int64_t first = GraphState::FirstOpsetOf(type);
     if (first <= state_.opset()) return;

@@ -57,8 +57,7 @@ struct Program {
   std::vector<std::uint32_t> results;  // of each output, a place
   std::vector<std::uint32_t> origins;  // of each output the input or constant whose shape it has
   std::uint32_t registers = 0;
-  // Of the graph's own values, by ValueId; kUndefined where nothing gives one.
-  std::vector<DataType> types;
+  std::vector<DataType> types;  // of the graph's values, by ValueId; kUndefined: nothing gives it
 };
 
 inline constexpr std::uint32_t kNoDefault = UINT32_MAX;

@@ -16,7 +16,6 @@
 #include "graph/graph_state.h"
 #include "graph/interpreter.h"
 #include "graph/program.h"
-#include "graph/session_access.h"
 #include "graph/tensor_check.h"
 #include "text/error_text.h"
 

@@ -18,6 +18,7 @@
 
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
+#include "graph/cast_operator.h"
 #include "graph/graph_state.h"
 #include "mdf/distinct_ids.h"
 #include "mdf/literal.h"
@@ -28,8 +29,8 @@ namespace {
 
 using text::Quoted;
 
-// Of MDF 0.4.15, which runs every model by it: what a cast means where the file asks for no newer
-// one.
+// MDF 0.4.15 runs every model by this opset: it says what a cast means where the file asks for no
+// newer one.
 constexpr std::int64_t kMdfOpset = 15;
 // A parameter that is another, and so on.
 constexpr std::size_t kMostLinks = 500;
@@ -350,13 +351,9 @@ class Builder {
       node.saturate = *number != 0;
     }
     if (const auto mode = Find(term, arguments, "round_mode", links)) {
-      const std::string text = mode->text == nullptr ? "" : *mode->text;
-      if (text != "up" && text != "down" && text != "nearest") {
-        Wrong("round_mode of " + TermText(term) + " is not one of up, down, nearest");
-      }
-      node.round_mode = text == "up"     ? RoundingMode::kUp
-                        : text == "down" ? RoundingMode::kDown
-                                         : RoundingMode::kNearest;
+      const auto known = graph::RoundModeOf(mode->text == nullptr ? "" : *mode->text);
+      if (!known) Wrong("round_mode of " + TermText(term) + " is not one of up, down, nearest");
+      node.round_mode = *known;
     }
     return node;
   }

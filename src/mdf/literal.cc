@@ -17,15 +17,11 @@
 #include "core/failure.h"
 #include "core/little_endian.h"
 #include "core/shape.h"
-#include "graph/error.h"
 #include "mdf/number_text.h"
 #include "text/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
-
-using graph::Error;
-using graph::ErrorKind;
 
 // What the scalars of a literal are.
 struct Kinds {
@@ -65,8 +61,7 @@ class Scan {
 
  private:
   [[noreturn]] void FailLengths() const {
-    throw Error(ErrorKind::kContents,
-                what_ + " has lists that differ in their lengths, which are not a tensor");
+    Wrong(what_ + " has lists that differ in their lengths, which are not a tensor");
   }
 
   void Leaf(const Value& value, std::size_t depth) {

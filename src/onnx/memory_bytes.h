@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -31,11 +32,21 @@ inline std::span<const std::byte> Checked(std::span<const std::byte> bytes) {
   return bytes.data() == nullptr ? std::span(&kNothing, 0) : bytes;
 }
 
-// Of the caller's, which live as long as this.
-class MemoryBytes : public io::ByteSource {
+class MemoryBytes final : public io::ByteSource {
  public:
+  // Bytes of the caller's, which live as long as this.
   explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(Checked(bytes)) {}
-  const std::string& path() const override { return path_; }
+  explicit MemoryBytes(std::vector<std::byte>&& bytes)
+      : owned_(std::move(bytes)), bytes_(Checked(owned_)) {}
+  static std::shared_ptr<const MemoryBytes> CopyOf(std::span<const std::byte> bytes) {
+    bytes = Checked(bytes);
+    return std::make_shared<MemoryBytes>(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
+
+  const std::string& path() const override {
+    static const std::string kPath = "the model";
+    return kPath;
+  }
   std::uint64_t size() const override { return bytes_.size(); }
   void Read(std::uint64_t offset, std::span<std::byte> out) const override {
     const auto part = bytes_.subspan(static_cast<std::size_t>(offset), out.size());
@@ -43,26 +54,9 @@ class MemoryBytes : public io::ByteSource {
   }
   std::span<const std::byte> bytes() const { return bytes_; }
 
- protected:
-  MemoryBytes() = default;
-  std::span<const std::byte> bytes_ = Checked({});
-
  private:
-  std::string path_ = "the model";
-};
-
-class OwnedBytes final : public MemoryBytes {
- public:
-  explicit OwnedBytes(std::span<const std::byte> bytes) : MemoryBytes(bytes) {
-    owned_.assign(bytes_.begin(), bytes_.end());
-    bytes_ = Checked(owned_);
-  }
-  explicit OwnedBytes(std::vector<std::byte>&& bytes) : owned_(std::move(bytes)) {
-    bytes_ = Checked(owned_);
-  }
-
- private:
-  std::vector<std::byte> owned_;
+  const std::vector<std::byte> owned_;  // or nothing
+  const std::span<const std::byte> bytes_;
 };
 
 }  // namespace tensorcast::onnx

@@ -69,7 +69,7 @@ struct OnnxValue {
   // The type and the tensor_type around it, outermost first: what a change of it makes longer.
   std::vector<WireField> parents;
   bool has_shape = false;
-  // Of each dimension its size, or nothing where it is symbolic or not said.
+  // The size of each dimension, or nothing where it is symbolic or not said.
   std::vector<std::optional<std::uint64_t>> shape;
   std::vector<std::string> dimension_names;  // beside it: dim_param, or empty
 };

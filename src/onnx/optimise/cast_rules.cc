@@ -223,36 +223,6 @@ class CastRules {
 
 }  // namespace
 
-std::string_view KeptText(KeptFor reason) {
-  switch (reason) {
-    case KeptFor::kResult: return "one Cast would give other results";
-    case KeptFor::kNan: return "only payloads of NaNs would change";
-    case KeptFor::kOutput: return "an output of its graph, or named by what is not understood";
-    case KeptFor::kPadBits: return "pad bits of a packed type would not be cleared";
-    case KeptFor::kMayFail: return "unread, but a text that is not a number ends the run";
-    case KeptFor::kUnknownType: return "nothing says the type of its input";
-    case KeptFor::kNotUnderstood: return "its attributes, its types or its names are not clear";
-    case KeptFor::kLarger: return "the constant would take more bytes";
-    case KeptFor::kOtherFile: return "the constant is in another file";
-  }
-  return {};
-}
-
-KeptRemedy RemedyOf(KeptFor reason) {
-  switch (reason) {
-    case KeptFor::kNan: return KeptRemedy::kNanPayloads;
-    case KeptFor::kLarger: return KeptRemedy::kFoldAll;
-    case KeptFor::kUnknownType: return KeptRemedy::kInferShapes;
-    case KeptFor::kResult:
-    case KeptFor::kOutput:
-    case KeptFor::kPadBits:
-    case KeptFor::kMayFail:
-    case KeptFor::kNotUnderstood:
-    case KeptFor::kOtherFile: break;
-  }
-  return KeptRemedy::kNone;
-}
-
 NodeFates ApplyCastRules(ModelValues& values, graph::NanBits nan) {
   return CastRules(values, nan).Apply();
 }

@@ -5,6 +5,7 @@
 #ifndef TENSORCAST_SRC_ONNX_OPTIMISE_CAST_RULES_H_
 #define TENSORCAST_SRC_ONNX_OPTIMISE_CAST_RULES_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -19,18 +20,32 @@ namespace tensorcast::onnx {
 
 // Why a Cast stays although a rule speaks of it.
 enum class KeptFor : std::uint8_t {
-  kResult,         // it changes the result
-  kNan,            // of NaNs only the payload would change
-  kOutput,         // its result has to stay under its name
-  kPadBits,        // it may clear pad bits
-  kMayFail,        // nobody reads it, but a text may not be a number
-  kUnknownType,    // nothing says its input's type
-  kNotUnderstood,  // it breaks a rule of its opset, or its names are not clear
-  kLarger,         // the constant would take more bytes
-  kOtherFile,      // the constant is in another file
+  kResult,
+  kNan,
+  kOutput,
+  kPadBits,
+  kMayFail,
+  kUnknownType,
+  kNotUnderstood,
+  kLarger,
+  kOtherFile,
 };
-std::string_view KeptText(KeptFor reason);
-KeptRemedy RemedyOf(KeptFor reason);
+// What reports say of each, and what would let the Cast go.
+struct KeptReason {
+  std::string_view text;
+  KeptRemedy remedy = KeptRemedy::kNone;
+};
+inline constexpr std::array<KeptReason, 9> kKeptReasons = {{
+    {"one Cast would give other results"},
+    {"only payloads of NaNs would change", KeptRemedy::kNanPayloads},
+    {"an output of its graph, or named by what is not understood"},
+    {"pad bits of a packed type would not be cleared"},
+    {"unread, but a text that is not a number ends the run"},
+    {"nothing says the type of its input", KeptRemedy::kInferShapes},
+    {"its attributes, its types or its names are not clear"},
+    {"the constant would take more bytes", KeptRemedy::kFoldAll},
+    {"the constant is in another file"},
+}};
 
 // What becomes of a model's nodes, by their index.
 struct NodeFates {

@@ -36,11 +36,6 @@ constexpr KeptBy kKeeping[] = {
     {"Slice"},  {"Squeeze", true}, {"Transpose", true}, {"Unsqueeze", true},
 };
 
-std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
-  const auto found = imports.find("");
-  return found == imports.end() ? std::nullopt : std::optional(found->second);
-}
-
 class ValueFinder {
  public:
   ValueFinder(const io::OnnxModel& model, const io::ByteSource& source)
@@ -143,9 +138,9 @@ class ValueFinder {
     const std::size_t body = found_.bodies.size();
     found_.bodies.push_back(
         {&graph, nullptr, parent,
-         OpsetOf(graph.opset_scope == 0
-                     ? model_.opset_imports
-                     : model_.functions.at(graph.opset_scope - 1).opset_imports)});
+         graph::OpsetOf(graph.opset_scope == 0
+                            ? model_.opset_imports
+                            : model_.functions.at(graph.opset_scope - 1).opset_imports)});
     Scope scope(*this, body);
     std::set<std::string_view> inputs;
     for (const io::OnnxValue& input : graph.inputs) {
@@ -180,7 +175,8 @@ class ValueFinder {
 
   void TakeFunction(const io::OnnxFunction& function) {
     const std::size_t body = found_.bodies.size();
-    found_.bodies.push_back({nullptr, &function, std::nullopt, OpsetOf(function.opset_imports)});
+    found_.bodies.push_back(
+        {nullptr, &function, std::nullopt, graph::OpsetOf(function.opset_imports)});
     Scope scope(*this, body);
     for (const std::string& input : function.inputs) Give(scope.Define(input));
     DefineOutputs(function.nodes, scope);

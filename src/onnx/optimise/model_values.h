@@ -56,15 +56,14 @@ struct ModelCast {
 
 struct ModelNode {
   const io::OnnxNode* message = nullptr;
-  // Of a Constant that holds one tensor.
-  const io::OnnxTensor* constant = nullptr;
+  const io::OnnxTensor* constant = nullptr;  // where it is a Constant that holds one tensor
   std::size_t body = 0;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
   std::optional<ModelCast> cast;
 };
 
-// Of a model that outlives it.
+// It views the model, which outlives it.
 struct ModelValues {
   std::vector<ModelBody> bodies;
   std::vector<ModelValue> values;

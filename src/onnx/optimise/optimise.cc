@@ -157,7 +157,7 @@ class Optimiser {
     }
   }
 
-  // Of values that are gone; those of constants that took a Cast's place are still true.
+  // Values that are gone are declared no more; constants that took a Cast's place are what it was.
   void RemoveDeclarations() {
     for (const NewConstant& each : folded_.constants) {
       const ModelNode& node = values_.nodes[each.node];
@@ -190,22 +190,19 @@ class Optimiser {
   }
 
   void ReportKept() {
-    constexpr std::size_t kReasons = static_cast<std::size_t>(KeptFor::kOtherFile) + 1;
-    std::array<std::uint64_t, kReasons> counts{};
+    std::array<std::uint64_t, kKeptReasons.size()> counts{};
     for (std::size_t i = 0; i < values_.nodes.size(); ++i) {
       if (!fates_.removed[i] && fates_.kept[i]) {
         ++counts.at(static_cast<std::size_t>(*fates_.kept[i]));
       }
     }
-    for (std::size_t i = 0; i < kReasons; ++i) {
-      if (counts.at(i) != 0) {
-        const auto reason = static_cast<KeptFor>(i);
-        report_.kept.push_back({KeptText(reason), counts.at(i), RemedyOf(reason)});
-      }
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const KeptReason& reason = kKeptReasons.at(i);
+      if (counts.at(i) != 0) report_.kept.push_back({reason.text, counts.at(i), reason.remedy});
     }
   }
 
-  // Of those that stay.
+  // Counts the Casts that stay, what they move, and those of which that is not known.
   void CountCasts(std::uint64_t& casts, std::uint64_t& bytes, std::uint64_t& unknown) {
     for (std::size_t i = 0; i < values_.nodes.size(); ++i) {
       const ModelNode& node = values_.nodes[i];

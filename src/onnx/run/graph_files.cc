@@ -97,7 +97,7 @@ Status Graph::Load(const std::string& path, const onnx::LoadOptions& options, Gr
 Status Graph::Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
                     Graph* graph, std::string* error) {
   return core::Guarded(error, [&] {
-    auto source = std::make_shared<onnx::OwnedBytes>(bytes);
+    std::shared_ptr<const onnx::MemoryBytes> source = onnx::MemoryBytes::CopyOf(bytes);
     const std::span<const std::byte> memory = source->bytes();
     GraphAccess::Set(*graph, Read(std::move(source), memory, options));
     return Status();
@@ -141,7 +141,7 @@ Status Graph::Optimize(const onnx::OptimizeOptions& options, onnx::OptimizeRepor
     if (told.changed()) {
       onnx::LoadOptions load;
       load.contradictions = state.options.contradictions;
-      auto source = std::make_shared<onnx::OwnedBytes>(optimized);
+      auto source = std::make_shared<const onnx::MemoryBytes>(std::move(optimized));
       const std::span<const std::byte> memory = source->bytes();
       std::unique_ptr<GraphState> made = Read(std::move(source), memory, load);
       made->options.raises_opset = state.options.raises_opset;

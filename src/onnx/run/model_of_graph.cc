@@ -15,6 +15,7 @@
 #include "core/onnx_numbers.h"
 #include "core/shape.h"
 #include "graph/cast_chains.h"
+#include "graph/operator_versions.h"
 #include "onnx/model_edit.h"
 #include "onnx/run/blob_source.h"
 #include "onnx/run/training_metadata.h"
@@ -87,14 +88,14 @@ class ModelWriter {
                     static_cast<std::uint64_t>(GraphIrVersion()));
     AddOpsets(model);
     if (graph_.ir_version == 0) {
-      model.AddBytes(FieldNumber("ModelProto.producer_name"), std::string_view("tensorcast"));
+      model.AddBytes(FieldNumber("ModelProto.producer_name"), "tensorcast");
     }
     for (const Blob& field : graph_.model_fields) model.Add(field);
     if (with_training) {
       for (const auto& [key, value] : TrainingEntries(graph_)) {
         WireMessage entry;
-        entry.AddBytes(FieldNumber("StringStringEntryProto.key"), std::string_view(key));
-        entry.AddBytes(FieldNumber("StringStringEntryProto.value"), std::string_view(value));
+        entry.AddBytes(FieldNumber("StringStringEntryProto.key"), key);
+        entry.AddBytes(FieldNumber("StringStringEntryProto.value"), value);
         model.AddMessage(FieldNumber("ModelProto.metadata_props"), std::move(entry));
       }
     }
@@ -105,8 +106,7 @@ class ModelWriter {
  private:
   // That of the model that was read, unless something newer is in it now.
   std::int64_t GraphIrVersion() const {
-    const auto opset = graph_.opsets.find("");
-    const std::int64_t of_opset = IrVersionOf(opset == graph_.opsets.end() ? 1 : opset->second);
+    const std::int64_t of_opset = IrVersionOf(graph::OpsetOf(graph_.opsets).value_or(1));
     const auto is_new = [](const graph::Initializer& each) {
       return each.tensor.bytes.store == nullptr;
     };
@@ -151,7 +151,7 @@ class ModelWriter {
               [&] { return Node(node); });
     }
     if (graph_.ir_version == 0) {
-      graph.AddBytes(FieldNumber("GraphProto.name"), std::string_view("graph"));
+      graph.AddBytes(FieldNumber("GraphProto.name"), "graph");
     }
     for (const graph::Initializer& each : graph_.initializers) {
       const graph::Tensor& tensor = each.tensor;
@@ -215,13 +215,13 @@ class ModelWriter {
     };
     names(FieldNumber("NodeProto.input"), node.inputs);
     names(FieldNumber("NodeProto.output"), node.outputs);
-    message.AddBytes(FieldNumber("NodeProto.name"), std::string_view(node.name));
-    message.AddBytes(FieldNumber("NodeProto.op_type"), std::string_view(node.op_type));
+    message.AddBytes(FieldNumber("NodeProto.name"), node.name);
+    message.AddBytes(FieldNumber("NodeProto.op_type"), node.op_type);
     if (!node.domain.empty()) {
-      message.AddBytes(FieldNumber("NodeProto.domain"), std::string_view(node.domain));
+      message.AddBytes(FieldNumber("NodeProto.domain"), node.domain);
     }
     if (!node.overload.empty()) {
-      message.AddBytes(FieldNumber("NodeProto.overload"), std::string_view(node.overload));
+      message.AddBytes(FieldNumber("NodeProto.overload"), node.overload);
     }
     for (const graph::Attribute& attribute : node.attributes) {
       if (attribute.bytes.store == nullptr && !HasMeaning(node, attribute)) continue;
@@ -247,7 +247,7 @@ class ModelWriter {
 
   static WireMessage Attribute(const graph::Attribute& attribute) {
     WireMessage message;
-    message.AddBytes(FieldNumber("AttributeProto.name"), std::string_view(attribute.name));
+    message.AddBytes(FieldNumber("AttributeProto.name"), attribute.name);
     message.AddVarint(FieldNumber("AttributeProto.type"),
                       static_cast<std::uint64_t>(attribute.type));
     switch (attribute.type) {
@@ -267,7 +267,7 @@ class ModelWriter {
 
   static WireMessage Tensor(const graph::Tensor& tensor) {
     WireMessage message;
-    message.AddBytes(io::kName, std::string_view(tensor.name));
+    message.AddBytes(io::kName, tensor.name);
     if (tensor.bytes.store != nullptr) {
       AddOthers(message, tensor.bytes, {io::kName, io::kExternalData, io::kDataLocation});
       if (tensor.is_external) AddExternal(message, tensor);
@@ -302,8 +302,7 @@ class ModelWriter {
 
   WireMessage Value(const graph::Declaration& declared) const {
     WireMessage message;
-    message.AddBytes(FieldNumber("ValueInfoProto.name"),
-                     std::string_view(graph_.body.name(declared.value)));
+    message.AddBytes(FieldNumber("ValueInfoProto.name"), graph_.body.name(declared.value));
     const Blob was_type = PartOf(declared.bytes, FieldNumber("ValueInfoProto.type"));
     const Blob was_tensor = PartOf(was_type, FieldNumber("TypeProto.tensor_type"));
     if (was_type.store != nullptr && (!declared.is_tensor || was_tensor.store == nullptr)) {
@@ -322,8 +321,7 @@ class ModelWriter {
         if (dimension.size) {
           dim.AddVarint(FieldNumber("TensorShapeProto.Dimension.dim_value"), *dimension.size);
         } else if (!dimension.name.empty()) {
-          dim.AddBytes(FieldNumber("TensorShapeProto.Dimension.dim_param"),
-                       std::string_view(dimension.name));
+          dim.AddBytes(FieldNumber("TensorShapeProto.Dimension.dim_param"), dimension.name);
         }
         shape.AddMessage(FieldNumber("TensorShapeProto.dim"), std::move(dim));
       }

@@ -10,8 +10,7 @@
 
 #include "core/failure.h"
 #include "files/system.h"
-#include "graph/program.h"
-#include "graph/session_access.h"
+#include "graph/graph_state.h"
 #include "onnx/memory_bytes.h"
 #include "onnx/optimise/optimise.h"
 #include "onnx/run/graph_of_model.h"
@@ -62,14 +61,14 @@ Status Session::Parse(std::span<const std::byte> bytes, const onnx::LoadOptions&
                       Session* session, std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
-    std::shared_ptr<const onnx::OwnedBytes> source;
+    std::shared_ptr<const onnx::MemoryBytes> source;
     if (options.optimize) {
       const auto edited = Optimised(std::make_unique<onnx::MemoryBytes>(bytes));
       std::vector<std::byte> kept(static_cast<std::size_t>(edited->size()));
       edited->Read(0, kept);
-      source = std::make_shared<onnx::OwnedBytes>(std::move(kept));
+      source = std::make_shared<const onnx::MemoryBytes>(std::move(kept));
     } else {
-      source = std::make_shared<onnx::OwnedBytes>(bytes);
+      source = onnx::MemoryBytes::CopyOf(bytes);
     }
     Set(session, source, source->bytes(), options);
     return Status();

@@ -123,7 +123,7 @@ class NeededData {
   std::string unclear_;  // a model that may name anything
 };
 
-// Of files that are not to be removed.
+// What tells the files of these paths from all others; a path without a file is passed over.
 std::set<FileKey> KeysOf(const std::vector<std::string>& paths) {
   std::set<FileKey> keys;
   for (const std::string& path : paths) {

@@ -25,7 +25,7 @@ using io::ErrorKind;
 using io::WireField;
 
 constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
-// Of one tensor: a hostile one could have a change for every few bytes of its values.
+// The changes that one tensor may take: a hostile one could have one for every few of its bytes.
 constexpr std::size_t kMostChanges = 65536;
 constexpr std::string_view kScaleEnding = "scale";  // of names
 
@@ -34,18 +34,10 @@ constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
 constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
 
 bool IsValueField(std::uint32_t number) {
-  switch (number) {
-    case io::kFloatData:
-    case io::kInt32Data:
-    case io::kStringData:
-    case io::kInt64Data:
-    case io::kRawData:
-    case io::kDoubleData:
-    case io::kUint64Data:
-    case io::kExternalData:
-    case io::kDataLocation: return true;
-    default: return false;
-  }
+  static constexpr std::uint32_t kFields[] = {
+      io::kFloatData,  io::kInt32Data,  io::kStringData,   io::kInt64Data,   io::kRawData,
+      io::kDoubleData, io::kUint64Data, io::kExternalData, io::kDataLocation};
+  return std::ranges::find(kFields, number) != std::end(kFields);
 }
 
 class StorageEditor {
@@ -305,7 +297,7 @@ class StorageEditor {
       edit_.ReplaceByValues(path, begin, end, std::exchange(value_bytes, {}), output, inline_bytes);
       has_values = true;
     };
-    // Of values in many fields one range is made: there may be one for each element.
+    // Values in many fields, of which there may be one for each element, become one range.
     std::uint64_t gone_begin = 0;
     std::uint64_t gone_end = 0;
     std::size_t changes = 0;

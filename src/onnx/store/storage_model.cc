@@ -148,8 +148,8 @@ class Writer final : public io::TensorWriter {
         edit_(EditFor(path, model, contents_, placement_)),
         model_(path, edit_.model_bytes, options) {
     std::vector<DataFile> files = DataFilesOf(path, model, edit_, placement_);
-    // Of two runs that may replace each other's model none may stand in the other's way. This one
-    // can be seen by now.
+    // Two runs that may replace each other's model must not stand in each other's way. By now this
+    // one can be seen by the other.
     if (options.overwrite &&
         (model_.IsContested() || std::any_of(files.begin(), files.end(), [](const DataFile& file) {
            return !IsFree(file.path);
@@ -244,7 +244,7 @@ class Writer final : public io::TensorWriter {
     if (!is_clear && journal != nullptr) journal->Leave();
   }
 
-  // Of the files that get their names now, and of those that lose their model.
+  // It lists the files that get their names now, and those that lose their model.
   std::unique_ptr<DataJournal> Journal(const std::optional<ReplacedData>& replaced) const {
     std::vector<JournaledFile> files = left_.failed;
     for (std::size_t i = 0; i < data_.size(); ++i) {

@@ -17,7 +17,7 @@ namespace {
 using io::Error;
 using io::ErrorKind;
 
-// Of DequantizeLinear.
+// The opsets from which on DequantizeLinear has these.
 constexpr std::int64_t kFirstOfInt8 = 10, kFirstOfAxis = 13, kFirstOfFloat8 = 19;
 
 // What to do about an opset that came too early.
@@ -90,9 +90,8 @@ void StorageRules::Fail(std::size_t tensor, std::string_view to, const std::stri
 std::int64_t StorageRules::OpsetFor(std::size_t tensor, std::string_view to,
                                     std::string_view behind) const {
   const io::OnnxTensorPlace& place = model_.place(tensor);
-  const auto& imports = io::ImportsOf(model_.model(), place);
-  const auto import = imports.find("");
-  if (import != imports.end()) return import->second;
+  const auto opset = graph::OpsetOf(io::ImportsOf(model_.model(), place));
+  if (opset) return *opset;
   Fail(tensor, to,
        "the " + std::string(behind) + " behind it needs an opset of ai.onnx, and " +
            std::string(place.function ? "its function" : "the model") +
@@ -149,10 +148,9 @@ void StorageRules::CheckScaled(std::size_t tensor, std::string_view format, Data
 }
 
 bool StorageRules::TakesAxis(std::size_t tensor) const {
-  const auto& imports = io::ImportsOf(model_.model(), model_.place(tensor));
-  const auto import = imports.find("");
+  const auto opset = graph::OpsetOf(io::ImportsOf(model_.model(), model_.place(tensor)));
   // Earlier than that a model has to be upgraded first.
-  return import == imports.end() || import->second < kFirstOfInt8 || import->second >= kFirstOfAxis;
+  return !opset || *opset < kFirstOfInt8 || *opset >= kFirstOfAxis;
 }
 
 }  // namespace tensorcast::onnx

@@ -16,15 +16,15 @@
 namespace tensorcast::onnx {
 
 struct WeightUse {
-  // Of a tensor that is the weight of every node that takes it: the axis of its output channels,
-  // one and the same for all. 0 of Conv, 1 of ConvTranspose, 0 or 1 of Gemm by its transB, the last
-  // of MatMul.
+  // The axis of the output channels, where the tensor is the weight of every node that takes it and
+  // the axis is the same for all: Conv has 0, ConvTranspose 1, Gemm 0 or 1 by its transB, MatMul
+  // the last.
   std::optional<std::uint32_t> axis;
   std::string why_none;  // else: "used by Gather, not as a weight"
 };
 
-// Of each of the model's tensors. Names are resolved as ONNX has it: a subgraph sees those of the
-// graphs around it.
+// Finds the use of each of the model's tensors. Names are resolved as ONNX has it: a subgraph sees
+// those of the graphs around it.
 std::vector<WeightUse> FindWeightUses(const io::OnnxTensorReader& model);
 
 }  // namespace tensorcast::onnx
