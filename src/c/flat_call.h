@@ -40,6 +40,11 @@ template <class Body> std::int32_t FlatCall(std::string* own, const Body& body) 
   throw core::Failure(code, why);
 }
 
+// Throws what a call of the library that gave its text there says, where it failed.
+inline void Check(Status status, const std::string* text) {
+  if (!status.ok()) throw core::Failure(status, *text);
+}
+
 // ---------------------------------------------------------------------------- arguments
 
 // Throws kNullPointer.

@@ -338,8 +338,7 @@ std::int32_t tensorcast_session_bind_inputs(
     for (std::size_t i = 0; i < places.size(); ++i) apart.push_back(all.Next(ranks[i], types[i]));
     all.CheckEnd();
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const Status status = c::BindInput(handle, places[i], apart[i], copies, text);
-      if (!status.ok()) return status;
+      c::Check(c::BindInput(handle, places[i], apart[i], copies, text), text);
     }
     return Status();
   });

@@ -43,18 +43,18 @@ struct Totals {
   std::uint64_t lengths = 0;
 };
 
-Status AddUp(const tensorcast_session& handle, Totals* all, std::string* text) {
+Totals TotalsOf(const tensorcast_session& handle, std::string* text) {
+  Totals all;
   for (std::size_t i = 0; i < handle.is_selected.size(); ++i) {
     if (!handle.is_selected[i]) continue;
     TensorView view;
-    const Status status = handle.session.Output(i, &view, text);
-    if (!status.ok()) return status;
-    ++all->tensors;
-    all->bytes += BytesOf(view);
-    all->shapes += view.shape.size();
-    all->lengths += IsText(view) ? ElementsOf(view.shape) : 0;
+    Check(handle.session.Output(i, &view, text), text);
+    ++all.tensors;
+    all.bytes += BytesOf(view);
+    all.shapes += view.shape.size();
+    all.lengths += IsText(view) ? ElementsOf(view.shape) : 0;
   }
-  return {};
+  return all;
 }
 
 // Rooms for tensors that are written one after the other.
@@ -65,22 +65,21 @@ struct Rooms {
 };
 
 // Copies an output to the beginning of the rooms, which may be too small, and cuts that off.
-Status CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& rooms,
-                  TensorView* view, std::string* text) {
-  Status status = handle.session.Output(port, view, text);
-  if (!status.ok()) return status;
-  CheckRoom(rooms.shapes.size(), view->shape.size(), "shape");
-  const auto bytes = static_cast<std::size_t>(BytesOf(*view));
-  const std::size_t lengths = IsText(*view) ? static_cast<std::size_t>(ElementsOf(view->shape)) : 0;
+TensorView CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& rooms,
+                      std::string* text) {
+  TensorView view;
+  Check(handle.session.Output(port, &view, text), text);
+  CheckRoom(rooms.shapes.size(), view.shape.size(), "shape");
+  const auto bytes = static_cast<std::size_t>(BytesOf(view));
+  const std::size_t lengths = IsText(view) ? static_cast<std::size_t>(ElementsOf(view.shape)) : 0;
   // A length is the same number in either type.
   auto* const first = reinterpret_cast<std::uint64_t*>(rooms.lengths.data());
-  status = handle.session.CopyOutput(port, rooms.bytes, {first, rooms.lengths.size()}, text);
-  if (!status.ok()) return status;
-  CopyShape(view->shape, rooms.shapes.data());
+  Check(handle.session.CopyOutput(port, rooms.bytes, {first, rooms.lengths.size()}, text), text);
+  CopyShape(view.shape, rooms.shapes.data());
   rooms.bytes = rooms.bytes.subspan(bytes);
-  rooms.shapes = rooms.shapes.subspan(view->shape.size());
+  rooms.shapes = rooms.shapes.subspan(view.shape.size());
   rooms.lengths = rooms.lengths.subspan(lengths);
-  return status;
+  return view;
 }
 
 }  // namespace
@@ -106,8 +105,7 @@ std::int32_t tensorcast_session_output_size(tensorcast_session* session, std::in
   c::Clear(type, rank, elements, bytes);
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
     const Port port = c::PortOf(index, name);
-    const Status status = handle.session.OutputSize(port, &handle.size, text);
-    if (!status.ok()) return status;
+    c::Check(handle.session.OutputSize(port, &handle.size, text), text);
     const auto values = handle.session.outputs();
     const auto value = std::find_if(values.begin(), values.end(), [&](const auto& each) {
       return port.is_name() ? each.name == port.name() : &each == values.data() + port.index();
@@ -116,7 +114,7 @@ std::int32_t tensorcast_session_output_size(tensorcast_session* session, std::in
     c::Give<std::uint64_t>(handle.size.shape.size(), rank);
     c::Give(handle.size.elements, elements);
     c::Give(handle.size.bytes, bytes);
-    return status;
+    return Status();
   });
 }
 
@@ -129,8 +127,8 @@ std::int32_t tensorcast_session_copy_output(const tensorcast_session* session, s
         c::CheckBytes(bytes, bytes_size, "bytes");
         c::Rooms rooms = {c::Bytes(bytes, bytes_size), c::Table(shape, shape_count, "shape"),
                           c::Table(lengths, lengths_count, "lengths")};
-        TensorView view;
-        return c::CopyOutput(handle, c::PortOf(index, name), rooms, &view, text);
+        (void)c::CopyOutput(handle, c::PortOf(index, name), rooms, text);
+        return Status();
       });
 }
 
@@ -139,9 +137,7 @@ std::int32_t tensorcast_session_outputs_size(tensorcast_session* session, std::u
                                              std::uint64_t* lengths) {
   c::Clear(tensors, bytes, shapes, lengths);
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    c::Totals all;
-    const Status status = c::AddUp(handle, &all, text);
-    if (!status.ok()) return status;
+    const c::Totals all = c::TotalsOf(handle, text);
     c::Give(all.tensors, tensors);
     c::Give(all.bytes, bytes);
     c::Give(all.shapes, shapes);
@@ -160,9 +156,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
     c::CheckBytes(bytes, bytes_size, "bytes");
     c::CheckTable(ranks, ranks_count, "ranks");
     c::CheckBytes(types, types_count, "types");
-    c::Totals all;
-    const Status known = c::AddUp(handle, &all, text);
-    if (!known.ok()) return known;
+    const c::Totals all = c::TotalsOf(handle, text);
     c::CheckRoom(bytes_size, all.bytes, "bytes");
     c::CheckRoom(shapes_count, all.shapes, "shapes");
     c::CheckRoom(lengths_count, all.lengths, "lengths");
@@ -173,9 +167,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
     std::size_t tensor = 0;
     for (std::size_t i = 0; i < handle.is_selected.size(); ++i) {
       if (!handle.is_selected[i]) continue;
-      TensorView view;
-      const Status status = c::CopyOutput(handle, i, rooms, &view, text);
-      if (!status.ok()) return status;
+      const TensorView view = c::CopyOutput(handle, i, rooms, text);
       ranks[tensor] = static_cast<std::int64_t>(view.shape.size());
       types[tensor] = static_cast<std::int32_t>(view.type);
       ++tensor;
@@ -203,14 +195,14 @@ std::int32_t tensorcast_session_gradient_size(const tensorcast_session* session,
         c::CheckGiven(has_gradient, "has_gradient");
         bool has = false;
         TensorView view;
-        const Status status = handle.session.Gradient(c::PortOf(index, name), &has, &view, text);
-        if (!status.ok() || !has) return status;
+        c::Check(handle.session.Gradient(c::PortOf(index, name), &has, &view, text), text);
+        if (!has) return Status();
         *has_gradient = 1;
         c::Give(static_cast<std::int32_t>(view.type), type);
         c::Give<std::uint64_t>(view.shape.size(), rank);
         c::Give(c::ElementsOf(view.shape), elements);
         c::Give<std::uint64_t>(view.data.size(), bytes);
-        return status;
+        return Status();
       });
 }
 
@@ -224,8 +216,7 @@ std::int32_t tensorcast_session_copy_gradient(const tensorcast_session* session,
         c::CheckTable(shape, shape_count, "shape");
         bool has = false;
         TensorView view;
-        const Status status = handle.session.Gradient(c::PortOf(index, name), &has, &view, text);
-        if (!status.ok()) return status;
+        c::Check(handle.session.Gradient(c::PortOf(index, name), &has, &view, text), text);
         if (!has) {
           c::Refuse(StatusCode::kBadInput,
                     "no gradient reaches this input; ask tensorcast_session_gradient_size before");
@@ -234,7 +225,7 @@ std::int32_t tensorcast_session_copy_gradient(const tensorcast_session* session,
         c::CheckRoom(shape_count, view.shape.size(), "shape");
         if (!view.data.empty()) std::memmove(bytes, view.data.data(), view.data.size());
         c::CopyShape(view.shape, shape);
-        return status;
+        return Status();
       });
 }
 

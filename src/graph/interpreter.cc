@@ -84,8 +84,8 @@ void Interpreter::RunStep(std::size_t index, const GraphRun& run) {
   Slot& result = slots_[first_register_ + step.result];
   switch (step.kind) {
     case Step::Kind::kView: result = source; break;
-    case Step::Kind::kNumbers: CastNumbers(index, source, result); break;
-    case Step::Kind::kParse: ParseTexts(index, source, result); break;
+    case Step::Kind::kNumbers:
+    case Step::Kind::kParse: MakeNumbers(index, source, result); break;
     case Step::Kind::kPrint: PrintTexts(index, source, result); break;
   }
   if (run.profile != nullptr) {
@@ -154,31 +154,24 @@ void Describe(const Slot& source, DataType type, Slot& result) {
 
 }  // namespace
 
-void Interpreter::CastNumbers(std::size_t index, const Slot& source, Slot& result) {
+void Interpreter::MakeNumbers(std::size_t index, const Slot& source, Slot& result) {
   const Step& step = program_.steps[index];
   const CastPlan& plan = program_.plans[step.plan];
+  const std::uint64_t n = source.elements;
   Slot made;
-  const std::span<std::byte> data = TakeNumbers(index, plan.to(), source.elements, made);
-  Check(step, plan.Run(source.view.data, 0, data, 0, source.elements, run_options_));
-  Describe(source, plan.to(), made);
-  made.view.data = data;
-  result = std::move(made);
-}
-
-void Interpreter::ParseTexts(std::size_t index, const Slot& source, Slot& result) {
-  const Step& step = program_.steps[index];
-  const CastPlan& plan = program_.plans[step.plan];
-  Slot made;
-  const std::span<std::byte> data = TakeNumbers(index, plan.to(), source.elements, made);
-  ParseFailure failure;
-  const Status status =
-      plan.Parse(source.view.strings, 0, data, 0, source.elements, run_options_, &failure);
-  if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
-    FailStep(step, status.code(),
-             "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
-                 "\", is " + std::string(text::UnparsedText(status.code())));
+  const std::span<std::byte> data = TakeNumbers(index, plan.to(), n, made);
+  if (step.kind == Step::Kind::kParse) {
+    ParseFailure failure;
+    const Status status = plan.Parse(source.view.strings, 0, data, 0, n, run_options_, &failure);
+    if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
+      FailStep(step, status.code(),
+               "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
+                   "\", is " + std::string(text::UnparsedText(status.code())));
+    }
+    Check(step, status);
+  } else {
+    Check(step, plan.Run(source.view.data, 0, data, 0, n, run_options_));
   }
-  Check(step, status);
   Describe(source, plan.to(), made);
   made.view.data = data;
   result = std::move(made);

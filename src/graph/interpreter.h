@@ -70,8 +70,7 @@ class Interpreter {
   void Check(const Step& step, Status status) const;
   // Memory for a result of numbers; of a packed type the pad bits are zero.
   std::span<std::byte> TakeNumbers(std::size_t index, DataType type, std::uint64_t n, Slot& result);
-  void CastNumbers(std::size_t index, const Slot& source, Slot& result);
-  void ParseTexts(std::size_t index, const Slot& source, Slot& result);
+  void MakeNumbers(std::size_t index, const Slot& source, Slot& result);
   void PrintTexts(std::size_t index, const Slot& source, Slot& result);
 
   const Program& program_;

@@ -20,7 +20,6 @@
 #include "text/error_text.h"
 
 namespace tensorcast {
-namespace {
 
 using graph::Buffer;
 using graph::Program;
@@ -28,14 +27,9 @@ using graph::Refuse;
 using graph::Slot;
 using text::Quoted;
 
-constexpr std::size_t kNone = SIZE_MAX;
-
-}  // namespace
-
-// Not in the unnamed namespace, as SessionState holds one, and has a name outside.
-//
 // The memory of a session: each register has its buffer, which a run uses again; outputs of numbers
-// go where they are bound.
+// go where they are bound. It is not in an unnamed namespace, as SessionState, which has a name
+// outside, holds one.
 class SessionMemory final : public graph::ResultMemory {
  public:
   explicit SessionMemory(const Program& program)
@@ -84,6 +78,8 @@ class SessionMemory final : public graph::ResultMemory {
   std::vector<std::span<std::byte>> bound;  // of each output, the caller's; null: none
 
  private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   std::vector<std::shared_ptr<Buffer>> registers_;
   std::vector<std::size_t> output_of_;  // of each step, or kNone
   std::array<std::shared_ptr<Buffer>, 8> spares_;
@@ -179,6 +175,11 @@ SessionState& Checked(const std::unique_ptr<SessionState>& state) {
   return *state;
 }
 
+std::uint64_t TextBytes(const Slot& strings) {
+  const auto& offsets = strings.view.strings.offsets;
+  return strings.elements == 0 ? 0 : offsets.back() - offsets.front();
+}
+
 std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
   const std::optional<std::uint64_t> bytes = StorageBytes(type, elements);
   if (!bytes) {
@@ -239,14 +240,10 @@ void SessionBindings::CheckBindings() {
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
     const TensorView& view = interpreter.Input(i).view;
     const std::string what = "input " + Quoted(program.inputs[i].name);
-    if (view.type != DataType::kString) {
-      ranges.push_back({view.data.data(), view.data.size(), what, false});
-      continue;
+    for (const auto bytes : {view.data, std::as_bytes(view.strings.offsets),
+                             std::as_bytes(std::span(view.strings.bytes))}) {
+      ranges.push_back({bytes.data(), bytes.size(), what, false});
     }
-    const auto offsets = std::as_bytes(view.strings.offsets);
-    const auto texts = std::as_bytes(view.strings.bytes);
-    ranges.push_back({offsets.data(), offsets.size(), what, false});
-    ranges.push_back({texts.data(), texts.size(), what, false});
   }
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return std::less<>()(a.begin, b.begin); });
@@ -342,13 +339,11 @@ Status Session::Create(const Graph& graph, const SessionOptions& options, Sessio
 std::int64_t Session::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }
 
 std::span<const ValueInfo> Session::inputs() const {
-  if (state_ == nullptr) return {};
-  return state_->program.inputs;
+  return state_ == nullptr ? std::span<const ValueInfo>() : state_->program.inputs;
 }
 
 std::span<const ValueInfo> Session::outputs() const {
-  if (state_ == nullptr) return {};
-  return state_->program.outputs;
+  return state_ == nullptr ? std::span<const ValueInfo>() : state_->program.outputs;
 }
 
 Status Session::FindInput(const Port& input, std::size_t* index, std::string* error) const {
@@ -441,12 +436,7 @@ Status Session::OutputSize(const Port& output, TensorSize* size, std::string* er
     const std::span<const std::uint64_t> shape = state.ShapeOf(index);
     size->shape.assign(shape.begin(), shape.end());
     size->elements = of.elements;
-    if (is_text) {
-      const Strings& strings = of.view.strings;
-      size->bytes = of.elements == 0 ? 0 : strings.offsets.back() - strings.offsets.front();
-    } else {
-      size->bytes = BytesOf(info.type, of.elements);
-    }
+    size->bytes = is_text ? TextBytes(of) : BytesOf(info.type, of.elements);
     return Status();
   });
 }
@@ -505,12 +495,12 @@ Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
       return Status();
     }
     const Strings& strings = result.view.strings;
-    const std::uint64_t first = result.elements == 0 ? 0 : strings.offsets.front();
-    const std::uint64_t size = result.elements == 0 ? 0 : strings.offsets.back() - first;
+    const std::uint64_t size = TextBytes(result);
     need(size, bytes.size(), "byte");
     need(result.elements, lengths.size(), "length");
     if (size != 0) {
-      std::memmove(bytes.data(), strings.bytes.data() + first, static_cast<std::size_t>(size));
+      std::memmove(bytes.data(), strings.bytes.data() + strings.offsets.front(),
+                   static_cast<std::size_t>(size));
     }
     for (std::size_t i = 0; i < result.elements; ++i) {
       lengths[i] = strings.offsets[i + 1] - strings.offsets[i];

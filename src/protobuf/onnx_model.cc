@@ -55,10 +55,9 @@ class ModelReader {
     bool has_graph = false;
     WireField whole;
     whole.end = source_.size();
-    ForEachField(whole, FieldsOf("ModelProto"), [&](WireReader& fields, const WireField& field) {
+    ForEachField(whole, FieldsOf("ModelProto"), [&](WireReader&, const WireField& field) {
       switch (field.number) {
         case FieldNumber("ModelProto.ir_version"): model_.ir_version = Int(field); break;
-        case FieldNumber("ModelProto.producer_name"): model_.producer = Text(fields, field); break;
         case FieldNumber("ModelProto.graph"):
           if (std::exchange(has_graph, true)) Fail(field, "graph", "is in the model twice");
           ReadGraph(field, {}, "", 0, 0);
@@ -500,13 +499,5 @@ const OnnxAttribute* OnnxNode::Find(std::string_view attribute) const {
 }
 
 OnnxModel ReadOnnxModel(const ByteSource& source) { return ModelReader(source).Read(); }
-
-std::string NodeText(const OnnxNode& node) {
-  if (!node.name.empty()) return "node " + Quoted(node.name);
-  if (!node.outputs.empty() && !node.outputs[0].empty()) {
-    return "the node that gives " + Quoted(node.outputs[0]);
-  }
-  return "a node without a name";
-}
 
 }  // namespace tensorcast::io

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -250,10 +252,57 @@ class Optimiser {
   std::unordered_map<std::size_t, std::unordered_set<std::string_view>> gone_;  // values, by body
 };
 
+// A model after changes, as bytes that are put together where they are read: what stayed from the
+// model as it was, what is new, and constants that are cast. It has the path of the model as it
+// was: external data is found from there.
+class EditedModel final : public io::ByteSource {
+ public:
+  // `pieces` of `source`, whose tensors are those of `constants`, which are read from it.
+  EditedModel(std::unique_ptr<const io::ByteSource> source, std::vector<ModelPiece> pieces,
+              std::vector<FoldedConstant> constants)
+      : source_(std::move(source)), pieces_(std::move(pieces)), constants_(std::move(constants)) {
+    if (!pieces_.empty()) size_ = pieces_.back().at + pieces_.back().size;
+  }
+
+  const std::string& path() const override { return source_->path(); }
+  std::uint64_t size() const override { return size_; }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override;
+  void CheckUnchanged() const override { source_->CheckUnchanged(); }
+
+ private:
+  std::unique_ptr<const io::ByteSource> source_;
+  std::vector<ModelPiece> pieces_;
+  std::vector<FoldedConstant> constants_;
+  std::uint64_t size_ = 0;
+};
+
+void EditedModel::Read(std::uint64_t offset, std::span<std::byte> out) const {
+  auto piece =
+      std::upper_bound(pieces_.begin(), pieces_.end(), offset,
+                       [](std::uint64_t at, const ModelPiece& each) { return at < each.at; });
+  if (piece != pieces_.begin()) piece = std::prev(piece);
+  for (; !out.empty(); ++piece) {
+    const std::uint64_t skipped = offset - piece->at;
+    const std::span<std::byte> part = out.first(
+        static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), piece->size - skipped)));
+    if (piece->source) {
+      source_->Read(*piece->source + skipped, part);
+    } else if (piece->tensor) {
+      constants_[*piece->tensor].Read(skipped, part);
+    } else {
+      const auto bytes = std::as_bytes(std::span(piece->bytes));
+      std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(skipped), part.size(), part.begin());
+    }
+    out = out.subspan(part.size());
+    offset += part.size();
+  }
+}
+
 }  // namespace
 
-std::unique_ptr<EditedModel> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
-                                           const OptimizeOptions& options, OptimizeReport& report) {
+std::unique_ptr<io::ByteSource> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
+                                              const OptimizeOptions& options,
+                                              OptimizeReport& report) {
   const io::OnnxModel model = io::ReadOnnxModel(*source);
   Optimiser optimiser(model, *source, options, report);
   optimiser.Run();

@@ -8,15 +8,15 @@
 #include <memory>
 
 #include "files/byte_source.h"
-#include "onnx/optimise/edited_model.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
 
 // The model that `source` holds. Throws io::Error: of contents where it is no model, unsupported
 // where it would be larger than protobuf allows.
-std::unique_ptr<EditedModel> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
-                                           const OptimizeOptions& options, OptimizeReport& report);
+std::unique_ptr<io::ByteSource> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
+                                              const OptimizeOptions& options,
+                                              OptimizeReport& report);
 
 }  // namespace tensorcast::onnx
 

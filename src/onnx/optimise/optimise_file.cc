@@ -15,7 +15,7 @@
 #include "files/system.h"
 #include "formats/onnx_tensors.h"
 #include "formats/tensor_writer.h"
-#include "onnx/memory_bytes.h"
+#include "onnx/byte_sources.h"
 #include "onnx/optimise/optimise.h"
 #include "onnx/store/storage_model.h"
 #include "tensorcast/onnx.hpp"

@@ -317,15 +317,4 @@ void FailModel(const io::ByteSource& source, const graph::Error& error) {
   throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what());
 }
 
-graph::Program MakeProgram(const std::shared_ptr<const io::ByteSource>& source,
-                           std::span<const std::byte> memory, const LoadOptions& options) {
-  const graph::Graph graph = ReadGraph(source, memory, options.allow_hard_links);
-  try {
-    return graph::Compile(graph,
-                          {options.contradictions == Contradictions::kTests, options.target});
-  } catch (const graph::Error& error) {
-    FailModel(*source, error);
-  }
-}
-
 }  // namespace tensorcast::onnx

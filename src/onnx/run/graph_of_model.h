@@ -11,9 +11,7 @@
 #include "files/byte_source.h"
 #include "graph/error.h"
 #include "graph/graph.h"
-#include "graph/program.h"
 #include "protobuf/onnx_model.h"
-#include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
 
@@ -29,11 +27,6 @@ graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
 
 // Throws what is wrong with the graph of a source as an io::Error, which begins with its path.
 [[noreturn]] void FailModel(const io::ByteSource& source, const graph::Error& error);
-
-// The same, compiled. Constants are read, or are views of `memory`, whose source they hold, where
-// they stand there as a run needs them. Throws Error, which begins with the source's path.
-graph::Program MakeProgram(const std::shared_ptr<const io::ByteSource>& source,
-                           std::span<const std::byte> memory, const LoadOptions& options);
 
 }  // namespace tensorcast::onnx
 

@@ -10,7 +10,7 @@
 
 #include "core/failure.h"
 #include "graph/graph_state.h"
-#include "onnx/run/blob_source.h"
+#include "onnx/byte_sources.h"
 #include "protobuf/onnx_fields.h"
 #include "protobuf/protobuf_wire.h"
 #include "protobuf/tensor_proto_message.h"

@@ -1,20 +1,28 @@
-// Graphs from models, and models of graphs: files and bytes.
+// Graphs and sessions of models, and models of graphs: files and bytes.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/failure.h"
 #include "files/error.h"
 #include "files/system.h"
 #include "graph/graph_state.h"
 #include "graph/program.h"
-#include "onnx/memory_bytes.h"
+#include "onnx/byte_sources.h"
+#include "onnx/optimise/optimise.h"
 #include "onnx/run/graph_of_model.h"
 #include "onnx/run/model_of_graph.h"
 #include "onnx/run/training_metadata.h"
 #include "tensorcast/graph.hpp"
+#include "tensorcast/onnx.hpp"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast {
 namespace {
@@ -78,6 +86,34 @@ std::vector<std::byte> Written(const onnx::WireMessage& model) {
     bytes.insert(bytes.end(), part.begin(), part.end());
   });
   return bytes;
+}
+
+std::unique_ptr<const io::ByteSource> Optimised(std::unique_ptr<const io::ByteSource> source) {
+  onnx::OptimizeReport report;
+  return onnx::OptimiseModel(std::move(source), {}, report);
+}
+
+Status CheckOptions(const onnx::LoadOptions& options) {
+  if (options.contradictions != onnx::Contradictions::kText &&
+      options.contradictions != onnx::Contradictions::kTests) {
+    return Status(StatusCode::kInvalidOption);
+  }
+  return graph::CheckTarget(options.target);
+}
+
+// `memory`: as ReadGraph takes it. Constants are read, or are views of it where they stand there as
+// a run needs them.
+void Set(Session* session, const std::shared_ptr<const io::ByteSource>& source,
+         std::span<const std::byte> memory, const onnx::LoadOptions& options) {
+  const graph::Graph graph = onnx::ReadGraph(source, memory, options.allow_hard_links);
+  const bool as_tests = options.contradictions == onnx::Contradictions::kTests;
+  try {
+    graph::Program program = graph::Compile(graph, {as_tests, options.target});
+    source->CheckUnchanged();
+    SessionAccess::Set(*session, std::move(program), {.target = options.target}, as_tests);
+  } catch (const graph::Error& error) {
+    onnx::FailModel(*source, error);
+  }
 }
 
 }  // namespace
@@ -157,6 +193,35 @@ Status Graph::Serialize(const SaveOptions& options, std::vector<std::byte>* byte
                         std::string* error) const {
   return graph::GuardedGraph(error, [&] {
     *bytes = Written(ModelOf(GraphAccess::State(*this), options));
+    return Status();
+  });
+}
+
+Status Session::Load(const std::string& path, const onnx::LoadOptions& options, Session* session,
+                     std::string* error) {
+  return core::Guarded(error, [&] {
+    if (const Status status = CheckOptions(options); !status.ok()) return status;
+    std::unique_ptr<const io::ByteSource> source = std::make_unique<io::InputFile>(path);
+    if (options.optimize) source = Optimised(std::move(source));
+    Set(session, std::move(source), {}, options);
+    return Status();
+  });
+}
+
+Status Session::Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& options,
+                      Session* session, std::string* error) {
+  return core::Guarded(error, [&] {
+    if (const Status status = CheckOptions(options); !status.ok()) return status;
+    std::shared_ptr<const onnx::MemoryBytes> source;
+    if (options.optimize) {
+      const auto edited = Optimised(std::make_unique<onnx::MemoryBytes>(bytes));
+      std::vector<std::byte> kept(static_cast<std::size_t>(edited->size()));
+      edited->Read(0, kept);
+      source = std::make_shared<const onnx::MemoryBytes>(std::move(kept));
+    } else {
+      source = onnx::MemoryBytes::CopyOf(bytes);
+    }
+    Set(session, source, source->bytes(), options);
     return Status();
   });
 }

@@ -1,8 +1,8 @@
-// A model's bytes in memory, the caller's or copied.
+// Bytes as sources that readers of messages take: a model in memory, and what a graph carries.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_ONNX_MEMORY_BYTES_H_
-#define TENSORCAST_SRC_ONNX_MEMORY_BYTES_H_
+#ifndef TENSORCAST_SRC_ONNX_BYTE_SOURCES_H_
+#define TENSORCAST_SRC_ONNX_BYTE_SOURCES_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +15,7 @@
 
 #include "files/byte_source.h"
 #include "files/error.h"
+#include "graph/constant.h"
 #include "onnx/model_edit.h"
 
 namespace tensorcast::onnx {
@@ -59,6 +60,23 @@ class MemoryBytes final : public io::ByteSource {
   const std::span<const std::byte> bytes_;
 };
 
+// Bytes that a graph carries.
+class BlobSource final : public io::ByteSource {
+ public:
+  explicit BlobSource(graph::Blob bytes) : bytes_(std::move(bytes)) {}
+  const std::string& path() const override {
+    static const std::string kPath = "the graph";
+    return kPath;
+  }
+  std::uint64_t size() const override { return bytes_.size; }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    if (!out.empty()) bytes_.store->Read(bytes_.begin + offset, out);
+  }
+
+ private:
+  graph::Blob bytes_;
+};
+
 }  // namespace tensorcast::onnx
 
-#endif  // TENSORCAST_SRC_ONNX_MEMORY_BYTES_H_
+#endif  // TENSORCAST_SRC_ONNX_BYTE_SOURCES_H_
