@@ -21,13 +21,7 @@
 using namespace tensorcast;
 
 namespace tensorcast::c {
-namespace {
 
-std::span<const ValueInfo> ValuesOf(const tensorcast_session& handle, std::int32_t side) {
-  return Truth(side, "side") ? handle.session.outputs() : handle.session.inputs();
-}
-
-// The place of an input or an output. Throws what the session says of one that is not there.
 std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::int64_t index,
                     const char* name) {
   const Port port = PortOf(index, name);
@@ -37,6 +31,12 @@ std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::in
                                             : handle.session.FindInput(port, &place, &text);
   if (!status.ok()) Refuse(status.code(), text);
   return place;
+}
+
+namespace {
+
+std::span<const ValueInfo> ValuesOf(const tensorcast_session& handle, std::int32_t side) {
+  return Truth(side, "side") ? handle.session.outputs() : handle.session.inputs();
 }
 
 // Binds a tensor by `bind` and holds what it needs; one that is refused leaves the one before.

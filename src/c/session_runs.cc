@@ -1,13 +1,11 @@
 // The flat C interface: runs of a session, their outputs, gradients and profile.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "c/graph_handle.h"
 #include "tensorcast/session.h"
@@ -104,13 +102,9 @@ std::int32_t tensorcast_session_output_size(tensorcast_session* session, std::in
                                             std::uint64_t* bytes) {
   c::Clear(type, rank, elements, bytes);
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    const Port port = c::PortOf(index, name);
-    c::Check(handle.session.OutputSize(port, &handle.size, text), text);
-    const auto values = handle.session.outputs();
-    const auto value = std::find_if(values.begin(), values.end(), [&](const auto& each) {
-      return port.is_name() ? each.name == port.name() : &each == values.data() + port.index();
-    });
-    c::Give(static_cast<std::int32_t>(value->type), type);
+    const std::size_t place = c::PlaceOf(handle, TENSORCAST_GRAPH_OUTPUTS, index, name);
+    c::Check(handle.session.OutputSize(place, &handle.size, text), text);
+    c::Give(static_cast<std::int32_t>(handle.session.outputs()[place].type), type);
     c::Give<std::uint64_t>(handle.size.shape.size(), rank);
     c::Give(handle.size.elements, elements);
     c::Give(handle.size.bytes, bytes);

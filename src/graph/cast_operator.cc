@@ -161,13 +161,10 @@ class CastNode {
     return text;
   }
 
-  static std::string CameWith(std::string_view attribute) {
-    return "it came with opset " + std::to_string(FirstOpsetOf(attribute));
-  }
-
   std::string Whose(std::string_view name, bool has_to) const {
-    if (name == "saturate") return CameWith(name);
-    if (name == "round_mode") return CameWith(name);
+    if (name == "saturate" || name == "round_mode") {
+      return "it came with opset " + std::to_string(FirstOpsetOf(name));
+    }
     if (!has_to && !version_->has_saturate) return "it has no attributes";
     std::string text = "it has ";
     if (has_to) text += "\"to\"";

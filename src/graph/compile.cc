@@ -13,6 +13,7 @@
 #include "core/onnx_numbers.h"
 #include "graph/cast_operator.h"
 #include "graph/constant_operator.h"
+#include "graph/operator_versions.h"
 #include "graph/program_builder.h"
 #include "text/error_text.h"
 

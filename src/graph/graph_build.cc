@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <initializer_list>
-#include <memory>
 #include <utility>
 
 #include "core/range.h"
@@ -74,7 +73,10 @@ class Builder {
         Refuse(what + " has a dimension of " + std::to_string(*dimension.size) +
                "; sizes go up to 2^63 - 1");
       }
-      if (!dimension.name.empty()) CheckText(dimension.name, what + " has the dimension's name ");
+      if (graph::HasControlCharacter(dimension.name)) {
+        Refuse(what + " has the dimension's name " + Quoted(dimension.name) +
+               ", which has a control character; leave it out");
+      }
       declared.shape.push_back({dimension.size, dimension.name});
     }
     const ValueId id = AddValue(name, type, GraphValueKind::kInput, kNoValue);
@@ -87,7 +89,9 @@ class Builder {
 
   GraphValue Constant(std::string_view name, const TensorView& view) {
     const std::string made_up =
-        name.empty() ? state_.FreeValueName("Constant_" + std::to_string(ConstantNumber())) : "";
+        name.empty()
+            ? state_.FreeValueName("Constant_" + std::to_string(state_.counters["Constant"]++))
+            : "";
     if (!name.empty()) state_.CheckValueName(name, "a constant");
     const std::string_view known = name.empty() ? std::string_view(made_up) : name;
     const std::string what = "constant " + Quoted(known);
@@ -114,7 +118,10 @@ class Builder {
     if (!is_like && node.to == DataType::kUndefined) {
       Refuse("a Cast has no type to cast to: `to` is UNDEFINED; set it");
     }
-    CheckOptions(node, to);
+    if (to != DataType::kUndefined) {
+      graph::CheckElementType(to, "a Cast is asked to cast to type ");
+    }
+    (void)graph::RoundModeText(node.round_mode);
     graph::Node made;
     made.op_type = is_like ? "CastLike" : "Cast";
     made.inputs = is_like ? std::vector<ValueId>{source, like} : std::vector<ValueId>{source};
@@ -192,22 +199,6 @@ class Builder {
     declared.number = static_cast<std::uint64_t>(type);
     return declared;
   }
-
-  static void CheckText(std::string_view text, const std::string& what) {
-    if (graph::HasControlCharacter(text)) {
-      Refuse(what + Quoted(text) + ", which has a control character; leave it out");
-    }
-  }
-
-  static void CheckOptions(const CastNode& node, DataType to) {
-    if (to != DataType::kUndefined) {
-      graph::CheckElementType(to, "a Cast is asked to cast to type ");
-    }
-    (void)graph::RoundModeText(node.round_mode);
-  }
-
-  // The values of made-up constants' names.
-  std::uint64_t ConstantNumber() { return state_.counters["Constant"]++; }
 
   // Raises the opset, where it may, for a value that no node checks.
   void RaiseFor(DataType type, const std::string& what) {

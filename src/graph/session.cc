@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "core/failure.h"
-#include "core/shape.h"
 #include "graph/gradients.h"
 #include "graph/graph_state.h"
 #include "graph/interpreter.h"

@@ -29,11 +29,6 @@ enum Type : std::uint8_t {
   kInt64 = 0x12,
 };
 
-Integer IntegerOf(std::int64_t value) {
-  const auto bits = static_cast<std::uint64_t>(value);
-  return {value < 0, value < 0 ? std::uint64_t{0} - bits : bits};
-}
-
 class BsonReader {
  public:
   explicit BsonReader(std::string_view bytes) : bytes_(bytes) {}
@@ -128,8 +123,8 @@ class BsonReader {
         return builder_.Add(flag == '\x01');
       }
       case kNull: return builder_.Add({});
-      case kInt32: return builder_.Add(IntegerOf(Number<std::int32_t>(end)));
-      case kInt64: return builder_.Add(IntegerOf(Number<std::int64_t>(end)));
+      case kInt32: return builder_.Add(Integer::OfSigned(Number<std::int32_t>(end)));
+      case kInt64: return builder_.Add(Integer::OfSigned(Number<std::int64_t>(end)));
       default:
         Refuse("has an element of BSON's type " + std::to_string(type) + " at offset " +
                std::to_string(type_at) +
@@ -215,12 +210,10 @@ class BsonWriter {
       Refuse("the number " + std::to_string(value.magnitude) +
              " is beyond int64, which BSON's whole numbers are; write .json or .yaml");
     }
-    const std::uint64_t bits =
-        value.negative ? std::uint64_t{0} - value.magnitude : value.magnitude;
-    const auto number = static_cast<std::int64_t>(bits);
+    const auto number = static_cast<std::int64_t>(value.bits());
     const bool is_short = number >= INT32_MIN && number <= INT32_MAX;
     Name(is_short ? kInt32 : kInt64, name);
-    Put(bits, is_short ? 4 : 8);
+    Put(value.bits(), is_short ? 4 : 8);
   }
 
   std::string bytes_;

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <string_view>
 #include <unordered_map>

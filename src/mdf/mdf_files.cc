@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "core/failure.h"
 #include "files/byte_source.h"

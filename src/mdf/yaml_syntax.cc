@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>

@@ -11,7 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "files/byte_source.h"
 #include "protobuf/tensor_proto_message.h"

@@ -6,7 +6,6 @@
 #define TENSORCAST_SRC_ONNX_OPTIMISE_CAST_RULES_H_
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "onnx/store/storage_edit.h"
 
-#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string_view>
@@ -64,7 +63,10 @@ class StorageEditor {
 
   StorageEdit Make() {
     for (std::size_t i = 0; i < stored_.size(); ++i) Take(i);
-    for (auto& [graph, nodes] : casts_) InsertCasts(reader_.model().graphs[graph], nodes);
+    for (const auto& [index, nodes] : casts_) {
+      const io::OnnxGraph& graph = reader_.model().graphs[index];
+      edit_.Replace(graph.path, FirstNode(graph), FirstNode(graph), nodes);
+    }
     made_.pieces = edit_.Finish(reader_.source().size());
     for (const ModelPiece& piece : made_.pieces) {
       if (piece.tensor) made_.places[*piece.tensor].offset = piece.at;
@@ -108,7 +110,9 @@ class StorageEditor {
   void Take(std::size_t tensor) {
     if (!PlaceIn(FileOf(tensor), stored_[tensor].output)) return;
     const io::OnnxTensorPlace& place = reader_.place(tensor);
-    std::vector<WireField> path = Container(place);
+    std::vector<WireField> path =
+        place.function ? std::vector{reader_.model().functions.at(*place.function).field}
+                       : reader_.model().graphs.at(*place.graph).path;
     if (place.initializer) {
       path.push_back(reader_.tensor(tensor).field);
       EditTensor(tensor, path, IsCast(tensor) ? TakeInitializer(tensor) : "");
@@ -132,16 +136,6 @@ class StorageEditor {
       made_.has_data = true;
     }
     return file != ValuePlace::File::kNone;
-  }
-
-  std::vector<WireField> Container(const io::OnnxTensorPlace& place) const {
-    const io::OnnxModel& model = reader_.model();
-    if (place.function) return {model.functions.at(*place.function).field};
-    return model.graphs.at(*place.graph).path;
-  }
-
-  std::int64_t OpsetOf(const io::OnnxTensorPlace& place) const {
-    return io::ImportsOf(reader_.model(), place).at("");
   }
 
   // What brings an initializer back, and the input that goes with it; returns its new name.
@@ -173,7 +167,7 @@ class StorageEditor {
   std::string BackNodes(std::size_t tensor, std::uint32_t field, const std::string& stored,
                         const std::string& scale, const std::string& name) {
     const DataType from = reader_.contents().tensors[tensor].type;
-    const std::int64_t opset = OpsetOf(reader_.place(tensor));
+    const std::int64_t opset = io::ImportsOf(reader_.model(), reader_.place(tensor)).at("");
     const io::ScaledOutput* const scaled = stored_[tensor].scaled;
     if (scaled == nullptr) return CastNode(field, stored, name, from, opset);
     if (from == DataType::kFloat32) return DequantizeNode(field, stored, scale, name, scaled->axis);
@@ -265,11 +259,6 @@ class StorageEditor {
 
   static std::uint64_t FirstNode(const io::OnnxGraph& graph) {
     return graph.nodes.empty() ? graph.field.end : graph.nodes.front().field.offset;
-  }
-
-  void InsertCasts(const io::OnnxGraph& graph, const std::string& nodes) {
-    const std::uint64_t at = FirstNode(graph);
-    edit_.Replace(graph.path, at, at, nodes);
   }
 
   // A tensor's type, its name (empty: it stays) and its values; `path` ends with its field.

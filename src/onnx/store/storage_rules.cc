@@ -2,7 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <string>
 
@@ -24,10 +23,6 @@ constexpr std::int64_t kFirstOfInt8 = 10, kFirstOfAxis = 13, kFirstOfFloat8 = 19
 std::string UpgradeText(std::int64_t opset) {
   return "upgrade the model with onnx.version_converter.convert_version(model, " +
          std::to_string(opset) + ")";
-}
-
-bool IsConstant(const io::OnnxNode& node) {
-  return node.op_type == "Constant" && node.domain.empty();
 }
 
 }  // namespace
@@ -64,7 +59,7 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
   }
   const io::OnnxNode& node = io::NodeOf(model_.model(), place);
   const io::OnnxAttribute& attribute = node.attributes.at(place.attribute);
-  if (!IsConstant(node) || attribute.name != "value" ||
+  if (node.op_type != "Constant" || !node.domain.empty() || attribute.name != "value" ||
       attribute.type != core::AttributeType::kTensor) {
     return "an attribute of " + io::Quoted(node.op_type);
   }

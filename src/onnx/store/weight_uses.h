@@ -5,7 +5,6 @@
 #ifndef TENSORCAST_SRC_ONNX_STORE_WEIGHT_USES_H_
 #define TENSORCAST_SRC_ONNX_STORE_WEIGHT_USES_H_
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
