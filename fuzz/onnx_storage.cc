@@ -19,9 +19,9 @@
 #include "demand.h"
 #include "formats/onnx_tensors.h"
 #include "fuzzers.h"
-#include "onnx/storage_layout.h"
-#include "onnx/storage_model.h"
-#include "onnx/weight_uses.h"
+#include "onnx/store/storage_edit.h"
+#include "onnx/store/storage_model.h"
+#include "onnx/store/weight_uses.h"
 
 namespace {
 
@@ -47,9 +47,9 @@ class MemorySource final : public io::ByteSource {
   std::string path_ = "x.onnx";
 };
 
-std::string Join(const std::string& source, const onnx::StorageLayout& layout) {
+std::string Join(const std::string& source, const onnx::StorageEdit& edit) {
   std::string bytes;
-  for (const onnx::ModelPiece& piece : layout.pieces) {
+  for (const onnx::ModelPiece& piece : edit.pieces) {
     Demand(piece.at == bytes.size(), "a piece that does not follow the one before it");
     if (piece.source) {
       Demand(*piece.source <= source.size() && piece.size <= source.size() - *piece.source,
@@ -61,7 +61,7 @@ std::string Join(const std::string& source, const onnx::StorageLayout& layout) {
       bytes += piece.bytes;
     }
   }
-  Demand(bytes.size() == layout.model_bytes, "another size than was said");
+  Demand(bytes.size() == edit.model_bytes, "another size than was said");
   return bytes;
 }
 
@@ -135,11 +135,11 @@ void Store(const std::string& bytes, const Chooser& choose) {
     if (!model.external_files().empty()) return;
     const bool any = choose(model, contents);
     if (contents.tensors.size() != model.contents().tensors.size() + contents.scaled.size()) return;
-    const onnx::StorageLayout layout = onnx::LayOutStorage(model, contents, "x.data", true);
-    if (layout.model_bytes > kMostBytes) return;
-    const std::string stored = Join(bytes, layout);
+    const onnx::StorageEdit edit = onnx::MakeStorageEdit(model, contents, "x.data", true);
+    if (edit.model_bytes > kMostBytes) return;
+    const std::string stored = Join(bytes, edit);
     Demand(any || stored == bytes, "other bytes, though nothing is stored in another type");
-    if (layout.has_data) return;  // it is not there to be read
+    if (edit.has_data) return;  // it is not there to be read
     try {
       const io::OnnxTensorReader again(std::make_unique<MemorySource>(stored));
       Demand(KindsOf(again.contents()) == KindsOf(contents), "other tensors");

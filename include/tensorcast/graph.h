@@ -225,7 +225,7 @@ enum {
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_get_cast(const tensorcast_graph* graph,
                                                                  int64_t node, const char* name,
                                                                  int32_t what, double* number);
-/* Of every Cast and CastLike: its index and the number; as tensorcast_graph_values. */
+/* The index and the number of every Cast and CastLike; as tensorcast_graph_values. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_graph_get_casts(
     const tensorcast_graph* graph, int32_t what, int64_t* indices, uint64_t indices_count,
     double* numbers, uint64_t numbers_count, uint64_t* count);

@@ -70,8 +70,8 @@ struct GraphOptions {
 // A Cast node, or a CastLike node, which takes `to` from another value.
 struct CastNode {
   DataType to = DataType::kUndefined;  // of a Cast, which needs one
-  // Of casts to float8 types alone; elsewhere they mean nothing, and are neither saved nor, where
-  // the opset knows no such option, kept.
+  // Casts to float8 types alone have it; elsewhere it means nothing, and is neither saved nor,
+  // where the opset knows no such option, kept.
   bool saturate = true;
   RoundingMode round_mode = RoundingMode::kUp;  // of casts to float8e8m0, likewise
   std::string name = {};                        // empty: Cast_0, Cast_1, ...
@@ -200,7 +200,7 @@ class TENSORCAST_API Graph {
                   GraphValue* value, std::string* error = nullptr) {
     return AddInput(name, type, std::span(shape.begin(), shape.size()), value, error);
   }
-  // Of unknown rank.
+  // The same of unknown rank.
   Status AddInput(std::string_view name, DataType type, GraphValue* value,
                   std::string* error = nullptr);
   // The values are copied. kBadInput also where they do not fit the shape.

@@ -35,7 +35,7 @@ struct LoadOptions {
   // External data is read from regular files below the model's directory. One with hard links may
   // be a file from elsewhere, and is refused, as onnx does (CVE-2026-34446), unless this allows it.
   bool allow_hard_links = false;
-  // Of a Session alone: run it without the Casts that Optimize takes out, by its default rules.
+  // A Session alone: it runs without the Casts that Optimize takes out, by its default rules.
   bool optimize = false;
 };
 
@@ -92,7 +92,7 @@ struct OptimizeOptions {
   // Payloads of NaNs, and whether they signal, may change, as where float16 goes through float32
   // and back; that they are NaNs, and their signs, may not.
   bool nan_payloads_may_change = false;
-  // Of the form that writes a file:
+  // These are for the form that writes a file.
   bool overwrite = false;         // replace an existing output
   bool allow_hard_links = false;  // as in LoadOptions
   const std::atomic<bool>* interrupted = nullptr;

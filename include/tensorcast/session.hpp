@@ -101,10 +101,10 @@ class TENSORCAST_API Session {
   // kTargetUnavailable, kOutOfMemory.
   static Status Create(const Graph& graph, const SessionOptions& options, Session* session,
                        std::string* error = nullptr);
-  // Of a model, without a graph that stays; it does not run backward. Codes: kFileError (missing,
-  // unreadable), kBadFile (no model, or one that breaks its opset's rules), kUnsupportedFile (a
-  // node other than Cast, CastLike, Identity, Constant and the model's own functions of these),
-  // kOutOfMemory, kTargetUnavailable.
+  // Loads a model, without a graph that stays; the session does not run backward. Codes: kFileError
+  // (missing, unreadable), kBadFile (no model, or one that breaks its opset's rules),
+  // kUnsupportedFile (a node other than Cast, CastLike, Identity, Constant and the model's own
+  // functions of these), kOutOfMemory, kTargetUnavailable.
   static Status Load(const std::string& path, const onnx::LoadOptions& options, Session* session,
                      std::string* error = nullptr);
   // The same of a ModelProto in memory, which is copied. External data is refused: there is no
@@ -153,9 +153,9 @@ class TENSORCAST_API Session {
   // kNotANumber, kNotAnInteger, kOutOfMemory, kInterrupted. After a failure there are no outputs.
   Status Run(const GraphRun& run, std::string* error = nullptr);
 
-  // Of the last run, good until the next one or until something is bound; its views may be of
-  // bound inputs. Codes: kNoSuchIndex, kNoSuchName, kBadInput (there was no run, or it did not make
-  // this output).
+  // What the last run gave, good until the next one or until something is bound; it may view bound
+  // inputs. Codes: kNoSuchIndex, kNoSuchName, kBadInput (there was no run, or it did not make this
+  // output).
   Status Output(const Port& output, TensorView* view, std::string* error = nullptr) const;
   // Copies it: packed elements; of strings their bytes, one after the other, and `lengths`, one for
   // each. kBufferTooSmall where either has no room.
@@ -169,7 +169,7 @@ class TENSORCAST_API Session {
   Status BindGradient(const Port& output, const TensorView& view, std::string* error = nullptr);
   // Gradients of the inputs, after a run whose inputs are still bound. docs/graphs.md has the rule.
   Status Backward(const GraphRun& run, std::string* error = nullptr);
-  // Of the last Backward; `has_gradient` false: none reaches the input. Codes: as Output.
+  // What the last Backward gave; `has_gradient` false: none reaches the input. Codes: as Output.
   Status Gradient(const Port& input, bool* has_gradient, TensorView* view,
                   std::string* error = nullptr) const;
 

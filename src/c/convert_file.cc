@@ -9,9 +9,7 @@
 #include "tensorcast/convert.hpp"
 #include "tensorcast/flat.h"
 
-namespace c = tensorcast::c;
-namespace convert = tensorcast::convert;
-using tensorcast::Status;
+using namespace tensorcast;
 
 std::int32_t tensorcast_convert_file_with_options(
     const char* input, const char* output, const char* pattern, std::int32_t to,
@@ -30,9 +28,7 @@ std::int32_t tensorcast_convert_file_with_options(
     request.all_types = c::Truth(all_types, "all_types");
     request.cast = c::CastOptionsOf(
         {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
-    convert::RunSettings settings;
-    settings.executor = c::ExecutorOf(executor);
-    settings.interrupted = c::FlagOf(interrupt);
+    const auto settings = c::RunOf<convert::RunSettings>(executor, interrupt);
     const bool replaces = c::Truth(overwrite, "overwrite");
     convert::ConversionPlan plan;
     Status status = convert::ConversionPlan::Make(request, settings, &plan, text);

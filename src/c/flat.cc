@@ -15,16 +15,7 @@
 #include "core/shape.h"
 #include "tensorcast/onnx.hpp"
 
-using tensorcast::CastOptions;
-using tensorcast::DataType;
-using tensorcast::LossMeter;
-using tensorcast::LossReport;
-using tensorcast::RunOptions;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-using tensorcast::TensorView;
-namespace c = tensorcast::c;
-namespace onnx = tensorcast::onnx;
+using namespace tensorcast;
 
 namespace tensorcast::c {
 namespace {
@@ -33,13 +24,6 @@ static_assert(TENSORCAST_COUNT_ELEMENTS >= kLossKinds);
 
 // Elements that are cast at once where the results are not kept; a multiple of 1,024.
 constexpr std::uint64_t kMeasuredElements = std::uint64_t{1} << 20;
-
-RunOptions RunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
-  RunOptions run;
-  run.executor = ExecutorOf(executor);
-  run.interrupted = FlagOf(interrupt);
-  return run;
-}
 
 std::uint64_t StoredBytes(DataType type, std::uint64_t elements) {
   const std::optional<std::uint64_t> bytes = StorageBytes(type, elements);
@@ -187,7 +171,8 @@ std::int32_t tensorcast_cast_tensor_with_options(
     c::CheckBytes(out, out_bytes, "out");
     const c::Room room = {c::Bytes(out, out_bytes),
                           c::Table(out_lengths, out_lengths_count, "out_lengths"), needed};
-    return c::CastTensor(tensor.view, destination, room, options, c::RunOf(executor, interrupt));
+    return c::CastTensor(tensor.view, destination, room, options,
+                         c::RunOf<RunOptions>(executor, interrupt));
   });
   if (code != TENSORCAST_OK && code != TENSORCAST_BUFFER_TOO_SMALL) c::Clear(needed);
   return code;
@@ -225,16 +210,16 @@ std::int32_t tensorcast_measure_loss_with_options(
     c::CheckBytes(bytes, bytes_size, "bytes");
     if (bytes_size != c::StoredBytes(source, n)) {
       c::Refuse(StatusCode::kBadInput, std::to_string(n) + " elements of " +
-                                           std::string(tensorcast::TypeName(source)) + " take " +
+                                           std::string(TypeName(source)) + " take " +
                                            std::to_string(c::StoredBytes(source, n)) + " bytes; " +
                                            std::to_string(bytes_size) + " are given");
     }
-    tensorcast::CastPlan plan;
-    const Status bound = tensorcast::CastPlan::Bind(source, result, options, &plan);
+    CastPlan plan;
+    const Status bound = CastPlan::Bind(source, result, options, &plan);
     if (!bound.ok()) return bound;
     LossMeter meter(source, result, options);
-    const Status status =
-        c::MeasureLoss(plan, c::Bytes(bytes, bytes_size), n, meter, c::RunOf(executor, interrupt));
+    const Status status = c::MeasureLoss(plan, c::Bytes(bytes, bytes_size), n, meter,
+                                         c::RunOf<RunOptions>(executor, interrupt));
     if (status.ok()) c::GiveLoss(meter.Report(), counts, figures);
     return status;
   });
@@ -262,13 +247,11 @@ std::int32_t tensorcast_store_model_with_options(
   return c::FlatCall(nullptr, [&](std::string* text) {
     c::CheckGiven(input, "input");
     c::CheckGiven(output, "output");
-    onnx::StorageOptions options;
+    auto options = c::RunOf<onnx::StorageOptions>(executor, interrupt);
     options.cast = c::CastOptionsOf(
         {saturate, round_mode, integer_overflow, fnuz_infinity, finite_only_nan, string_style});
     options.all_chosen = c::Truth(all_chosen, "all_chosen");
     options.overwrite = c::Truth(overwrite, "overwrite");
-    options.executor = c::ExecutorOf(executor);
-    options.interrupted = c::FlagOf(interrupt);
     std::vector<onnx::StoredTensor> tensors;
     const std::string_view chosen = c::TextOf(pattern);
     const Status status = onnx::ConvertStorage(input, output, chosen.empty() ? "*" : chosen,

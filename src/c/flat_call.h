@@ -11,7 +11,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "c/boundary.h"
@@ -38,6 +37,11 @@ template <class Body> std::int32_t FlatCall(std::string* own, const Body& body) 
 
 [[noreturn]] inline void Refuse(StatusCode code, const std::string& why) {
   throw core::Failure(code, why);
+}
+
+// Throws what a call of the library that gave its text there says, where it failed.
+inline void Check(Status status, const std::string* text) {
+  if (!status.ok()) throw core::Failure(status, *text);
 }
 
 // ---------------------------------------------------------------------------- arguments
@@ -76,6 +80,14 @@ CastOptions CastOptionsOf(const FlatOptions& given);
 onnx::Contradictions ContradictionsOf(std::int32_t value);
 onnx::OptimizeOptions OptimizeOptionsOf(std::int32_t fold_all,
                                         std::int32_t nan_payloads_may_change);
+// What a run is told: its executor, and what interrupts it.
+template <class Run>
+Run RunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
+  Run run;
+  run.executor = ExecutorOf(executor);
+  run.interrupted = FlagOf(interrupt);
+  return run;
+}
 // Throws kInvalidType.
 DataType TypeOf(std::int32_t type, const char* what);
 

@@ -10,21 +10,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "c/graph_handle.h"
 
-using tensorcast::CastNode;
-using tensorcast::DataType;
-using tensorcast::Graph;
-using tensorcast::GraphDimension;
-using tensorcast::GraphValue;
-using tensorcast::GraphValueInfo;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-namespace c = tensorcast::c;
-namespace onnx = tensorcast::onnx;
+using namespace tensorcast;
 
 namespace tensorcast::c {
 namespace {
@@ -120,7 +110,7 @@ Port PortOf(std::int64_t index, const char* name) {
 std::int32_t tensorcast_graph_create(std::int64_t opset, std::int32_t raises_opset,
                                      std::int32_t contradictions, tensorcast_graph** graph) {
   return c::Create(graph, [&](Graph* made, std::string* text) {
-    tensorcast::GraphOptions options;
+    GraphOptions options;
     if (opset != 0) options.opset = opset;
     options.raises_opset = c::Truth(raises_opset, "raises_opset");
     options.contradictions = c::ContradictionsOf(contradictions);
@@ -162,8 +152,8 @@ std::int32_t tensorcast_graph_save(const tensorcast_graph* graph, const char* pa
                                    std::int32_t with_training, std::int32_t overwrite) {
   return c::WithHandle(graph, "graph", [&](const tensorcast_graph& handle, std::string* text) {
     c::CheckGiven(path, "path");
-    const tensorcast::SaveOptions options = {c::Truth(with_training, "with_training"),
-                                             c::Truth(overwrite, "overwrite")};
+    const SaveOptions options = {c::Truth(with_training, "with_training"),
+                                 c::Truth(overwrite, "overwrite")};
     return handle.graph.Save(path, options, text);
   });
 }

@@ -67,6 +67,9 @@ inline GraphValue ValueOf(std::int64_t number) {
 // Throws kNoSuchIndex.
 NodeKey KeyOf(std::int64_t node, const char* name);
 Port PortOf(std::int64_t index, const char* name);
+// The place of an input or an output. Throws what the session says of one that is not there.
+std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::int64_t index,
+                    const char* name);
 
 }  // namespace tensorcast::c
 

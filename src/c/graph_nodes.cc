@@ -13,13 +13,7 @@
 #include "tensorcast/graph.h"
 #include "text/shortest.h"
 
-using tensorcast::CastChange;
-using tensorcast::DataType;
-using tensorcast::GraphNode;
-using tensorcast::GraphValue;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-namespace c = tensorcast::c;
+using namespace tensorcast;
 
 namespace tensorcast::c {
 namespace {

@@ -7,7 +7,7 @@
 #include "c/flat_call.h"
 #include "tensorcast/flat.h"
 
-namespace c = tensorcast::c;
+using namespace tensorcast;
 
 std::int32_t tensorcast_convert_file_with_options(
     const char* /*input*/, const char* /*output*/, const char* /*pattern*/, std::int32_t /*to*/,
@@ -16,8 +16,8 @@ std::int32_t tensorcast_convert_file_with_options(
     std::int32_t /*all_types*/, std::int32_t /*overwrite*/, tensorcast_executor* /*executor*/,
     const tensorcast_interrupt* /*interrupt*/, std::uint64_t* cast) {
   c::Clear(cast);
-  return c::FlatCall(nullptr, [](std::string*) -> tensorcast::Status {
-    c::Refuse(tensorcast::StatusCode::kUnsupported,
+  return c::FlatCall(nullptr, [](std::string*) -> Status {
+    c::Refuse(StatusCode::kUnsupported,
               "this build of the library converts no files; take one that was built with "
               "TENSORCAST_CONVERT");
   });

@@ -20,16 +20,10 @@
 #include "text/error_text.h"
 #include "text/utf8.h"
 
-using tensorcast::DataType;
-using tensorcast::NodeProfile;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-using tensorcast::TensorView;
-namespace c = tensorcast::c;
-namespace onnx = tensorcast::onnx;
+using namespace tensorcast;
 
 struct tensorcast_results {
-  tensorcast::SessionResults results;
+  SessionResults results;
 };
 
 namespace tensorcast::c {
@@ -237,9 +231,7 @@ std::int32_t tensorcast_session_run_tensors(
   return c::WithError(error, error_bytes, [&](std::string* text) {
     if (session == nullptr || results == nullptr) return Status(StatusCode::kNullPointer);
     std::vector<NodeProfile> profile;
-    tensorcast::GraphRun run;
-    run.executor = c::ExecutorOf(executor);
-    run.interrupted = c::FlagOf(interrupt);
+    auto run = c::RunOf<GraphRun>(executor, interrupt);
     if (report != nullptr) run.profile = &profile;
     std::vector<TensorView> views;
     const std::size_t wanted = session->session.inputs().size();
@@ -247,11 +239,11 @@ std::int32_t tensorcast_session_run_tensors(
     if (input_count == wanted) {  // before any is read
       code = c::ReadTensors(inputs, input_count, &views, text);
     } else {
-      *text = tensorcast::text::CountText(input_count, "input") + " given; the model has " +
-              std::to_string(wanted);
+      *text =
+          text::CountText(input_count, "input") + " given; the model has " + std::to_string(wanted);
     }
     if (code != StatusCode::kOk) {
-      results->results = tensorcast::SessionResults();  // let go after every failure
+      results->results = SessionResults();  // let go after every failure
       return Status(code);
     }
     const Status status = session->session.Run(views, run, &results->results, text);

@@ -18,22 +18,10 @@
 #include "core/shape.h"
 #include "text/error_text.h"
 
-using tensorcast::DataType;
-using tensorcast::Port;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-using tensorcast::TensorView;
-using tensorcast::ValueInfo;
-namespace c = tensorcast::c;
+using namespace tensorcast;
 
 namespace tensorcast::c {
-namespace {
 
-std::span<const ValueInfo> ValuesOf(const tensorcast_session& handle, std::int32_t side) {
-  return Truth(side, "side") ? handle.session.outputs() : handle.session.inputs();
-}
-
-// The place of an input or an output. Throws what the session says of one that is not there.
 std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::int64_t index,
                     const char* name) {
   const Port port = PortOf(index, name);
@@ -43,6 +31,12 @@ std::size_t PlaceOf(const tensorcast_session& handle, std::int32_t side, std::in
                                             : handle.session.FindInput(port, &place, &text);
   if (!status.ok()) Refuse(status.code(), text);
   return place;
+}
+
+namespace {
+
+std::span<const ValueInfo> ValuesOf(const tensorcast_session& handle, std::int32_t side) {
+  return Truth(side, "side") ? handle.session.outputs() : handle.session.inputs();
 }
 
 // Binds a tensor by `bind` and holds what it needs; one that is refused leaves the one before.
@@ -203,14 +197,14 @@ std::int32_t tensorcast_session_create(const tensorcast_graph* graph, std::int32
                                        std::int32_t target, tensorcast_session** session) {
   return c::Create(session, [&](tensorcast_session& made, std::string* text) {
     c::CheckGiven(graph, "graph");
-    tensorcast::SessionOptions options;
-    options.target = static_cast<tensorcast::Target>(target);
+    SessionOptions options;
+    options.target = static_cast<Target>(target);
     options.backward = c::Truth(backward, "backward");
-    options.differentiable = c::Truth(wide, "wide") ? tensorcast::Differentiable::kWide
-                                                    : tensorcast::Differentiable::kUsual;
+    options.differentiable =
+        c::Truth(wide, "wide") ? Differentiable::kWide : Differentiable::kUsual;
     options.gives_zeros = c::Truth(gives_zeros, "gives_zeros");
     made.graph = c::SerialOf(graph->graph);
-    return tensorcast::Session::Create(graph->graph, options, &made.session, text);
+    return Session::Create(graph->graph, options, &made.session, text);
   });
 }
 
@@ -221,7 +215,7 @@ std::int32_t tensorcast_session_load(const char* path, std::int32_t contradictio
     c::CheckGiven(path, "path");
     auto options = c::LoadOptionsOf(contradictions, optimize, target);
     options.allow_hard_links = c::Truth(allow_hard_links, "allow_hard_links");
-    return tensorcast::Session::Load(path, options, &made.session, text);
+    return Session::Load(path, options, &made.session, text);
   });
 }
 
@@ -231,7 +225,7 @@ std::int32_t tensorcast_session_parse(const void* bytes, std::uint64_t bytes_siz
   return c::Create(session, [&](tensorcast_session& made, std::string* text) {
     c::CheckBytes(bytes, bytes_size, "bytes");
     const auto options = c::LoadOptionsOf(contradictions, optimize, target);
-    return tensorcast::Session::Parse(c::Bytes(bytes, bytes_size), options, &made.session, text);
+    return Session::Parse(c::Bytes(bytes, bytes_size), options, &made.session, text);
   });
 }
 
@@ -344,8 +338,7 @@ std::int32_t tensorcast_session_bind_inputs(
     for (std::size_t i = 0; i < places.size(); ++i) apart.push_back(all.Next(ranks[i], types[i]));
     all.CheckEnd();
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const Status status = c::BindInput(handle, places[i], apart[i], copies, text);
-      if (!status.ok()) return status;
+      c::Check(c::BindInput(handle, places[i], apart[i], copies, text), text);
     }
     return Status();
   });

@@ -1,24 +1,16 @@
 // The flat C interface: runs of a session, their outputs, gradients and profile.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "c/graph_handle.h"
 #include "tensorcast/session.h"
 
-using tensorcast::DataType;
-using tensorcast::GraphRun;
-using tensorcast::Port;
-using tensorcast::Status;
-using tensorcast::StatusCode;
-using tensorcast::TensorView;
-namespace c = tensorcast::c;
+using namespace tensorcast;
 
 namespace tensorcast::c {
 namespace {
@@ -26,14 +18,7 @@ namespace {
 static_assert(TENSORCAST_SUMMARY_TEXT == static_cast<int>(SummaryFormat::kText));
 static_assert(TENSORCAST_SUMMARY_CSV == static_cast<int>(SummaryFormat::kCsv));
 
-GraphRun GraphRunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
-  GraphRun run;
-  run.executor = ExecutorOf(executor);
-  run.interrupted = FlagOf(interrupt);
-  return run;
-}
-
-// Of a shape of data, whose product is known to fit.
+// The product of a shape of data, which is known to fit.
 std::uint64_t ElementsOf(std::span<const std::uint64_t> shape) {
   std::uint64_t elements = 1;
   for (const std::uint64_t size : shape) elements *= size;
@@ -56,18 +41,18 @@ struct Totals {
   std::uint64_t lengths = 0;
 };
 
-Status AddUp(const tensorcast_session& handle, Totals* all, std::string* text) {
+Totals TotalsOf(const tensorcast_session& handle, std::string* text) {
+  Totals all;
   for (std::size_t i = 0; i < handle.is_selected.size(); ++i) {
     if (!handle.is_selected[i]) continue;
     TensorView view;
-    const Status status = handle.session.Output(i, &view, text);
-    if (!status.ok()) return status;
-    ++all->tensors;
-    all->bytes += BytesOf(view);
-    all->shapes += view.shape.size();
-    all->lengths += IsText(view) ? ElementsOf(view.shape) : 0;
+    Check(handle.session.Output(i, &view, text), text);
+    ++all.tensors;
+    all.bytes += BytesOf(view);
+    all.shapes += view.shape.size();
+    all.lengths += IsText(view) ? ElementsOf(view.shape) : 0;
   }
-  return {};
+  return all;
 }
 
 // Rooms for tensors that are written one after the other.
@@ -78,22 +63,21 @@ struct Rooms {
 };
 
 // Copies an output to the beginning of the rooms, which may be too small, and cuts that off.
-Status CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& rooms,
-                  TensorView* view, std::string* text) {
-  Status status = handle.session.Output(port, view, text);
-  if (!status.ok()) return status;
-  CheckRoom(rooms.shapes.size(), view->shape.size(), "shape");
-  const auto bytes = static_cast<std::size_t>(BytesOf(*view));
-  const std::size_t lengths = IsText(*view) ? static_cast<std::size_t>(ElementsOf(view->shape)) : 0;
+TensorView CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& rooms,
+                      std::string* text) {
+  TensorView view;
+  Check(handle.session.Output(port, &view, text), text);
+  CheckRoom(rooms.shapes.size(), view.shape.size(), "shape");
+  const auto bytes = static_cast<std::size_t>(BytesOf(view));
+  const std::size_t lengths = IsText(view) ? static_cast<std::size_t>(ElementsOf(view.shape)) : 0;
   // A length is the same number in either type.
   auto* const first = reinterpret_cast<std::uint64_t*>(rooms.lengths.data());
-  status = handle.session.CopyOutput(port, rooms.bytes, {first, rooms.lengths.size()}, text);
-  if (!status.ok()) return status;
-  CopyShape(view->shape, rooms.shapes.data());
+  Check(handle.session.CopyOutput(port, rooms.bytes, {first, rooms.lengths.size()}, text), text);
+  CopyShape(view.shape, rooms.shapes.data());
   rooms.bytes = rooms.bytes.subspan(bytes);
-  rooms.shapes = rooms.shapes.subspan(view->shape.size());
+  rooms.shapes = rooms.shapes.subspan(view.shape.size());
   rooms.lengths = rooms.lengths.subspan(lengths);
-  return status;
+  return view;
 }
 
 }  // namespace
@@ -102,7 +86,7 @@ Status CopyOutput(const tensorcast_session& handle, const Port& port, Rooms& roo
 std::int32_t tensorcast_session_run(tensorcast_session* session, tensorcast_executor* executor,
                                     const tensorcast_interrupt* interrupt, std::int32_t profile) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    GraphRun run = c::GraphRunOf(executor, interrupt);
+    auto run = c::RunOf<GraphRun>(executor, interrupt);
     if (!c::Truth(profile, "profile")) return handle.session.Run(run, text);
     handle.profile.clear();
     run.profile = &handle.profile;
@@ -118,18 +102,13 @@ std::int32_t tensorcast_session_output_size(tensorcast_session* session, std::in
                                             std::uint64_t* bytes) {
   c::Clear(type, rank, elements, bytes);
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    const Port port = c::PortOf(index, name);
-    const Status status = handle.session.OutputSize(port, &handle.size, text);
-    if (!status.ok()) return status;
-    const auto values = handle.session.outputs();
-    const auto value = std::find_if(values.begin(), values.end(), [&](const auto& each) {
-      return port.is_name() ? each.name == port.name() : &each == values.data() + port.index();
-    });
-    c::Give(static_cast<std::int32_t>(value->type), type);
+    const std::size_t place = c::PlaceOf(handle, TENSORCAST_GRAPH_OUTPUTS, index, name);
+    c::Check(handle.session.OutputSize(place, &handle.size, text), text);
+    c::Give(static_cast<std::int32_t>(handle.session.outputs()[place].type), type);
     c::Give<std::uint64_t>(handle.size.shape.size(), rank);
     c::Give(handle.size.elements, elements);
     c::Give(handle.size.bytes, bytes);
-    return status;
+    return Status();
   });
 }
 
@@ -142,8 +121,8 @@ std::int32_t tensorcast_session_copy_output(const tensorcast_session* session, s
         c::CheckBytes(bytes, bytes_size, "bytes");
         c::Rooms rooms = {c::Bytes(bytes, bytes_size), c::Table(shape, shape_count, "shape"),
                           c::Table(lengths, lengths_count, "lengths")};
-        TensorView view;
-        return c::CopyOutput(handle, c::PortOf(index, name), rooms, &view, text);
+        (void)c::CopyOutput(handle, c::PortOf(index, name), rooms, text);
+        return Status();
       });
 }
 
@@ -152,9 +131,7 @@ std::int32_t tensorcast_session_outputs_size(tensorcast_session* session, std::u
                                              std::uint64_t* lengths) {
   c::Clear(tensors, bytes, shapes, lengths);
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    c::Totals all;
-    const Status status = c::AddUp(handle, &all, text);
-    if (!status.ok()) return status;
+    const c::Totals all = c::TotalsOf(handle, text);
     c::Give(all.tensors, tensors);
     c::Give(all.bytes, bytes);
     c::Give(all.shapes, shapes);
@@ -173,9 +150,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
     c::CheckBytes(bytes, bytes_size, "bytes");
     c::CheckTable(ranks, ranks_count, "ranks");
     c::CheckBytes(types, types_count, "types");
-    c::Totals all;
-    const Status known = c::AddUp(handle, &all, text);
-    if (!known.ok()) return known;
+    const c::Totals all = c::TotalsOf(handle, text);
     c::CheckRoom(bytes_size, all.bytes, "bytes");
     c::CheckRoom(shapes_count, all.shapes, "shapes");
     c::CheckRoom(lengths_count, all.lengths, "lengths");
@@ -186,9 +161,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
     std::size_t tensor = 0;
     for (std::size_t i = 0; i < handle.is_selected.size(); ++i) {
       if (!handle.is_selected[i]) continue;
-      TensorView view;
-      const Status status = c::CopyOutput(handle, i, rooms, &view, text);
-      if (!status.ok()) return status;
+      const TensorView view = c::CopyOutput(handle, i, rooms, text);
       ranks[tensor] = static_cast<std::int64_t>(view.shape.size());
       types[tensor] = static_cast<std::int32_t>(view.type);
       ++tensor;
@@ -202,7 +175,7 @@ std::int32_t tensorcast_session_copy_outputs(tensorcast_session* session, void* 
 std::int32_t tensorcast_session_backward(tensorcast_session* session, tensorcast_executor* executor,
                                          const tensorcast_interrupt* interrupt) {
   return c::WithHandle(session, "session", [&](tensorcast_session& handle, std::string* text) {
-    return handle.session.Backward(c::GraphRunOf(executor, interrupt), text);
+    return handle.session.Backward(c::RunOf<GraphRun>(executor, interrupt), text);
   });
 }
 
@@ -216,14 +189,14 @@ std::int32_t tensorcast_session_gradient_size(const tensorcast_session* session,
         c::CheckGiven(has_gradient, "has_gradient");
         bool has = false;
         TensorView view;
-        const Status status = handle.session.Gradient(c::PortOf(index, name), &has, &view, text);
-        if (!status.ok() || !has) return status;
+        c::Check(handle.session.Gradient(c::PortOf(index, name), &has, &view, text), text);
+        if (!has) return Status();
         *has_gradient = 1;
         c::Give(static_cast<std::int32_t>(view.type), type);
         c::Give<std::uint64_t>(view.shape.size(), rank);
         c::Give(c::ElementsOf(view.shape), elements);
         c::Give<std::uint64_t>(view.data.size(), bytes);
-        return status;
+        return Status();
       });
 }
 
@@ -237,8 +210,7 @@ std::int32_t tensorcast_session_copy_gradient(const tensorcast_session* session,
         c::CheckTable(shape, shape_count, "shape");
         bool has = false;
         TensorView view;
-        const Status status = handle.session.Gradient(c::PortOf(index, name), &has, &view, text);
-        if (!status.ok()) return status;
+        c::Check(handle.session.Gradient(c::PortOf(index, name), &has, &view, text), text);
         if (!has) {
           c::Refuse(StatusCode::kBadInput,
                     "no gradient reaches this input; ask tensorcast_session_gradient_size before");
@@ -247,7 +219,7 @@ std::int32_t tensorcast_session_copy_gradient(const tensorcast_session* session,
         c::CheckRoom(shape_count, view.shape.size(), "shape");
         if (!view.data.empty()) std::memmove(bytes, view.data.data(), view.data.size());
         c::CopyShape(view.shape, shape);
-        return status;
+        return Status();
       });
 }
 
@@ -263,7 +235,7 @@ std::int32_t tensorcast_session_profile(const tensorcast_session* session, doubl
     if (capacity == 0) return Status();
     c::CheckRoom(capacity, 3 * handle.profile.size(), "numbers");
     std::size_t at = 0;
-    for (const tensorcast::NodeProfile& node : handle.profile) {
+    for (const NodeProfile& node : handle.profile) {
       numbers[at++] = node.seconds;
       numbers[at++] = static_cast<double>(node.bytes_read);
       numbers[at++] = static_cast<double>(node.bytes_written);
@@ -291,9 +263,8 @@ std::int32_t tensorcast_graph_summary(const tensorcast_graph* graph,
                                       std::uint64_t* needed) {
   c::Clear(needed);
   return c::WithHandle(graph, "graph", [&](const tensorcast_graph& handle, std::string*) {
-    const auto kind = c::Truth(format, "format") ? tensorcast::SummaryFormat::kCsv
-                                                 : tensorcast::SummaryFormat::kText;
-    std::span<const tensorcast::NodeProfile> last_run;
+    const auto kind = c::Truth(format, "format") ? SummaryFormat::kCsv : SummaryFormat::kText;
+    std::span<const NodeProfile> last_run;
     if (session != nullptr) {
       if (session->graph != c::SerialOf(handle.graph)) {
         c::Refuse(StatusCode::kBadInput,

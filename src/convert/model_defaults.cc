@@ -4,7 +4,7 @@
 #include "convert/model_defaults.h"
 
 #include "files/error.h"
-#include "onnx/storage_model.h"
+#include "onnx/store/storage_model.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -12,8 +12,8 @@
 
 #include "convert/selection.h"
 #include "formats/onnx_tensors.h"
-#include "onnx/storage_model.h"
-#include "onnx/weight_uses.h"
+#include "onnx/store/storage_model.h"
+#include "onnx/store/weight_uses.h"
 #include "scale/written_form.h"
 
 namespace tensorcast::convert {

@@ -9,7 +9,7 @@
 #include "convert/model_scales.h"
 #include "convert/sink.h"
 #include "files/error.h"
-#include "onnx/storage_model.h"
+#include "onnx/store/storage_model.h"
 
 namespace tensorcast::convert {
 namespace {

@@ -5,26 +5,19 @@
 #ifndef TENSORCAST_SRC_FILES_BYTE_SOURCE_H_
 #define TENSORCAST_SRC_FILES_BYTE_SOURCE_H_
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
+
+#include "core/byte_store.h"
 
 namespace tensorcast::io {
 
-// Bytes of a known number, readable at any offset.
-class ByteSource {
+// Bytes of a known number. What reading throws is an Error.
+class ByteSource : public core::ByteStore {
  public:
-  virtual ~ByteSource() = default;
   // How messages name it: the file's path, not escaped.
   virtual const std::string& path() const = 0;
   virtual std::uint64_t size() const = 0;
-  // Fills `out` from `offset`; offset + out.size() <= size(). Safe to call from several threads.
-  // Throws Error.
-  virtual void Read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Throws Error where the bytes may have been rewritten since the source was opened: then those
-  // read before and those read after belong to different contents.
-  virtual void CheckUnchanged() const {}
 };
 
 }  // namespace tensorcast::io

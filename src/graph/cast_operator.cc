@@ -57,9 +57,7 @@ class CastNode {
   // "Cast-13".
   std::string Operator() const { return place_.node.op_type + '-' + std::to_string(since_); }
 
-  [[noreturn]] void Fail(const std::string& why) const {
-    FailNode(place_, ErrorKind::kContents, why);
-  }
+  [[noreturn]] void Fail(const std::string& why) const { WrongNode(place_, why); }
 
   void CheckInputType(std::string_view what, DataType type) const {
     if (AllowsType(*version_, type)) return;
@@ -113,14 +111,12 @@ class CastNode {
              AttributeTypeText(mode->type) + "; it is a STRING: up, down or nearest");
       }
       const std::string text = mode->s.Text(kMostShown);
-      const auto* const found =
-          std::find_if(std::begin(kRoundModes), std::end(kRoundModes),
-                       [&](const RoundModeName& each) { return each.name == text; });
-      if (found == std::end(kRoundModes)) {
+      const std::optional<RoundingMode> known = RoundModeOf(text);
+      if (!known) {
         Fail("has the attribute \"round_mode\" = " + Quoted(text) +
              "; expected up, down or nearest, in lower case");
       }
-      options.round_mode = found->mode;
+      options.round_mode = *known;
     }
   }
 
@@ -165,13 +161,10 @@ class CastNode {
     return text;
   }
 
-  static std::string CameWith(std::string_view attribute) {
-    return "it came with opset " + std::to_string(FirstOpsetOf(attribute));
-  }
-
   std::string Whose(std::string_view name, bool has_to) const {
-    if (name == "saturate") return CameWith(name);
-    if (name == "round_mode") return CameWith(name);
+    if (name == "saturate" || name == "round_mode") {
+      return "it came with opset " + std::to_string(FirstOpsetOf(name));
+    }
     if (!has_to && !version_->has_saturate) return "it has no attributes";
     std::string text = "it has ";
     if (has_to) text += "\"to\"";
@@ -215,6 +208,13 @@ std::string_view RoundModeText(RoundingMode mode) {
     if (each.mode == mode) return each.name;
   }
   throw core::Failure(StatusCode::kInvalidOption, "a rounding mode is none of up, down, nearest");
+}
+
+std::optional<RoundingMode> RoundModeOf(std::string_view text) {
+  for (const RoundModeName& each : kRoundModes) {
+    if (each.name == text) return each.mode;
+  }
+  return std::nullopt;
 }
 
 std::string AttributeTypeText(AttributeType type) {

@@ -5,6 +5,7 @@
 #define TENSORCAST_SRC_GRAPH_CAST_OPERATOR_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,12 @@ struct NodePlace {
 
 // Throws an Error that names the node, its operator and its function; `why` begins with a verb.
 [[noreturn]] void FailNode(const NodePlace& place, ErrorKind kind, const std::string& why);
+[[noreturn]] inline void WrongNode(const NodePlace& place, const std::string& why) {
+  FailNode(place, ErrorKind::kContents, why);
+}
+[[noreturn]] inline void RefuseNode(const NodePlace& place, const std::string& why) {
+  FailNode(place, ErrorKind::kUnsupported, why);
+}
 
 // An attribute of a node. In a function it may be a reference: `value` is then the attribute of the
 // call (or the function's default) that it stands for, under its own name.
@@ -42,17 +49,18 @@ struct CastRequest {
   CastOptions options;
 };
 
-// Of a Cast node; `as_tests`: see OptionsOf. Throws Error (contents) where the node breaks a rule
-// of its opset's Cast.
+// Reads a Cast node; `as_tests`: see OptionsOf. Throws Error (contents) where the node breaks a
+// rule of its opset's Cast.
 CastRequest ReadCast(const NodePlace& place, std::span<const NodeAttribute> attributes,
                      std::int64_t opset, DataType from, bool as_tests);
 
-// Of a CastLike node whose second input has the type `like`.
+// Reads a CastLike node whose second input has the type `like`.
 CastRequest ReadCastLike(const NodePlace& place, std::span<const NodeAttribute> attributes,
                          std::int64_t opset, DataType from, DataType like, bool as_tests);
 
-// "up", "down" or "nearest". Throws core::Failure (kInvalidOption) where it is none of these.
+// "up", "down" or "nearest", and back. Throws core::Failure (kInvalidOption) for another mode.
 std::string_view RoundModeText(RoundingMode mode);
+std::optional<RoundingMode> RoundModeOf(std::string_view text);
 
 // "an INT", "a STRING": the kind of an attribute, for messages.
 std::string AttributeTypeText(AttributeType type);

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/byte_store.h"
 #include "tensorcast/tensor_view.hpp"
 #include "tensorcast/tensorcast.hpp"
 
@@ -44,14 +45,10 @@ class TensorData {
   virtual Constant Read() const = 0;
 };
 
-// Bytes that stand somewhere else: the text of an attribute, a part of a model that is carried.
-class ByteStore {
- public:
-  virtual ~ByteStore() = default;
-  virtual void Read(std::uint64_t offset, std::span<std::byte> out) const = 0;
-  // Throws where they may not be what they were any more.
-  virtual void CheckUnchanged() const {}
-};
+using core::ByteStore;
+
+// A part of what stands somewhere else: the text of an attribute, a part of a model that is
+// carried.
 struct Blob {
   std::shared_ptr<const ByteStore> store;  // none: there are no bytes
   std::uint64_t begin = 0;

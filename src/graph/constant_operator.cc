@@ -17,9 +17,8 @@ using text::Quoted;
 
 [[noreturn]] void FailKind(const NodePlace& place, const NodeAttribute& attribute,
                            const char* expected) {
-  FailNode(place, ErrorKind::kContents,
-           "has the attribute " + Quoted(attribute.name) + ", " +
-               AttributeTypeText(attribute.value->type) + "; expected " + expected);
+  WrongNode(place, "has the attribute " + Quoted(attribute.name) + ", " +
+                       AttributeTypeText(attribute.value->type) + "; expected " + expected);
 }
 
 template <class Element> void TakeNumbers(std::span<const Element> values, Constant& constant) {
@@ -29,7 +28,7 @@ template <class Element> void TakeNumbers(std::span<const Element> values, Const
   std::copy(bytes.begin(), bytes.end(), constant.Allocate(bytes.size()).begin());
 }
 
-// Of an attribute of numbers or texts; a list has one dimension, a single value none.
+// The values of an attribute of numbers or texts: a list has one dimension, a single value none.
 Constant ValuesOf(const Attribute& attribute) {
   Constant constant;
   bool is_list = true;
@@ -72,24 +71,23 @@ Constant ReadConstantValues(const NodePlace& place, const NodeAttribute& attribu
                             std::optional<std::int64_t> opset) {
   const ConstantAttribute* const row = FindConstantAttribute(attribute.name);
   if (row != nullptr && row->type == AttributeType::kSparseTensor) {
-    FailNode(place, ErrorKind::kUnsupported, "is a sparse tensor; only dense ones are cast");
+    RefuseNode(place, "is a sparse tensor; only dense ones are cast");
   }
   if (row == nullptr) {
-    FailNode(place, ErrorKind::kContents,
-             "has the attribute " + Quoted(attribute.name) +
-                 "; a Constant has value, value_float, value_floats, value_int, value_ints, "
-                 "value_string or value_strings");
+    WrongNode(place,
+              "has the attribute " + Quoted(attribute.name) +
+                  "; a Constant has value, value_float, value_floats, value_int, value_ints, "
+                  "value_string or value_strings");
   }
   if (opset && *opset < row->since) {
-    FailNode(place, ErrorKind::kContents,
-             "has the attribute " + Quoted(attribute.name) + " at opset " + std::to_string(*opset) +
-                 "; it came with opset " + std::to_string(row->since));
+    WrongNode(place, "has the attribute " + Quoted(attribute.name) + " at opset " +
+                         std::to_string(*opset) + "; it came with opset " +
+                         std::to_string(row->since));
   }
   if (attribute.value->listed > kMostListed) {
-    FailNode(place, ErrorKind::kUnsupported,
-             "lists " + std::to_string(attribute.value->listed) + " values in " +
-                 Quoted(attribute.name) + "; " + std::to_string(kMostListed) +
-                 " are read: put more in a tensor, its value");
+    RefuseNode(place, "lists " + std::to_string(attribute.value->listed) + " values in " +
+                          Quoted(attribute.name) + "; " + std::to_string(kMostListed) +
+                          " are read: put more in a tensor, its value");
   }
   if (attribute.value->type != row->type) FailKind(place, attribute, "the kind that its name says");
   return ValuesOf(*attribute.value);

@@ -15,15 +15,15 @@
 #include "core/failure.h"
 #include "core/given.h"
 #include "core/round_to_odd.h"
+#include "graph/interpreter.h"
 #include "graph/operator_versions.h"
-#include "graph/runner.h"
 
 namespace tensorcast::graph {
 namespace {
 
 // Elements that are summed at once: a multiple of what any packed type needs.
 constexpr std::size_t kBlock = 1024;
-// Of these a task has many.
+// What one task sums: many blocks.
 constexpr std::uint64_t kTaskElements = std::uint64_t{64} * kBlock;
 
 void Check(Status status) {
@@ -162,29 +162,21 @@ Gradient Gradients::Sum(DataType type, std::vector<Part>& parts, const GraphRun&
   for (const Part& part : parts) widen.push_back(&PlanOf(part.gradient.type, DataType::kFloat64));
   const CastPlan* const narrow =
       type == DataType::kFloat64 ? nullptr : &PlanOf(DataType::kFloat64, type);
-  struct Work {
-    const Gradients& self;
-    const std::vector<Part>& parts;
-    const CastPlan* narrow;
-    std::span<const CastPlan* const> widen;
-    std::uint64_t n;
-    std::span<std::byte> out;
-    const std::atomic<bool>* interrupted;
-  } work{*this, parts, narrow, widen, n, out, run.interrupted};
-  const auto task = [](void* context, std::size_t index) {
-    const Work& w = *static_cast<const Work*>(context);
-    const std::uint64_t end = std::min(w.n, (index + 1) * kTaskElements);
+  auto add = [&](std::size_t index) {
+    const std::uint64_t end = std::min(n, (index + 1) * kTaskElements);
     for (std::uint64_t at = index * kTaskElements; at < end; at += kBlock) {
-      if (w.interrupted != nullptr && w.interrupted->load(std::memory_order_relaxed)) return;
-      w.self.AddExactly(w.parts, w.narrow, w.widen, at, std::min<std::uint64_t>(kBlock, end - at),
-                        w.out);
+      if (run.interrupted != nullptr && run.interrupted->load(std::memory_order_relaxed)) return;
+      AddExactly(parts, narrow, widen, at, std::min<std::uint64_t>(kBlock, end - at), out);
     }
   };
   const auto tasks = static_cast<std::size_t>(n / kTaskElements + (n % kTaskElements != 0));
   if (run.executor != nullptr && tasks > 1) {
-    executor.ParallelFor(tasks, task, &work);
+    const auto task = [](void* context, std::size_t index) {
+      (*static_cast<decltype(add)*>(context))(index);
+    };
+    executor.ParallelFor(tasks, task, &add);
   } else {
-    for (std::size_t i = 0; i < tasks; ++i) task(&work, i);
+    for (std::size_t i = 0; i < tasks; ++i) add(i);
   }
   StopIfInterrupted(run);
   parts.clear();

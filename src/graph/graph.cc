@@ -4,10 +4,56 @@
 #include "graph/graph.h"
 
 #include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
 
 #include "text/error_text.h"
 
 namespace tensorcast::graph {
+namespace {
+
+// Values in memory, and the same as bytes for a file.
+class HeldValues final : public TensorData,
+                         public ByteStore,
+                         public std::enable_shared_from_this<HeldValues> {
+ public:
+  explicit HeldValues(Constant values) : values_(std::move(values)) {}
+
+  // A view, which holds this.
+  Constant Read() const override {
+    Constant view;
+    view.type = values_.type;
+    view.shape = values_.shape;
+    view.elements = values_.elements;
+    view.data = values_.data;
+    view.text_offsets = values_.text_offsets;
+    view.texts = values_.texts;
+    view.holder = shared_from_this();
+    return view;
+  }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    const auto part = values_.data.subspan(static_cast<std::size_t>(offset), out.size());
+    std::copy(part.begin(), part.end(), out.begin());
+  }
+
+ private:
+  const Constant values_;
+};
+
+}  // namespace
+
+Tensor BuiltTensor(std::string_view name, Constant values) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.number = static_cast<std::uint64_t>(values.type);
+  tensor.shape = values.shape;
+  const std::uint64_t bytes = values.data.size();
+  auto held = std::make_shared<const HeldValues>(std::move(values));
+  tensor.values = {held, 0, bytes};
+  tensor.data = std::move(held);
+  return tensor;
+}
 
 Attribute IntAttribute(std::string_view name, std::int64_t value) {
   Attribute attribute;

@@ -58,14 +58,11 @@ struct Tensor {
   std::shared_ptr<const TensorData> data;
   Blob bytes = {};  // as it was read, with its values unless these are in another file
   bool is_external = false;
-  Blob values = {};  // of one that was built: as raw_data has them; nothing of strings
+  Blob values = {};  // of BuiltTensor: as raw_data has them; nothing of strings
 };
 
-// A graph within a node's attribute, carried as it is.
-struct Subgraph {
-  Blob bytes;
-  std::vector<ValueId> reads;  // values of the body around it
-};
+// A tensor that holds its values.
+Tensor BuiltTensor(std::string_view name, Constant values);
 
 struct Attribute {
   std::string name;
@@ -79,9 +76,8 @@ struct Attribute {
   std::vector<Blob> strings;
   // How many of kInts, kFloats or kStrings there are, should the lists be cut (kMostListed).
   std::uint64_t listed = 0;
-  std::vector<Tensor> tensors;      // of kTensor: one; of kTensors
-  std::vector<Subgraph> subgraphs;  // of kGraph: one; of kGraphs
-  Blob bytes = {};                  // as it was read
+  std::vector<Tensor> tensors;  // of kTensor: one; of kTensors
+  Blob bytes = {};              // as it was read, graphs of kGraph and kGraphs with it
 };
 
 // Values that a list holds; the others are counted.
@@ -102,8 +98,7 @@ struct Node {
   // As it was read, with what is not told here (its doc_string); nothing of one that was built.
   Blob bytes = {};
   bool is_changed = false;
-  // Of a Cast or CastLike, for its derivative: whether gradients pass it, and by what they are
-  // multiplied on their way.
+  // Whether gradients pass a Cast or CastLike, and by what they are multiplied on their way.
   bool trains = true;
   double lda = 1;
 };
@@ -174,7 +169,7 @@ struct Graph {
   std::uint64_t sparse_initializers = 0;  // which are not read
   std::vector<Function> functions;
   bool holds_training = false;  // it was saved with what its nodes say of training
-  // Of a graph that was read: the version of its messages, and the fields of the model and of the
+  // A graph that was read keeps the version of its messages, and the fields of the model and of the
   // graph that are not told here (functions too), each whole, as it stood.
   std::int64_t ir_version = 0;
   std::vector<OpsetImport> opset_imports;

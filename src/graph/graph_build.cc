@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <initializer_list>
-#include <memory>
 #include <utility>
 
 #include "core/range.h"
@@ -23,53 +22,19 @@ using graph::Refuse;
 using graph::ValueId;
 using text::Quoted;
 
-// A tensor that was given: its values, and the same as bytes for a file.
-class GivenTensor final : public graph::TensorData, public graph::ByteStore {
- public:
-  explicit GivenTensor(const TensorView& view) {
-    values_.type = view.type;
-    values_.shape.assign(view.shape.begin(), view.shape.end());
-    values_.elements = *core::CheckedProduct(view.shape);
-    if (view.type == DataType::kString) {
-      for (std::uint64_t i = 0; i < values_.elements; ++i) values_.Append(view.strings[i]);
-      return;
-    }
-    const std::span<std::byte> data = values_.Allocate(view.data.size());
-    std::copy(view.data.begin(), view.data.end(), data.begin());
-    core::ClearPadBits(*FindType(view.type), values_.elements, data);
+graph::Constant CopyOf(const TensorView& view, std::uint64_t elements) {
+  graph::Constant values;
+  values.type = view.type;
+  values.shape.assign(view.shape.begin(), view.shape.end());
+  values.elements = elements;
+  if (view.type == DataType::kString) {
+    for (std::uint64_t i = 0; i < elements; ++i) values.Append(view.strings[i]);
+    return values;
   }
-
-  const graph::Constant& values() const { return values_; }
-  void Hold(std::weak_ptr<const GivenTensor> self) { self_ = std::move(self); }
-
-  // A view, which holds this.
-  graph::Constant Read() const override {
-    graph::Constant view;
-    view.type = values_.type;
-    view.shape = values_.shape;
-    view.elements = values_.elements;
-    view.data = values_.data;
-    view.text_offsets = values_.text_offsets;
-    view.texts = values_.texts;
-    view.holder = self_.lock();
-    return view;
-  }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const auto part = values_.data.subspan(static_cast<std::size_t>(offset), out.size());
-    std::copy(part.begin(), part.end(), out.begin());
-  }
-
- private:
-  graph::Constant values_;
-  std::weak_ptr<const GivenTensor> self_;
-};
-
-void CheckType(DataType type, const std::string& what) {
-  if (FindType(type) == nullptr) {
-    throw core::Failure(StatusCode::kInvalidType, what + " has the type " +
-                                                      std::to_string(static_cast<int>(type)) +
-                                                      ", which is not an element type");
-  }
+  const std::span<std::byte> data = values.Allocate(view.data.size());
+  std::copy(view.data.begin(), view.data.end(), data.begin());
+  core::ClearPadBits(*FindType(view.type), elements, data);
+  return values;
 }
 
 // The first opset that has a node of this operator and these types.
@@ -91,7 +56,7 @@ class Builder {
                    std::span<const GraphDimension> shape) {
     state_.CheckValueName(name, "an input");
     const std::string what = "input " + Quoted(name);
-    CheckType(type, what);
+    graph::CheckElementType(type, what + " has the type ");
     RaiseFor(type, what);
     if (shape.size() > core::kMostDimensions) {
       Refuse(what + " has " + std::to_string(shape.size()) + " dimensions; at most " +
@@ -108,7 +73,10 @@ class Builder {
         Refuse(what + " has a dimension of " + std::to_string(*dimension.size) +
                "; sizes go up to 2^63 - 1");
       }
-      if (!dimension.name.empty()) CheckText(dimension.name, what + " has the dimension's name ");
+      if (graph::HasControlCharacter(dimension.name)) {
+        Refuse(what + " has the dimension's name " + Quoted(dimension.name) +
+               ", which has a control character; leave it out");
+      }
       declared.shape.push_back({dimension.size, dimension.name});
     }
     const ValueId id = AddValue(name, type, GraphValueKind::kInput, kNoValue);
@@ -121,28 +89,23 @@ class Builder {
 
   GraphValue Constant(std::string_view name, const TensorView& view) {
     const std::string made_up =
-        name.empty() ? state_.FreeValueName("Constant_" + std::to_string(ConstantNumber())) : "";
+        name.empty()
+            ? state_.FreeValueName("Constant_" + std::to_string(state_.counters["Constant"]++))
+            : "";
     if (!name.empty()) state_.CheckValueName(name, "a constant");
     const std::string_view known = name.empty() ? std::string_view(made_up) : name;
     const std::string what = "constant " + Quoted(known);
-    CheckType(view.type, what);
+    graph::CheckElementType(view.type, what + " has the type ");
     if (view.shape.size() > core::kMostDimensions) {
       Refuse(what + " has " + std::to_string(view.shape.size()) + " dimensions; at most " +
              std::to_string(core::kMostDimensions) + " are kept");
     }
-    (void)graph::CheckedElements(view, "constant", known);
+    const std::uint64_t elements = graph::CheckedElements(view, "constant", known);
     RaiseFor(view.type, what);
-    auto given = std::make_shared<GivenTensor>(view);
-    given->Hold(given);
+    graph::Tensor tensor = graph::BuiltTensor(known, CopyOf(view, elements));
     const ValueId id = AddValue(known, view.type, GraphValueKind::kConstant, kNoValue);
     state_.known[id].initializer = state_.graph.initializers.size();
-    graph::Initializer& initializer = state_.graph.initializers.emplace_back();
-    initializer.value = id;
-    initializer.tensor.name = known;
-    initializer.tensor.number = static_cast<std::uint64_t>(view.type);
-    initializer.tensor.shape = given->values().shape;
-    initializer.tensor.data = given;
-    initializer.tensor.values = {given, 0, given->values().data.size()};
+    state_.graph.initializers.push_back({id, std::move(tensor)});
     return state_.Handle(id);
   }
 
@@ -155,7 +118,10 @@ class Builder {
     if (!is_like && node.to == DataType::kUndefined) {
       Refuse("a Cast has no type to cast to: `to` is UNDEFINED; set it");
     }
-    CheckOptions(node, to);
+    if (to != DataType::kUndefined) {
+      graph::CheckElementType(to, "a Cast is asked to cast to type ");
+    }
+    (void)graph::RoundModeText(node.round_mode);
     graph::Node made;
     made.op_type = is_like ? "CastLike" : "Cast";
     made.inputs = is_like ? std::vector<ValueId>{source, like} : std::vector<ValueId>{source};
@@ -234,25 +200,7 @@ class Builder {
     return declared;
   }
 
-  static void CheckText(std::string_view text, const std::string& what) {
-    if (graph::HasControlCharacter(text)) {
-      Refuse(what + Quoted(text) + ", which has a control character; leave it out");
-    }
-  }
-
-  static void CheckOptions(const CastNode& node, DataType to) {
-    if (to != DataType::kUndefined && FindType(to) == nullptr) {
-      throw core::Failure(StatusCode::kInvalidType, "a Cast is asked to cast to type " +
-                                                        std::to_string(static_cast<int>(to)) +
-                                                        ", which is not an element type");
-    }
-    (void)graph::RoundModeText(node.round_mode);
-  }
-
-  // The values of made-up constants' names.
-  std::uint64_t ConstantNumber() { return state_.counters["Constant"]++; }
-
-  // Of a value that no node checks.
+  // Raises the opset, where it may, for a value that no node checks.
   void RaiseFor(DataType type, const std::string& what) {
     const std::int64_t first = GraphState::FirstOpsetOf(type);
     if (first <= state_.opset()) return;

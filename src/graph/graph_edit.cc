@@ -63,21 +63,6 @@ void GraphState::EraseNode(std::size_t index) {
 
 namespace {
 
-bool SaturateOf(const graph::Node& node) {
-  const graph::Attribute* const saturate = GraphState::Find(node, "saturate");
-  return saturate == nullptr || saturate->i != 0;
-}
-
-RoundingMode RoundModeOf(const graph::Node& node) {
-  constexpr std::uint64_t kLongest = 16;
-  const graph::Attribute* const mode = GraphState::Find(node, "round_mode");
-  const std::string text = mode == nullptr ? std::string() : mode->s.Text(kLongest);
-  for (const RoundingMode each : {RoundingMode::kDown, RoundingMode::kNearest}) {
-    if (text == graph::RoundModeText(each)) return each;
-  }
-  return RoundingMode::kUp;
-}
-
 GraphNode NodeAt(const GraphState& state, std::size_t index) {
   const graph::Node& node = state.graph.body.nodes[index];
   GraphNode told;
@@ -95,8 +80,12 @@ GraphNode NodeAt(const GraphState& state, std::size_t index) {
   told.to = type(node.outputs);
   told.is_cast = GraphState::IsCast(node);
   if (told.is_cast) {
-    told.saturate = SaturateOf(node);
-    told.round_mode = RoundModeOf(node);
+    const graph::Attribute* const saturate = GraphState::Find(node, "saturate");
+    told.saturate = saturate == nullptr || saturate->i != 0;
+    constexpr std::uint64_t kLongest = 16;
+    if (const graph::Attribute* const mode = GraphState::Find(node, "round_mode")) {
+      told.round_mode = graph::RoundModeOf(mode->s.Text(kLongest)).value_or(told.round_mode);
+    }
     told.training = node.trains;
     told.lda_coeff = node.lda;
   }
@@ -131,12 +120,7 @@ void Change(const GraphState& state, const CastChange& change, graph::Node& node
     if (*change.to == DataType::kUndefined) {
       Refuse(state.graph.body.NodeText(node) + " has to cast to a type; UNDEFINED is none");
     }
-    if (FindType(*change.to) == nullptr) {
-      throw core::Failure(StatusCode::kInvalidType,
-                          state.graph.body.NodeText(node) + " cannot cast to type " +
-                              std::to_string(static_cast<int>(*change.to)) +
-                              ", which is not an element type");
-    }
+    graph::CheckElementType(*change.to, state.graph.body.NodeText(node) + " cannot cast to type ");
     GraphState::SetAttribute(node, GraphState::ToAttribute(state.opset(), *change.to));
   }
   GraphState::SetOptions(node, state.opset(), change.saturate, change.round_mode);
@@ -199,10 +183,9 @@ void SetTheOpset(GraphState& state, std::int64_t opset) {
              std::string(TypeName(known.type)) + ", which needs opset " + std::to_string(first));
     }
     for (const graph::Function& function : state.graph.functions) {
-      const auto import = function.opsets.find("");
-      if (import == function.opsets.end() || import->second == opset) continue;
-      Refuse("function " + Quoted(function.name) + " is of opset " +
-             std::to_string(import->second) +
+      const std::optional<std::int64_t> own = graph::OpsetOf(function.opsets);
+      if (!own || *own == opset) continue;
+      Refuse("function " + Quoted(function.name) + " is of opset " + std::to_string(*own) +
              ", and a model and its functions have one opset; it stays as it is");
     }
   } catch (...) {

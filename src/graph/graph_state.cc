@@ -50,6 +50,12 @@ bool graph::HasControlCharacter(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
+void graph::CheckElementType(DataType type, const std::string& what) {
+  if (FindType(type) != nullptr) return;
+  throw core::Failure(StatusCode::kInvalidType, what + std::to_string(static_cast<int>(type)) +
+                                                    ", which is not an element type");
+}
+
 GraphState::GraphState(const GraphOptions& given) : options(given), serial(NextSerial()) {
   graph.opsets[""] = options.opset;
 }
@@ -58,10 +64,7 @@ std::int64_t GraphState::FirstOpsetOf(DataType type) {
   return type == DataType::kString ? 1 : graph::FirstOpsetOf(CastOperator::kCast, type);
 }
 
-std::int64_t GraphState::opset() const {
-  const auto found = graph.opsets.find("");
-  return found == graph.opsets.end() ? 0 : found->second;
-}
+std::int64_t GraphState::opset() const { return graph::OpsetOf(graph.opsets).value_or(0); }
 
 ValueId GraphState::ValueOf(GraphValue handle, std::string_view what) const {
   const std::string text(what);

@@ -18,7 +18,9 @@
 #include "graph/error.h"
 #include "graph/graph.h"
 #include "graph/operator_versions.h"
+#include "graph/program.h"
 #include "tensorcast/graph.hpp"
+#include "tensorcast/session.hpp"
 
 namespace tensorcast {
 
@@ -124,6 +126,11 @@ struct GraphAccess {
   }
 };
 
+struct SessionAccess {
+  static void Set(Session& session, graph::Program&& program, const SessionOptions& options,
+                  bool as_tests);
+};
+
 namespace graph {
 
 // core::Guarded for what may throw a graph's Error: of a graph that the caller makes, bad input.
@@ -139,6 +146,9 @@ template <class Body> Status GuardedGraph(std::string* error, const Body& body) 
 
 // What terminals and other languages take for more than a character.
 bool HasControlCharacter(std::string_view text);
+
+// Throws core::Failure (kInvalidType), which begins with `what`, where it is none.
+void CheckElementType(DataType type, const std::string& what);
 
 [[noreturn]] inline void Refuse(const std::string& why) {
   throw core::Failure(StatusCode::kBadInput, why);

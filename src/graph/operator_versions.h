@@ -9,6 +9,8 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,6 +54,12 @@ struct ConstantAttribute {
 std::span<const CastVersion> CastVersions();
 std::span<const CastLikeVersion> CastLikeVersions();
 std::span<const ConstantAttribute> ConstantAttributes();
+
+// The opset of ai.onnx among the imports of a model or a function, by domain; none: there is none.
+inline std::optional<std::int64_t> OpsetOf(const std::map<std::string, std::int64_t>& imports) {
+  const auto found = imports.find("");
+  return found == imports.end() ? std::nullopt : std::optional(found->second);
+}
 
 // What is in force at an opset. `row` is null where the operator does not exist yet.
 struct VersionInForce {

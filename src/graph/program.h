@@ -7,10 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "graph/constant.h"
@@ -57,8 +55,7 @@ struct Program {
   std::vector<std::uint32_t> results;  // of each output, a place
   std::vector<std::uint32_t> origins;  // of each output the input or constant whose shape it has
   std::uint32_t registers = 0;
-  // Of the graph's own values, by ValueId; kUndefined where nothing gives one.
-  std::vector<DataType> types;
+  std::vector<DataType> types;  // of the graph's values, by ValueId; kUndefined: nothing gives it
 };
 
 inline constexpr std::uint32_t kNoDefault = UINT32_MAX;
@@ -88,19 +85,6 @@ std::vector<DataType> TypesOf(const Graph& graph, bool as_tests, bool checks_dec
 // Whether a program can be made for a target: kTargetUnavailable, or what Bind says of one that is
 // none.
 Status CheckTarget(Target target);
-
-// Finds inputs or outputs by their names; of two that have one, the first.
-class NameIndex {
- public:
-  // Refers to the values.
-  explicit NameIndex(std::span<const ValueInfo> values);
-  std::size_t size() const { return values_.size(); }
-  std::optional<std::size_t> Find(std::string_view name) const;
-
- private:
-  std::span<const ValueInfo> values_;
-  std::vector<std::uint32_t> by_name_;
-};
 
 // Memory of a value, shared by its views.
 struct Buffer {

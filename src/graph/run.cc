@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "core/failure.h"
+#include "graph/interpreter.h"
 #include "graph/program.h"
-#include "graph/runner.h"
 #include "text/error_text.h"
 
 namespace tensorcast::graph {
@@ -97,11 +97,11 @@ void Run(const Program& program, std::span<const TensorView> inputs, const Graph
                                                    std::to_string(program.inputs.size()));
   }
   SpareMemory memory(old);
-  Runner runner(program, memory);
-  for (std::size_t i = 0; i < inputs.size(); ++i) runner.SetInput(i, inputs[i]);
-  runner.RunSteps(run, {});
+  Interpreter interpreter(program, memory);
+  for (std::size_t i = 0; i < inputs.size(); ++i) interpreter.SetInput(i, inputs[i]);
+  interpreter.RunSteps(run, {});
   for (std::size_t i = 0; i < program.results.size(); ++i) {
-    const Slot& slot = runner.Result(i);
+    const Slot& slot = interpreter.Result(i);
     outputs.shapes.emplace_back(slot.view.shape.begin(), slot.view.shape.end());
     outputs.views.push_back(slot.view);
     outputs.buffers.push_back(slot.buffer);

@@ -7,20 +7,18 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <unordered_map>
 #include <utility>
 
 #include "core/failure.h"
-#include "core/shape.h"
 #include "graph/gradients.h"
 #include "graph/graph_state.h"
+#include "graph/interpreter.h"
 #include "graph/program.h"
-#include "graph/runner.h"
-#include "graph/session_access.h"
 #include "graph/tensor_check.h"
 #include "text/error_text.h"
 
 namespace tensorcast {
-namespace {
 
 using graph::Buffer;
 using graph::Program;
@@ -28,14 +26,9 @@ using graph::Refuse;
 using graph::Slot;
 using text::Quoted;
 
-constexpr std::size_t kNone = SIZE_MAX;
-
-}  // namespace
-
-// Not in the unnamed namespace, as SessionState holds one, and has a name outside.
-//
 // The memory of a session: each register has its buffer, which a run uses again; outputs of numbers
-// go where they are bound.
+// go where they are bound. It is not in an unnamed namespace, as SessionState, which has a name
+// outside, holds one.
 class SessionMemory final : public graph::ResultMemory {
  public:
   explicit SessionMemory(const Program& program)
@@ -84,6 +77,8 @@ class SessionMemory final : public graph::ResultMemory {
   std::vector<std::span<std::byte>> bound;  // of each output, the caller's; null: none
 
  private:
+  static constexpr std::size_t kNone = SIZE_MAX;
+
   std::vector<std::shared_ptr<Buffer>> registers_;
   std::vector<std::size_t> output_of_;  // of each step, or kNone
   std::array<std::shared_ptr<Buffer>, 8> spares_;
@@ -95,7 +90,7 @@ struct SessionBindings {
   SessionBindings(const Program& compiled, const SessionOptions& given, bool as_tests)
       : program(compiled),
         memory(program),
-        runner(program, memory),
+        interpreter(program, memory),
         input_shapes(program.inputs.size()),
         is_bound(program.inputs.size(), false),
         is_selected(program.results.size(), 1),
@@ -104,14 +99,14 @@ struct SessionBindings {
         gradient_shapes(program.results.size()) {
     for (std::size_t i = 0; i < program.inputs.size(); ++i) {
       if (!program.inputs[i].has_default) continue;
-      runner.SetInput(i, {});
+      interpreter.SetInput(i, {});
       is_bound[i] = true;
     }
   }
 
   const Program& program;
   SessionMemory memory;
-  graph::Runner runner;
+  graph::Interpreter interpreter;
   std::vector<std::vector<std::uint64_t>> input_shapes;  // of what is bound
   std::vector<std::uint64_t> next_shape;
   std::vector<bool> is_bound;
@@ -125,7 +120,7 @@ struct SessionBindings {
   void FindWanted();
   // The shape that an output will have.
   std::span<const std::uint64_t> ShapeOf(std::size_t output) const {
-    return runner.Origin(output).view.shape;
+    return interpreter.Origin(output).view.shape;
   }
   const Slot& ResultOf(std::size_t output) const;
 
@@ -142,9 +137,14 @@ struct SessionState {
   SessionState(Program&& compiled, const SessionOptions& given, bool follows_tests)
       : program(std::move(compiled)), options(given), as_tests(follows_tests) {}
 
+  using Names = std::unordered_map<std::string_view, std::size_t>;  // the index of each
+  static Names NamesOf(std::span<const ValueInfo> values) {
+    Names names;
+    for (std::size_t i = 0; i < values.size(); ++i) names.emplace(values[i].name, i);
+    return names;
+  }
   // Throws core::Failure (kNoSuchIndex, kNoSuchName).
-  static std::size_t IndexOf(const Port& port, const graph::NameIndex& names,
-                             std::string_view what);
+  static std::size_t IndexOf(const Port& port, const Names& names, std::string_view what);
   std::size_t InputOf(const Port& port) const { return IndexOf(port, input_names, "input"); }
   std::size_t OutputOf(const Port& port) const { return IndexOf(port, output_names, "output"); }
   // Made when they are first asked for: runs of other threads do without.
@@ -158,8 +158,8 @@ struct SessionState {
   const Program program;
   const SessionOptions options;
   const bool as_tests;
-  const graph::NameIndex input_names{program.inputs};
-  const graph::NameIndex output_names{program.outputs};
+  const Names input_names = NamesOf(program.inputs);
+  const Names output_names = NamesOf(program.outputs);
   std::unique_ptr<SessionBindings> bindings;
 };
 
@@ -174,6 +174,11 @@ SessionState& Checked(const std::unique_ptr<SessionState>& state) {
   return *state;
 }
 
+std::uint64_t TextBytes(const Slot& strings) {
+  const auto& offsets = strings.view.strings.offsets;
+  return strings.elements == 0 ? 0 : offsets.back() - offsets.front();
+}
+
 std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
   const std::optional<std::uint64_t> bytes = StorageBytes(type, elements);
   if (!bytes) {
@@ -186,8 +191,7 @@ std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
 
 }  // namespace
 
-std::size_t SessionState::IndexOf(const Port& port, const graph::NameIndex& names,
-                                  std::string_view what) {
+std::size_t SessionState::IndexOf(const Port& port, const Names& names, std::string_view what) {
   if (!port.is_name()) {
     const std::int64_t index = port.index();
     if (index >= 0 && static_cast<std::uint64_t>(index) < names.size()) {
@@ -197,8 +201,7 @@ std::size_t SessionState::IndexOf(const Port& port, const graph::NameIndex& name
                                                       " is not in the graph, which has " +
                                                       text::CountText(names.size(), what));
   }
-  const std::optional<std::size_t> found = names.Find(port.name());
-  if (found) return *found;
+  if (const auto found = names.find(port.name()); found != names.end()) return found->second;
   throw core::Failure(StatusCode::kNoSuchName,
                       std::string(what) + ' ' + Quoted(port.name()) + " is not in the graph");
 }
@@ -221,7 +224,7 @@ void SessionBindings::CheckBindings() {
   std::vector<Range> ranges;
   for (std::size_t i = 0; i < program.outputs.size(); ++i) {
     if (memory.bound[i].data() == nullptr || is_selected[i] == 0) continue;
-    const Slot& origin = runner.Origin(i);
+    const Slot& origin = interpreter.Origin(i);
     const std::uint64_t bytes = BytesOf(program.outputs[i].type, origin.elements);
     if (memory.bound[i].size() < bytes) {
       throw core::Failure(StatusCode::kBufferTooSmall,
@@ -234,16 +237,12 @@ void SessionBindings::CheckBindings() {
   }
   if (ranges.empty()) return;
   for (std::size_t i = 0; i < program.inputs.size(); ++i) {
-    const TensorView& view = runner.Input(i).view;
+    const TensorView& view = interpreter.Input(i).view;
     const std::string what = "input " + Quoted(program.inputs[i].name);
-    if (view.type != DataType::kString) {
-      ranges.push_back({view.data.data(), view.data.size(), what, false});
-      continue;
+    for (const auto bytes : {view.data, std::as_bytes(view.strings.offsets),
+                             std::as_bytes(std::span(view.strings.bytes))}) {
+      ranges.push_back({bytes.data(), bytes.size(), what, false});
     }
-    const auto offsets = std::as_bytes(view.strings.offsets);
-    const auto texts = std::as_bytes(view.strings.bytes);
-    ranges.push_back({offsets.data(), offsets.size(), what, false});
-    ranges.push_back({texts.data(), texts.size(), what, false});
   }
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return std::less<>()(a.begin, b.begin); });
@@ -290,7 +289,7 @@ const Slot& SessionBindings::ResultOf(std::size_t output) const {
   if (is_selected[output] == 0) {
     Refuse("output " + Quoted(program.outputs[output].name) + " was not among those to run for");
   }
-  return runner.Result(output);
+  return interpreter.Result(output);
 }
 
 void SessionAccess::Set(Session& session, Program&& program, const SessionOptions& options,
@@ -339,13 +338,11 @@ Status Session::Create(const Graph& graph, const SessionOptions& options, Sessio
 std::int64_t Session::opset() const { return state_ == nullptr ? 0 : state_->program.opset; }
 
 std::span<const ValueInfo> Session::inputs() const {
-  if (state_ == nullptr) return {};
-  return state_->program.inputs;
+  return state_ == nullptr ? std::span<const ValueInfo>() : state_->program.inputs;
 }
 
 std::span<const ValueInfo> Session::outputs() const {
-  if (state_ == nullptr) return {};
-  return state_->program.outputs;
+  return state_ == nullptr ? std::span<const ValueInfo>() : state_->program.outputs;
 }
 
 Status Session::FindInput(const Port& input, std::size_t* index, std::string* error) const {
@@ -392,7 +389,7 @@ Status Session::BindInput(const Port& input, const TensorView& view, std::string
     state.next_shape.assign(view.shape.begin(), view.shape.end());
     TensorView kept = view;
     kept.shape = state.next_shape;
-    state.runner.SetInput(index, kept);
+    state.interpreter.SetInput(index, kept);
     state.input_shapes[index].swap(state.next_shape);
     state.is_bound[index] = true;
     state.has_run = state.has_gradients = state.bindings_are_checked = false;
@@ -434,16 +431,11 @@ Status Session::OutputSize(const Port& output, TensorSize* size, std::string* er
     const ValueInfo& info = state.program.outputs[index];
     const bool is_text = info.type == DataType::kString;
     if (!is_text) state.CheckInputs();
-    const Slot& of = is_text ? state.ResultOf(index) : state.runner.Origin(index);
+    const Slot& of = is_text ? state.ResultOf(index) : state.interpreter.Origin(index);
     const std::span<const std::uint64_t> shape = state.ShapeOf(index);
     size->shape.assign(shape.begin(), shape.end());
     size->elements = of.elements;
-    if (is_text) {
-      const Strings& strings = of.view.strings;
-      size->bytes = of.elements == 0 ? 0 : strings.offsets.back() - strings.offsets.front();
-    } else {
-      size->bytes = BytesOf(info.type, of.elements);
-    }
+    size->bytes = is_text ? TextBytes(of) : BytesOf(info.type, of.elements);
     return Status();
   });
 }
@@ -455,13 +447,13 @@ Status Session::Run(const GraphRun& run, std::string* error) {
     state.CheckInputs();
     if (!state.bindings_are_checked) state.CheckBindings();
     state.bindings_are_checked = true;
-    state.runner.ClearRegisters();
-    state.runner.RunSteps(run, state.wanted);
+    state.interpreter.ClearRegisters();
+    state.interpreter.RunSteps(run, state.wanted);
     // What is a view of an input, of a constant or of another output.
     for (std::size_t i = 0; i < state.program.results.size(); ++i) {
       const std::span<std::byte> memory = state.memory.bound[i];
       if (memory.data() == nullptr || state.is_selected[i] == 0) continue;
-      const std::span<const std::byte> made = state.runner.Result(i).view.data;
+      const std::span<const std::byte> made = state.interpreter.Result(i).view.data;
       if (made.data() == memory.data() || made.empty()) continue;
       std::memcpy(memory.data(), made.data(), made.size());
     }
@@ -502,12 +494,12 @@ Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
       return Status();
     }
     const Strings& strings = result.view.strings;
-    const std::uint64_t first = result.elements == 0 ? 0 : strings.offsets.front();
-    const std::uint64_t size = result.elements == 0 ? 0 : strings.offsets.back() - first;
+    const std::uint64_t size = TextBytes(result);
     need(size, bytes.size(), "byte");
     need(result.elements, lengths.size(), "length");
     if (size != 0) {
-      std::memmove(bytes.data(), strings.bytes.data() + first, static_cast<std::size_t>(size));
+      std::memmove(bytes.data(), strings.bytes.data() + strings.offsets.front(),
+                   static_cast<std::size_t>(size));
     }
     for (std::size_t i = 0; i < result.elements; ++i) {
       lengths[i] = strings.offsets[i + 1] - strings.offsets[i];
@@ -561,7 +553,7 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
     if (!state.has_run) Refuse("there was no run since something was bound; run the session");
     std::vector<std::uint64_t> elements;
     for (std::size_t i = 0; i < state.program.outputs.size(); ++i) {
-      elements.push_back(state.runner.Origin(i).elements);
+      elements.push_back(state.interpreter.Origin(i).elements);
       const TensorView& given = state.given_gradients[i];
       if (given.type == DataType::kUndefined) continue;
       const std::span<const std::uint64_t> shape = state.ShapeOf(i);
@@ -578,8 +570,9 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
           type == DataType::kString) {
         continue;
       }
-      state.zeros[i].assign(static_cast<std::size_t>(BytesOf(type, state.runner.Input(i).elements)),
-                            std::byte{0});
+      state.zeros[i].assign(
+          static_cast<std::size_t>(BytesOf(type, state.interpreter.Input(i).elements)),
+          std::byte{0});
       gradient = {type, state.zeros[i], nullptr};
     }
     state.has_gradients = true;
@@ -598,7 +591,7 @@ Status Session::Gradient(const Port& input, bool* has_gradient, TensorView* view
     *view = {};
     if (!*has_gradient) return Status();
     view->type = gradient.type;
-    view->shape = state.runner.Input(index).view.shape;
+    view->shape = state.interpreter.Input(index).view.shape;
     view->data = gradient.data;
     return Status();
   });

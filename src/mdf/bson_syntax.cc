@@ -6,19 +6,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
+#include "core/little_endian.h"
 #include "files/error.h"
-#include "graph/error.h"
 #include "mdf/syntax.h"
 #include "text/utf8.h"
 
 namespace tensorcast::mdf {
 namespace {
-
-using graph::Error;
-using graph::ErrorKind;
 
 enum Type : std::uint8_t {
   kDouble = 0x01,
@@ -30,11 +28,6 @@ enum Type : std::uint8_t {
   kInt32 = 0x10,
   kInt64 = 0x12,
 };
-
-Integer IntegerOf(std::int64_t value) {
-  const auto bits = static_cast<std::uint64_t>(value);
-  return {value < 0, value < 0 ? std::uint64_t{0} - bits : bits};
-}
 
 class BsonReader {
  public:
@@ -48,16 +41,13 @@ class BsonReader {
 
  private:
   [[noreturn]] void Fail(const std::string& expected) const {
-    throw Error(ErrorKind::kContents,
-                "is not BSON at offset " + std::to_string(at_) + ": expected " + expected);
+    Wrong("is not BSON at offset " + std::to_string(at_) + ": expected " + expected);
   }
 
   template <class T> T Number(std::size_t end) {
     if (end - at_ < sizeof(T)) Fail(io::CountText(sizeof(T), "byte") + " of a number");
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      bits |= std::uint64_t{static_cast<unsigned char>(bytes_[at_ + i])} << (8 * i);
-    }
+    const std::uint64_t bits =
+        core::LoadLittle(std::as_bytes(std::span(bytes_)).data() + at_, sizeof(T));
     at_ += sizeof(T);
     if constexpr (sizeof(T) == 4) {
       return std::bit_cast<T>(static_cast<std::uint32_t>(bits));
@@ -133,13 +123,12 @@ class BsonReader {
         return builder_.Add(flag == '\x01');
       }
       case kNull: return builder_.Add({});
-      case kInt32: return builder_.Add(IntegerOf(Number<std::int32_t>(end)));
-      case kInt64: return builder_.Add(IntegerOf(Number<std::int64_t>(end)));
+      case kInt32: return builder_.Add(Integer::OfSigned(Number<std::int32_t>(end)));
+      case kInt64: return builder_.Add(Integer::OfSigned(Number<std::int64_t>(end)));
       default:
-        throw Error(ErrorKind::kUnsupported,
-                    "has an element of BSON's type " + std::to_string(type) + " at offset " +
-                        std::to_string(type_at) +
-                        "; documents, arrays, texts, numbers, truth values and null are read");
+        Refuse("has an element of BSON's type " + std::to_string(type) + " at offset " +
+               std::to_string(type_at) +
+               "; documents, arrays, texts, numbers, truth values and null are read");
     }
   }
 
@@ -152,59 +141,52 @@ class BsonWriter {
  public:
   std::string Write(const Value& value) {
     const auto* const object = value.As<Object>();
-    if (object == nullptr) throw Error(ErrorKind::kUnsupported, "BSON holds an object, no less");
-    Document(*object);
+    if (object == nullptr) Refuse("BSON holds an object, no less");
+    Members(*object);
     return std::move(bytes_);
   }
 
  private:
-  void Put(std::uint64_t bits, std::size_t size) {
-    for (std::size_t i = 0; i < size; ++i) bytes_ += static_cast<char>(bits >> (8 * i) & 0xFF);
-  }
-
-  void Length(std::size_t at, std::size_t size) {
-    if (size > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
-      throw Error(ErrorKind::kUnsupported, "would have more than 2 GiB, the most that BSON holds");
-    }
-    for (std::size_t i = 0; i < 4; ++i) bytes_[at + i] = static_cast<char>(size >> (8 * i) & 0xFF);
-  }
+  void Put(std::uint64_t bits, std::size_t size) { core::AppendLittle(bytes_, bits, size); }
 
   void Name(Type type, std::string_view name) {
     if (name.find('\0') != std::string_view::npos || !text::IsUtf8(name)) {
-      throw Error(ErrorKind::kUnsupported,
-                  "the name " + io::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
+      Refuse("the name " + io::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
     }
     bytes_ += static_cast<char>(type);
     bytes_.append(name).append(1, '\0');
   }
 
-  void Document(const Object& object) {
+  // `put_elements` writes what is in it.
+  template <class PutElements> void Document(const PutElements& put_elements) {
     const std::size_t begin = bytes_.size();
     Put(0, 4);
-    for (const Member& member : object) Element(member.name, member.value);
+    put_elements();
     bytes_ += '\0';
-    Length(begin, bytes_.size() - begin);
+    const std::size_t size = bytes_.size() - begin;
+    if (size > std::numeric_limits<std::int32_t>::max()) {
+      Refuse("would have more than 2 GiB, the most that BSON holds");
+    }
+    core::StoreLittle(std::as_writable_bytes(std::span(bytes_)).data() + begin, size, 4);
   }
-
-  void Array(const List& list) {
-    const std::size_t begin = bytes_.size();
-    Put(0, 4);
-    for (std::size_t i = 0; i < list.size(); ++i) Element(std::to_string(i), list[i]);
-    bytes_ += '\0';
-    Length(begin, bytes_.size() - begin);
+  void Members(const Object& object) {
+    Document([&] {
+      for (const Member& member : object) Element(member.name, member.value);
+    });
   }
 
   void Element(std::string_view name, const Value& value) {
     if (const auto* const object = value.As<Object>()) {
       Name(kDocument, name);
-      Document(*object);
+      Members(*object);
     } else if (const auto* const list = value.As<List>()) {
       Name(kArray, name);
-      Array(*list);
+      Document([&] {
+        for (std::size_t i = 0; i < list->size(); ++i) Element(std::to_string(i), (*list)[i]);
+      });
     } else if (const auto* const text = value.As<std::string>()) {
       if (!text::IsUtf8(*text)) {
-        throw Error(ErrorKind::kUnsupported,
-                    "the text " + io::Quoted(*text) + " is not UTF-8, which BSON's texts are");
+        Refuse("the text " + io::Quoted(*text) + " is not UTF-8, which BSON's texts are");
       }
       Name(kText, name);
       Put(text->size() + 1, 4);
@@ -225,16 +207,13 @@ class BsonWriter {
   // In 32 bits where it fits, as pymongo's writer does.
   void Whole(std::string_view name, const Integer& value) {
     if (!value.negative && value.magnitude > INT64_MAX) {
-      throw Error(ErrorKind::kUnsupported,
-                  "the number " + std::to_string(value.magnitude) +
-                      " is beyond int64, which BSON's whole numbers are; write .json or .yaml");
+      Refuse("the number " + std::to_string(value.magnitude) +
+             " is beyond int64, which BSON's whole numbers are; write .json or .yaml");
     }
-    const std::uint64_t bits =
-        value.negative ? std::uint64_t{0} - value.magnitude : value.magnitude;
-    const auto number = static_cast<std::int64_t>(bits);
+    const auto number = static_cast<std::int64_t>(value.bits());
     const bool is_short = number >= INT32_MIN && number <= INT32_MAX;
     Name(is_short ? kInt32 : kInt64, name);
-    Put(bits, is_short ? 4 : 8);
+    Put(value.bits(), is_short ? 4 : 8);
   }
 
   std::string bytes_;

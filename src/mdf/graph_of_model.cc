@@ -10,7 +10,6 @@
 #include <cmath>
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +17,7 @@
 
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
+#include "graph/cast_operator.h"
 #include "graph/graph_state.h"
 #include "mdf/distinct_ids.h"
 #include "mdf/literal.h"
@@ -28,8 +28,8 @@ namespace {
 
 using text::Quoted;
 
-// Of MDF 0.4.15, which runs every model by it: what a cast means where the file asks for no newer
-// one.
+// MDF 0.4.15 runs every model by this opset: it says what a cast means where the file asks for no
+// newer one.
 constexpr std::int64_t kMdfOpset = 15;
 // A parameter that is another, and so on.
 constexpr std::size_t kMostLinks = 500;
@@ -37,32 +37,6 @@ constexpr std::size_t kMostLinks = 500;
 void Check(const Status& status, const std::string& error) {
   if (!status.ok()) throw core::Failure(status, error);
 }
-
-// A tensor of the file, its values and their bytes for a model.
-class FileTensor final : public graph::TensorData, public graph::ByteStore {
- public:
-  explicit FileTensor(const graph::Constant& values) : values_(Copy(values)) {}
-  graph::Constant Read() const override { return Copy(values_); }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    const auto part = values_.data.subspan(static_cast<std::size_t>(offset), out.size());
-    std::copy(part.begin(), part.end(), out.begin());
-  }
-
- private:
-  static graph::Constant Copy(const graph::Constant& from) {
-    graph::Constant made;
-    made.type = from.type;
-    made.shape = from.shape;
-    made.elements = from.elements;
-    made.text_offsets = from.text_offsets;
-    made.texts = from.texts;
-    const std::span<std::byte> bytes = made.Allocate(from.data.size());
-    std::copy(from.data.begin(), from.data.end(), bytes.begin());
-    return made;
-  }
-
-  graph::Constant values_;
-};
 
 // An input of the graph: ports of one name.
 struct GraphInput {
@@ -191,19 +165,13 @@ class Builder {
 
   void AddDefault(const GraphInput& input, GraphValue value) {
     const std::string what = "the default_value of " + input.what;
-    const graph::Constant tensor = VectorOf(*input.default_value, what);
+    graph::Constant tensor = VectorOf(*input.default_value, what);
     if (tensor.type != input.info.type) {
       Refuse(what + " is " + std::string(TypeName(tensor.type)) + ", and the port " +
              std::string(TypeName(input.info.type)));
     }
-    auto data = std::make_shared<FileTensor>(tensor);
-    graph::Initializer& made = GraphAccess::State(graph_).graph.initializers.emplace_back();
-    made.value = value.index;
-    made.tensor.name = input.info.name;
-    made.tensor.number = static_cast<std::uint64_t>(tensor.type);
-    made.tensor.shape = tensor.shape;
-    made.tensor.data = data;
-    made.tensor.values = {data, 0, tensor.data.size()};
+    GraphAccess::State(graph_).graph.initializers.push_back(
+        {value.index, graph::BuiltTensor(input.info.name, std::move(tensor))});
   }
 
   // -------------------------------------------------------------------------------- nodes
@@ -382,13 +350,9 @@ class Builder {
       node.saturate = *number != 0;
     }
     if (const auto mode = Find(term, arguments, "round_mode", links)) {
-      const std::string text = mode->text == nullptr ? "" : *mode->text;
-      if (text != "up" && text != "down" && text != "nearest") {
-        Wrong("round_mode of " + TermText(term) + " is not one of up, down, nearest");
-      }
-      node.round_mode = text == "up"     ? RoundingMode::kUp
-                        : text == "down" ? RoundingMode::kDown
-                                         : RoundingMode::kNearest;
+      const auto known = graph::RoundModeOf(mode->text == nullptr ? "" : *mode->text);
+      if (!known) Wrong("round_mode of " + TermText(term) + " is not one of up, down, nearest");
+      node.round_mode = *known;
     }
     return node;
   }

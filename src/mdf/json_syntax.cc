@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "graph/error.h"
 #include "json/json_events.h"
 #include "json/json_text.h"
 #include "mdf/number_text.h"
@@ -17,9 +16,6 @@
 
 namespace tensorcast::mdf {
 namespace {
-
-using graph::Error;
-using graph::ErrorKind;
 
 Value Scalar(std::string_view word) {
   if (word == "null") return {};
@@ -31,7 +27,7 @@ Value Scalar(std::string_view word) {
   const bool negative = word.starts_with('-');
   if (const auto whole = ParseDigits(word.substr(negative ? 1 : 0), 10, negative)) return *whole;
   if (const auto number = ParseDecimal(word)) return *number;
-  throw Error(ErrorKind::kContents, text::Quoted(word) + " is not a number of JSON");
+  Wrong(text::Quoted(word) + " is not a number of JSON");
 }
 
 class JsonReader final : public io::JsonEvents {
@@ -46,8 +42,7 @@ class JsonReader final : public io::JsonEvents {
   void String(std::string_view json) override {
     std::optional<std::string> text = io::TextOfJsonString(json);
     if (!text) {
-      throw Error(ErrorKind::kContents,
-                  "the string " + text::Quoted(json) + " has bytes or escapes that are not JSON's");
+      Wrong("the string " + text::Quoted(json) + " has bytes or escapes that are not JSON's");
     }
     builder_.Add(std::move(*text));
   }
@@ -89,8 +84,7 @@ class JsonWriter {
     if (const auto* const number = value.As<double>()) return NumberText(*number);
     if (const auto* const text = value.As<std::string>()) {
       if (!text::IsUtf8(*text)) {
-        throw Error(ErrorKind::kUnsupported,
-                    "the text " + text::Quoted(*text) + " is not UTF-8, which JSON's texts are");
+        Refuse("the text " + text::Quoted(*text) + " is not UTF-8, which JSON's texts are");
       }
       return io::JsonString(*text);
     }

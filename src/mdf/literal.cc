@@ -11,21 +11,16 @@
 #include <limits>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/failure.h"
 #include "core/little_endian.h"
 #include "core/shape.h"
-#include "graph/error.h"
 #include "mdf/number_text.h"
 #include "text/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
-
-using graph::Error;
-using graph::ErrorKind;
 
 // What the scalars of a literal are.
 struct Kinds {
@@ -65,8 +60,7 @@ class Scan {
 
  private:
   [[noreturn]] void FailLengths() const {
-    throw Error(ErrorKind::kContents,
-                what_ + " has lists that differ in their lengths, which are not a tensor");
+    Wrong(what_ + " has lists that differ in their lengths, which are not a tensor");
   }
 
   void Leaf(const Value& value, std::size_t depth) {
@@ -112,10 +106,6 @@ DataType TypeOf(const Kinds& kinds, const std::string& what) {
   return DataType::kUint64;
 }
 
-std::uint64_t Bits(const Integer& value) {
-  return value.negative ? std::uint64_t{0} - value.magnitude : value.magnitude;
-}
-
 // The double of a whole number, where it is one.
 double Exact(const Integer& value, const std::string& what) {
   const auto number = static_cast<double>(value.magnitude);
@@ -138,7 +128,7 @@ std::uint64_t CodeOf(const Value& scalar, DataType type, const std::string& what
     return std::bit_cast<std::uint64_t>(number);
   }
   if (flag != nullptr) return *flag ? 1 : 0;
-  return Bits(*whole);
+  return whole->bits();
 }
 
 // Lists of scalars, `at` being the next of them.
@@ -164,11 +154,6 @@ void MakeNansOne(std::span<std::byte> doubles) {
     if (!std::isnan(std::bit_cast<double>(WordAt(doubles, i)))) continue;
     core::StoreLittle(&doubles[i * 8], kNan, 8);
   }
-}
-
-Value WholeOf(std::uint64_t word, DataType type) {
-  const bool negative = type == DataType::kInt64 && (word >> 63) != 0;
-  return Integer{negative, negative ? std::uint64_t{0} - word : word};
 }
 
 CastOptions WithoutSaturation() {
@@ -273,7 +258,8 @@ Literal LiteralOf(const graph::Constant& tensor, const std::string& what) {
     if (type == DataType::kBool) return words[static_cast<std::size_t>(i)] != std::byte{0};
     const std::uint64_t word = WordAt(words, i);
     if (type == DataType::kFloat64) return std::bit_cast<double>(word);
-    return WholeOf(word, type);
+    if (type == DataType::kUint64) return Integer{false, word};
+    return Integer::OfSigned(static_cast<std::int64_t>(word));
   };
   Literal literal{ListsOf(tensor.shape, at, scalar), type};
   // numpy finds uint64 only where a number asks for it.

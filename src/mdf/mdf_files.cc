@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "core/failure.h"
 #include "files/byte_source.h"
@@ -52,13 +51,11 @@ template <class Read> void WithModel(const std::string& path, const Read& read) 
   const Syntax* const syntax = SyntaxOf(source);
   try {
     if (syntax == nullptr) {
-      throw graph::Error(graph::ErrorKind::kUnsupported,
-                         "is not an MDF model; " + JoinedSyntaxEndings("and") + " files are read");
+      Refuse("is not an MDF model; " + JoinedSyntaxEndings("and") + " files are read");
     }
     if (source.size() > kMostFileBytes) {
-      throw graph::Error(graph::ErrorKind::kUnsupported,
-                         "has " + io::CountText(source.size(), "byte") + "; MDF files of at most " +
-                             std::to_string(kMostFileBytes) + " are read");
+      Refuse("has " + io::CountText(source.size(), "byte") + "; MDF files of at most " +
+             std::to_string(kMostFileBytes) + " are read");
     }
     const std::string text = TextOf(source, kMostFileBytes);
     source.CheckUnchanged();

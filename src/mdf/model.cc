@@ -26,15 +26,20 @@ const Value* Given(const Value& object, std::string_view name) {
   return value == nullptr || value->IsNull() ? nullptr : value;
 }
 
-std::string OptionalText(const Value& object, std::string_view name, const std::string& where) {
+// The same as this kind of value; `expected`: what it is to be.
+template <class T>
+const T* GivenAs(const Value& object, std::string_view name, const std::string& where,
+                 const char* expected) {
   const Value* const value = Given(object, name);
-  if (value == nullptr) return {};
-  const auto* const text = value->As<std::string>();
-  if (text == nullptr) {
-    Wrong(where + " has " + std::string(value->Kind()) + " as " + std::string(name) +
-          "; it is a text");
-  }
-  return *text;
+  if (value == nullptr) return nullptr;
+  if (const T* const held = value->As<T>()) return held;
+  Wrong(where + " has " + std::string(value->Kind()) + " as " + std::string(name) + "; " +
+        expected);
+}
+
+std::string OptionalText(const Value& object, std::string_view name, const std::string& where) {
+  const auto* const text = GivenAs<std::string>(object, name, where, "it is a text");
+  return text == nullptr ? std::string() : *text;
 }
 
 std::string RequiredText(const Value& object, std::string_view name, const std::string& where) {
@@ -46,13 +51,8 @@ std::string RequiredText(const Value& object, std::string_view name, const std::
 // The members of an object of objects, by their ids; none where there is no such member.
 const Object& Children(const Value& parent, std::string_view name, const std::string& where) {
   static const Object kNone;
-  const Value* const value = Given(parent, name);
-  if (value == nullptr) return kNone;
-  const auto* const object = value->As<Object>();
-  if (object == nullptr) {
-    Wrong(where + " has " + std::string(value->Kind()) + " as " + std::string(name) +
-          "; it is an object");
-  }
+  const auto* const object = GivenAs<Object>(parent, name, where, "it is an object");
+  if (object == nullptr) return kNone;
   for (const Member& child : *object) {
     if (child.value.As<Object>() == nullptr) {
       Wrong(where + " has " + std::string(child.value.Kind()) + " as " + Quoted(child.name) +
@@ -122,13 +122,6 @@ std::optional<std::vector<std::uint64_t>> ShapeOf(const Value& port, const std::
   return shape;
 }
 
-// Names that stand for more than one type, in Python or among MDF's files: ONNX's importer of MDF
-// writes "float" for every port.
-std::optional<DataType> TypeOf(const std::string& text) {
-  if (text == "float" || text == "int") return std::nullopt;
-  return ParseType(text);
-}
-
 InputPort ReadInput(const Member& member, const std::string& where) {
   const std::string what = "input port " + Quoted(member.name) + " of " + where;
   CheckId(member.name, what);
@@ -136,7 +129,9 @@ InputPort ReadInput(const Member& member, const std::string& where) {
   port.id = member.name;
   port.name = OnnxName(member.value, port.id);
   port.type_text = OptionalText(member.value, "type", what);
-  port.type = TypeOf(port.type_text);
+  // These stand for more than one type, in Python or among MDF's files: ONNX's importer of MDF
+  // writes "float" for every port.
+  if (port.type_text != "float" && port.type_text != "int") port.type = ParseType(port.type_text);
   port.shape = ShapeOf(member.value, what);
   port.default_value = Given(member.value, "default_value");
   return port;
@@ -144,13 +139,7 @@ InputPort ReadInput(const Member& member, const std::string& where) {
 
 // A function is named by a text, or by an object that holds its arguments too.
 void ReadFunction(const Value& object, const std::string& what, Term& term) {
-  const Value* const args = Given(object, "args");
-  if (args != nullptr) {
-    term.args = args->As<Object>();
-    if (term.args == nullptr) {
-      Wrong(what + " has " + std::string(args->Kind()) + " as args; they are an object");
-    }
-  }
+  term.args = GivenAs<Object>(object, "args", what, "they are an object");
   const Value* const function = Given(object, "function");
   if (function == nullptr) return;
   if (const auto* const text = function->As<std::string>()) {
@@ -159,7 +148,7 @@ void ReadFunction(const Value& object, const std::string& what, Term& term) {
   }
   const auto* const named = function->As<Object>();
   if (named == nullptr || named->size() != 1 || named->front().value.As<Object>() == nullptr ||
-      args != nullptr) {
+      term.args != nullptr) {
     Wrong(what + " has a function that is neither a name nor an object of one name and its args");
   }
   term.function = named->front().name;

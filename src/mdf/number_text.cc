@@ -9,42 +9,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/error.h"
 #include "tensorcast/tensorcast.hpp"
 #include "text/error_text.h"
 #include "text/parse.h"
 
 namespace tensorcast::mdf {
-namespace {
-
-std::size_t CountDigits(std::string_view text, std::size_t at) {
-  std::size_t n = 0;
-  while (at + n < text.size() && IsDigit(text[at + n])) ++n;
-  return n;
-}
-
-// sign? (digits point? digits? | point digits) (e sign? digits)?
-bool IsDecimal(std::string_view text) {
-  std::size_t at = !text.empty() && (text[0] == '+' || text[0] == '-') ? 1 : 0;
-  std::size_t digits = CountDigits(text, at);
-  at += digits;
-  if (at < text.size() && text[at] == '.') {
-    const std::size_t more = CountDigits(text, at + 1);
-    digits += more;
-    at += 1 + more;
-  }
-  if (digits == 0) return false;
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    ++at;
-    if (at < text.size() && (text[at] == '+' || text[at] == '-')) ++at;
-    const std::size_t exponent = CountDigits(text, at);
-    if (exponent == 0) return false;
-    at += exponent;
-  }
-  return at == text.size();
-}
-
-}  // namespace
 
 std::optional<Integer> ParseDigits(std::string_view digits, unsigned base, bool negative) {
   Integer value;
@@ -56,18 +25,18 @@ std::optional<Integer> ParseDigits(std::string_view digits, unsigned base, bool 
   }
   const std::uint64_t most = negative ? std::uint64_t{1} << 63 : UINT64_MAX;
   if (failed == std::errc::result_out_of_range || value.magnitude > most) {
-    throw graph::Error(graph::ErrorKind::kUnsupported,
-                       std::string("holds the whole number ")
-                           .append(negative ? "-" : "")
-                           .append(text::EscapeName(digits))
-                           .append(", which is not in the range of int64 or uint64"));
+    Refuse(std::string("holds the whole number ")
+               .append(negative ? "-" : "")
+               .append(text::EscapeName(digits))
+               .append(", which is not in the range of int64 or uint64"));
   }
   value.negative = negative && value.magnitude != 0;
   return value;
 }
 
 std::optional<double> ParseDecimal(std::string_view text) {
-  if (!IsDecimal(text)) return std::nullopt;
+  // Texts that are cast may be words and have blanks around them, too.
+  if (text.find_first_not_of("0123456789+-.eE") != std::string_view::npos) return std::nullopt;
   std::uint64_t code = 0;
   const StatusCode status =
       text::ParseCode(text, *FindType(DataType::kFloat64), CastOptions{}, &code);

@@ -10,15 +10,9 @@
 #include "text/error_text.h"
 
 namespace tensorcast::mdf {
-namespace {
 
-using graph::Error;
-using graph::ErrorKind;
-
-}  // namespace
-
-void Wrong(const std::string& what) { throw Error(ErrorKind::kContents, what); }
-void Refuse(const std::string& what) { throw Error(ErrorKind::kUnsupported, what); }
+void Wrong(const std::string& what) { throw graph::Error(graph::ErrorKind::kContents, what); }
+void Refuse(const std::string& what) { throw graph::Error(graph::ErrorKind::kUnsupported, what); }
 
 Value::Value(const char* text) : held_(std::string(text)) {}
 
@@ -63,7 +57,7 @@ void ValueBuilder::End() {
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
-      throw Error(ErrorKind::kContents, "an object has two members named " + text::Quoted(*twice));
+      Wrong("an object has two members named " + text::Quoted(*twice));
     }
   }
   Place(std::move(done));
@@ -79,12 +73,10 @@ const Value& ValueBuilder::last() const {
 // What is within it counts too.
 void ValueBuilder::Count(const Value& value, std::size_t depth) {
   if (++count_ > kMostValues) {
-    throw Error(ErrorKind::kContents, "holds more than " + std::to_string(kMostValues) +
-                                          " values, the most that are read");
+    Wrong("holds more than " + std::to_string(kMostValues) + " values, the most that are read");
   }
   if (depth >= kMostDepth) {
-    throw Error(ErrorKind::kContents,
-                "is nested more than " + std::to_string(kMostDepth) + " deep");
+    Wrong("is nested more than " + std::to_string(kMostDepth) + " deep");
   }
   if (const auto* const list = value.As<List>()) {
     for (const Value& each : *list) Count(each, depth + 1);

@@ -25,6 +25,13 @@ struct Integer {
   bool negative = false;
   std::uint64_t magnitude = 0;
   bool operator==(const Integer&) const = default;
+
+  static Integer OfSigned(std::int64_t value) {
+    return {value < 0, value < 0 ? std::uint64_t{0} - static_cast<std::uint64_t>(value)
+                                 : static_cast<std::uint64_t>(value)};
+  }
+  // The bits of an int64 or uint64.
+  std::uint64_t bits() const { return negative ? std::uint64_t{0} - magnitude : magnitude; }
 };
 
 // Throw graph::Error, whose one line is `what`: that a document breaks a rule of MDF (contents), or

@@ -11,7 +11,6 @@
 #include <optional>
 #include <string>
 
-#include "graph/error.h"
 #include "mdf/number_text.h"
 #include "text/error_text.h"
 
@@ -122,9 +121,8 @@ Value PlainScalar(std::string_view text) {
   }
   if (IsOneOf(text, {".nan", ".NaN", ".NAN"})) return std::numeric_limits<double>::quiet_NaN();
   if (IsBase60(digits)) {
-    throw graph::Error(graph::ErrorKind::kUnsupported,
-                       "holds " + text::Quoted(text) +
-                           ", which YAML 1.1 reads to the base 60; put a text into quotes");
+    Refuse("holds " + text::Quoted(text) +
+           ", which YAML 1.1 reads to the base 60; put a text into quotes");
   }
   if (const auto whole = Whole(digits, negative)) return *whole;
   if (const auto fraction = Fraction(digits, has_sign, negative)) return *fraction;

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -24,9 +23,6 @@
 namespace tensorcast::mdf {
 namespace {
 
-using graph::Error;
-using graph::ErrorKind;
-
 // libyaml gives and takes unsigned characters.
 std::string_view TextOf(const yaml_char_t* text, std::size_t size) {
   return {reinterpret_cast<const char*>(text), size};
@@ -40,7 +36,7 @@ std::string PlaceText(const yaml_mark_t& mark) {
 }
 
 [[noreturn]] void RefuseEvent(const yaml_event_t& event, const std::string& what) {
-  throw Error(ErrorKind::kUnsupported, PlaceText(event.start_mark) + ": " + what);
+  Refuse(PlaceText(event.start_mark) + ": " + what);
 }
 
 struct Parser {
@@ -62,9 +58,8 @@ class Event {
   explicit Event(yaml_parser_t& parser) {
     if (yaml_parser_parse(&parser, &event_) != 0) return;
     if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
-    throw Error(ErrorKind::kContents,
-                "is not YAML at " + PlaceText(parser.problem_mark) + ": " +
-                    text::Escape(parser.problem == nullptr ? "" : parser.problem));
+    Wrong("is not YAML at " + PlaceText(parser.problem_mark) + ": " +
+          text::Escape(parser.problem == nullptr ? "" : parser.problem));
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -83,11 +78,10 @@ class YamlReader {
 
   Value Read() {
     Next();  // the start of the stream
-    if (Next() == YAML_STREAM_END_EVENT) throw Error(ErrorKind::kContents, "is empty");
+    if (Next() == YAML_STREAM_END_EVENT) Wrong("is empty");
     while (Take(*event_)) Next();
     if (Next() != YAML_STREAM_END_EVENT) {
-      throw Error(ErrorKind::kContents,
-                  PlaceText((*event_)->start_mark) + ": a second document begins; a file has one");
+      Wrong(PlaceText((*event_)->start_mark) + ": a second document begins; a file has one");
     }
     return builder_.Take();
   }
@@ -153,8 +147,8 @@ class YamlReader {
   void Keep(const std::string& anchor) {
     kept_ += Size(builder_.last());
     if (kept_ > kMostValues) {
-      throw Error(ErrorKind::kContents, "anchors name more than " + std::to_string(kMostValues) +
-                                            " values, the most that are read");
+      Wrong("anchors name more than " + std::to_string(kMostValues) +
+            " values, the most that are read");
     }
     anchors_[anchor] = builder_.last();
   }
@@ -198,8 +192,8 @@ class YamlReader {
     if (!is_plain) return std::string(text);
     try {
       return PlainScalar(text);
-    } catch (const Error& error) {
-      throw Error(error.kind(), PlaceText(event.start_mark) + ": " + error.what());
+    } catch (const graph::Error& error) {
+      throw graph::Error(error.kind(), PlaceText(event.start_mark) + ": " + error.what());
     }
   }
 
@@ -212,9 +206,8 @@ class YamlReader {
     if (IsKey()) RefuseEvent(event, "an alias as a name is not read");
     const auto anchor = anchors_.find(name);
     if (anchor == anchors_.end()) {
-      throw Error(ErrorKind::kContents, PlaceText(event.start_mark) + ": the alias " +
-                                            text::Quoted(name) +
-                                            " names nothing that stands before it");
+      Wrong(PlaceText(event.start_mark) + ": the alias " + text::Quoted(name) +
+            " names nothing that stands before it");
     }
     builder_.Add(anchor->second);
     Done({});
@@ -302,8 +295,7 @@ class YamlWriter {
   // In quotes where without them it would be read as something else.
   void PutText(const std::string& text) {
     if (!text::IsUtf8(text)) {
-      throw Error(ErrorKind::kUnsupported,
-                  "the text " + text::Quoted(text) + " is not UTF-8, which YAML's texts are");
+      Refuse("the text " + text::Quoted(text) + " is not UTF-8, which YAML's texts are");
     }
     PutScalar(text, IsSafe(text) ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
   }

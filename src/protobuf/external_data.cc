@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <set>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -77,7 +76,6 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
     if (key == "location") data.location = value;
     if (key == "offset") data.offset = Number(source, message, key, value);
     if (key == "length") data.length = Number(source, message, key, value);
-    if (key == "checksum") data.checksum = value;
   }
   if (keys.count("location") == 0) {
     FailTensorProto(source, message, ErrorKind::kContents,

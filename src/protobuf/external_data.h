@@ -11,19 +11,17 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "files/byte_source.h"
 #include "protobuf/tensor_proto_message.h"
 
 namespace tensorcast::io {
 
-// The entries of TensorProto.external_data, parsed: location, offset, length, checksum.
+// The entries of TensorProto.external_data, parsed. `checksum` (SHA-1) is passed over.
 struct ExternalData {
   std::string location;
   std::uint64_t offset = 0;
   std::optional<std::uint64_t> length;
-  std::string checksum;  // SHA-1 in hexadecimal; not checked
 };
 
 // Parses the entries of a message whose is_external is true. Throws Error where location is

@@ -7,7 +7,10 @@
 #ifndef TENSORCAST_SRC_PROTOBUF_ONNX_FIELDS_H_
 #define TENSORCAST_SRC_PROTOBUF_ONNX_FIELDS_H_
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 
@@ -121,6 +124,14 @@ inline constexpr OnnxField kOnnxFields[] = {
     {"TensorProto", "data_location", 14, WireType::kVarint},
     {"TensorProto", "metadata_props", 16, WireType::kBytes, true},
 };
+
+// The rows of a message, which stand together.
+consteval std::span<const OnnxField> FieldsOf(std::string_view message) {
+  const auto is_its = [&](const OnnxField& field) { return field.message == message; };
+  const OnnxField* const begin =
+      std::find_if(std::begin(kOnnxFields), std::end(kOnnxFields), is_its);
+  return {begin, std::find_if_not(begin, std::end(kOnnxFields), is_its)};
+}
 
 // The number of "Message.field".
 consteval std::uint32_t FieldNumber(std::string_view name) {

@@ -53,28 +53,22 @@ class ModelReader {
 
   OnnxModel Read() {
     bool has_graph = false;
-    WireReader fields(windowed_, 0, source_.size());
-    for (WireField field; fields.Next(&field);) {
+    WireField whole;
+    whole.end = source_.size();
+    ForEachField(whole, FieldsOf("ModelProto"), [&](WireReader&, const WireField& field) {
       switch (field.number) {
-        case FieldNumber("ModelProto.ir_version"):
-          model_.ir_version = Int(field, "ir_version");
-          break;
-        case FieldNumber("ModelProto.producer_name"):
-          model_.producer = Text(fields, field, "producer_name");
-          break;
-        case FieldNumber("ModelProto.graph"): {
-          Expect(field, WireType::kBytes, "graph");
+        case FieldNumber("ModelProto.ir_version"): model_.ir_version = Int(field); break;
+        case FieldNumber("ModelProto.graph"):
           if (std::exchange(has_graph, true)) Fail(field, "graph", "is in the model twice");
           ReadGraph(field, {}, "", 0, 0);
           break;
-        }
         case FieldNumber("ModelProto.opset_import"): ReadOpset(field, model_.opset_imports); break;
         case FieldNumber("ModelProto.metadata_props"): ReadMetadata(field); break;
         case FieldNumber("ModelProto.training_info"): model_.has_training_info = true; break;
         case FieldNumber("ModelProto.functions"): ReadFunction(field); break;
         default: break;
       }
-    }
+    });
     if (!has_graph) {
       throw Error(ErrorKind::kContents, PathText(source_.path()) +
                                             ": has no graph; expected an ONNX ModelProto, as "
@@ -90,17 +84,26 @@ class ModelReader {
                                           std::to_string(field.offset) + ' ' + why);
   }
 
-  void Expect(const WireField& field, WireType type, const char* what) const {
-    if (field.type == type) return;
-    Fail(field, what,
-         "has the wire type " + std::to_string(static_cast<int>(field.type)) + "; expected " +
-             std::to_string(static_cast<int>(type)) + ", as in an ONNX ModelProto");
+  // Calls take(reader, field) with each field of a message; those that are known have their types.
+  template <class Take>
+  void ForEachField(const WireField& message, std::span<const OnnxField> known, const Take& take) {
+    WireReader fields(windowed_, message.begin, message.end);
+    for (WireField field; fields.Next(&field);) {
+      const auto row = std::find_if(known.begin(), known.end(), [&](const OnnxField& each) {
+        return each.number == field.number;
+      });
+      const bool is_known = row != known.end();
+      const bool is_packed = is_known && row->is_repeated && field.type == WireType::kBytes;
+      if (is_known && field.type != row->type && !is_packed) {
+        Fail(field, std::string(row->name),
+             "has the wire type " + std::to_string(static_cast<int>(field.type)) + "; expected " +
+                 std::to_string(static_cast<int>(row->type)) + ", as in an ONNX ModelProto");
+      }
+      take(fields, field);
+    }
   }
 
-  std::int64_t Int(const WireField& field, const char* what) const {
-    Expect(field, WireType::kVarint, what);
-    return static_cast<std::int64_t>(field.value);
-  }
+  static std::int64_t Int(const WireField& field) { return static_cast<std::int64_t>(field.value); }
 
   void Count(const WireField& field, std::uint64_t bytes) {
     text_ += bytes;
@@ -112,27 +115,24 @@ class ModelReader {
     }
   }
 
-  std::string Text(WireReader& reader, const WireField& field, const char* what) {
-    Expect(field, WireType::kBytes, what);
+  std::string Text(WireReader& reader, const WireField& field) {
     Count(field, field.size());
     return reader.ReadText(field);
   }
 
   std::string Domain(WireReader& reader, const WireField& field) {
-    std::string domain = Text(reader, field, "domain");
+    std::string domain = Text(reader, field);
     if (domain == "ai.onnx") domain.clear();
     return domain;
   }
 
   void ReadOpset(const WireField& field, std::map<std::string, std::int64_t>& imports) {
-    Expect(field, WireType::kBytes, "opset_import");
     std::string domain;
     std::int64_t version = 0;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("OperatorSetIdProto"), [&](WireReader& fields, const auto& part) {
       if (part.number == FieldNumber("OperatorSetIdProto.domain")) domain = Domain(fields, part);
-      if (part.number == FieldNumber("OperatorSetIdProto.version")) version = Int(part, "version");
-    }
+      if (part.number == FieldNumber("OperatorSetIdProto.version")) version = Int(part);
+    });
     Count(field, kValueBytes);
     if (!imports.emplace(domain, version).second) {
       Fail(field, "opset_import",
@@ -141,17 +141,22 @@ class ModelReader {
     }
   }
 
+  StringEntry ReadEntry(const WireField& field) {
+    StringEntry entry;
+    ForEachField(field, FieldsOf("StringStringEntryProto"),
+                 [&](WireReader& fields, const auto& part) {
+                   if (part.number == FieldNumber("StringStringEntryProto.key"))
+                     entry.key = Text(fields, part);
+                   if (part.number == FieldNumber("StringStringEntryProto.value"))
+                     entry.value = Text(fields, part);
+                 });
+    return entry;
+  }
+
   void ReadMetadata(const WireField& field) {
-    Expect(field, WireType::kBytes, "metadata_props");
-    std::string key;
-    std::string value;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
-      if (part.number == FieldNumber("StringStringEntryProto.key")) key = Text(fields, part, "key");
-      if (part.number == FieldNumber("StringStringEntryProto.value"))
-        value = Text(fields, part, "value");
-    }
-    model_.metadata[key] = value;  // protobuf forbids no second one; onnx takes the last
+    StringEntry entry = ReadEntry(field);
+    // protobuf forbids no second one; onnx takes the last
+    model_.metadata[std::move(entry.key)] = std::move(entry.value);
   }
 
   // Returns its index. `path` ends with the message that holds the graph's field.
@@ -172,24 +177,19 @@ class ModelReader {
     graph.label = std::move(label);
     graph.opset_scope = scope;
     const std::string inner = graph.label.empty() ? "" : graph.label + '/';
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("GraphProto"), [&](WireReader& fields, const WireField& part) {
       switch (part.number) {
         case FieldNumber("GraphProto.node"):
-          graph.nodes.push_back(ReadNode(part, "node", graph.path, inner, scope, depth));
+          graph.nodes.push_back(ReadNode(part, graph.path, inner, scope, depth));
           break;
-        case FieldNumber("GraphProto.name"): graph.name = Text(fields, part, "name"); break;
+        case FieldNumber("GraphProto.name"): graph.name = Text(fields, part); break;
         case FieldNumber("GraphProto.initializer"):
-          graph.initializers.push_back(ReadTensor(part, "initializer"));
+          graph.initializers.push_back(ReadTensor(part));
           break;
-        case FieldNumber("GraphProto.input"):
-          graph.inputs.push_back(ReadValue(part, "input"));
-          break;
-        case FieldNumber("GraphProto.output"):
-          graph.outputs.push_back(ReadValue(part, "output"));
-          break;
+        case FieldNumber("GraphProto.input"): graph.inputs.push_back(ReadValue(part)); break;
+        case FieldNumber("GraphProto.output"): graph.outputs.push_back(ReadValue(part)); break;
         case FieldNumber("GraphProto.value_info"):
-          graph.value_infos.push_back(ReadValue(part, "value_info"));
+          graph.value_infos.push_back(ReadValue(part));
           break;
         case FieldNumber("GraphProto.sparse_initializer"):
           ++graph.sparse_initializers;
@@ -200,13 +200,12 @@ class ModelReader {
           break;
         default: break;
       }
-    }
+    });
     model_.graphs[index] = std::move(graph);
     return index;
   }
 
-  OnnxTensor ReadTensor(const WireField& field, const char* what) {
-    Expect(field, WireType::kBytes, what);
+  OnnxTensor ReadTensor(const WireField& field) {
     Count(field, kTensorBytes);
     OnnxTensor tensor;
     tensor.field = field;
@@ -219,71 +218,53 @@ class ModelReader {
 
   // The name of a SparseTensorProto, which is that of its values.
   std::string ReadSparseName(const WireField& field) {
-    Expect(field, WireType::kBytes, "sparse_initializer");
     std::string name;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
-      if (part.number != FieldNumber("SparseTensorProto.values")) continue;
-      Expect(part, WireType::kBytes, "values");
-      WireReader values(windowed_, part.begin, part.end);
-      for (WireField value; values.Next(&value);) {
-        if (value.number == kName) name = Text(values, value, "name");
-      }
-    }
+    ForEachField(field, FieldsOf("SparseTensorProto"), [&](WireReader&, const WireField& part) {
+      if (part.number != FieldNumber("SparseTensorProto.values")) return;
+      ForEachField(part, FieldsOf("TensorProto"), [&](WireReader& values, const WireField& value) {
+        if (value.number == kName) name = Text(values, value);
+      });
+    });
     Count(field, sizeof(std::string));
     return name;
   }
 
   // Adds the names in a TensorAnnotation: of its value, and of those that say how it is quantised.
   void ReadAnnotation(const WireField& field, std::vector<std::string>& names) {
-    Expect(field, WireType::kBytes, "quantization_annotation");
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("TensorAnnotation"), [&](WireReader& fields, const auto& part) {
       Count(part, sizeof(std::string));
       if (part.number == FieldNumber("TensorAnnotation.tensor_name")) {
-        names.push_back(Text(fields, part, "tensor_name"));
+        names.push_back(Text(fields, part));
       } else if (part.number == FieldNumber("TensorAnnotation.quant_parameter_tensor_names")) {
-        Expect(part, WireType::kBytes, "quant_parameter_tensor_names");
-        WireReader entry(windowed_, part.begin, part.end);
-        for (WireField text; entry.Next(&text);) {
-          if (text.number == FieldNumber("StringStringEntryProto.value")) {
-            names.push_back(Text(entry, text, "value"));
-          }
+        if (std::string value = ReadEntry(part).value; !value.empty()) {
+          names.push_back(std::move(value));
         }
       }
-    }
+    });
   }
 
   // `inner` begins the labels of the graphs in it.
-  OnnxNode ReadNode(const WireField& field, const char* what, const std::vector<WireField>& path,
+  OnnxNode ReadNode(const WireField& field, const std::vector<WireField>& path,
                     const std::string& inner, std::size_t scope, std::size_t depth) {
-    Expect(field, WireType::kBytes, what);
     Count(field, kNodeBytes);
     OnnxNode node;
     node.field = field;
     std::vector<WireField> attributes;  // read last: their graphs' labels want the node's name
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("NodeProto"), [&](WireReader& fields, const WireField& part) {
       switch (part.number) {
-        case FieldNumber("NodeProto.input"):
-          node.inputs.push_back(Text(fields, part, "input"));
-          break;
-        case FieldNumber("NodeProto.output"):
-          node.outputs.push_back(Text(fields, part, "output"));
-          break;
-        case FieldNumber("NodeProto.name"): node.name = Text(fields, part, "name"); break;
-        case FieldNumber("NodeProto.op_type"): node.op_type = Text(fields, part, "op_type"); break;
+        case FieldNumber("NodeProto.input"): node.inputs.push_back(Text(fields, part)); break;
+        case FieldNumber("NodeProto.output"): node.outputs.push_back(Text(fields, part)); break;
+        case FieldNumber("NodeProto.name"): node.name = Text(fields, part); break;
+        case FieldNumber("NodeProto.op_type"): node.op_type = Text(fields, part); break;
         case FieldNumber("NodeProto.attribute"): attributes.push_back(part); break;
         case FieldNumber("NodeProto.domain"): node.domain = Domain(fields, part); break;
-        case FieldNumber("NodeProto.overload"):
-          node.overload = Text(fields, part, "overload");
-          break;
+        case FieldNumber("NodeProto.overload"): node.overload = Text(fields, part); break;
         case FieldNumber("NodeProto.doc_string"):
         case FieldNumber("NodeProto.metadata_props"): break;
         default: node.has_other_fields = true; break;
       }
       Count(part, sizeof(std::string));
-    }
+    });
     const std::string name =
         !node.name.empty() ? node.name : (node.outputs.empty() ? node.op_type : node.outputs[0]);
     for (const WireField& attribute : attributes) {
@@ -296,66 +277,55 @@ class ModelReader {
   OnnxAttribute ReadAttribute(const WireField& field, const std::vector<WireField>& path,
                               const WireField* node, const std::string& label, std::size_t scope,
                               std::size_t depth) {
-    Expect(field, WireType::kBytes, "attribute");
     Count(field, kAttributeBytes);
     OnnxAttribute attribute;
     attribute.field = field;
     std::vector<WireField> graphs;
     bool has_f = false, has_i = false, has_s = false, has_t = false, has_g = false;
     bool is_declared = false;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("AttributeProto"), [&](WireReader& fields, const WireField& part) {
       switch (part.number) {
-        case FieldNumber("AttributeProto.name"): attribute.name = Text(fields, part, "name"); break;
+        case FieldNumber("AttributeProto.name"): attribute.name = Text(fields, part); break;
         case FieldNumber("AttributeProto.f"):
-          Expect(part, WireType::kFixed32, "f");
           attribute.f = std::bit_cast<float>(static_cast<std::uint32_t>(part.value));
           has_f = true;
           break;
         case FieldNumber("AttributeProto.i"):
-          attribute.i = Int(part, "i");
+          attribute.i = Int(part);
           has_i = true;
           break;
         case FieldNumber("AttributeProto.s"):
-          Expect(part, WireType::kBytes, "s");
           attribute.s = part;
           has_s = true;
           break;
-        // Of these two there is one: protobuf would put the contents of several together.
+        // An attribute has one of each: protobuf would put the contents of several together.
         case FieldNumber("AttributeProto.t"):
           if (std::exchange(has_t, true)) Fail(part, "tensor", "is in its attribute twice");
-          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          attribute.tensors.push_back(ReadTensor(part));
           break;
         case FieldNumber("AttributeProto.g"):
           if (std::exchange(has_g, true)) Fail(part, "graph", "is in its attribute twice");
-          Expect(part, WireType::kBytes, "graph");
           graphs.push_back(part);
           break;
         case FieldNumber("AttributeProto.tensors"):
-          attribute.tensors.push_back(ReadTensor(part, "tensor"));
+          attribute.tensors.push_back(ReadTensor(part));
           break;
-        case FieldNumber("AttributeProto.graphs"):
-          Expect(part, WireType::kBytes, "graph");
-          graphs.push_back(part);
-          break;
+        case FieldNumber("AttributeProto.graphs"): graphs.push_back(part); break;
         case FieldNumber("AttributeProto.floats"): ReadFloats(part, attribute); break;
         case FieldNumber("AttributeProto.ints"): ReadInts(fields, part, attribute); break;
         case FieldNumber("AttributeProto.strings"):
-          Expect(part, WireType::kBytes, "strings");
           ++attribute.listed;
           if (attribute.strings.size() < kMostListed) attribute.strings.push_back(part);
           Count(part, sizeof(WireField));
           break;
         case FieldNumber("AttributeProto.type"):
-          attribute.type = static_cast<core::AttributeType>(Int(part, "type"));
+          attribute.type = static_cast<core::AttributeType>(Int(part));
           is_declared = true;
           break;
-        case FieldNumber("AttributeProto.ref_attr_name"):
-          attribute.ref = Text(fields, part, "ref_attr_name");
-          break;
+        case FieldNumber("AttributeProto.ref_attr_name"): attribute.ref = Text(fields, part); break;
         default: break;
       }
-    }
+    });
     if (!is_declared) {  // models of IR version 1
       attribute.type = has_f                        ? core::AttributeType::kFloat
                        : has_i                      ? core::AttributeType::kInt
@@ -385,7 +355,6 @@ class ModelReader {
       }
     };
     if (field.type == WireType::kFixed32) return add(static_cast<std::uint32_t>(field.value));
-    Expect(field, WireType::kBytes, "floats");
     if (field.size() % 4 != 0) Fail(field, "floats", "is not a whole number of 4-byte floats");
     const std::uint64_t n = field.size() / 4;
     std::vector<std::uint32_t> bits(
@@ -404,88 +373,72 @@ class ModelReader {
       Count(field, 8);
     };
     if (field.type == WireType::kVarint) return add(field.value);
-    Expect(field, WireType::kBytes, "ints");
     for (std::uint64_t value; fields.NextVarint(&value);) add(value);
   }
 
   // A ValueInfoProto: name, and of the type what a tensor_type says.
-  OnnxValue ReadValue(const WireField& field, const char* what) {
-    Expect(field, WireType::kBytes, what);
+  OnnxValue ReadValue(const WireField& field) {
     Count(field, kValueBytes);
     OnnxValue value;
     value.field = field;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
-      if (part.number == FieldNumber("ValueInfoProto.name"))
-        value.name = Text(fields, part, "name");
-      if (part.number != FieldNumber("ValueInfoProto.type")) continue;
-      Expect(part, WireType::kBytes, "type");
+    ForEachField(field, FieldsOf("ValueInfoProto"), [&](WireReader& fields, const auto& part) {
+      if (part.number == FieldNumber("ValueInfoProto.name")) value.name = Text(fields, part);
+      if (part.number != FieldNumber("ValueInfoProto.type")) return;
       value.has_type = true;
-      WireReader types(windowed_, part.begin, part.end);
       // A message that stands in several fields is one, put together of their contents; of the
       // kinds of type the last counts, and is put together only of what follows another kind.
-      for (WireField type; types.Next(&type);) {
-        if (type.number == FieldNumber("TypeProto.denotation")) continue;
-        if (type.number > FieldNumber("TypeProto.optional_type")) continue;  // the last kind
+      ForEachField(part, FieldsOf("TypeProto"), [&](WireReader&, const WireField& type) {
+        if (type.number == FieldNumber("TypeProto.denotation")) return;
+        if (type.number > FieldNumber("TypeProto.optional_type")) return;  // the last kind
         if (type.number == FieldNumber("TypeProto.tensor_type")) {
-          Expect(type, WireType::kBytes, "tensor_type");
           value.is_tensor = true;
           ReadTensorType({part, type}, value);
         } else {
-          value.is_tensor = false;
-          value.elem_type = 0;
-          value.elem_type_field = {};
-          value.parents.clear();
-          value.has_shape = false;
-          value.shape.clear();
-          value.dimension_names.clear();
+          OnnxValue other;
+          other.field = value.field;
+          other.name = std::move(value.name);
+          other.has_type = true;
+          value = std::move(other);
         }
-      }
-    }
+      });
+    });
     return value;
   }
 
   // `path`: the fields of the type and of its tensor_type.
   void ReadTensorType(const std::vector<WireField>& path, OnnxValue& value) {
-    WireReader fields(windowed_, path.back().begin, path.back().end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(path.back(), FieldsOf("TypeProto.Tensor"), [&](WireReader&, const auto& part) {
       if (part.number == FieldNumber("TypeProto.Tensor.elem_type")) {
-        value.elem_type = static_cast<std::uint64_t>(Int(part, "elem_type"));
+        value.elem_type = part.value;
         value.elem_type_field = part;
         value.parents = path;
       }
-      if (part.number != FieldNumber("TypeProto.Tensor.shape")) continue;
-      Expect(part, WireType::kBytes, "shape");
+      if (part.number != FieldNumber("TypeProto.Tensor.shape")) return;
       value.has_shape = true;
-      WireReader dims(windowed_, part.begin, part.end);
-      for (WireField dim; dims.Next(&dim);) {
+      ForEachField(part, FieldsOf("TensorShapeProto"), [&](WireReader&, const WireField& dim) {
         if (dim.number == FieldNumber("TensorShapeProto.dim")) ReadDimension(dim, value);
-      }
-    }
+      });
+    });
   }
 
   void ReadDimension(const WireField& field, OnnxValue& value_info) {
-    Expect(field, WireType::kBytes, "dim");
     Count(field, sizeof(std::optional<std::uint64_t>) + sizeof(std::string));
     std::optional<std::uint64_t>& size = value_info.shape.emplace_back();
     std::string& name = value_info.dimension_names.emplace_back();
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
-      // Some exporters write -1 for a size that they do not know.
-      if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_value")) {
-        const std::int64_t value = Int(part, "dim_value");
-        size = value < 0 ? std::nullopt
-                         : std::optional<std::uint64_t>(static_cast<std::uint64_t>(value));
-        name.clear();
-      } else if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_param")) {
-        size.reset();
-        name = Text(fields, part, "dim_param");
-      }
-    }
+    ForEachField(field, FieldsOf("TensorShapeProto.Dimension"),
+                 [&](auto& fields, const auto& part) {
+                   // Some exporters write -1 for a size that they do not know.
+                   if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_value")) {
+                     size = Int(part) < 0 ? std::nullopt : std::optional<std::uint64_t>(part.value);
+                     name.clear();
+                   } else if (part.number == FieldNumber("TensorShapeProto.Dimension.dim_param")) {
+                     size.reset();
+                     name = Text(fields, part);
+                   }
+                 });
   }
 
   void ReadFunction(const WireField& field) {
-    Expect(field, WireType::kBytes, "function");
     Count(field, kNodeBytes);
     const std::size_t index = model_.functions.size();
     model_.functions.emplace_back();
@@ -493,19 +446,18 @@ class ModelReader {
     function.field = field;
     std::vector<WireField> nodes;
     std::vector<WireField> defaults;
-    WireReader fields(windowed_, field.begin, field.end);
-    for (WireField part; fields.Next(&part);) {
+    ForEachField(field, FieldsOf("FunctionProto"), [&](WireReader& fields, const WireField& part) {
       Count(part, sizeof(std::string));
       switch (part.number) {
-        case FieldNumber("FunctionProto.name"): function.name = Text(fields, part, "name"); break;
+        case FieldNumber("FunctionProto.name"): function.name = Text(fields, part); break;
         case FieldNumber("FunctionProto.input"):
-          function.inputs.push_back(Text(fields, part, "input"));
+          function.inputs.push_back(Text(fields, part));
           break;
         case FieldNumber("FunctionProto.output"):
-          function.outputs.push_back(Text(fields, part, "output"));
+          function.outputs.push_back(Text(fields, part));
           break;
         case FieldNumber("FunctionProto.attribute"):
-          function.attributes.push_back(Text(fields, part, "attribute"));
+          function.attributes.push_back(Text(fields, part));
           break;
         case FieldNumber("FunctionProto.node"): nodes.push_back(part); break;
         case FieldNumber("FunctionProto.opset_import"):
@@ -513,18 +465,16 @@ class ModelReader {
           break;
         case FieldNumber("FunctionProto.domain"): function.domain = Domain(fields, part); break;
         case FieldNumber("FunctionProto.attribute_proto"): defaults.push_back(part); break;
-        case FieldNumber("FunctionProto.overload"):
-          function.overload = Text(fields, part, "overload");
-          break;
+        case FieldNumber("FunctionProto.overload"): function.overload = Text(fields, part); break;
         default: break;
       }
-    }
+    });
     // Labels of what lies in it want its name.
     const std::string label =
         (function.domain.empty() ? "" : function.domain + '.') + function.name;
     const std::vector<WireField> path = {field};
     for (const WireField& node : nodes) {
-      function.nodes.push_back(ReadNode(node, "node", path, label + '/', index + 1, 0));
+      function.nodes.push_back(ReadNode(node, path, label + '/', index + 1, 0));
     }
     for (const WireField& attribute : defaults) {
       function.default_attributes.push_back(
@@ -549,13 +499,5 @@ const OnnxAttribute* OnnxNode::Find(std::string_view attribute) const {
 }
 
 OnnxModel ReadOnnxModel(const ByteSource& source) { return ModelReader(source).Read(); }
-
-std::string NodeText(const OnnxNode& node) {
-  if (!node.name.empty()) return "node " + Quoted(node.name);
-  if (!node.outputs.empty() && !node.outputs[0].empty()) {
-    return "the node that gives " + Quoted(node.outputs[0]);
-  }
-  return "a node without a name";
-}
 
 }  // namespace tensorcast::io

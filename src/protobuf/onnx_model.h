@@ -69,7 +69,7 @@ struct OnnxValue {
   // The type and the tensor_type around it, outermost first: what a change of it makes longer.
   std::vector<WireField> parents;
   bool has_shape = false;
-  // Of each dimension its size, or nothing where it is symbolic or not said.
+  // The size of each dimension, or nothing where it is symbolic or not said.
   std::vector<std::optional<std::uint64_t>> shape;
   std::vector<std::string> dimension_names;  // beside it: dim_param, or empty
 };
@@ -112,7 +112,6 @@ inline constexpr std::int64_t kFirstIrOfConstants = 4;
 
 struct OnnxModel {
   std::int64_t ir_version = 0;
-  std::string producer;
   std::map<std::string, std::int64_t> opset_imports;  // by domain, ai.onnx as ""
   std::vector<OnnxGraph> graphs;  // the main graph is the first; subgraphs follow in their order
   std::vector<OnnxFunction> functions;
@@ -127,10 +126,6 @@ inline constexpr std::uint64_t kMostListed = 65536;
 
 // Reads the ModelProto that a source holds. Throws Error: of contents where the bytes are no model.
 OnnxModel ReadOnnxModel(const ByteSource& source);
-
-// How messages name a node: its name quoted, or without one its first output's: "node \"x\"",
-// "the node that gives \"y\"".
-std::string NodeText(const OnnxNode& node);
 
 }  // namespace tensorcast::io
 

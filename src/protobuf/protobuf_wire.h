@@ -43,8 +43,8 @@ class WireReader {
   // one that reaches beyond the message.
   bool Next(WireField* field);
 
-  // Of the field that Next gave last, of type kBytes, read as packed varints: the next, or false at
-  // the payload's end.
+  // Reads the field that Next gave last, of type kBytes, as packed varints: gives the next one, or
+  // false at the payload's end.
   bool NextVarint(std::uint64_t* value);
 
   // Bytes of the payload of the field that Next gave last, from `offset` in the source on.

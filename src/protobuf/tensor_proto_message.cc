@@ -4,8 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "protobuf/tensor_proto_message.h"
 
-#include <algorithm>
-#include <iterator>
+#include <span>
 #include <utility>
 
 #include "core/shape.h"
@@ -18,12 +17,14 @@ namespace {
 // Bytes of a name, and of the metadata together, that are kept in memory.
 constexpr std::uint64_t kMostTextBytes = 1'000'000;
 
+constexpr std::span<const OnnxField> kFields = FieldsOf("TensorProto");
+
+// The row of a field; null where it is none of ours.
 const OnnxField* FindField(std::uint32_t number) {
-  const auto* const row =
-      std::find_if(std::begin(kOnnxFields), std::end(kOnnxFields), [&](const OnnxField& field) {
-        return field.number == number && field.message == "TensorProto";
-      });
-  return row == std::end(kOnnxFields) ? nullptr : row;
+  for (const OnnxField& field : kFields) {
+    if (field.number == number) return &field;
+  }
+  return nullptr;
 }
 
 class MessageReader {

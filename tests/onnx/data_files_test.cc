@@ -2,7 +2,7 @@
 // own test buffer and the Python package xxhash gives.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/data_files.h"
+#include "onnx/store/data_files.h"
 
 #include <gtest/gtest.h>
 

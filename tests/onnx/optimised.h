@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "cast_models.h"
-#include "onnx/memory_bytes.h"
+#include "onnx/byte_sources.h"
 #include "protobuf/onnx_model.h"
 #include "tensorcast/onnx.hpp"
 

@@ -14,8 +14,8 @@
 #include "files/system.h"
 #include "formats/onnx_tensors.h"
 #include "model_bytes.h"
-#include "onnx/data_journal.h"
-#include "onnx/storage_model.h"
+#include "onnx/store/data_journal.h"
+#include "onnx/store/storage_model.h"
 #include "tensorcast/onnx.hpp"
 
 namespace tensorcast::onnx {
