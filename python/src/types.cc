@@ -16,6 +16,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "formats/npy_dtype.h"
 #include "text/error_text.h"
 
 namespace nb = nanobind;
@@ -113,8 +114,9 @@ DataType TypeNumbered(nb::handle number) {
     // An int of thousands of digits has no text.
     Raise(ErrorClass::kValue,
           (overflow == 0 ? std::to_string(value) : std::string("an int of more than 64 bits")) +
-              " is not ONNX's number of an element type: those are 1 to 28 without 14 "
-              "and 15, which are complex");
+              " is not ONNX's number of an element type: those are 1 to " +
+              std::to_string(static_cast<int>(Types().back().type)) +
+              " without 14 and 15, which are complex");
   }
   return type;
 }
@@ -273,6 +275,11 @@ void BindTypes(nb::module_& m) {
   m.def(
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
+  // Empty where numpy itself has the type, or text stands for it.
+  m.def(
+      "ml_dtypes_name",
+      [](int number) { return std::string(io::MlDtypesName(static_cast<DataType>(number))); },
+      nb::arg("number"));
   // 0 where there is none.
   m.def(
       "dtype_number",

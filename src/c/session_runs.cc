@@ -23,9 +23,6 @@ namespace c = tensorcast::c;
 namespace tensorcast::c {
 namespace {
 
-static_assert(TENSORCAST_SUMMARY_TEXT == static_cast<int>(SummaryFormat::kText));
-static_assert(TENSORCAST_SUMMARY_CSV == static_cast<int>(SummaryFormat::kCsv));
-
 GraphRun GraphRunOf(const tensorcast_executor* executor, const tensorcast_interrupt* interrupt) {
   GraphRun run;
   run.executor = ExecutorOf(executor);
