@@ -38,7 +38,7 @@ std::size_t UnpackWhole(const std::byte* packed, std::size_t n, std::byte* codes
     const std::size_t step = hn::Lanes(D8());
     const auto mask = hn::Set(d, kBits == 4 ? 0x0F0F : 0x03030303);
     for (; i + step <= n; i += step) {
-      auto spread = hn::PromoteTo(d, Load(d8, packed + i * kBits / 8));
+      auto spread = hn::PromoteTo(d, Load(d8, packed + i / (8 / kBits)));
       spread = hn::Or(spread, hn::ShiftLeft<8 - kBits>(spread));
       if constexpr (kBits == 2) spread = hn::Or(spread, hn::ShiftLeft<12>(spread));
       Store(hn::And(spread, mask), d, codes + i);
@@ -77,7 +77,7 @@ std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byte* packed) 
       auto joined = Load(d, codes + i);
       joined = hn::Or(joined, hn::ShiftRight<8 - kBits>(joined));
       if constexpr (kBits == 2) joined = hn::Or(joined, hn::ShiftRight<12>(joined));
-      Store(Narrow<std::uint8_t>(d, joined), d8, packed + i * kBits / 8);
+      Store(Narrow<std::uint8_t>(d, joined), d8, packed + i / (8 / kBits));
     }
   } else {
     static_assert(kBits == 6);
@@ -100,38 +100,36 @@ std::size_t PackWhole(const std::byte* codes, std::size_t n, std::byte* packed) 
   return i;
 }
 
-// Elements [first, first + n): the first and the last ones by one(i), the rest, which begin at a
-// multiple of four and so at a byte's beginning, by whole(head, n - head), which returns how many
-// it did.
-template <class One, class Whole>
-HWY_INLINE void WholeBytesAtOnce(std::uint64_t first, std::size_t n, const One& one,
-                                 const Whole& whole) {
-  const std::uint64_t to_whole = (kWholeBytes - first % kWholeBytes) % kWholeBytes;
-  const auto head = static_cast<std::size_t>(std::min<std::uint64_t>(to_whole, n));
-  for (std::size_t i = 0; i < head; ++i) one(i);
-  const std::size_t done = n == head ? n : head + whole(head, n - head);
-  for (std::size_t i = done; i < n; ++i) one(i);
+// Elements before the first multiple of four.
+HWY_INLINE std::size_t HeadElements(std::uint64_t first, std::size_t n) {
+  const auto head = static_cast<std::size_t>((kWholeBytes - first % kWholeBytes) % kWholeBytes);
+  return head < n ? head : n;
 }
 
-// A target may have a kWhole of its own.
+// Elements [first, first + n): the first and the last ones singly, the rest by `kWhole`, which
+// begins at a byte's beginning and returns how many it did; a target may have its own.
 template <int kBits, auto kWhole = UnpackWhole<kBits>>
 void UnpackCodes(const std::byte* packed, std::uint64_t first, std::size_t n, std::byte* codes) {
+  const std::size_t head = HeadElements(first, n);
   const auto one = [&](std::size_t i) {
     codes[i] = static_cast<std::byte>(detail::LoadCode(packed, first + i, kBits));
   };
-  WholeBytesAtOnce(first, n, one, [&](std::size_t head, std::size_t rest) {
-    return kWhole(packed + (first + head) * kBits / 8, rest, codes + head);
-  });
+  for (std::size_t i = 0; i < head; ++i) one(i);
+  const std::byte* whole = packed + (first + head) * kBits / 8;
+  const std::size_t done = n == head ? n : head + kWhole(whole, n - head, codes + head);
+  for (std::size_t i = done; i < n; ++i) one(i);
 }
 
 template <int kBits, auto kWhole = PackWhole<kBits>>
 void PackCodes(const std::byte* codes, std::size_t n, std::byte* packed, std::uint64_t first) {
+  const std::size_t head = HeadElements(first, n);
   const auto one = [&](std::size_t i) {
     detail::StoreCode(packed, first + i, kBits, std::to_integer<std::uint64_t>(codes[i]));
   };
-  WholeBytesAtOnce(first, n, one, [&](std::size_t head, std::size_t rest) {
-    return kWhole(codes + head, rest, packed + (first + head) * kBits / 8);
-  });
+  for (std::size_t i = 0; i < head; ++i) one(i);
+  std::byte* whole = packed + (first + head) * kBits / 8;
+  const std::size_t done = n == head ? n : head + kWhole(codes + head, n - head, whole);
+  for (std::size_t i = done; i < n; ++i) one(i);
 }
 
 // ----------------------------------------------------------------------------------------- tables
