@@ -20,29 +20,6 @@
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
 
-// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
-struct float16 {
-  std::uint16_t bits;
-};
-struct bfloat16 {
-  std::uint16_t bits;
-};
-struct float8e4m3fn {
-  std::uint8_t bits;
-};
-struct float8e4m3fnuz {
-  std::uint8_t bits;
-};
-struct float8e5m2 {
-  std::uint8_t bits;
-};
-struct float8e5m2fnuz {
-  std::uint8_t bits;
-};
-struct float8e8m0 {
-  std::uint8_t bits;
-};
-
 namespace detail {
 
 template <class T, class... Others>
@@ -83,16 +60,24 @@ template <DataType kType> struct ElementTypeIs { static constexpr DataType value
 template <class T> struct ElementType {
   static constexpr DataType value = detail::BuiltInElementType<T>();
 };
-template <> struct ElementType<float16> : detail::ElementTypeIs<DataType::kFloat16> {};
-template <> struct ElementType<bfloat16> : detail::ElementTypeIs<DataType::kBfloat16> {};
-template <> struct ElementType<float8e4m3fn> : detail::ElementTypeIs<DataType::kFloat8E4M3FN> {};
-template <>
-struct ElementType<float8e4m3fnuz> : detail::ElementTypeIs<DataType::kFloat8E4M3FNUZ> {};
-template <> struct ElementType<float8e5m2> : detail::ElementTypeIs<DataType::kFloat8E5M2> {};
-template <>
-struct ElementType<float8e5m2fnuz> : detail::ElementTypeIs<DataType::kFloat8E5M2FNUZ> {};
-template <> struct ElementType<float8e8m0> : detail::ElementTypeIs<DataType::kFloat8E8M0> {};
-// The compiler's and C++23's own, where there are any; std::float16_t is _Float16 and
+
+// A code of a narrow float: storage, no arithmetic. The sub-byte types have no C++ element.
+//   struct float16 { std::uint16_t bits; };
+#define TENSORCAST_ELEMENT(Name, Bits, kType) \
+  struct Name {                               \
+    Bits bits;                                \
+  };                                          \
+  template <> struct ElementType<Name> : detail::ElementTypeIs<DataType::kType> {}
+TENSORCAST_ELEMENT(float16, std::uint16_t, kFloat16);
+TENSORCAST_ELEMENT(bfloat16, std::uint16_t, kBfloat16);
+TENSORCAST_ELEMENT(float8e4m3fn, std::uint8_t, kFloat8E4M3FN);
+TENSORCAST_ELEMENT(float8e4m3fnuz, std::uint8_t, kFloat8E4M3FNUZ);
+TENSORCAST_ELEMENT(float8e5m2, std::uint8_t, kFloat8E5M2);
+TENSORCAST_ELEMENT(float8e5m2fnuz, std::uint8_t, kFloat8E5M2FNUZ);
+TENSORCAST_ELEMENT(float8e8m0, std::uint8_t, kFloat8E8M0);
+#undef TENSORCAST_ELEMENT
+
+// The compiler's and C++23's own types, where there are any; std::float16_t is _Float16 and
 // std::bfloat16_t is __bf16. g++ has _Float16 in C++ since 13, on x86 since 12.
 #if defined(__FLT16_MANT_DIG__) && \
     (defined(__clang__) || __GNUC__ >= 13 || defined(__x86_64__) || defined(__i386__))

@@ -186,7 +186,7 @@ typedef struct tensorcast_type_info {
   char onnx_name[32]; /* "FLOAT8E4M3FN" */
 } tensorcast_type_info;
 
-/* How many types there are: 26. */
+/* How many types there are. */
 TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_type_count(void);
 /* Type number `row`, 0 to tensorcast_type_count() - 1, in the order of their ids. Code:
  * TENSORCAST_INVALID_TYPE. */

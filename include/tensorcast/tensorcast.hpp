@@ -138,7 +138,7 @@ class [[nodiscard]] Status {
 
 // -------------------------------------------------------------------------------- types
 
-// The 26 rows, in the order of ONNX's numbers.
+// The rows, in the order of ONNX's numbers.
 constexpr std::span<const TypeInfo> Types() { return detail::kTypeTable; }
 
 // The row of a type, or nullptr where there is none (kUndefined, complex, an unknown number). (The

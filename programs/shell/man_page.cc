@@ -182,7 +182,7 @@ std::string ManPage(const CommandEntry& tool) {
   text += fmt::format(
       ".SH DESCRIPTION\n"
       "A cast changes the element type of a tensor.\n"
-      "{} casts the tensors of files between the 26 element types of ONNX\n"
+      "{} casts the tensors of files between the {} element types of ONNX\n"
       "with one rounding each, and reports tensor by tensor what was lost.\n"
       "The same bytes come out on every machine and for any number of threads.\n"
       ".PP\n"
@@ -191,7 +191,7 @@ std::string ManPage(const CommandEntry& tool) {
       ".PP\n"
       "Wherever a type {} is asked for,\n"
       "every usual name is understood in any case; {} lists them.\n",
-      Bold(tool.name), Italic("T"), Bold(tool.name + " types"));
+      Bold(tool.name), Types().size(), Italic("T"), Bold(tool.name + " types"));
   text += ".SH COMMANDS\n";
   for (const CommandEntry& command : tool.commands) text += CommandText(tool.name, command);
   text += ExitStatus();

@@ -14,6 +14,7 @@
 
 #include "bindings.h"
 #include "errors.h"
+#include "formats/npy_dtype.h"
 #include "text/error_text.h"
 #include "text_objects.h"
 
@@ -112,8 +113,9 @@ DataType TypeNumbered(nb::handle number) {
     // An int of thousands of digits has no text.
     Raise(ErrorClass::kValue,
           (overflow == 0 ? std::to_string(value) : std::string("an int of more than 64 bits")) +
-              " is not ONNX's number of an element type: those are 1 to 28 without 14 "
-              "and 15, which are complex");
+              " is not ONNX's number of an element type: those are 1 to " +
+              std::to_string(static_cast<int>(Types().back().type)) +
+              " without 14 and 15, which are complex");
   }
   return type;
 }
@@ -294,6 +296,9 @@ void BindTypes(nb::module_& m) {
   m.def(
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
+  // Gives the name in ml_dtypes, or nothing where numpy itself has the type, or text stands for it.
+  m.def("ml_dtypes_name",
+        [](int number) { return std::string(io::MlDtypesName(static_cast<DataType>(number))); });
   // Gives 0 where there is no type.
   m.def("dtype_number", [](nb::handle dtype) {
     if (!PyArray_DescrCheck(dtype.ptr())) return 0;

@@ -22,17 +22,14 @@ Array = np.ndarray[Any, np.dtype[Any]]
 STRING = 8  # ONNX's number
 _TYPESTRING = re.compile(r"[<>=|][A-Za-z?]\d*|[UST]\d*")  # numpy's own way to write a dtype
 
-# The dtype of each type, by ONNX's number. A type of less than a byte takes one.
-_DTYPES = {
-    1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64,
-    8: object, 9: np.bool_, 10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
-    16: ml_dtypes.bfloat16, 17: ml_dtypes.float8_e4m3fn, 18: ml_dtypes.float8_e4m3fnuz,
-    19: ml_dtypes.float8_e5m2, 20: ml_dtypes.float8_e5m2fnuz, 21: ml_dtypes.uint4,
-    22: ml_dtypes.int4, 23: ml_dtypes.float4_e2m1fn, 24: ml_dtypes.float8_e8m0fnu,
-    25: ml_dtypes.uint2, 26: ml_dtypes.int2, 27: ml_dtypes.float6_e2m3fn,
-    28: ml_dtypes.float6_e3m2fn,
-}
-_core.set_dtypes({number: np.dtype(kind) for number, kind in _DTYPES.items()})
+# The dtype of each type, by ONNX's number; those of less than a byte take one.
+def _dtype(number: int) -> np.dtype[Any]:
+    name = _core.ml_dtypes_name(number)
+    return np.dtype(getattr(ml_dtypes, name) if name else
+                    object if number == STRING else str(_core.type_row(number)["name"]))
+
+
+_core.set_dtypes({number: _dtype(number) for number in _core.type_numbers()})
 
 
 def numpys_dtype(to: TypeLike) -> np.dtype[Any] | None:

@@ -76,16 +76,4 @@ StatusCode ReadRun(const tensorcast_run* given, RunOptions* run) {
   return StatusCode::kOk;
 }
 
-static_assert(TENSORCAST_ROUND_UP == static_cast<int>(RoundingMode::kUp));
-static_assert(TENSORCAST_ROUND_DOWN == static_cast<int>(RoundingMode::kDown));
-static_assert(TENSORCAST_ROUND_NEAREST == static_cast<int>(RoundingMode::kNearest));
-static_assert(TENSORCAST_OVERFLOW_WRAP == static_cast<int>(IntegerOverflow::kWrap));
-static_assert(TENSORCAST_OVERFLOW_SATURATE == static_cast<int>(IntegerOverflow::kSaturate));
-static_assert(TENSORCAST_FNUZ_INFINITY_MAX == static_cast<int>(FnuzInfinity::kMax));
-static_assert(TENSORCAST_FNUZ_INFINITY_NAN == static_cast<int>(FnuzInfinity::kNan));
-static_assert(TENSORCAST_FINITE_ONLY_NAN_ZERO == static_cast<int>(FiniteOnlyNan::kZero));
-static_assert(TENSORCAST_FINITE_ONLY_NAN_MAX == static_cast<int>(FiniteOnlyNan::kMax));
-static_assert(TENSORCAST_STRING_STYLE_NUMPY == static_cast<int>(StringStyle::kNumpy));
-static_assert(TENSORCAST_STRING_STYLE_ORT == static_cast<int>(StringStyle::kOrt));
-
 }  // namespace tensorcast::c

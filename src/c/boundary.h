@@ -141,6 +141,19 @@ inline const std::atomic<bool>* FlagOf(const tensorcast_interrupt* interrupt) {
 }
 StatusCode ReadRun(const tensorcast_run* given, RunOptions* run);
 
+// Calls body(options, run), which gives a Status, with what the caller gave of either; null stands
+// for the defaults. Nothing it throws goes on.
+template <class Body>
+std::int32_t WithOptions(const tensorcast_options* given_options, const tensorcast_run* given_run,
+                         const Body& body) {
+  CastOptions options;
+  RunOptions run;
+  StatusCode code = ReadOptions(given_options, &options);
+  if (code == StatusCode::kOk) code = ReadRun(given_run, &run);
+  if (code != StatusCode::kOk) return Code(code);
+  return Code(core::Guarded(nullptr, [&] { return body(options, run); }));
+}
+
 }  // namespace tensorcast::c
 
 #endif  // TENSORCAST_SRC_C_BOUNDARY_H_

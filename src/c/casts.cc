@@ -72,22 +72,6 @@ void Copy(const LossExample& example, tensorcast_loss_example* copy) {
   *copy = {example.index, example.source_code, example.result_code};
 }
 
-constexpr bool Is(int kind, Loss loss) { return kind == static_cast<int>(loss); }
-static_assert(Is(TENSORCAST_LOSS_NAN, Loss::kNan));
-static_assert(Is(TENSORCAST_LOSS_NAN_LOST, Loss::kNanLost));
-static_assert(Is(TENSORCAST_LOSS_TO_NAN, Loss::kToNan));
-static_assert(Is(TENSORCAST_LOSS_EXACT, Loss::kExact));
-static_assert(Is(TENSORCAST_LOSS_WRAPPED, Loss::kWrapped));
-static_assert(Is(TENSORCAST_LOSS_TO_INFINITY, Loss::kToInfinity));
-static_assert(Is(TENSORCAST_LOSS_TO_LIMIT, Loss::kToLimit));
-static_assert(Is(TENSORCAST_LOSS_TO_ZERO, Loss::kToZero));
-static_assert(Is(TENSORCAST_LOSS_ROUNDED, Loss::kRounded));
-static_assert(Is(TENSORCAST_LOSS_TO_SUBNORMAL, Loss::kToSubnormal));
-static_assert(Is(TENSORCAST_LOSS_ZERO_SIGN_LOST, Loss::kZeroSignLost));
-static_assert(Is(TENSORCAST_LOSS_UNDEFINED, Loss::kUndefined));
-static_assert(TENSORCAST_LOSS_KINDS == kLossKinds && kLossKinds <= TENSORCAST_LOSS_SLOTS);
-static_assert(TENSORCAST_LOSS_PARTITION == kLossPartition);
-
 }  // namespace
 
 void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy) {
@@ -119,6 +103,7 @@ void CopyLoss(const LossReport& figures, tensorcast_loss_report* copy) {
 using tensorcast::CastOptions;
 using tensorcast::DataType;
 using tensorcast::RunOptions;
+using tensorcast::Status;
 using tensorcast::StatusCode;
 namespace c = tensorcast::c;
 
@@ -185,13 +170,10 @@ std::int32_t tensorcast_loss_meter_create(std::int32_t from, std::int32_t to,
     if (row == nullptr) return TENSORCAST_INVALID_TYPE;
     if (row->bits == 0) return TENSORCAST_UNSUPPORTED;
   }
-  CastOptions cast_options;
-  const StatusCode code = c::ReadOptions(options, &cast_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&]() -> std::int32_t {
+  return c::WithOptions(options, nullptr, [&](const CastOptions& cast_options, const RunOptions&) {
     *meter = new tensorcast_loss_meter{
         {static_cast<DataType>(from), static_cast<DataType>(to), cast_options}};
-    return TENSORCAST_OK;
+    return Status();
   });
 }
 
@@ -253,16 +235,12 @@ std::int32_t tensorcast_cast(std::int32_t from, const void* source, std::uint64_
                              std::int32_t to, void* destination, std::uint64_t destination_bytes,
                              std::uint64_t n, const tensorcast_options* options,
                              const tensorcast_run* run) {
-  CastOptions cast_options;
-  RunOptions run_options;
-  StatusCode code = c::ReadOptions(options, &cast_options);
-  if (code == StatusCode::kOk) code = c::ReadRun(run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(tensorcast::Cast(
-        static_cast<DataType>(from), c::Bytes(source, source_bytes), static_cast<DataType>(to),
-        c::Bytes(destination, destination_bytes), n, cast_options, run_options));
-  });
+  return c::WithOptions(
+      options, run, [&](const CastOptions& cast_options, const RunOptions& run_options) {
+        return tensorcast::Cast(static_cast<DataType>(from), c::Bytes(source, source_bytes),
+                                static_cast<DataType>(to), c::Bytes(destination, destination_bytes),
+                                n, cast_options, run_options);
+      });
 }
 
 std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::int32_t to,
@@ -273,13 +251,12 @@ std::int32_t tensorcast_cast_code(std::int32_t from, std::uint64_t code, std::in
     if (row == nullptr) return TENSORCAST_INVALID_TYPE;
     if (row->bits == 0) return TENSORCAST_WRONG_CALL;
   }
-  CastOptions cast_options;
-  const StatusCode read = c::ReadOptions(options, &cast_options);
-  if (read != StatusCode::kOk) return c::Code(read);
-  if (result == nullptr) return TENSORCAST_NULL_POINTER;
-  *result = tensorcast::CastBits(static_cast<DataType>(from), static_cast<DataType>(to), code,
-                                 cast_options);
-  return TENSORCAST_OK;
+  return c::WithOptions(options, nullptr, [&](const CastOptions& cast_options, const RunOptions&) {
+    if (result == nullptr) return Status(StatusCode::kNullPointer);
+    *result = tensorcast::CastBits(static_cast<DataType>(from), static_cast<DataType>(to), code,
+                                   cast_options);
+    return Status();
+  });
 }
 
 std::int32_t tensorcast_load_code(std::int32_t type, const void* buffer, std::uint64_t bytes,
@@ -320,16 +297,13 @@ std::int32_t tensorcast_plan_create(std::int32_t from, std::int32_t to,
                                     tensorcast_plan** plan) {
   c::Clear(plan);
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
-  CastOptions cast_options;
-  const StatusCode code = c::ReadOptions(options, &cast_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
+  return c::WithOptions(options, nullptr, [&](const CastOptions& cast_options, const RunOptions&) {
     auto made = std::make_unique<tensorcast_plan>();
     const tensorcast::Status status = tensorcast::CastPlan::Bind(
         static_cast<DataType>(from), static_cast<DataType>(to), cast_options, &made->plan,
         static_cast<tensorcast::Target>(target));
     if (status.ok()) *plan = made.release();
-    return c::Code(status);
+    return status;
   });
 }
 
@@ -346,13 +320,10 @@ std::int32_t tensorcast_plan_run(const tensorcast_plan* plan, const void* source
                                  std::uint64_t destination_first, std::uint64_t n,
                                  const tensorcast_run* run) {
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
-  RunOptions run_options;
-  const StatusCode code = c::ReadRun(run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(plan->plan.Run(c::Bytes(source, source_bytes), source_first,
-                                  c::Bytes(destination, destination_bytes), destination_first, n,
-                                  run_options));
+  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& run_options) {
+    return plan->plan.Run(c::Bytes(source, source_bytes), source_first,
+                          c::Bytes(destination, destination_bytes), destination_first, n,
+                          run_options);
   });
 }
 

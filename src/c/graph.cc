@@ -19,13 +19,6 @@ using namespace tensorcast;
 namespace tensorcast::c {
 namespace {
 
-static_assert(TENSORCAST_CONTRADICTIONS_TEXT == static_cast<int>(onnx::Contradictions::kText));
-static_assert(TENSORCAST_CONTRADICTIONS_TESTS == static_cast<int>(onnx::Contradictions::kTests));
-
-static_assert(TENSORCAST_VALUE_INPUT == static_cast<int>(GraphValueKind::kInput));
-static_assert(TENSORCAST_VALUE_CONSTANT == static_cast<int>(GraphValueKind::kConstant));
-static_assert(TENSORCAST_VALUE_RESULT == static_cast<int>(GraphValueKind::kResult));
-
 // Makes a graph by `make`, and hands it over where that went well.
 template <class Make> std::int32_t Create(tensorcast_graph** graph, const Make& make) {
   Clear(graph);

@@ -15,9 +15,6 @@ using namespace tensorcast;
 namespace tensorcast::c {
 namespace {
 
-static_assert(TENSORCAST_SUMMARY_TEXT == static_cast<int>(SummaryFormat::kText));
-static_assert(TENSORCAST_SUMMARY_CSV == static_cast<int>(SummaryFormat::kCsv));
-
 // The product of a shape of data, which is known to fit.
 std::uint64_t ElementsOf(std::span<const std::uint64_t> shape) {
   std::uint64_t elements = 1;

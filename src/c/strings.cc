@@ -22,18 +22,10 @@ namespace {
 static_assert(TENSORCAST_PRINTED_VALUE_BYTES == kLongestPrinted + 1);
 static_assert(sizeof(tensorcast_parse_failure::text) == sizeof(ParseFailure::text));
 
-// Null stands for no options, no choice of how to run, and no interest in the failure.
-StatusCode ReadArguments(const tensorcast_options* options, CastOptions* cast_options,
-                         const tensorcast_run* run, RunOptions* run_options) {
-  const StatusCode code = ReadOptions(options, cast_options);
-  return code == StatusCode::kOk ? ReadRun(run, run_options) : code;
-}
-
 // Runs `parse` with a failure of ours, and hands it on where there is one.
-template <class Parse>
-std::int32_t WithFailure(tensorcast_parse_failure* given, const Parse& parse) {
+template <class Parse> Status WithFailure(tensorcast_parse_failure* given, const Parse& parse) {
   if (given != nullptr && CheckOutputStruct(given) != StatusCode::kOk) {
-    return TENSORCAST_BAD_STRUCT;
+    return Status(StatusCode::kBadStruct);
   }
   ParseFailure failure;
   const Status status = parse(&failure);
@@ -44,7 +36,7 @@ std::int32_t WithFailure(tensorcast_parse_failure* given, const Parse& parse) {
     std::memcpy(copy.text, failure.text, sizeof(copy.text));
     WriteStruct(copy, given);
   }
-  return Code(status);
+  return status;
 }
 
 Strings MakeStrings(const std::uint64_t* offsets, std::uint64_t offsets_count, const char* bytes,
@@ -63,17 +55,14 @@ std::int32_t tensorcast_parse_strings(const std::uint64_t* offsets, std::uint64_
   if (c::IsMissing(offsets, offsets_count) || c::IsMissing(bytes, bytes_size)) {
     return TENSORCAST_NULL_POINTER;
   }
-  CastOptions cast_options;
-  RunOptions run_options;
-  const StatusCode code = c::ReadArguments(options, &cast_options, run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::WithFailure(failure, [&](ParseFailure* text) {
-      return tensorcast::ParseStrings(
-          c::MakeStrings(offsets, offsets_count, bytes, bytes_size), static_cast<DataType>(to),
-          c::Bytes(destination, destination_bytes), cast_options, run_options, text);
-    });
-  });
+  return c::WithOptions(
+      options, run, [&](const CastOptions& cast_options, const RunOptions& run_options) {
+        return c::WithFailure(failure, [&](ParseFailure* text) {
+          return tensorcast::ParseStrings(
+              c::MakeStrings(offsets, offsets_count, bytes, bytes_size), static_cast<DataType>(to),
+              c::Bytes(destination, destination_bytes), cast_options, run_options, text);
+        });
+      });
 }
 
 std::int32_t tensorcast_printed_bytes(std::int32_t from, const void* source,
@@ -81,15 +70,12 @@ std::int32_t tensorcast_printed_bytes(std::int32_t from, const void* source,
                                       const tensorcast_options* options, const tensorcast_run* run,
                                       std::uint64_t* printed) {
   c::Clear(printed);
-  CastOptions cast_options;
-  RunOptions run_options;
-  const StatusCode code = c::ReadArguments(options, &cast_options, run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(tensorcast::PrintedStringBytes(static_cast<DataType>(from),
-                                                  c::Bytes(source, source_bytes), n, printed,
-                                                  cast_options, run_options));
-  });
+  return c::WithOptions(options, run,
+                        [&](const CastOptions& cast_options, const RunOptions& run_options) {
+                          return tensorcast::PrintedStringBytes(static_cast<DataType>(from),
+                                                                c::Bytes(source, source_bytes), n,
+                                                                printed, cast_options, run_options);
+                        });
 }
 
 std::int32_t tensorcast_print_strings(std::int32_t from, const void* source,
@@ -101,15 +87,12 @@ std::int32_t tensorcast_print_strings(std::int32_t from, const void* source,
   if (c::IsMissing(offsets, offsets_count) || c::IsMissing(bytes, bytes_size)) {
     return TENSORCAST_NULL_POINTER;
   }
-  CastOptions cast_options;
-  RunOptions run_options;
-  const StatusCode code = c::ReadArguments(options, &cast_options, run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(tensorcast::PrintStrings(
-        static_cast<DataType>(from), c::Bytes(source, source_bytes), n,
-        c::Items(offsets, offsets_count), c::Items(bytes, bytes_size), cast_options, run_options));
-  });
+  return c::WithOptions(
+      options, run, [&](const CastOptions& cast_options, const RunOptions& run_options) {
+        return tensorcast::PrintStrings(static_cast<DataType>(from), c::Bytes(source, source_bytes),
+                                        n, c::Items(offsets, offsets_count),
+                                        c::Items(bytes, bytes_size), cast_options, run_options);
+      });
 }
 
 std::int32_t tensorcast_copy_strings(const std::uint64_t* offsets, std::uint64_t offsets_count,
@@ -139,10 +122,7 @@ std::int32_t tensorcast_plan_parse(const tensorcast_plan* plan, const std::uint6
   if (plan == nullptr || c::IsMissing(offsets, offsets_count) || c::IsMissing(bytes, bytes_size)) {
     return TENSORCAST_NULL_POINTER;
   }
-  RunOptions run_options;
-  const StatusCode code = c::ReadRun(run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
+  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& run_options) {
     return c::WithFailure(failure, [&](ParseFailure* text) {
       return plan->plan.Parse(c::MakeStrings(offsets, offsets_count, bytes, bytes_size),
                               source_first, c::Bytes(destination, destination_bytes),
@@ -157,12 +137,9 @@ std::int32_t tensorcast_plan_printed_bytes(const tensorcast_plan* plan, const vo
                                            std::uint64_t* printed) {
   c::Clear(printed);
   if (plan == nullptr) return TENSORCAST_NULL_POINTER;
-  RunOptions run_options;
-  const StatusCode code = c::ReadRun(run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(plan->plan.PrintedBytes(c::Bytes(source, source_bytes), source_first, n, printed,
-                                           run_options));
+  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& run_options) {
+    return plan->plan.PrintedBytes(c::Bytes(source, source_bytes), source_first, n, printed,
+                                   run_options);
   });
 }
 
@@ -174,13 +151,10 @@ std::int32_t tensorcast_plan_print(const tensorcast_plan* plan, const void* sour
   if (plan == nullptr || c::IsMissing(offsets, offsets_count) || c::IsMissing(bytes, bytes_size)) {
     return TENSORCAST_NULL_POINTER;
   }
-  RunOptions run_options;
-  const StatusCode code = c::ReadRun(run, &run_options);
-  if (code != StatusCode::kOk) return c::Code(code);
-  return c::Guarded([&] {
-    return c::Code(plan->plan.Print(c::Bytes(source, source_bytes), source_first, n,
-                                    c::Items(offsets, offsets_count), c::Items(bytes, bytes_size),
-                                    run_options));
+  return c::WithOptions(nullptr, run, [&](const CastOptions&, const RunOptions& run_options) {
+    return plan->plan.Print(c::Bytes(source, source_bytes), source_first, n,
+                            c::Items(offsets, offsets_count), c::Items(bytes, bytes_size),
+                            run_options);
   });
 }
 
@@ -188,12 +162,9 @@ std::int32_t tensorcast_parse_value(const char* text, std::uint64_t text_bytes, 
                                     const tensorcast_options* options, std::uint64_t* code) {
   c::Clear(code);
   if (code == nullptr || c::IsMissing(text, text_bytes)) return TENSORCAST_NULL_POINTER;
-  CastOptions cast_options;
-  const StatusCode read = c::ReadOptions(options, &cast_options);
-  if (read != StatusCode::kOk) return c::Code(read);
-  return c::Guarded([&] {
-    return c::Code(tensorcast::ParseValue(c::Text(text, text_bytes), static_cast<DataType>(to),
-                                          code, cast_options));
+  return c::WithOptions(options, nullptr, [&](const CastOptions& cast_options, const RunOptions&) {
+    return tensorcast::ParseValue(c::Text(text, text_bytes), static_cast<DataType>(to), code,
+                                  cast_options);
   });
 }
 
@@ -201,14 +172,12 @@ std::int32_t tensorcast_print_value(std::int32_t from, std::uint64_t code,
                                     const tensorcast_options* options, char* buffer,
                                     std::uint64_t buffer_bytes, std::uint64_t* needed) {
   c::Clear(needed);
-  CastOptions cast_options;
-  const StatusCode read = c::ReadOptions(options, &cast_options);
-  if (read != StatusCode::kOk) return c::Code(read);
-  return c::Guarded([&] {
+  return c::WithOptions(options, nullptr, [&](const CastOptions& cast_options, const RunOptions&) {
     char printed[tensorcast::kLongestPrinted];
     std::string_view text;
     const Status status =
         tensorcast::PrintValue(static_cast<DataType>(from), code, printed, &text, cast_options);
-    return status.ok() ? c::WriteText(text, buffer, buffer_bytes, needed) : c::Code(status);
+    if (!status.ok()) return status;
+    return Status(static_cast<StatusCode>(c::WriteText(text, buffer, buffer_bytes, needed)));
   });
 }

@@ -138,7 +138,7 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
   core::LossState* loss = nullptr;
   if (run.loss != nullptr) {
     loss = run.loss->state_.get();
-    if (loss->from != from_ || loss->to != to_ || !(loss->options == options_)) {
+    if (loss->run_from != from_ || loss->to != to_ || !(loss->options == options_)) {
       return Status(StatusCode::kLossMismatch);
     }
     if (run.loss_index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);

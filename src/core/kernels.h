@@ -15,6 +15,7 @@ namespace tensorcast::core {
 
 inline constexpr std::size_t kBlock = kLossBlock;  // elements that pass through the stages at once
 inline constexpr std::size_t kRows = detail::kTypeTable.size();
+inline constexpr std::uint64_t kWholeBytes = 4;  // elements of any width that end with a byte
 
 // A destination's options as constants for the lanes: options are data.
 struct EncodeArgs {
@@ -106,6 +107,10 @@ struct Kernels {
 
 // Those compiled for a target of Highway's; one specialization each, by targets.cc.
 template <std::int64_t kHighwayTarget> const Kernels* KernelsOf();
+
+// The bits of HWY_TARGETS that this processor and its system run; the best target is the lowest
+// bit.
+std::int64_t SupportedTargets();
 
 // The targets of this build that run on this machine, best first. The last is the scalar one.
 std::span<const Kernels* const> AllKernels();

@@ -1,13 +1,17 @@
-// See loss.h. The scalar half of loss: exact for every pair; lanes (loss-inl.h) do the rest.
+// See loss.h. The scalar half of loss, exact for every pair (lanes, loss-inl.h, do the rest), and
+// the public meter over it.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "core/loss.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 #include "core/fp_environment.h"
+#include "core/kernels.h"
 
 namespace tensorcast::core {
 namespace {
@@ -119,7 +123,50 @@ double DecibelsOfRatio(double signal, double noise) {
   return 10 * (exponent * 0.30102999566398119521 + ln * 0.43429448190325182765);
 }
 
-}  // namespace
+// The kind an element counts under, of those up to kRounded; x and y are exact.
+Loss Classify(double x, double y, const LossParams& params) {
+  const bool x_nan = x != x;
+  const bool y_nan = y != y;
+  if (x_nan) return y_nan ? Loss::kNan : Loss::kNanLost;
+  if (y_nan) return Loss::kToNan;
+  if (x == y) return Loss::kExact;
+  const bool x_infinite = std::fabs(x) == kInfinity;
+  const bool beyond = x >= params.beyond_high || x <= params.beyond_low;
+  if (beyond && params.wraps && !x_infinite) return Loss::kWrapped;
+  if (std::fabs(y) == kInfinity) return Loss::kToInfinity;
+  if (beyond && !params.wraps) return Loss::kToLimit;
+  return y == 0 ? Loss::kToZero : Loss::kRounded;
+}
+
+// Whether an element counts under a kind beside the partition, too.
+bool IsBeside(Loss kind, double x, double y, const LossParams& params) {
+  switch (kind) {
+    case Loss::kToSubnormal: return y != 0 && std::fabs(y) < params.least_normal;
+    case Loss::kZeroSignLost:
+      return params.to_float && x == 0 && std::signbit(x) && y == 0 && !std::signbit(y);
+    case Loss::kUndefined:
+      return (params.nan_undefined && x != x) ||
+             (params.beyond_undefined && (x >= params.beyond_high || x <= params.beyond_low)) ||
+             (params.no_zero_undefined && x <= 0);
+    default: return false;
+  }
+}
+
+// Takes a maximum that is found at `index` or behind it, where it is larger than the known one, or
+// as large and before it; `example` gives its element.
+template <class Example>
+void TakeLarger(double found, std::uint64_t index, double* known, LossExample* known_example,
+                const Example& example) {
+  if (found > *known || (found == *known && index < known_example->index)) {
+    *known = found;
+    *known_example = example();
+  }
+}
+
+LossExample ExampleOf(const LossView& view, std::uint64_t i, std::uint64_t index) {
+  return {index, detail::LoadCode(view.source, view.source_first + i, view.from->bits),
+          detail::LoadCode(view.result, view.result_first + i, view.to->bits)};
+}
 
 LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
   LossParams params;
@@ -141,22 +188,13 @@ LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOp
   return params;
 }
 
-Loss Classify(double x, double y, const LossParams& params) {
-  const bool x_nan = x != x;
-  const bool y_nan = y != y;
-  if (x_nan) return y_nan ? Loss::kNan : Loss::kNanLost;
-  if (y_nan) return Loss::kToNan;
-  if (x == y) return Loss::kExact;
-  const bool x_infinite = std::fabs(x) == kInfinity;
-  const bool beyond = x >= params.beyond_high || x <= params.beyond_low;
-  if (beyond && params.wraps && !x_infinite) return Loss::kWrapped;
-  if (std::fabs(y) == kInfinity) return Loss::kToInfinity;
-  if (beyond && !params.wraps) return Loss::kToLimit;
-  return y == 0 ? Loss::kToZero : Loss::kRounded;
-}
+}  // namespace
 
 LossState::LossState(DataType from_type, DataType to_type, const CastOptions& cast_options)
-    : from(from_type), to(to_type), options(cast_options), elements_from(from_type) {
+    : run_from(from_type), options(cast_options) {
+  from = from_type;
+  to = to_type;
+  max_abs_error = max_rel_error = -1;
   const TypeInfo* from_row = FindType(from);
   const TypeInfo* to_row = FindType(to);
   if (from_row != nullptr && to_row != nullptr && from_row->bits != 0 && to_row->bits != 0) {
@@ -167,7 +205,7 @@ LossState::LossState(DataType from_type, DataType to_type, const CastOptions& ca
 
 void LossState::Begin(std::uint64_t index) {
   if (index % kLossBlock == 0) CloseBlock();
-  if (elements_from != from) elements_from = DataType::kUndefined;
+  if (from != run_from) from = DataType::kUndefined;
 }
 
 void LossState::CloseBlock() {
@@ -201,9 +239,7 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
                            std::uint64_t index) {
   for (std::size_t k = 0; k < n; ++k) {
     const std::uint64_t at = index + k;
-    const LossExample example = {
-        at, detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
-        detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
+    const LossExample example = ExampleOf(view, i + k, at);
     const Exact x = ExactOf(example.source_code, *view.from);
     Exact y = ExactOf(example.result_code, *view.to);
     if (view.scaled != nullptr) y = {.value = view.scaled->values[i + k]};
@@ -227,49 +263,24 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
       }
     }
     count(loss);
-    const bool x_nan = x.value != x.value;
+    for (const Loss kind : {Loss::kToSubnormal, Loss::kZeroSignLost, Loss::kUndefined}) {
+      if (IsBeside(kind, x.value, y.value, limits)) count(kind);
+    }
     const double magnitude = std::fabs(x.value);
-    const bool x_finite = magnitude < kInfinity;
-    const bool y_finite = std::fabs(y.value) < kInfinity;
-    if (y.value != 0 && std::fabs(y.value) < limits.least_normal) count(Loss::kToSubnormal);
-    if (limits.to_float && x.value == 0 && std::signbit(x.value) && y.value == 0 &&
-        !std::signbit(y.value)) {
-      count(Loss::kZeroSignLost);
-    }
-    const bool beyond = x.value >= limits.beyond_high || x.value <= limits.beyond_low;
-    if ((limits.nan_undefined && x_nan) || (limits.beyond_undefined && beyond) ||
-        (limits.no_zero_undefined && x.value <= 0)) {
-      count(Loss::kUndefined);
-    }
-    if (x_finite) {
-      ++finite;
-      if (magnitude > amax) amax = magnitude;
-      if (magnitude != 0 && (smallest_nonzero == 0 || magnitude < smallest_nonzero)) {
-        smallest_nonzero = magnitude;
-      }
-    }
-    if (x_finite && y_finite) {
-      const double difference = Difference(x, y);
-      const double error = std::fabs(difference);
-      open_squares[at % kLossSums] += x.value * x.value;
-      open_errors[at % kLossSums] += difference * difference;
-      ++compared;
-      const auto exceeds = [&](double found, double known, const LossExample& known_example) {
-        return found > known || (found == known && at < known_example.index);
-      };
-      if (exceeds(error, max_abs_error, max_abs_example)) {
-        max_abs_error = error;
-        max_abs_example = example;
-      }
-      if (x.value != 0) {
-        ++compared_nonzero;
-        const double relative = error / magnitude;
-        if (exceeds(relative, max_rel_error, max_rel_example)) {
-          max_rel_error = relative;
-          max_rel_example = example;
-        }
-      }
-    }
+    if (!(magnitude < kInfinity)) continue;
+    ++finite;
+    GrowRange(magnitude, magnitude);
+    if (!(std::fabs(y.value) < kInfinity)) continue;
+    const double difference = Difference(x, y);
+    const double error = std::fabs(difference);
+    open_squares[at % kLossSums] += x.value * x.value;
+    open_errors[at % kLossSums] += difference * difference;
+    ++compared;
+    const auto this_one = [&] { return example; };
+    TakeLarger(error, at, &max_abs_error, &max_abs_example, this_one);
+    if (x.value == 0) continue;
+    ++compared_nonzero;
+    TakeLarger(error / magnitude, at, &max_rel_error, &max_rel_example, this_one);
   }
   Advance(n, index);
 }
@@ -277,30 +288,16 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
 void LossState::AddStretch(const LossStretch& stretch, const double* x, const double* y,
                            std::size_t n, const LossView& view, std::uint64_t i,
                            std::uint64_t index) {
-  const auto example_at = [&](std::size_t k) {
-    return LossExample{index + k,
-                       detail::LoadCode(view.source, view.source_first + i + k, view.from->bits),
-                       detail::LoadCode(view.result, view.result_first + i + k, view.to->bits)};
-  };
   // Examples are looked for only where a count or a maximum moves for the first time.
   const auto first_where = [&](auto&& holds) {
     std::size_t k = 0;
     while (k + 1 < n && !holds(k)) ++k;
-    return example_at(k);
+    return ExampleOf(view, i + k, index + k);
   };
   const auto is_kind = [&](Loss loss, std::size_t k) {
     const LossParams limits = ParamsOf(view, i + k);
-    switch (loss) {
-      case Loss::kToSubnormal: return y[k] != 0 && std::fabs(y[k]) < limits.least_normal;
-      case Loss::kZeroSignLost:
-        return x[k] == 0 && std::signbit(x[k]) && y[k] == 0 && !std::signbit(y[k]);
-      case Loss::kUndefined:
-        return (limits.nan_undefined && x[k] != x[k]) ||
-               (limits.beyond_undefined &&
-                (x[k] >= limits.beyond_high || x[k] <= limits.beyond_low)) ||
-               (limits.no_zero_undefined && x[k] <= 0);
-      default: return Classify(x[k], y[k], limits) == loss;
-    }
+    return static_cast<std::size_t>(loss) < kLossPartition ? Classify(x[k], y[k], limits) == loss
+                                                           : IsBeside(loss, x[k], y[k], limits);
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
@@ -312,114 +309,137 @@ void LossState::AddStretch(const LossStretch& stretch, const double* x, const do
   const auto finite_pair = [&](std::size_t k) {
     return std::fabs(x[k]) < kInfinity && std::fabs(y[k]) < kInfinity;
   };
-  const auto exceeds = [&](double found, double known, const LossExample& known_example) {
-    return found > known || (found == known && index < known_example.index);
-  };
-  if (stretch.compared != 0 && exceeds(stretch.max_abs_error, max_abs_error, max_abs_example)) {
-    max_abs_error = stretch.max_abs_error;
-    max_abs_example = first_where(
-        [&](std::size_t k) { return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error; });
+  if (stretch.compared != 0) {
+    TakeLarger(stretch.max_abs_error, index, &max_abs_error, &max_abs_example, [&] {
+      return first_where(
+          [&](std::size_t k) { return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error; });
+    });
   }
-  if (stretch.compared_nonzero != 0 &&
-      exceeds(stretch.max_rel_error, max_rel_error, max_rel_example)) {
-    max_rel_error = stretch.max_rel_error;
-    max_rel_example = first_where([&](std::size_t k) {
-      return finite_pair(k) && x[k] != 0 &&
-             std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
+  if (stretch.compared_nonzero != 0) {
+    TakeLarger(stretch.max_rel_error, index, &max_rel_error, &max_rel_example, [&] {
+      return first_where([&](std::size_t k) {
+        return finite_pair(k) && x[k] != 0 &&
+               std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
+      });
     });
   }
   compared += stretch.compared;
   compared_nonzero += stretch.compared_nonzero;
   finite += stretch.finite;
-  if (stretch.amax > amax) amax = stretch.amax;
-  if (stretch.smallest_nonzero != 0 &&
-      (smallest_nonzero == 0 || stretch.smallest_nonzero < smallest_nonzero)) {
-    smallest_nonzero = stretch.smallest_nonzero;
-  }
-  for (std::size_t s = 0; s < kLossSums; ++s) {
-    open_squares[s] = stretch.squares[s];
-    open_errors[s] = stretch.errors[s];
-  }
+  GrowRange(stretch.amax, stretch.smallest_nonzero);
+  std::copy_n(stretch.squares, kLossSums, open_squares);
+  std::copy_n(stretch.errors, kLossSums, open_errors);
   Advance(n, index);
+}
+
+void LossState::GrowRange(double largest, double smallest) {
+  amax = std::max(amax, largest);
+  if (smallest != 0 && (smallest_nonzero == 0 || smallest < smallest_nonzero)) {
+    smallest_nonzero = smallest;
+  }
 }
 
 void LossState::Merge(const LossState& other) {
   if (other.elements == 0) return;
   LossState closed = other;
   closed.CloseBlock();
-  const auto earlier = [](const LossExample& a, const LossExample& b) { return a.index < b.index; };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (closed.counts[kind] == 0) continue;
-    if (counts[kind] == 0 || earlier(closed.first[kind], first[kind])) {
+    if (counts[kind] == 0 || closed.first[kind].index < first[kind].index) {
       first[kind] = closed.first[kind];
     }
     counts[kind] += closed.counts[kind];
   }
-  const auto take_larger = [&](double theirs, const LossExample& their_example, double* ours,
-                               LossExample* our_example) {
-    if (theirs > *ours ||
-        (theirs == *ours && theirs >= 0 && earlier(their_example, *our_example))) {
-      *ours = theirs;
-      *our_example = their_example;
-    }
-  };
-  take_larger(closed.max_abs_error, closed.max_abs_example, &max_abs_error, &max_abs_example);
-  take_larger(closed.max_rel_error, closed.max_rel_example, &max_rel_error, &max_rel_example);
-  if (elements == 0) elements_from = closed.elements_from;
-  if (elements_from != closed.elements_from) elements_from = DataType::kUndefined;
+  TakeLarger(closed.max_abs_error, closed.max_abs_example.index, &max_abs_error, &max_abs_example,
+             [&] { return closed.max_abs_example; });
+  TakeLarger(closed.max_rel_error, closed.max_rel_example.index, &max_rel_error, &max_rel_example,
+             [&] { return closed.max_rel_example; });
+  if (elements == 0) from = closed.from;
+  if (from != closed.from) from = DataType::kUndefined;
   elements += closed.elements;
   compared += closed.compared;
   compared_nonzero += closed.compared_nonzero;
   finite += closed.finite;
-  if (closed.amax > amax) amax = closed.amax;
-  if (closed.smallest_nonzero != 0 &&
-      (smallest_nonzero == 0 || closed.smallest_nonzero < smallest_nonzero)) {
-    smallest_nonzero = closed.smallest_nonzero;
-  }
+  GrowRange(closed.amax, closed.smallest_nonzero);
   squares.Add(closed.squares);
   errors.Add(closed.errors);
 }
 
 void LossState::Append(const LossState& next) {
   LossState closed = next;
-  for (double* open : {closed.open_squares, closed.open_errors}) {
-    for (std::size_t i = 0; i < kLossSums; ++i) open[i] = 0;
-  }
+  std::fill_n(closed.open_squares, kLossSums, 0);
+  std::fill_n(closed.open_errors, kLossSums, 0);
   Merge(closed);
-  for (std::size_t i = 0; i < kLossSums; ++i) {
-    open_squares[i] = next.open_squares[i];
-    open_errors[i] = next.open_errors[i];
-  }
+  std::copy_n(next.open_squares, kLossSums, open_squares);
+  std::copy_n(next.open_errors, kLossSums, open_errors);
   next_index = next.next_index;
 }
 
 LossReport LossState::Report() const {
   LossState closed = *this;
   closed.CloseBlock();
-  LossReport report;
-  report.from = elements_from;
-  report.to = to;
-  report.elements = elements;
-  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
-    report.counts[kind] = counts[kind];
-    report.first[kind] = first[kind];
-  }
-  report.compared = compared;
-  report.max_abs_error = compared == 0 ? 0 : max_abs_error;
-  report.max_abs_example = max_abs_example;
-  report.compared_nonzero = compared_nonzero;
-  report.max_rel_error = compared_nonzero == 0 ? 0 : max_rel_error;
-  report.max_rel_example = max_rel_example;
+  LossReport report = closed;
+  if (compared == 0) report.max_abs_error = 0;
+  if (compared_nonzero == 0) report.max_rel_error = 0;
   report.sum_squares = closed.squares.Nearest();
   report.sum_squared_error = closed.errors.Nearest();
   if (compared != 0) {
     report.rmse = std::sqrt(report.sum_squared_error / static_cast<double>(compared));
   }
   report.snr_db = DecibelsOfRatio(report.sum_squares, report.sum_squared_error);
-  report.finite = finite;
-  report.amax = amax;
-  report.smallest_nonzero = smallest_nonzero;
   return report;
 }
 
+struct MeterAccess {
+  static LossState& StateOf(LossMeter& meter) { return *meter.state_; }
+};
+
+Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
+                     std::uint64_t index, Target target) {
+  const Kernels* kernels = FindKernels(target);
+  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
+  LossState& state = MeterAccess::StateOf(meter);
+  if (state.run_from != view.from->type || state.to != view.to->type) {
+    return Status(StatusCode::kLossMismatch);
+  }
+  if (index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
+  if (!state.Continues(index)) return Status(StatusCode::kLossPosition);
+  if (n == 0) return Status();
+  state.Begin(index);
+  kernels->measure_scaled(view, x, n, index, &state);
+  return Status();
+}
+
 }  // namespace tensorcast::core
+
+namespace tensorcast {
+inline namespace TENSORCAST_ABI {
+
+LossMeter::LossMeter(DataType from, DataType to, const CastOptions& options)
+    : state_(std::make_unique<core::LossState>(from, to, options)) {}
+LossMeter::LossMeter(const LossMeter& other)
+    : state_(std::make_unique<core::LossState>(*other.state_)) {}
+LossMeter& LossMeter::operator=(const LossMeter& other) {
+  if (this != &other) *state_ = *other.state_;
+  return *this;
+}
+LossMeter::LossMeter(LossMeter&&) noexcept = default;
+LossMeter& LossMeter::operator=(LossMeter&&) noexcept = default;
+LossMeter::~LossMeter() = default;
+
+Status LossMeter::Merge(const LossMeter& other) {
+  if (state_->to != other.state_->to || !(state_->options == other.state_->options)) {
+    return Status(StatusCode::kLossMismatch);
+  }
+  const core::FpEnvironment environment;
+  state_->Merge(*other.state_);
+  return Status();
+}
+
+LossReport LossMeter::Report() const {
+  const core::FpEnvironment environment;
+  return state_->Report();
+}
+
+}  // namespace TENSORCAST_ABI
+}  // namespace tensorcast

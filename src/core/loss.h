@@ -30,8 +30,6 @@ struct LossParams {
   bool wide = false;               // a 64-bit integer stands on a side: a double may not hold it
 };
 
-LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options);
-
 // What one pass over a stretch of one block found; the sums go on from what they hold.
 struct LossStretch {
   std::uint64_t counts[kLossKinds] = {};
@@ -45,9 +43,6 @@ struct LossStretch {
   double amax = 0;
   double smallest_nonzero = 0;  // 0: none
 };
-
-// The kind an element counts under, of those up to kRounded; x and y are exact.
-Loss Classify(double x, double y, const LossParams& params);
 
 // What stands in the place of the destination's values and limits where its codes have scales, one
 // of each for an element of the view.
@@ -68,28 +63,14 @@ struct LossView {
   const ScaledLimits* scaled = nullptr;
 };
 
-// What a LossMeter holds.
-struct LossState {
+// What a LossMeter holds: the figures of all elements gathered, but for those that Report works
+// out. A maximum is -1, below any error, until there is one.
+struct LossState : LossReport {
   LossState(DataType from, DataType to, const CastOptions& options);
 
-  DataType from = DataType::kUndefined;  // of the runs it is given to
-  DataType to = DataType::kUndefined;
+  DataType run_from;  // the source type of the runs it is given to
   CastOptions options;
   LossParams params;
-
-  DataType elements_from = DataType::kUndefined;  // of all gathered; kUndefined: several
-  std::uint64_t elements = 0;
-  std::uint64_t counts[kLossKinds] = {};
-  LossExample first[kLossKinds];
-  std::uint64_t compared = 0;
-  double max_abs_error = -1;  // below any error: none yet
-  LossExample max_abs_example;
-  std::uint64_t compared_nonzero = 0;
-  double max_rel_error = -1;
-  LossExample max_rel_example;
-  std::uint64_t finite = 0;
-  double amax = 0;
-  double smallest_nonzero = 0;
 
   SumOfMagnitudes squares;
   SumOfMagnitudes errors;
@@ -129,7 +110,16 @@ struct LossState {
 
  private:
   void Advance(std::size_t n, std::uint64_t index);
+  void GrowRange(double largest, double smallest);
 };
+
+// Adds elements with scales, which no cast plan runs, to a meter of (source type, codes' type): n
+// of them, the tensor's from `index` on, which do not cross a multiple of kLossBlock. `x` are the
+// sources' values; view.scaled is set; view is read for examples. To be called in the default
+// floating-point environment. Codes: kTargetUnavailable, kLossMismatch (types), kLossPosition (see
+// LossMeter), kSizeOverflow.
+Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
+                     std::uint64_t index, Target target = Target::kBest);
 
 }  // namespace tensorcast::core
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "core/fp_environment.h"
@@ -29,109 +30,82 @@ constexpr std::size_t kSavedBytes = 2 * 4 + 3 * 4 + 6 + 2 +                 // t
                                     3 * 8 +                                 // of the sources
                                     2 * (kSumBytes + kLossSums * 8) + 8;    // sums, the open block
 
-class Writer {
+// Walks over bytes: reads the fields from them, or writes the fields to them.
+template <bool kReads> class Walk {
  public:
-  explicit Writer(std::byte* at) : at_(at) {}
-  template <class Unsigned> bool Number(Unsigned value) {
-    StoreLittle(at_, value, sizeof value);
-    at_ += sizeof value;
-    return true;
-  }
-  bool Take(std::uint64_t value) { return Number(value); }
-  bool Take(double value) { return Number(std::bit_cast<std::uint64_t>(value)); }
-  bool Take(DataType type) {
-    return Number(static_cast<std::uint32_t>(static_cast<std::int32_t>(type)));
-  }
-  template <class Option> bool TakeOption(Option option, int) {
-    return Number(static_cast<std::uint8_t>(option));
-  }
-  bool Take(const SumOfMagnitudes& sum) {
-    for (const std::uint64_t word : sum.words()) Number(word);
-    return Number(std::uint32_t{sum.infinite()});
-  }
+  using Byte = std::conditional_t<kReads, const std::byte, std::byte>;
+  explicit Walk(Byte* at) : at_(at) {}
 
- private:
-  std::byte* at_;
-};
-
-class Reader {
- public:
-  explicit Reader(const std::byte* at) : at_(at) {}
-  template <class Unsigned> Unsigned Number() {
-    const std::byte* const at = std::exchange(at_, at_ + sizeof(Unsigned));
-    return static_cast<Unsigned>(LoadLittle(at, sizeof(Unsigned)));
+  // Writes the number, or gives the one that stands in its place.
+  template <class Unsigned> Unsigned Number(Unsigned value) {
+    Byte* const at = std::exchange(at_, at_ + sizeof(Unsigned));
+    if constexpr (kReads) return static_cast<Unsigned>(LoadLittle(at, sizeof(Unsigned)));
+    if constexpr (!kReads) StoreLittle(at, value, sizeof(Unsigned));
+    return value;
   }
-  bool Take(std::uint64_t& value) {
-    value = Number<std::uint64_t>();
-    return true;
+  void Take(std::uint64_t& value) { value = Number(value); }
+  void Take(double& value) {
+    value = std::bit_cast<double>(Number(std::bit_cast<std::uint64_t>(value)));
   }
-  bool Take(double& value) {
-    value = std::bit_cast<double>(Number<std::uint64_t>());
-    return true;
+  void Take(DataType& type) {
+    type = static_cast<DataType>(Number(static_cast<std::uint32_t>(type)));
   }
-  bool Take(DataType& type) {
-    type = static_cast<DataType>(static_cast<std::int32_t>(Number<std::uint32_t>()));
-    return true;
+  void Take(LossExample& example) {
+    Take(example.index);
+    Take(example.source_code);
+    Take(example.result_code);
   }
-  template <class Option> bool TakeOption(Option& option, int last) {
-    const auto value = Number<std::uint8_t>();
+  // The following give whether what they took can be.
+  template <class Option> bool Take(Option& option, int last) {
+    const auto value = Number(static_cast<std::uint8_t>(option));
     option = static_cast<Option>(value);
     return value <= last;
   }
   bool Take(SumOfMagnitudes& sum) {
-    SumOfMagnitudes::Words words;
-    for (std::uint64_t& word : words) word = Number<std::uint64_t>();
-    const auto infinite = Number<std::uint32_t>();
+    SumOfMagnitudes::Words words = sum.words();
+    for (std::uint64_t& word : words) Take(word);
+    const auto infinite = Number(std::uint32_t{sum.infinite()});
     sum = SumOfMagnitudes(words, infinite != 0);
     return infinite <= 1;
   }
+  // Types and options, without which there is no LossState to fill.
+  bool TakeKind(DataType& from, DataType& to, CastOptions& options) {
+    Take(from);
+    Take(to);
+    const bool saturate = Take(options.saturate, 1);
+    const bool round_mode = Take(options.round_mode, 2);
+    const bool integer_overflow = Take(options.integer_overflow, 1);
+    const bool fnuz_infinity = Take(options.fnuz_infinity, 1);
+    const bool finite_only_nan = Take(options.finite_only_nan, 1);
+    const bool string_style = Take(options.string_style, 1);
+    return saturate && round_mode && integer_overflow && fnuz_infinity && finite_only_nan &&
+           string_style;
+  }
+  bool TakeGathered(LossState& state) {
+    Take(state.from);
+    Take(state.elements);
+    for (std::uint64_t& count : state.counts) Take(count);
+    for (LossExample& example : state.first) Take(example);
+    Take(state.compared);
+    Take(state.max_abs_error);
+    Take(state.max_abs_example);
+    Take(state.compared_nonzero);
+    Take(state.max_rel_error);
+    Take(state.max_rel_example);
+    Take(state.finite);
+    Take(state.amax);
+    Take(state.smallest_nonzero);
+    const bool squares = Take(state.squares);
+    const bool errors = Take(state.errors);
+    for (double& sum : state.open_squares) Take(sum);
+    for (double& sum : state.open_errors) Take(sum);
+    Take(state.next_index);
+    return squares && errors;
+  }
 
  private:
-  const std::byte* at_;
+  Byte* at_;
 };
-
-template <class Bytes, class Example> void WalkExample(Bytes& bytes, Example& example) {
-  bytes.Take(example.index);
-  bytes.Take(example.source_code);
-  bytes.Take(example.result_code);
-}
-
-// Types and options, without which there is no LossState to fill.
-template <class Bytes, class Type, class Options>
-bool WalkKind(Bytes& bytes, Type& from, Type& to, Options& options) {
-  bytes.Take(from);
-  bytes.Take(to);
-  const bool saturate = bytes.TakeOption(options.saturate, 1);
-  const bool round_mode = bytes.TakeOption(options.round_mode, 2);
-  const bool integer_overflow = bytes.TakeOption(options.integer_overflow, 1);
-  const bool fnuz_infinity = bytes.TakeOption(options.fnuz_infinity, 1);
-  const bool finite_only_nan = bytes.TakeOption(options.finite_only_nan, 1);
-  const bool string_style = bytes.TakeOption(options.string_style, 1);
-  return saturate && round_mode && integer_overflow && fnuz_infinity && finite_only_nan &&
-         string_style;
-}
-
-template <class Bytes, class State> bool WalkGathered(Bytes& bytes, State& state) {
-  bytes.Take(state.elements_from);
-  bytes.Take(state.elements);
-  for (auto& count : state.counts) bytes.Take(count);
-  for (auto& example : state.first) WalkExample(bytes, example);
-  bytes.Take(state.compared);
-  bytes.Take(state.max_abs_error);
-  WalkExample(bytes, state.max_abs_example);
-  bytes.Take(state.compared_nonzero);
-  bytes.Take(state.max_rel_error);
-  WalkExample(bytes, state.max_rel_example);
-  bytes.Take(state.finite);
-  bytes.Take(state.amax);
-  bytes.Take(state.smallest_nonzero);
-  const bool squares = bytes.Take(state.squares);
-  const bool errors = bytes.Take(state.errors);
-  for (auto& sum : state.open_squares) bytes.Take(sum);
-  for (auto& sum : state.open_errors) bytes.Take(sum);
-  bytes.Take(state.next_index);
-  return squares && errors;
-}
 
 bool IsMeasured(DataType type) {
   const TypeInfo* const row = FindType(type);
@@ -151,12 +125,12 @@ bool IsMagnitude(double value) { return value >= 0; }
 
 // Whether measuring can leave this.
 bool IsPossible(const LossState& state) {
-  if (state.elements_from != DataType::kUndefined && !IsMeasured(state.elements_from)) return false;
+  if (state.from != DataType::kUndefined && !IsMeasured(state.from)) return false;
   std::uint64_t rest = state.elements;
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     const std::uint64_t count = state.counts[kind];
     if (count > state.elements) return false;
-    if (count != 0 && !HasCodesOf(state.first[kind], state.elements_from, state.to)) return false;
+    if (count != 0 && !HasCodesOf(state.first[kind], state.from, state.to)) return false;
     if (kind >= kLossPartition) continue;
     if (count > rest) return false;
     rest -= count;
@@ -168,7 +142,7 @@ bool IsPossible(const LossState& state) {
   }
   const auto is_maximum = [&](std::uint64_t count, double maximum, const LossExample& example) {
     return count == 0 ? maximum == -1
-                      : IsMagnitude(maximum) && HasCodesOf(example, state.elements_from, state.to);
+                      : IsMagnitude(maximum) && HasCodesOf(example, state.from, state.to);
   };
   if (!is_maximum(state.compared, state.max_abs_error, state.max_abs_example) ||
       !is_maximum(state.compared_nonzero, state.max_rel_error, state.max_rel_example)) {
@@ -199,30 +173,30 @@ Status LossMeter::Save(std::span<std::byte> bytes) const {
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (state.counts[kind] == 0) state.first[kind] = {};
   }
-  core::Writer writer(bytes.data());
+  core::Walk<false> writer(bytes.data());
   writer.Number(core::kMagic);
   writer.Number(core::kVersion);
-  core::WalkKind(writer, state.from, state.to, state.options);
+  writer.TakeKind(state.run_from, state.to, state.options);
   writer.Number(std::uint16_t{0});
-  core::WalkGathered(writer, state);
+  writer.TakeGathered(state);
   return Status();
 }
 
 Status LossMeter::Load(std::span<const std::byte> bytes) {
   const Status bad(StatusCode::kBadFile);
   if (bytes.size() != core::kSavedBytes) return bad;
-  core::Reader reader(bytes.data());
-  if (reader.Number<std::uint32_t>() != core::kMagic) return bad;
-  if (reader.Number<std::uint32_t>() != core::kVersion) return bad;
+  core::Walk<true> reader(bytes.data());
+  if (reader.Number(core::kMagic) != core::kMagic) return bad;
+  if (reader.Number(core::kVersion) != core::kVersion) return bad;
   DataType from = DataType::kUndefined;
   DataType to = DataType::kUndefined;
   CastOptions options;
-  if (!core::WalkKind(reader, from, to, options)) return bad;
-  if (reader.Number<std::uint16_t>() != 0) return bad;
+  if (!reader.TakeKind(from, to, options)) return bad;
+  if (reader.Number(std::uint16_t{0}) != 0) return bad;
   if (!core::IsMeasured(from) || !core::IsMeasured(to)) return bad;
   const core::FpEnvironment environment;
   auto state = std::make_unique<core::LossState>(from, to, options);
-  if (!core::WalkGathered(reader, *state) || !core::IsPossible(*state)) return bad;
+  if (!reader.TakeGathered(*state) || !core::IsPossible(*state)) return bad;
   state_ = std::move(state);
   return Status();
 }

@@ -55,23 +55,13 @@ void MeasureScaled(const LossView& view, const double*, std::size_t n, std::uint
   loss->AddExactly(view, 0, n, index);
 }
 
-constexpr Kernels kScalar = {
-    .target = Target::kScalar,
-    .run = &RunScalar,
-    .measure_scaled = &MeasureScaled,
-    .decode_f32 = {},
-    .decode_odd_f32 = {},
-    .decode_f64 = {},
-    .decode_odd_f64 = {},
-    .encode_f32 = {},
-    .encode_f64 = {},
-    .integer = {},
-    .fused = {},
-    .look_up = {},
-    .value_f64 = {},
-    .unpack = {},
-    .pack = {},
-};
+constexpr Kernels kScalar = [] {
+  Kernels kernels = {};
+  kernels.target = Target::kScalar;
+  kernels.run = &RunScalar;
+  kernels.measure_scaled = &MeasureScaled;
+  return kernels;
+}();
 
 }  // namespace
 

@@ -21,8 +21,7 @@ void FillDecodeStages(Kernels* kernels);
 void FillEncodeStages(Kernels* kernels);
 void FillFusedStages(Kernels* kernels);
 void FillIntegerStages(Kernels* kernels);
-// Called last: a target's own lanes in the place of the shared ones, where it has any.
-void OverrideStages(Kernels* kernels);
+void FillNarrowStages(Kernels* kernels);
 
 // Calls fill(std::integral_constant<std::size_t, row>) for every row of the type table.
 template <class Fill> void ForEachRow(const Fill& fill) {

@@ -12,7 +12,7 @@ std::int32_t VersionNumber() { return TENSORCAST_VERSION_NUMBER; }
 std::string_view Status::message() const {
   switch (code_) {
     case StatusCode::kOk: return "no error";
-    case StatusCode::kInvalidType: return "the data type is not one of the 26 element types";
+    case StatusCode::kInvalidType: return "the data type is not one of the element types";
     case StatusCode::kInvalidOption: return "an option's value is outside its enumeration";
     case StatusCode::kNullPointer: return "a pointer that the call needs is null";
     case StatusCode::kSizeOverflow: return "the element count is too large to address";

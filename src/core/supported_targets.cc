@@ -1,7 +1,7 @@
 // What Highway's library says.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/supported_targets.h"
+#include "core/kernels.h"
 
 #include "hwy/targets.h"
 

@@ -2,7 +2,7 @@
 // target of such builds (src/core/CMakeLists.txt).
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "core/supported_targets.h"
+#include "core/kernels.h"
 
 #include <cpuid.h>
 

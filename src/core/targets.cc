@@ -9,21 +9,34 @@
 #if HWY_TARGET != HWY_SCALAR
 #include <algorithm>
 #include <iterator>
+#include <string_view>
 #include <utility>
 
-#include "core/highway_targets.h"
 #include "core/loss-inl.h"
-#include "core/packing-inl.h"
 #include "core/stages-inl.h"
-#include "core/supported_targets.h"
-#include "core/table-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 namespace {
 
-constexpr Target kThisTarget = TargetOf(HWY_TARGET);
-static_assert(kThisTarget != Target::kBest, "a target without a row in highway_targets.h");
+// The row whose name is Highway's, which begins its namespaces with "N_", in lower case; kBest
+// where there is none.
+constexpr Target ThisTarget() {
+  constexpr std::string_view kHighways = HWY_STR(HWY_NAMESPACE);
+  const auto is_same = [](char upper, char lower) {
+    return upper == lower || (upper >= 'A' && upper <= 'Z' && upper - 'A' + 'a' == lower);
+  };
+  for (const detail::TargetRow& row : detail::kTargetTable) {
+    if (std::equal(kHighways.begin() + 2, kHighways.end(), row.name.begin(), row.name.end(),
+                   is_same)) {
+      return row.target;
+    }
+  }
+  return Target::kBest;
+}
+constexpr Target kThisTarget = ThisTarget();
+static_assert(kThisTarget != Target::kBest,
+              "give it a row in target_table.hpp, or disable it in src/core/CMakeLists.txt");
 
 // Buffers of a block between stages; small enough for the first-level cache.
 struct BlockBuffers {
@@ -199,14 +212,6 @@ Target Run(const Bound& bound, const CastOptions&, const Job& job) {
 
 }  // namespace
 
-// A packed type of another width needs its lanes in packing-inl.h, and its case below.
-static_assert(std::all_of(detail::kTypeTable.begin(), detail::kTypeTable.end(),
-                          [](const TypeInfo& row) {
-                            return !row.is_packed() ||
-                                   ((row.bits == 2 || row.bits == 4 || row.bits == 6) &&
-                                    kWholeBytes * static_cast<unsigned>(row.bits) % 8 == 0);
-                          }));
-
 const Kernels* TargetKernels() {
   static const Kernels kernels = [] {
     Kernels filled = {};
@@ -217,28 +222,7 @@ const Kernels* TargetKernels() {
     FillEncodeStages(&filled);
     FillFusedStages(&filled);
     FillIntegerStages(&filled);
-    for (std::size_t i = 0; i < kRows; ++i) {
-      const int bits = detail::kTypeTable[i].bits;
-      filled.look_up[i] = bits == 8   ? &LookUpStage<8>
-                          : bits == 6 ? &LookUpStage<6>
-                                      : &LookUpStage<4>;
-      switch (bits) {
-        case 2:
-          filled.unpack[i] = &UnpackCodes<2>;
-          filled.pack[i] = &PackCodes<2>;
-          break;
-        case 4:
-          filled.unpack[i] = &UnpackCodes<4>;
-          filled.pack[i] = &PackCodes<4>;
-          break;
-        case 6:
-          filled.unpack[i] = &UnpackCodes<6>;
-          filled.pack[i] = &PackCodes<6>;
-          break;
-        default: break;
-      }
-    }
-    OverrideStages(&filled);
+    FillNarrowStages(&filled);
     return filled;
   }();
   return &kernels;
@@ -258,13 +242,13 @@ namespace tensorcast::core {
 namespace {
 
 struct Found {
-  const Kernels* list[std::size(kHighwayTargets) + 1] = {};
+  const Kernels* list[std::size(detail::kTargetTable)] = {};
   std::size_t size = 0;
 };
 
-template <std::size_t kRow> void AddWhereItRuns(std::int64_t supported, Found* found) {
-  constexpr std::int64_t kHighway = kHighwayTargets[kRow].highway;
-  if constexpr ((HWY_TARGETS & kHighway) != 0) {
+template <std::size_t kBit> void AddWhereItRuns(std::int64_t supported, Found* found) {
+  constexpr std::int64_t kHighway = std::int64_t{1} << kBit;
+  if constexpr ((HWY_TARGETS & ~HWY_SCALAR & kHighway) != 0) {
     if ((supported & kHighway) != 0) found->list[found->size++] = KernelsOf<kHighway>();
   }
 }
@@ -272,14 +256,14 @@ template <std::size_t kRow> void AddWhereItRuns(std::int64_t supported, Found* f
 }  // namespace
 
 std::span<const Kernels* const> AllKernels() {
-  static const Found all = []<std::size_t... kRow>(std::index_sequence<kRow...>) {
+  static const Found all = []<std::size_t... kBit>(std::index_sequence<kBit...>) {
     Found found;
     const std::int64_t supported = SupportedTargets();
-    (AddWhereItRuns<kRow>(supported, &found), ...);
+    (AddWhereItRuns<kBit>(supported, &found), ...);
     found.list[found.size++] = ScalarKernels();
     return found;
   }
-  (std::make_index_sequence<std::size(kHighwayTargets)>());
+  (std::make_index_sequence<63>());
   return {all.list, all.size};
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tensorcast/explain.hpp"
+#include "text/decimal.h"
 
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
@@ -17,8 +18,6 @@ namespace {
 
 constexpr std::int64_t kGreatestExponent = 1'000'000'000'000'000;
 constexpr std::int64_t kLongest = std::int64_t{1} << 18;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Adds 1 to the last digit; true where a digit is carried out of the first.
 bool Increment(std::string* digits) {
@@ -96,35 +95,13 @@ ExactDecimal ExactDecimal::FromDouble(double value) {
 }
 
 ExactDecimal ExactDecimal::FromText(std::string_view text) {
+  const text::Decimal scanned = text::ScanDecimal(text);
   ExactDecimal number;
-  std::size_t i = 0;
-  while (i < text.size() && !IsDigit(text[i]) && text[i] != '.') {
-    number.negative_ = text[i] == '-';
-    ++i;
-  }
-  bool fraction = false;
-  for (; i < text.size() && (IsDigit(text[i]) || text[i] == '.'); ++i) {
-    if (text[i] == '.') {
-      fraction = true;
-      continue;
-    }
-    number.digits_ += text[i];
-    if (!fraction) ++number.point_;
-  }
-  if (i < text.size() && (text[i] == 'e' || text[i] == 'E')) {
-    ++i;
-    const bool down = i < text.size() && text[i] == '-';
-    if (i < text.size() && !IsDigit(text[i])) ++i;
-    std::int64_t exponent = 0;
-    for (; i < text.size() && IsDigit(text[i]); ++i) {
-      exponent = exponent * 10 + (text[i] - '0');
-      if (exponent < kGreatestExponent) continue;
-      exponent = kGreatestExponent;
-      number.clamped_ = true;
-      break;
-    }
-    number.point_ += down ? -exponent : exponent;
-  }
+  number.negative_ = scanned.negative;
+  number.digits_ = scanned.digits;
+  std::erase(number.digits_, '.');
+  number.point_ = 1 + std::clamp(scanned.exponent, -kGreatestExponent, kGreatestExponent);
+  number.clamped_ = std::abs(scanned.exponent) >= kGreatestExponent;
   number.Normalise();
   return number;
 }

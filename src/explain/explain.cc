@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tensorcast/detail/format_algebra.hpp"
+#include "text/decimal.h"
 
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
@@ -30,20 +31,19 @@ ExactValue FiniteValue(ExactDecimal decimal) {
   return value;
 }
 
-// The value of a text that is a number.
-ExactValue ValueOfText(std::string_view text) {
-  const std::size_t letter = text.find_first_of("nN");  // of nan, inf and infinity alone
-  if (letter == std::string_view::npos) return FiniteValue(ExactDecimal::FromText(text));
-  ExactValue value;
-  value.negative = text.find('-') != std::string_view::npos;
-  value.kind = text.find_first_of("aA") != std::string_view::npos ? ExactValue::Kind::kNan
-                                                                  : ExactValue::Kind::kInfinity;
-  return value;
-}
-
-bool IsNumber(std::string_view text) {
-  std::uint64_t code = 0;
-  return ParseValue(text, DataType::kFloat64, &code).ok();
+// The value of a text that is a number; nothing of another.
+std::optional<ExactValue> ValueOfText(std::string_view text) {
+  using Kind = text::Decimal::Kind;
+  const text::Decimal scanned = text::ScanDecimal(text);
+  switch (scanned.kind) {
+    case Kind::kFinite: return FiniteValue(ExactDecimal::FromText(text));
+    case Kind::kInfinity: return ExactValue{ExactValue::Kind::kInfinity, scanned.negative, {}};
+    case Kind::kNan: return ExactValue{ExactValue::Kind::kNan, scanned.negative, {}};
+    case Kind::kNotANumber:
+    case Kind::kTrue:
+    case Kind::kFalse: break;
+  }
+  return std::nullopt;
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -226,8 +226,9 @@ ExactValue ExactValueOf(DataType type, std::uint64_t code) {
 std::optional<ExplainSource> ExplainSource::FromText(std::string_view text) {
   ExplainSource source;
   source.text = Trimmed(text);
-  if (!IsNumber(source.text)) return std::nullopt;
-  source.value = ValueOfText(source.text);
+  const std::optional<ExactValue> value = ValueOfText(source.text);
+  if (!value) return std::nullopt;
+  source.value = *value;
   return source;
 }
 
@@ -265,8 +266,9 @@ Explanation Explain(const ExplainSource& source, DataType to, const CastOptions&
   explanation.loss = loss_of(explanation.result, options);
   const std::uint64_t code = explanation.result.code;
   if (row.bits == 0) {
-    if (!IsNumber(explanation.result.text)) return explanation;
-    explanation.value = ValueOfText(explanation.result.text);
+    const std::optional<ExactValue> value = ValueOfText(explanation.result.text);
+    if (!value) return explanation;
+    explanation.value = *value;
     if (!source.is_text())
       MeasureError(source.value, &explanation);  // a text is passed on as it is
     return explanation;

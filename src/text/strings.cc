@@ -43,6 +43,22 @@ bool ForEach(const core::Slices& slices, const RunOptions& run, const Work& work
                         });
 }
 
+// Whether a plan parses or prints, as the call does, and no loss is asked for.
+StatusCode CheckCall(const CastPlan& plan, bool prints, const RunOptions& run) {
+  if (plan.from() == DataType::kUndefined) return StatusCode::kInvalidType;
+  if ((plan.from() == DataType::kString) == prints || (plan.to() == DataType::kString) != prints) {
+    return StatusCode::kWrongCall;
+  }
+  return run.loss != nullptr ? StatusCode::kUnsupported : StatusCode::kOk;
+}
+
+// The type and the options of a single value.
+Status CheckValue(DataType type, const CastOptions& options) {
+  if (FindType(type) == nullptr) return Status(StatusCode::kInvalidType);
+  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
+  return Status(type == DataType::kString ? StatusCode::kWrongCall : StatusCode::kOk);
+}
+
 bool IsAligned(const void* offsets) {
   return reinterpret_cast<std::uintptr_t>(offsets) % alignof(std::uint64_t) == 0;
 }
@@ -207,13 +223,10 @@ inline namespace TENSORCAST_ABI {
 Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
                        std::span<std::byte> destination, std::uint64_t destination_first,
                        std::uint64_t n, const RunOptions& run, ParseFailure* failure) const {
-  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
-  if (from_ != DataType::kString || to_ == DataType::kString) {
-    return Status(StatusCode::kWrongCall);
-  }
-  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
+  StatusCode code = text::CheckCall(*this, /*prints=*/false, run);
+  if (code != StatusCode::kOk) return Status(code);
   const TypeInfo& to = detail::Row(to_);
-  StatusCode code = text::CheckTable(source.offsets, source_first, n);
+  code = text::CheckTable(source.offsets, source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   code = core::CheckRange(to, destination.data(), destination.size(), destination_first, n);
   if (code != StatusCode::kOk) return Status(code);
@@ -249,14 +262,11 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
 
 Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
                               std::uint64_t n, std::uint64_t* bytes, const RunOptions& run) const {
-  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
-  if (to_ != DataType::kString || from_ == DataType::kString) {
-    return Status(StatusCode::kWrongCall);
-  }
+  StatusCode code = text::CheckCall(*this, /*prints=*/true, run);
+  if (code != StatusCode::kOk) return Status(code);
   if (bytes == nullptr) return Status(StatusCode::kNullPointer);
-  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
   const TypeInfo& from = detail::Row(from_);
-  const StatusCode code = core::CheckRange(from, source.data(), source.size(), source_first, n);
+  code = core::CheckRange(from, source.data(), source.size(), source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   text::SetRan(run);
 
@@ -275,13 +285,10 @@ Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t s
 Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_first,
                        std::uint64_t n, std::span<std::uint64_t> offsets, std::span<char> bytes,
                        const RunOptions& run) const {
-  if (from_ == DataType::kUndefined) return Status(StatusCode::kInvalidType);
-  if (to_ != DataType::kString || from_ == DataType::kString) {
-    return Status(StatusCode::kWrongCall);
-  }
-  if (run.loss != nullptr) return Status(StatusCode::kUnsupported);
+  StatusCode code = text::CheckCall(*this, /*prints=*/true, run);
+  if (code != StatusCode::kOk) return Status(code);
   const TypeInfo& from = detail::Row(from_);
-  StatusCode code = core::CheckRange(from, source.data(), source.size(), source_first, n);
+  code = core::CheckRange(from, source.data(), source.size(), source_first, n);
   if (code != StatusCode::kOk) return Status(code);
   code = text::CheckOutput(offsets, bytes, n);
   if (code != StatusCode::kOk) return Status(code);
@@ -384,26 +391,21 @@ Status CopyStrings(const Strings& source, std::span<std::uint64_t> offsets, std:
 
 Status ParseValue(std::string_view text, DataType to, std::uint64_t* code,
                   const CastOptions& options) {
-  const TypeInfo* row = FindType(to);
-  if (row == nullptr) return Status(StatusCode::kInvalidType);
-  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
-  if (to == DataType::kString) return Status(StatusCode::kWrongCall);
+  if (const Status status = text::CheckValue(to, options); !status.ok()) return status;
   if (code == nullptr || (text.data() == nullptr && !text.empty())) {
     return Status(StatusCode::kNullPointer);
   }
   const core::FpEnvironment environment;
-  return Status(text::ParseCode(text, *row, options, code));
+  return Status(text::ParseCode(text, detail::Row(to), options, code));
 }
 
 Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPrinted> buffer,
                   std::string_view* text, const CastOptions& options) {
-  const TypeInfo* row = FindType(from);
-  if (row == nullptr) return Status(StatusCode::kInvalidType);
-  if (!IsValid(options)) return Status(StatusCode::kInvalidOption);
-  if (from == DataType::kString) return Status(StatusCode::kWrongCall);
+  if (const Status status = text::CheckValue(from, options); !status.ok()) return status;
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
-  *text = {buffer.data(), text::PrintCode(code, *row, options.string_style, buffer.data())};
+  *text = {buffer.data(),
+           text::PrintCode(code, detail::Row(from), options.string_style, buffer.data())};
   return Status();
 }
 

@@ -1,4 +1,4 @@
-// The oracle's own table of the 25 fixed-width types, written from docs/semantics.md section 1 in
+// The oracle's own table of the fixed-width types, written from docs/semantics.md section 1 in
 // another shape than the library's: by precision, least positive value and the codes at the edges,
 // with neither exponent widths nor biases. Includes nothing of the library.
 //
@@ -30,14 +30,14 @@ struct Row {
   constexpr bool floating() const { return kind == Kind::kFloating || kind == Kind::kPowerOfTwo; }
   constexpr bool integer() const { return kind == Kind::kUnsigned || kind == Kind::kSigned; }
   // float32, float64, float16 and bfloat16 carry NaN payloads to one another.
-  constexpr bool payload() const { return id == 1 || id == 11 || id == 10 || id == 16; }
-  constexpr bool fnuz() const { return id == 18 || id == 20; }
-  constexpr bool float8() const { return id >= 17 && id <= 20; }
-  constexpr bool finite_only() const { return id == 23 || id == 27 || id == 28; }
+  constexpr bool payload() const { return kind == Kind::kFloating && bits >= 16; }
+  constexpr bool fnuz() const { return kind == Kind::kFloating && nan == minus; }
+  constexpr bool float8() const { return kind == Kind::kFloating && bits == 8; }
+  constexpr bool finite_only() const { return kind == Kind::kFloating && nan == 0; }
   constexpr std::uint64_t mask() const { return bits == 64 ? ~0ull : (1ull << bits) - 1; }
 };
 
-inline constexpr std::array<Row, 25> kRows = {{
+inline constexpr auto kRows = std::to_array<Row>({
     {9, "BOOL", 8, Kind::kBoolean, 0, 0, 0, 0, 0, 0, false},
     {25, "UINT2", 2, Kind::kUnsigned, 0, 0, 0, 0, 0, 0, false},
     {21, "UINT4", 4, Kind::kUnsigned, 0, 0, 0, 0, 0, 0, false},
@@ -65,7 +65,7 @@ inline constexpr std::array<Row, 25> kRows = {{
      true},
     {11, "DOUBLE", 64, Kind::kFloating, 53, -1074, 0x7FEFFFFFFFFFFFFF, 0x7FF0000000000000,
      0x7FF8000000000000, 0x8000000000000000, true},
-}};
+});
 
 // The row of an ONNX number; the program ends where there is none.
 const Row& RowOf(int id);

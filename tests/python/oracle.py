@@ -1,4 +1,5 @@
-"""What casts give, worked out with rationals: an oracle that knows nothing of tensorcast.
+"""What casts give, worked out with rationals: an oracle that knows of tensorcast only
+the names of its types.
 
 A type is read from ml_dtypes' or numpy's own values of its codes; a cast is the search for the
 nearest of them, ties to the even code.
@@ -12,26 +13,32 @@ from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
+import tensorcast
 
-# The types, by tensorcast's names, and what numpy has for them.
-DTYPES = {
-    "float32": np.float32, "uint8": np.uint8, "int8": np.int8, "uint16": np.uint16,
-    "int16": np.int16, "int32": np.int32, "int64": np.int64, "bool": np.bool_,
-    "float16": np.float16, "float64": np.float64, "uint32": np.uint32, "uint64": np.uint64,
-    "bfloat16": ml_dtypes.bfloat16, "float8e4m3fn": ml_dtypes.float8_e4m3fn,
-    "float8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "float8e5m2": ml_dtypes.float8_e5m2,
-    "float8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "uint4": ml_dtypes.uint4, "int4": ml_dtypes.int4,
-    "float4e2m1": ml_dtypes.float4_e2m1fn, "float8e8m0": ml_dtypes.float8_e8m0fnu,
-    "uint2": ml_dtypes.uint2, "int2": ml_dtypes.int2, "float6e2m3": ml_dtypes.float6_e2m3fn,
-    "float6e3m2": ml_dtypes.float6_e3m2fn,
-}
-DTYPES = {name: np.dtype(kind) for name, kind in DTYPES.items()}
+
+def _library_dtype(name):
+    """The dtype that numpy or ml_dtypes has under tensorcast's name, but for "_" and a last "fn"."""
+    for module in (np, ml_dtypes):
+        for attribute in dir(module):
+            if attribute.rstrip("_").replace("_", "") in (name, name + "fn", name + "fnu"):
+                return np.dtype(getattr(module, attribute))
+    raise LookupError(f"neither numpy nor ml_dtypes has {name}")
+
+
+def _bits(name, dtype):
+    """Of a code: ml_dtypes keeps those of less than a byte in one."""
+    info = ml_dtypes.iinfo if name in INTEGERS else ml_dtypes.finfo
+    return 8 if name == "bool" else info(dtype).bits
+
+
 INTEGERS = {f"{sign}int{bits}": (bits, sign == "") for bits in (2, 4, 8, 16, 32, 64)
             for sign in ("", "u")}
-BITS = {"float4e2m1": 4, "float6e2m3": 6, "float6e3m2": 6, "int4": 4, "uint4": 4, "int2": 2,
-        "uint2": 2}
-SATURATING = ("float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz")
-NARROW_FLOATS = (*SATURATING, "float4e2m1", "float6e2m3", "float6e3m2", "bfloat16", "float16")
+DTYPES = {name: _library_dtype(name) for name in tensorcast.type_names() if name != "string"}
+BITS = {name: _bits(name, dtype) for name, dtype in DTYPES.items() if _bits(name, dtype) < 8}
+NARROW_FLOATS = tuple(name for name, dtype in DTYPES.items()
+                      if "float" in name and dtype.itemsize <= 2 and name != "float8e8m0")
+SATURATING = tuple(name for name in NARROW_FLOATS if name.startswith("float8"))
+FINITE_ONLY = tuple(name for name in NARROW_FLOATS if name in BITS)
 
 
 def every_code(name):
@@ -78,15 +85,15 @@ def nearest_magnitude(x, name):
 def cast_to_narrow_float(value, name, saturate=True):
     """What a float becomes, as a float; ONNX's rules where the type has no Inf."""
     if math.isnan(value):
-        return 0.0 if name in ("float4e2m1", "float6e2m3", "float6e3m2") else math.nan
+        return 0.0 if name in FINITE_ONLY else math.nan
     top = float(_finite_values(name)[0][-1])
-    finite_only = name in ("float4e2m1", "float6e2m3", "float6e3m2")
+    finite_only = name in FINITE_ONLY
     beyond = {"float16": math.inf, "bfloat16": math.inf}.get(name)
     if beyond is None:
         if finite_only or saturate:
             beyond = top
         else:
-            beyond = math.inf if name == "float8e5m2" else math.nan
+            beyond = math.inf if math.inf in every_code(name).astype(np.float64) else math.nan
     magnitude = None if math.isinf(value) else nearest_magnitude(abs(Fraction(value)), name)
     result = beyond if magnitude is None else float(magnitude)
     return math.copysign(result, value)

@@ -1,6 +1,6 @@
 // One element of a buffer: element i of a w-bit type stands in bits i*w to i*w + w - 1, counted
 // from the least significant bit of byte 0. The one place that reads and writes them alone; lanes
-// (src/core/packing-inl.h) do it in bulk.
+// (src/core/narrow_stages.cc) do it in bulk.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_DETAIL_PACKING_HPP_

@@ -1,5 +1,5 @@
-// The instruction sets a cast can be compiled to: one row each. What Highway calls them stands in
-// src/core/highway_targets.h, what C calls them in tensorcast.h.
+// The instruction sets a cast can be compiled to: one row each, named as Highway's targets in lower
+// case.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_DETAIL_TARGET_TABLE_HPP_

@@ -34,7 +34,7 @@ constexpr TypeInfo FloatRow(DataType type, std::string_view name, std::string_vi
       true};
 }
 
-inline constexpr std::array<TypeInfo, 26> kTypeTable = {{
+inline constexpr auto kTypeTable = std::to_array<TypeInfo>({
     FloatRow(DataType::kFloat32, "float32", "FLOAT", 8, 23, 127, NonFinite::kIeee),
     IntegerRow(DataType::kUint8, "uint8", "UINT8", TypeClass::kUnsigned, 8),
     IntegerRow(DataType::kInt8, "int8", "INT8", TypeClass::kSigned, 8),
@@ -66,12 +66,12 @@ inline constexpr std::array<TypeInfo, 26> kTypeTable = {{
     IntegerRow(DataType::kInt2, "int2", "INT2", TypeClass::kSigned, 2),
     FloatRow(DataType::kFloat6E2M3, "float6e2m3", "FLOAT6E2M3", 2, 3, 1, NonFinite::kNone),
     FloatRow(DataType::kFloat6E3M2, "float6e3m2", "FLOAT6E3M2", 3, 2, 3, NonFinite::kNone),
-}};
+});
 
-// Index of a type's row, or -1: ids 14 and 15 are ONNX's complex types, which are not cast.
+// The index of a type's row, or -1: numbers 14 and 15 are ONNX's complex types, which are not cast.
 constexpr int RowIndex(DataType type) {
   const int id = static_cast<int>(type);
-  if (id < 1 || id > 28 || id == 14 || id == 15) return -1;
+  if (id < 1 || id > static_cast<int>(kTypeTable.back().type) || id == 14 || id == 15) return -1;
   return id < 14 ? id - 1 : id - 3;
 }
 
