@@ -200,6 +200,9 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   for (const scale::UnreadWeight& one : scales.weights.unread) {
     text += Wrapped("  ", one.why, columns);
   }
+  if (!scales.weights.config.problem.empty()) {
+    text += "\n" + Wrapped("", scales.weights.config.problem, columns);
+  }
   if (const std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     text += "\n" + Wrapped("", idle, columns);
   }
@@ -325,6 +328,9 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
              });
   Json notes = reader.notes();
   if (!inspected.problem.empty()) notes.push_back(inspected.problem);
+  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
+    notes.push_back(problem);
+  }
   if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     notes.push_back(std::move(idle));
   }

@@ -75,7 +75,7 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
       case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
       case Reason::kKept:
-        decision.text.replace(0, std::string_view("kept: ").size(), "--keep ");
+        decision.text = "--keep " + std::string(convert::KeepName(decision.kept));
         break;
       default: break;  // the library's words name what the file holds
     }

@@ -95,6 +95,22 @@ class WeightsOfFile {
     return reader;
   }
 
+  // Gives what inspect says of the file's scales as a whole, a line for each thing.
+  std::vector<std::string> Notes() {
+    std::vector<std::string> lines;
+    try {
+      const convert::Survey& survey = Survey();
+      for (const std::string& line :
+           {survey.scales.weights.config.problem, convert::IdleConfigText(survey),
+            convert::UnscaledText(survey, nullptr)}) {
+        if (!line.empty()) lines.push_back(line);
+      }
+    } catch (const files::Error& error) {  // it is about another file, which reading asks for
+      lines.emplace_back(error.what());
+    }
+    return lines;
+  }
+
   // Gives a line for each weight that was read and has scales which no quantiser writes.
   std::vector<std::string> Findings() {
     const std::lock_guard lock(mutex_);
@@ -318,6 +334,7 @@ void BindFiles(nb::module_& m) {
       .def("notes",
            [](const TensorFile& self) {
              nb::list notes = ListOf(self.reader().notes(), ToStr);
+             notes.extend(ListOf(self.weights()->Notes(), ToStr));
              notes.extend(ListOf(self.weights()->Findings(), ToStr));
              return notes;
            })

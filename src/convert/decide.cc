@@ -78,6 +78,9 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   const auto note = [&](const std::string& text) {
     if (!text.empty()) notes.push_back(words::PathText(survey.path) + ": " + text);
   };
+  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
+    notes.push_back(problem + "; what it says of the tensors is not known");
+  }
   for (const std::string& text : AppliedText(survey, decisions)) note(text);
   for (std::string& text : sink.NotesOn(decisions)) notes.push_back(std::move(text));
   for (const std::string& text : MisreadNotes(survey, decisions)) note(text);

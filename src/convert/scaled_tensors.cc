@@ -232,7 +232,7 @@ std::string IdleConfigText(const Survey& survey) {
   const bool says_how = config.is_complete || !config.schemes.empty();
   const scale::ScaleCompanions& found = survey.scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
-      !found.misfits.empty() || !found.unscaled.empty()) {
+      !found.misfits.empty() || !found.unscaled.empty() || !survey.scales.weights.unread.empty()) {
     return {};
   }
   return config.file + " says " + words::Quoted(config.method) +

@@ -93,6 +93,10 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     decision.text = std::move(text);
     return std::move(decision);
   };
+  const auto keep = [&](Keep kept) {
+    decision.kept = kept;
+    return leave(Reason::kKept, "kept: " + std::string(KeepName(kept)));
+  };
   if (!matching.IsChosen(candidate.index)) {
     return leave(Reason::kNotNamed, "not among those named");
   }
@@ -108,7 +112,7 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
   if (candidate.opaque != nullptr) {
     if (std::ranges::count(request.keep, Keep::kPacked) != 0) {
-      return leave(Reason::kKept, "kept: " + std::string(KeepName(Keep::kPacked)));
+      return keep(Keep::kPacked);
     }
     return leave(Reason::kOpaque, "quantised by " + candidate.opaque->writer);
   }
@@ -125,9 +129,7 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   if (rule == nullptr) {
-    if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) {
-      return leave(Reason::kKept, "kept: " + std::string(KeepName(*kept)));
-    }
+    if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) return keep(*kept);
   }
   const Goal& goal = rule != nullptr ? rule->to : *request.to;
   const bool is_named = rule != nullptr || !request.only.empty();

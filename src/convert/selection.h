@@ -73,6 +73,7 @@ struct Decision {
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   // The rule that takes it, whether it can be kept or not, by its index in the request.
   std::optional<std::uint32_t> rule = {};
+  Keep kept = {};    // Reason::kKept: which kind keeps it
   std::string text;  // the reason in words: "rule 'PATTERN=T'", "not floating" ...
 };
 

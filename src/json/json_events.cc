@@ -18,8 +18,6 @@ using core::ErrorKind;
 using files::Error;
 namespace {
 
-constexpr std::size_t kMostJsonDepth = 200;
-
 class JsonWalker {
  public:
   JsonWalker(const std::string& label, std::string_view text, JsonEvents& events)

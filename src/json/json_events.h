@@ -26,6 +26,9 @@ class JsonEvents {
   virtual void Literal(std::string_view /*json*/) {}  // a number, true, false, null, NaN ...
 };
 
+// How deep JSON that is walked may be nested.
+inline constexpr std::size_t kMostJsonDepth = 200;
+
 // What JSON allows between its parts.
 constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 

@@ -37,6 +37,8 @@ struct WeightScheme {
 };
 
 struct QuantizationConfig {
+  // Why a file of it is not understood, in a line that begins with its path; empty if all are.
+  std::string problem;
   // Whether anything says that tensors are quantised. What cannot be read is taken to say so.
   bool says_quantised = false;
   // config.json's own, empty where it does not say: its first architecture or its type, the type
