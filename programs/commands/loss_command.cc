@@ -25,6 +25,7 @@
 #include "convert/shared_globals.h"
 #include "convert/survey.h"
 #include "display/progress_display.h"
+#include "display/refusals.h"
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -128,6 +129,7 @@ struct Decisions {
   std::vector<std::string> notes;
   std::vector<std::uint32_t> globals;     // tensors that get a global scale
   std::vector<convert::FusedFile> fused;  // what is read beside them for it
+  std::vector<convert::IdleRule> idle;    // rules that match tensors and take none
 };
 
 // Decides once for each type over one survey, and notes in the comparison what is cast.
@@ -172,7 +174,8 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
   return {std::move(all.decisions),
           std::move(notes),
           {globals.begin(), globals.end()},
-          std::move(all.fused.files)};
+          std::move(all.fused.files),
+          convert::IdleRules({&matching, 1}, selection)};
 }
 
 // What the file's tensors take under each of the types.
@@ -257,6 +260,9 @@ int MeasureLoss(const LossFlags& flags) {
   SayTexts(flags, tensors, decided.any,
            std::ranges::all_of(comparison.cast_to, [](const TypeSet& set) { return set.none(); }));
   decided.any = {};  // large where there are many tensors, and measuring does not need it
+  for (const convert::IdleRule& idle : decided.idle) {
+    if (!flags.cast.quiet) SayWarning(IdleText(request.rules[idle.rule], idle.why));
+  }
   if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };

@@ -138,8 +138,7 @@ void SayBefore(const PlanState& state) {
   const std::size_t others = state.notes.size() - state.idle_rules.size();
   for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
   for (const convert::IdleRule& idle : state.idle_rules) {
-    SayWarning(
-        fmt::format("{} takes no tensor: {}", RuleFlag(state.request.rules[idle.rule]), idle.why));
+    SayWarning(IdleText(state.request.rules[idle.rule], idle.why));
   }
   WarnOfIntegerCasts(TensorsOf(state), state.files.front().plan.decisions);
 }

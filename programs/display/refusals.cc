@@ -64,6 +64,10 @@ std::string RuleFlag(const convert::RequestedRule& rule) {
          convert::RuleText(rule);
 }
 
+std::string IdleText(const convert::RequestedRule& rule, std::string_view why) {
+  return RuleFlag(rule) + " takes no tensor: " + std::string(why);
+}
+
 void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions) {
   using convert::Reason;
   for (convert::Decision& decision : decisions) {

@@ -5,6 +5,7 @@
 #define TENSORCAST_PROGRAMS_DISPLAY_REFUSALS_H_
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "files/error.h"
@@ -23,6 +24,8 @@ std::string RefusalText(const files::Error& error);
 
 // "--rule PATTERN=T".
 std::string RuleFlag(const convert::RequestedRule& rule);
+// "--rule PATTERN=T takes no tensor: rules before it do".
+std::string IdleText(const convert::RequestedRule& rule, std::string_view why);
 
 // Puts the flags that took a tensor, or would take it, in the place of the library's words.
 void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions);
