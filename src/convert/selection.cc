@@ -35,7 +35,6 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidat
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
                                     const MisreadWeights& misread, bool is_named, bool has_graph) {
-  constexpr std::string_view kWeight = ".weight";
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
@@ -67,8 +66,9 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (std::string why = scale::WhyNot(*form.format, shape); !why.empty()) {
     return Refusal{Reason::kMisfit, std::move(why)};
   }
-  if (form.layout != nullptr && form.layout->packs_codes && !name.ends_with(kWeight)) {
-    return Refusal{Reason::kMisfit, "its name does not end in .weight, as the layout's do"};
+  if (form.layout != nullptr && !name.ends_with(form.layout->plain)) {
+    return Refusal{Reason::kMisfit, "its name does not end in " + std::string(form.layout->plain) +
+                                        ", as the layout's do"};
   }
   return std::nullopt;
 }

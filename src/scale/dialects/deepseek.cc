@@ -25,9 +25,15 @@ constexpr Layout kDeepSeekLayouts[] = {
     {"", "", "_scale_inv"},
     {.codes = "", .plain = "", .scale = "_scale_inv", .scale_type = ScaleType::kE8M0},
 };
+constexpr Layout V4Layout(std::string_view weight, ScaleType scales, std::string_view writer) {
+  return {
+      .codes = weight, .plain = weight, .scale = ".scale", .scale_type = scales, .writer = writer};
+}
 constexpr Layout kDeepSeekV4Layouts[] = {
-    {.codes = "", .plain = "", .scale = ".scale", .writer = "DeepSeek"},
-    {.codes = "", .plain = "", .scale = ".scale", .scale_type = ScaleType::kE8M0},
+    V4Layout(".weight", ScaleType::kFloat, "DeepSeek"),
+    V4Layout(".weight", ScaleType::kE8M0, {}),
+    V4Layout("", ScaleType::kFloat, "DeepSeek"),
+    V4Layout("", ScaleType::kE8M0, {}),
     {.codes = ".weight",
      .plain = ".weight",
      .scale = ".scale",

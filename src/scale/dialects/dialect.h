@@ -71,12 +71,14 @@ enum class LayerNames : std::uint8_t {
 // The shape of a scale of the whole tensor.
 enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
 
-// How a scaled format is written: endings that are appended to the weight's name.
+// How a scaled format is written: endings of the names of codes and scales, in place of `plain` at
+// the end of the weight's own. A weight whose name ends in something else is not written so.
 struct WrittenLayout {
   std::string_view format;  // "fp8-block"
   std::string_view codes;
   std::string_view scale;
   std::string_view global = {};
+  std::string_view plain = {};  // empty: the endings are appended
   Factor global_use = Factor::kNone;
   OneShape one = OneShape::kVector;
   bool packs_codes = false;      // as uint8, several to a byte

@@ -8,7 +8,7 @@
 namespace tensorcast::scale {
 namespace {
 
-constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}};
+constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}, {"", "", ".weight_scale"}};
 constexpr std::string_view kFbgemmMethods[] = {"fbgemm_fp8"};
 
 void ReadFbgemm(const io::OrderedJson& json, QuantizationConfig& config) {

@@ -10,7 +10,7 @@ constexpr CompanionName kMistralNames[] = {
     {".weight", ".qscale_weight", CompanionRole::kScale},
     {".weight", ".qscale_act", CompanionRole::kActivationScale},
 };
-constexpr Layout kMistralLayouts[] = {{"", "", ".qscale_weight"}};
+constexpr Layout kMistralLayouts[] = {{".weight", ".weight", ".qscale_weight"}};
 
 }  // namespace
 

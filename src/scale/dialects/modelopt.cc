@@ -31,6 +31,7 @@ constexpr CompanionName kModelOptNames[] = {
 
 constexpr Layout kModelOptLayouts[] = {
     {"", "", "_scale"},
+    {"", "", ".weight_scale"},
     {.codes = ".weight",
      .plain = ".weight",
      .scale = ".weight_scale",
@@ -52,9 +53,10 @@ constexpr Layout kModelOptLayouts[] = {
 constexpr WrittenLayout kModelOptWritten[] = {
     {.format = "fp8-tensor", .codes = "", .scale = "_scale", .one = OneShape::kScalar},
     {.format = "nvfp4",
-     .codes = "",
-     .scale = "_scale",
-     .global = "_scale_2",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .global = ".weight_scale_2",
+     .plain = ".weight",
      .global_use = Factor::kMultiplies,
      .one = OneShape::kScalar,
      .packs_codes = true},
