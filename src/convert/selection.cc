@@ -10,11 +10,11 @@
 #include "convert/candidate.h"
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
-#include "convert/scaled_tensors.h"
 #include "core/shape.h"
 #include "files/error.h"
 #include "naming/keep.h"
 #include "naming/weight_roles.h"
+#include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -118,9 +118,10 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     }
   } else if (!request.all_types && !candidate.IsScaled()) {
     if (!from->is_float()) {
-      return leave(Reason::kNotFloating, IsPackedMxfp4(tensor)
-                                             ? "packed codes of MXFP4, as gpt-oss has them"
-                                             : "not floating");
+      const scale::Dialect* const packer = scale::DialectOfPacked(tensor);
+      if (packer == nullptr) return leave(Reason::kNotFloating, "not floating");
+      return leave(Reason::kNotFloating, "packed codes of " + std::string(packer->packed.name) +
+                                             ", as " + std::string(packer->name) + " has them");
     }
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }

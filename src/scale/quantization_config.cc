@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -41,10 +42,16 @@ bool SaysQuantised(const Json& json) {
   });
 }
 
-// Each method has a word of its own for them.
+// Each method has a word of its own for them, and some have another's.
 void ReadIgnored(const Json& json, QuantizationConfig& config) {
-  for (const char* const key : {"ignore", "modules_to_not_convert", "exclude_modules"}) {
-    for (std::string& name : Texts(Member(json, key))) config.ignored.push_back(std::move(name));
+  std::set<std::string_view> keys;
+  for (const Dialect* const dialect : Dialects()) {
+    keys.insert(dialect->exceptions.begin(), dialect->exceptions.end());
+  }
+  for (const std::string_view key : keys) {
+    for (std::string& name : Texts(Member(json, key.data()))) {
+      config.ignored.push_back(std::move(name));
+    }
   }
 }
 
@@ -86,12 +93,6 @@ void ReadModel(const Json& json, QuantizationConfig& config) {
   if (config.dtype.empty()) config.dtype = DtypeOf(Member(json, "text_config"));
 }
 
-// The dialect that says what it quantises in hf_quant_config.json.
-const Dialect* DialectOfFile() {
-  const auto all = Dialects();
-  return *std::ranges::find_if(all, [](const Dialect* one) { return one->read_file != nullptr; });
-}
-
 }  // namespace
 
 std::string WeightScheme::Text() const {
@@ -118,27 +119,36 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
-  const std::string of_modelopt = directory + "hf_quant_config.json";
+  const auto all = Dialects();
+  const auto own = [&](const Dialect* one) { return directory + std::string(one->file.name); };
+  const auto has_own = [&](const Dialect* one) {
+    return one != nullptr && one->read_file != nullptr && io::IsFile(own(one));
+  };
   config.says_quantised =
-      io::IsFile(of_modelopt) ||
+      std::ranges::any_of(all, has_own) ||
       (io::IsFile(directory + name) &&
        (json.is_null() || name == io::kQuantizationFile || SaysQuantised(json)));
-  Json beside = ReadJson(of_modelopt);
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);
     config.json = shared(*said);
-    const bool has_file = config.dialect != nullptr && config.dialect->read_file != nullptr;
-    if (has_file && !beside.is_null()) config.beside = shared(std::move(beside));
+    if (!has_own(config.dialect)) return config;
+    Json beside = ReadJson(own(config.dialect));
+    if (!beside.is_null()) config.beside = shared(std::move(beside));
     return config;
   }
-  if (const Json& inner = Member(beside, "quantization"); inner.is_object()) {
-    config.file = "hf_quant_config.json";
-    config.dialect = DialectOfFile();
-    config.method = config.dialect->Method();
+  for (const Dialect* const one : all) {
+    if (!has_own(one)) continue;
+    Json beside = ReadJson(own(one));
+    const Json& inner = Member(beside, "quantization");
+    if (!inner.is_object()) continue;
+    config.file = one->file.name;
+    config.dialect = one;
+    config.method = one->Method();
     ReadIgnored(inner, config);
-    config.dialect->read_file(inner, config);
+    one->read_file(inner, config);
     config.beside = shared(std::move(beside));
+    break;
   }
   return config;
 }

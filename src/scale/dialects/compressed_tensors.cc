@@ -92,6 +92,7 @@ constexpr WrittenLayout kCompressedTensorsWritten[] = {
 };
 
 constexpr std::string_view kCompressedTensorsMethods[] = {"compressed-tensors"};
+constexpr const char* kCompressedTensorsExceptions[] = {"ignore"};
 
 void ReadCompressedTensors(const Json& json, QuantizationConfig& config) {
   ReadGroups(json, config);
@@ -269,6 +270,7 @@ constinit const Dialect kCompressedTensors = {
     .layouts = kCompressedTensorsLayouts,
     .methods = kCompressedTensorsMethods,
     .read_config = ReadCompressedTensors,
+    .exceptions = kCompressedTensorsExceptions,
     .has_targets = true,
     .layout = "compressed-tensors",
     .written = kCompressedTensorsWritten,

@@ -19,8 +19,6 @@ namespace {
 
 using Json = io::OrderedJson;
 
-constexpr const char* kNotConverted = "modules_to_not_convert";
-
 constexpr Layout kDeepSeekLayouts[] = {
     {"", "", "_scale_inv"},
     {.codes = "", .plain = "", .scale = "_scale_inv", .scale_type = ScaleType::kE8M0},
@@ -120,6 +118,7 @@ constinit const Dialect kDeepSeek = {
     .layouts = kDeepSeekLayouts,
     .methods = kFp8Methods,
     .read_config = ReadFp8,
+    .exceptions = kNotConvertedLists,
     .layer_names = LayerNames::kParts,
     .layout = "deepseek",
     .written = kDeepSeekWritten,

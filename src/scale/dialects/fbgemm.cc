@@ -24,6 +24,7 @@ constinit const Dialect kFbgemm = {
     .layouts = kFbgemmLayouts,
     .methods = kFbgemmMethods,
     .read_config = ReadFbgemm,
+    .exceptions = kNotConvertedLists,
     .layer_names = LayerNames::kParts,
     .edit_config = AddNotConverted,
 };

@@ -19,6 +19,7 @@ constinit const Dialect kMistral = {
     .name = "Mistral",
     .names = kMistralNames,
     .layouts = kMistralLayouts,
+    .file = {.name = "params.json", .says_more = true},
 };
 
 }  // namespace tensorcast::scale
