@@ -12,7 +12,7 @@
 #include "formats/element_index.h"
 #include "shell/streams.h"
 #include "tensorcast/explain.hpp"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -57,8 +57,8 @@ void EscapeDeceptive(std::string& text) {
   std::string escaped;
   escaped.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {
-    const text::Utf8Character c = text::DecodeUtf8(rest);
-    if (c.point < 0x7F || !text::IsDeceptive(c.point)) {
+    const words::Utf8Character c = words::DecodeUtf8(rest);
+    if (c.point < 0x7F || !words::IsDeceptive(c.point)) {
       escaped.append(rest.substr(0, c.bytes));
     } else if (c.point < 0x10000) {
       escaped += fmt::format("\\u{:04x}", c.point);

@@ -14,14 +14,14 @@
 #include "files/error.h"
 #include "json/ordered_json.h"
 #include "tensorcast/tensorcast.hpp"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::convert {
 
 // JSON's strings are UTF-8, and names and paths may be any bytes: those that are not stand as an
 // array of their bytes.
 inline io::OrderedJson BytesJson(std::string_view text) {
-  if (text::IsUtf8(text)) return io::OrderedJson(text);
+  if (words::IsUtf8(text)) return io::OrderedJson(text);
   io::OrderedJson bytes = io::OrderedJson::array();
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
   return bytes;

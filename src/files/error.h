@@ -12,18 +12,18 @@
 #include "core/failure.h"
 #include "files/byte_source.h"
 #include "tensorcast/tensorcast.hpp"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::io {
 
 using core::ErrorKind;
-using text::CountText;
-using text::Escape;
-using text::EscapeName;
-using text::PathText;
-using text::PythonString;
-using text::Quoted;
-using text::ShapeText;
+using words::CountText;
+using words::Escape;
+using words::EscapeName;
+using words::PathText;
+using words::PythonString;
+using words::Quoted;
+using words::ShapeText;
 
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).

@@ -9,7 +9,7 @@
 
 #include "files/error.h"
 #include "formats/element_index.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -52,11 +52,11 @@ void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       end = (end + kUnit - 1) / kUnit * kUnit;
       for (std::size_t i = 0; i < end; i += kUnit) {
         const std::uint32_t point = LoadUnit(text + i, dtype.big_endian);
-        if (!text::IsUnicode(point)) {
+        if (!words::IsUnicode(point)) {
           FailElement(ErrorKind::kContents, where, info, first + row / item,
                       "holds 0x" + Hexadecimal(point) + ", which is not a Unicode character,");
         }
-        out = text::PutUtf8(point, out);
+        out = words::PutUtf8(point, out);
       }
     } else {
       std::memcpy(out, text, end);
@@ -93,7 +93,7 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       continue;
     }
     while (!text.empty()) {
-      const text::Utf8Character c = text::DecodeUtf8(text);
+      const words::Utf8Character c = words::DecodeUtf8(text);
       if (!c.valid) {
         fail(i, ErrorKind::kUnsupported,
              "holds the text " + Quoted(texts[i]) + ", which is not UTF-8, as <U needs it,");

@@ -21,7 +21,7 @@
 #include "formats/npy_dtype.h"
 #include "formats/npy_header.h"
 #include "formats/zip_directory.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -209,7 +209,7 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
   for (const TensorInfo& info : contents.tensors) {
-    if (!text::IsUtf8(info.name)) {
+    if (!words::IsUtf8(info.name)) {
       fail(info.name, ErrorKind::kUnsupported, "has a name that is not UTF-8, as .npz needs it");
     }
     const std::string member = info.name + std::string(kNpzMemberEnding);

@@ -19,7 +19,7 @@
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_header.h"
 #include "json/json_text.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -186,7 +186,7 @@ class SafetensorsPlacementMaker {
 
   // `text` as a JSON string, quotes included.
   std::string Utf8Json(const std::string& text) const {
-    if (text::IsUtf8(text)) return io::JsonString(text);
+    if (words::IsUtf8(text)) return io::JsonString(text);
     throw Error(ErrorKind::kUnsupported,
                 PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
   }

@@ -20,7 +20,7 @@
 #include "files/system.h"
 #include "protobuf/tensor_proto_message.h"
 #include "protobuf/tensor_proto_values.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::io {
 namespace {
@@ -131,7 +131,7 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
     fail("is in Fortran order, which a TensorProto does not have; write an .npy file");
   }
   const auto check_text = [&](const std::string& text) {
-    if (!text::IsUtf8(text)) {
+    if (!words::IsUtf8(text)) {
       throw Error(ErrorKind::kUnsupported, PathText(path) + ": " + Quoted(text) +
                                                " is not UTF-8, as a TensorProto needs it");
     }

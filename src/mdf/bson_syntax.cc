@@ -13,7 +13,7 @@
 #include "core/little_endian.h"
 #include "files/error.h"
 #include "mdf/syntax.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -57,7 +57,7 @@ class BsonReader {
   }
 
   std::string Utf8(std::string_view text, std::size_t begin) {
-    if (!text::IsUtf8(text)) {
+    if (!words::IsUtf8(text)) {
       at_ = begin;
       Fail("UTF-8");
     }
@@ -150,7 +150,7 @@ class BsonWriter {
   void Put(std::uint64_t bits, std::size_t size) { core::AppendLittle(bytes_, bits, size); }
 
   void Name(Type type, std::string_view name) {
-    if (name.find('\0') != std::string_view::npos || !text::IsUtf8(name)) {
+    if (name.find('\0') != std::string_view::npos || !words::IsUtf8(name)) {
       Refuse("the name " + io::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
     }
     bytes_ += static_cast<char>(type);
@@ -185,7 +185,7 @@ class BsonWriter {
         for (std::size_t i = 0; i < list->size(); ++i) Element(std::to_string(i), (*list)[i]);
       });
     } else if (const auto* const text = value.As<std::string>()) {
-      if (!text::IsUtf8(*text)) {
+      if (!words::IsUtf8(*text)) {
         Refuse("the text " + io::Quoted(*text) + " is not UTF-8, which BSON's texts are");
       }
       Name(kText, name);

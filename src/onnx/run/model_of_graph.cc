@@ -22,7 +22,7 @@
 #include "protobuf/onnx_fields.h"
 #include "protobuf/onnx_model.h"
 #include "protobuf/protobuf_wire.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -293,7 +293,7 @@ class ModelWriter {
         elements && FindType(type) != nullptr ? StorageBytes(type, *elements) : std::nullopt;
     if (!bytes) {
       throw core::Failure(StatusCode::kUnsupportedFile,
-                          "tensor " + text::Quoted(tensor.name) +
+                          "tensor " + words::Quoted(tensor.name) +
                               " has external data of a type that is not known here");
     }
     message.AddBytes(io::kRawData,

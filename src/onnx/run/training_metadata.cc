@@ -14,8 +14,8 @@
 #include "protobuf/onnx_fields.h"
 #include "protobuf/protobuf_wire.h"
 #include "protobuf/tensor_proto_message.h"
-#include "text/error_text.h"
 #include "text/shortest.h"
+#include "words/error_text.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -103,8 +103,8 @@ void TakeTrainingEntries(graph::Graph& graph) {
       continue;
     }
     const auto refuse = [&](const std::string& why) {
-      throw core::Failure(StatusCode::kBadFile, "metadata_props has " + text::Quoted(entry->key) +
-                                                    " = " + text::Quoted(entry->value) + why);
+      throw core::Failure(StatusCode::kBadFile, "metadata_props has " + words::Quoted(entry->key) +
+                                                    " = " + words::Quoted(entry->value) + why);
     };
     if (output->empty()) {
       if (entry->value != kVersion) refuse(", a version that is not known here; expected \"1\"");

@@ -21,7 +21,7 @@
 #include "files/xxh64.h"
 #include "onnx/store/data_files.h"
 #include "onnx/store/storage_edit.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -88,7 +88,7 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model,
 StorageEdit EditFor(const std::string& path, const io::OnnxTensorReader& model,
                     const io::FileContents& contents, const Placement& placement) {
   StorageEdit edit = MakeStorageEdit(model, contents, placement.location, placement.keeps_data);
-  if (edit.has_data && !text::IsUtf8(placement.location)) {
+  if (edit.has_data && !words::IsUtf8(placement.location)) {
     throw Error(ErrorKind::kArguments,
                 io::PathText(path) + ": the model names its data file " +
                     io::Quoted(placement.location) +
