@@ -34,8 +34,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct LossFlags {
   CastFlags cast;
@@ -97,17 +97,17 @@ std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Req
   return goals;
 }
 
-bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString; }
+bool IsText(const formats::TensorInfo& info) { return info.type == DataType::kString; }
 
 // Strings that were asked for are named; where there is nothing else they are refused.
-void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors,
+void SayTexts(const LossFlags& flags, const std::vector<formats::TensorInfo>& tensors,
               const std::vector<convert::Decision>& decisions, bool nothing_else) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!IsText(tensors[i]) || decisions[i].to == DataType::kUndefined) continue;
     const std::string text = fmt::format(
         "{}: tensor {} holds strings; the loss of texts is not "
         "measured",
-        io::Escape(flags.input), io::EscapeName(tensors[i].name));
+        words::Escape(flags.input), words::EscapeName(tensors[i].name));
     if (nothing_else) throw Error(ErrorKind::kUnsupported, text);
     if (!flags.cast.quiet) SayNote(text);
   }
@@ -176,8 +176,8 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
 }
 
 // What the file's tensors take under each of the types.
-void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::ValuesReader& values,
-                Comparison& comparison) {
+void CountBytes(const std::vector<formats::TensorInfo>& tensors,
+                const convert::ValuesReader& values, Comparison& comparison) {
   const scale::ScaledReader* const scaled = values.scaled;
   const std::vector<std::size_t>& left = values.left;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
@@ -206,7 +206,7 @@ void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::Value
 // What the user should know before the figures.
 void SayBefore(const convert::Survey& survey, const Decisions& decided,
                const Comparison& comparison, bool applies_scales) {
-  const std::string input = io::Escape(survey.path);
+  const std::string input = words::Escape(survey.path);
   for (const std::string& note : decided.notes) SayNote(note);
   if (!comparison.ruled.empty()) {
     SayNote(
@@ -235,13 +235,13 @@ int MeasureLoss(const LossFlags& flags) {
   options.jobs.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
   const convert::Opening opening = {convert::InputOptionsOf(request), ToolOpenOptions().spool,
-                                    std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
+                                    std::make_shared<files::CurrentInterrupt>(InterruptFlag())};
   const convert::Survey survey = convert::OpenSurvey(flags.input, opening);
 
   Comparison comparison;
   comparison.sink = convert::OpenMeasure(survey.opened.model);
   comparison.cast_to.resize(survey.tensors().size());
-  for (const io::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
+  for (const formats::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
   for (const convert::Goal& type : types) comparison.candidates.emplace_back().to = type;
   Decisions decided = DecideAll(survey, selection, opening, options.jobs, comparison);
   const convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
@@ -249,7 +249,7 @@ int MeasureLoss(const LossFlags& flags) {
                ? std::optional(scale::Rounding::kOdd)
                : std::nullopt;
   });
-  const std::vector<io::TensorInfo>& tensors = values.reader->contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = values.reader->contents().tensors;
   convert::SharedGlobals globals =
       convert::GlobalsOf(*values.reader, decided.globals, decided.fused);
   options.jobs.globals = &globals;
@@ -267,7 +267,7 @@ int MeasureLoss(const LossFlags& flags) {
   }
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
-      SayWarning(io::Escape(flags.input) + ": " + finding);
+      SayWarning(words::Escape(flags.input) + ": " + finding);
     }
   }
   return std::any_of(comparison.candidates.begin(), comparison.candidates.end(),

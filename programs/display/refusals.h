@@ -16,10 +16,10 @@ struct Decision;  // convert/selection.h
 
 namespace tensorcast::tool {
 
-int ExitCodeOf(io::ErrorKind kind);
+int ExitCodeOf(core::ErrorKind kind);
 
 // The error's text, and the flag that lifts what it refuses, where one does.
-std::string RefusalText(const io::Error& error);
+std::string RefusalText(const files::Error& error);
 
 // "--rule PATTERN=T".
 std::string RuleFlag(const convert::RequestedRule& rule);

@@ -95,7 +95,7 @@ void RaiseStatus(Status status, const std::string& line) {
   const std::string whole = line + std::string(RemedyText(status.remedy()));
   // A refusal that a call got over is not what fails now: that one's file is in the text.
   const core::SystemRefusal refusal = core::LastRefusal();
-  if (refusal.error != 0 && line.find(io::PathText(refusal.path)) != std::string::npos) {
+  if (refusal.error != 0 && line.find(words::PathText(refusal.path)) != std::string::npos) {
     RaiseRefusal(ClassOf(status.code()), whole, refusal);
   }
   Raise(ClassOf(status.code()), whole);

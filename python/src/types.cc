@@ -297,8 +297,9 @@ void BindTypes(nb::module_& m) {
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
   // Gives the name in ml_dtypes, or nothing where numpy itself has the type, or text stands for it.
-  m.def("ml_dtypes_name",
-        [](int number) { return std::string(io::MlDtypesName(static_cast<DataType>(number))); });
+  m.def("ml_dtypes_name", [](int number) {
+    return std::string(formats::MlDtypesName(static_cast<DataType>(number)));
+  });
   // Gives 0 where there is no type.
   m.def("dtype_number", [](nb::handle dtype) {
     if (!PyArray_DescrCheck(dtype.ptr())) return 0;

@@ -17,7 +17,7 @@ std::string Quoted(std::span<const naming::TensorPattern> all) {
   std::string text = "'";
   for (const naming::TensorPattern& pattern : all) {
     if (&pattern != &all.front()) text += " & ";
-    text += io::EscapeName(pattern.text());
+    text += words::EscapeName(pattern.text());
   }
   return text + "'";
 }
@@ -74,7 +74,7 @@ void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& re
   const auto require = [&](std::vector<bool> Matching::*list, std::size_t i, const auto& text,
                            Remedy remedy) {
     if (std::ranges::any_of(inputs, [&](const Matching& one) { return (one.*list)[i]; })) return;
-    throw io::Error(io::ErrorKind::kArguments, text() + " matches no tensor", remedy);
+    throw files::Error(core::ErrorKind::kArguments, text() + " matches no tensor", remedy);
   };
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
     const Rule& rule = request.rules[i];

@@ -26,7 +26,7 @@ using WantedScales = std::function<std::optional<scale::Rounding>(std::size_t co
 
 // An input with such weights in the place of their codes.
 struct ValuesReader {
-  std::shared_ptr<const io::TensorReader> reader;
+  std::shared_ptr<const formats::TensorReader> reader;
   // The same, where there is such a weight; else null, and the reader is the survey's.
   const scale::ScaledReader* scaled = nullptr;
   std::vector<std::size_t> left = {};  // see TensorsLeft
@@ -47,7 +47,8 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions);
 // Refuses to leave packed what was to be cast: tensors of layouts that are not read
 // (Reason::kOpaque).
 void RefusePacked(const Survey& survey, std::span<const Decision> decisions);
-[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor);
+[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque,
+                               const formats::TensorInfo& tensor);
 
 // What has to be said of the quantised tensors of an input. Each is a line without the input's name
 // or empty.

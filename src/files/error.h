@@ -14,33 +14,26 @@
 #include "tensorcast/tensorcast.hpp"
 #include "words/error_text.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 using core::ErrorKind;
-using words::CountText;
-using words::Escape;
-using words::EscapeName;
-using words::PathText;
-using words::PythonString;
-using words::Quoted;
-using words::ShapeText;
 
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).
 class Error : public core::Failure {
  public:
-  Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
+  Error(core::ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
         core::SystemRefusal refusal = {})
       : Failure(core::CodeOf(kind), message, remedy, std::move(refusal)), kind_(kind) {}
-  ErrorKind kind() const { return kind_; }
+  core::ErrorKind kind() const { return kind_; }
 
  private:
-  ErrorKind kind_;
+  core::ErrorKind kind_;
 };
 
 // Throws Error: something is wrong with a file as a whole, and `why` goes on behind its path.
 [[noreturn]] void FailFile(const ByteSource& file, const std::string& why,
-                           ErrorKind kind = ErrorKind::kContents);
+                           core::ErrorKind kind = core::ErrorKind::kContents);
 
 // Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
 class Interrupted : public core::Failure {
@@ -64,6 +57,6 @@ class CurrentInterrupt {
   std::atomic<const std::atomic<bool>*> flag_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_ERROR_H_

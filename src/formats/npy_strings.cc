@@ -11,14 +11,17 @@
 #include "formats/element_index.h"
 #include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kUnit = 4;  // of UCS-4
 
 [[noreturn]] void FailElement(ErrorKind kind, const std::string& where, const TensorInfo& info,
                               std::uint64_t index, const std::string& why) {
-  throw Error(kind, where + ": tensor " + Quoted(info.name) + ' ' + why + " at " +
+  throw Error(kind, where + ": tensor " + words::Quoted(info.name) + ' ' + why + " at " +
                         (info.shape.empty() ? "its only element" : IndexText(info, index)));
 }
 
@@ -38,7 +41,8 @@ std::string Hexadecimal(std::uint32_t value) {
 }  // namespace
 
 void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const NpyDtype& dtype,
-                      std::uint64_t first, std::span<const std::byte> rows, StringPiece& piece) {
+                      std::uint64_t first, std::span<const std::byte> rows,
+                      text::StringPiece& piece) {
   const auto item = static_cast<std::size_t>(dtype.item_bytes);
   const std::size_t begin = piece.bytes.size();
   // UTF-8 takes no more bytes than UCS-4.
@@ -96,7 +100,7 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       const words::Utf8Character c = words::DecodeUtf8(text);
       if (!c.valid) {
         fail(i, ErrorKind::kUnsupported,
-             "holds the text " + Quoted(texts[i]) + ", which is not UTF-8, as <U needs it,");
+             "holds the text " + words::Quoted(texts[i]) + ", which is not UTF-8, as <U needs it,");
       }
       if (out == end) too_long();
       std::memcpy(out, &c.point, kUnit);
@@ -106,4 +110,4 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

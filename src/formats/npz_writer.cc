@@ -23,7 +23,10 @@
 #include "formats/zip_directory.h"
 #include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint64_t kZip64ExtraBytes = 20;
@@ -204,7 +207,7 @@ std::string EndRecords(std::uint64_t members, std::uint64_t begin, std::uint64_t
 
 void CheckNames(const std::string& path, const FileContents& contents) {
   const auto fail = [&](const std::string& name, ErrorKind kind, const std::string& why) {
-    throw Error(kind, PathText(path) + ": tensor " + Quoted(name) + ' ' + why);
+    throw Error(kind, words::PathText(path) + ": tensor " + words::Quoted(name) + ' ' + why);
   };
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
@@ -225,7 +228,7 @@ void CheckNames(const std::string& path, const FileContents& contents) {
     fail(std::string(*twice), ErrorKind::kArguments, "would be in the file twice");
   }
   if (names.size() > kMostZipMembers) {
-    throw Error(ErrorKind::kUnsupported, PathText(path) + ": would have " +
+    throw Error(ErrorKind::kUnsupported, words::PathText(path) + ": would have " +
                                              std::to_string(names.size()) + " members; at most " +
                                              std::to_string(kMostZipMembers) + " are written");
   }
@@ -240,12 +243,13 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
     // A little below 2^64, so that what is rounded up still fits.
     if (bytes > UINT64_MAX - (std::uint64_t{1} << 32) - end) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(path) + ": its tensors take 2^64 bytes or more");
+                  words::PathText(path) + ": its tensors take 2^64 bytes or more");
     }
     end += bytes;
   };
   for (const TensorInfo& info : contents.tensors) {
-    Member member{NpyPlacement(PathText(path), info), info.name + std::string(kNpzMemberEnding)};
+    Member member{NpyPlacement(words::PathText(path), info),
+                  info.name + std::string(kNpzMemberEnding)};
     member.header_begin = end;
     advance(kZipLocalBytes + member.name.size() + kZip64ExtraBytes);
     const std::uint64_t over = end % kNpyAlignment;
@@ -262,10 +266,10 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
     directory_bytes += CentralDirectoryEntry(member, 0).size();
   }
   if (directory_bytes > kMostZipDirectoryBytes) {
-    throw Error(ErrorKind::kUnsupported, PathText(path) + ": its central directory would take " +
-                                             std::to_string(directory_bytes) + " bytes; at most " +
-                                             std::to_string(kMostZipDirectoryBytes) +
-                                             " are written");
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path) + ": its central directory would take " +
+                    std::to_string(directory_bytes) + " bytes; at most " +
+                    std::to_string(kMostZipDirectoryBytes) + " are written");
   }
   advance(directory_bytes +
           EndRecords(placement.members.size(), placement.directory_begin, directory_bytes).size());
@@ -276,7 +280,7 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
 class NpzWriter final : public TensorWriter {
  public:
   NpzWriter(const std::string& path, NpzPlacement placement, bool drops_metadata,
-            const CreateOptions& options)
+            const files::CreateOptions& options)
       : file_(path, placement.file_bytes, options),
         placement_(std::move(placement)),
         crcs_(placement_.members.size()),
@@ -305,16 +309,17 @@ class NpzWriter final : public TensorWriter {
       const std::string_view name = MlDtypesName(member.placement.info().type);
       if (name.empty() || std::find(said.begin(), said.end(), name) != said.end()) continue;
       said.push_back(name);
-      hint += (hint.empty() ? "numpy.load(" + PythonString(file_.path()) + ")[" : ", [") +
-              PythonString(member.placement.info().name) + "].view(ml_dtypes." + std::string(name) +
-              ')';
+      hint += (hint.empty() ? "numpy.load(" + words::PythonString(file_.path()) + ")[" : ", [") +
+              words::PythonString(member.placement.info().name) + "].view(ml_dtypes." +
+              std::string(name) + ')';
     }
     return hint;
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = file_.notes();
     if (drops_metadata_) {
-      notes.push_back(PathText(file_.path()) + ": the input's __metadata__ has no place in .npz");
+      notes.push_back(words::PathText(file_.path()) +
+                      ": the input's __metadata__ has no place in .npz");
     }
     return notes;
   }
@@ -340,7 +345,7 @@ class NpzWriter final : public TensorWriter {
     crcs_[i].Add(offset, bytes);
   }
 
-  OutputFile file_;
+  files::OutputFile file_;
   const NpzPlacement placement_;
   std::vector<PiecewiseCrc> crcs_;
   bool drops_metadata_;
@@ -349,7 +354,7 @@ class NpzWriter final : public TensorWriter {
 }  // namespace
 
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
-                                        const CreateOptions& options) {
+                                        const files::CreateOptions& options) {
   return std::make_unique<NpzWriter>(path, PlaceNpz(path, contents), !contents.metadata.empty(),
                                      options);
 }
@@ -358,4 +363,4 @@ std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents) 
   return PlaceNpz(path, contents).file_bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

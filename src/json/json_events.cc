@@ -12,7 +12,10 @@
 #include "json/json_text.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
+namespace tensorcast::json {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kMostJsonDepth = 200;
@@ -25,7 +28,7 @@ class JsonWalker {
   void Walk() {
     Skip();
     if (at_ < text_.size() && text_[at_] != '{') {
-      throw Error(ErrorKind::kContents, PathText(label_) + ": is not a JSON object");
+      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not a JSON object");
     }
     if (at_ == text_.size()) Fail("an object");
     Value(0);
@@ -35,7 +38,7 @@ class JsonWalker {
 
  private:
   [[noreturn]] void Fail(const std::string& expected) const {
-    throw Error(ErrorKind::kContents, PathText(label_) + ": is not JSON at offset " +
+    throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not JSON at offset " +
                                           std::to_string(at_) + ": expected " + expected);
   }
 
@@ -51,7 +54,7 @@ class JsonWalker {
 
   void Value(std::size_t depth) {
     if (depth > kMostJsonDepth) {
-      throw Error(ErrorKind::kContents, PathText(label_) + ": is nested more than " +
+      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is nested more than " +
                                             std::to_string(kMostJsonDepth) + " deep at offset " +
                                             std::to_string(at_));
     }
@@ -154,4 +157,4 @@ void WalkJson(const std::string& label, std::string_view text, JsonEvents& event
   JsonWalker(label, text, events).Walk();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json

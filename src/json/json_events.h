@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 
 // What a document consists of, in its order. Offsets are those of the text.
 class JsonEvents {
@@ -35,6 +35,6 @@ constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\n' |
 // values have their escapes and bytes looked at by whoever reads them.
 void WalkJson(const std::string& label, std::string_view text, JsonEvents& events);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json
 
 #endif  // TENSORCAST_SRC_JSON_JSON_EVENTS_H_

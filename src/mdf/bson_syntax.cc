@@ -45,7 +45,7 @@ class BsonReader {
   }
 
   template <class T> T Number(std::size_t end) {
-    if (end - at_ < sizeof(T)) Fail(io::CountText(sizeof(T), "byte") + " of a number");
+    if (end - at_ < sizeof(T)) Fail(words::CountText(sizeof(T), "byte") + " of a number");
     const std::uint64_t bits =
         core::LoadLittle(std::as_bytes(std::span(bytes_)).data() + at_, sizeof(T));
     at_ += sizeof(T);
@@ -90,7 +90,7 @@ class BsonReader {
     const auto size = Number<std::int32_t>(end);
     if (size < 5 || static_cast<std::size_t>(size) > end - begin) {
       at_ = begin;
-      Fail("the length of a document of at most " + io::CountText(end - begin, "byte"));
+      Fail("the length of a document of at most " + words::CountText(end - begin, "byte"));
     }
     const std::size_t own_end = begin + static_cast<std::size_t>(size) - 1;
     if (is_array) {
@@ -151,7 +151,7 @@ class BsonWriter {
 
   void Name(Type type, std::string_view name) {
     if (name.find('\0') != std::string_view::npos || !words::IsUtf8(name)) {
-      Refuse("the name " + io::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
+      Refuse("the name " + words::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
     }
     bytes_ += static_cast<char>(type);
     bytes_.append(name).append(1, '\0');
@@ -186,7 +186,7 @@ class BsonWriter {
       });
     } else if (const auto* const text = value.As<std::string>()) {
       if (!words::IsUtf8(*text)) {
-        Refuse("the text " + io::Quoted(*text) + " is not UTF-8, which BSON's texts are");
+        Refuse("the text " + words::Quoted(*text) + " is not UTF-8, which BSON's texts are");
       }
       Name(kText, name);
       Put(text->size() + 1, 4);

@@ -30,7 +30,7 @@ Value Scalar(std::string_view word) {
   Wrong(words::Quoted(word) + " is not a number of JSON");
 }
 
-class JsonReader final : public io::JsonEvents {
+class JsonReader final : public json::JsonEvents {
  public:
   void BeginObject() override { builder_.BeginObject(); }
   void EndObject() override { builder_.End(); }
@@ -40,7 +40,7 @@ class JsonReader final : public io::JsonEvents {
     builder_.Key(std::move(key));
   }
   void String(std::string_view json) override {
-    std::optional<std::string> text = io::TextOfJsonString(json);
+    std::optional<std::string> text = json::TextOfJsonString(json);
     if (!text) {
       Wrong("the string " + words::Quoted(json) + " has bytes or escapes that are not JSON's");
     }
@@ -86,7 +86,7 @@ class JsonWriter {
       if (!words::IsUtf8(*text)) {
         Refuse("the text " + words::Quoted(*text) + " is not UTF-8, which JSON's texts are");
       }
-      return io::JsonString(*text);
+      return json::JsonString(*text);
     }
     return "null";
   }
@@ -124,7 +124,7 @@ class JsonWriter {
 
 Value ReadJson(const std::string& path, const std::string& text) {
   JsonReader reader;
-  io::WalkJson(path, text, reader);
+  json::WalkJson(path, text, reader);
   return reader.Take();
 }
 

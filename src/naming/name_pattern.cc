@@ -105,10 +105,10 @@ std::string GlobFault(std::string_view pattern) {
 NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
   if (text_.starts_with(kExpression)) {
     expression_.emplace(std::string_view(text_).substr(kExpression.size()),
-                        "'" + io::EscapeName(text_) + "'");
+                        "'" + words::EscapeName(text_) + "'");
   } else if (const std::string fault = GlobFault(text_); !fault.empty()) {
-    throw io::Error(io::ErrorKind::kArguments,
-                    "'" + io::EscapeName(text_) + "' is not a pattern: " + fault);
+    throw files::Error(core::ErrorKind::kArguments,
+                       "'" + words::EscapeName(text_) + "' is not a pattern: " + fault);
   }
 }
 

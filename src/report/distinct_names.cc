@@ -257,7 +257,7 @@ std::vector<std::string> Display(const Views& names, std::size_t columns, Shorte
 
 }  // namespace
 
-NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors) {
+NamesOfFile EscapedNames(const std::vector<formats::TensorInfo>& tensors) {
   return {tensors.size(), [&](std::size_t i) { return words::Escape(tensors[i].name); }};
 }
 

@@ -20,16 +20,17 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 constexpr std::size_t kDeepest = 32;  // of arrays and objects
 
 // The JSON of a file; null if it cannot be read as such.
 Json ReadJson(const std::string& path) {
-  if (!io::IsFile(path)) return nullptr;
-  const io::InputFile file(path);
-  if (file.size() > io::kMostConfigBytes) return nullptr;
-  return io::ParseJson(io::ReadText(file, io::kMostConfigBytes), kDeepest).value_or(nullptr);
+  if (!files::IsFile(path)) return nullptr;
+  const files::InputFile file(path);
+  if (file.size() > checkpoint::kMostConfigBytes) return nullptr;
+  return json::ParseJson(checkpoint::ReadText(file, checkpoint::kMostConfigBytes), kDeepest)
+      .value_or(nullptr);
 }
 
 // Whether an object in it, at any depth, says how tensors are quantised: a multimodal model has one
@@ -38,7 +39,8 @@ bool SaysQuantised(const Json& json) {
   if (!json.is_structured()) return false;
   return std::ranges::any_of(json.items(), [](const auto& member) {
     const Json& value = member.value();
-    return (value.is_object() && io::IsQuantisationKey(member.key())) || SaysQuantised(value);
+    return (value.is_object() && checkpoint::IsQuantisationKey(member.key())) ||
+           SaysQuantised(value);
   });
 }
 
@@ -110,24 +112,25 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   QuantizationConfig config;
   if (path.empty()) return config;
   const std::string directory =
-      io::IsDirectory(path) ? io::Joined(path, "") : path.substr(0, io::NameBegin(path));
+      files::IsDirectory(path) ? files::Joined(path, "") : path.substr(0, files::NameBegin(path));
   std::string name = "config.json";
-  if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
+  if (!files::IsFile(directory + name)) name = checkpoint::kQuantizationFile;
   const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
   const Json json = ReadJson(directory + name);
   ReadModel(json, config);
-  const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
+  const Json* said =
+      name == checkpoint::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
   const auto all = Dialects();
   const auto own = [&](const Dialect* one) { return directory + std::string(one->file.name); };
   const auto has_own = [&](const Dialect* one) {
-    return one != nullptr && one->read_file != nullptr && io::IsFile(own(one));
+    return one != nullptr && one->read_file != nullptr && files::IsFile(own(one));
   };
   config.says_quantised =
       std::ranges::any_of(all, has_own) ||
-      (io::IsFile(directory + name) &&
-       (json.is_null() || name == io::kQuantizationFile || SaysQuantised(json)));
+      (files::IsFile(directory + name) &&
+       (json.is_null() || name == checkpoint::kQuantizationFile || SaysQuantised(json)));
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);

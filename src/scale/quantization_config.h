@@ -1,6 +1,6 @@
 // What a checkpoint's configuration says of the model, and of how its weights are quantised:
-// config.json's "quantization_config", or the file that stands for it (io::kQuantizationFile);
-// the file of its dialect's own (ModelOpt's hf_quant_config.json).
+// config.json's "quantization_config", or the file that stands for it
+// (checkpoint::kQuantizationFile); the file of its dialect's own (ModelOpt's hf_quant_config.json).
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
@@ -49,8 +49,8 @@ struct QuantizationConfig {
   // Whose method it is; null: nobody's who is known here.
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.
-  std::shared_ptr<const io::OrderedJson> json;
-  std::shared_ptr<const io::OrderedJson> beside;  // all of the dialect's own file
+  std::shared_ptr<const json::OrderedJson> json;
+  std::shared_ptr<const json::OrderedJson> beside;  // all of the dialect's own file
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes' (there are none if the method is not read
@@ -61,7 +61,7 @@ struct QuantizationConfig {
 };
 
 // Reads that of the checkpoint at `path`, a file or a directory; without a path there is none. One
-// that cannot be read says only that there is one. Throws io::Error (system).
+// that cannot be read says only that there is one. Throws files::Error (system).
 QuantizationConfig ReadQuantizationConfig(const std::string& path);
 
 }  // namespace tensorcast::scale

@@ -62,8 +62,8 @@ TEST(Dialects, NamesAreOfOneDialectEach) {
       std::ranges::count_if(all, [](const Dialect* one) { return !one->metadata_key.empty(); }), 1);
 }
 
-io::TensorInfo InfoOf(const WrittenTensor& made) {
-  io::TensorInfo info;
+formats::TensorInfo InfoOf(const WrittenTensor& made) {
+  formats::TensorInfo info;
   info.name = made.name;
   info.type = made.type;
   info.shape = made.shape;
@@ -74,7 +74,8 @@ io::TensorInfo InfoOf(const WrittenTensor& made) {
 }
 
 // Whether a row of the names makes one tensor the companion of another.
-bool IsFound(const io::TensorInfo& companion, const io::TensorInfo& codes, CompanionRole role) {
+bool IsFound(const formats::TensorInfo& companion, const formats::TensorInfo& codes,
+             CompanionRole role) {
   return std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
     if (row.role != role || !codes.name.ends_with(row.tensor)) return false;
     const std::string stem = codes.name.substr(0, codes.name.size() - row.tensor.size());
@@ -85,7 +86,7 @@ bool IsFound(const io::TensorInfo& companion, const io::TensorInfo& codes, Compa
 
 // The tensors that a weight becomes, as a file has them.
 struct Stored {
-  std::vector<io::TensorInfo> tensors;
+  std::vector<formats::TensorInfo> tensors;
 
   Stored(const Dialect& dialect, const WrittenLayout& layout, std::string_view name) {
     const WrittenForm form = {
@@ -178,8 +179,8 @@ TEST(Dialects, NamesThatEndLikeOthersAreNotTakenForThem) {
 }
 
 TEST(Dialects, CodesAndScalesHaveOneName) {
-  io::TensorInfo codes = InfoOf({"a.weight", {256, 384}, DataType::kFloat8E4M3FN, 256 * 384});
-  io::TensorInfo scale = InfoOf({"b.weight_scale", {256, 1}, DataType::kFloat32, 1024});
+  formats::TensorInfo codes = InfoOf({"a.weight", {256, 384}, DataType::kFloat8E4M3FN, 256 * 384});
+  formats::TensorInfo scale = InfoOf({"b.weight_scale", {256, 1}, DataType::kFloat32, 1024});
   EXPECT_TRUE(ReadingsOf({.codes = &codes, .scale = &scale}, {}).empty());
   scale.name = "a.weight_scale";
   EXPECT_EQ(ReadingsOf({.codes = &codes, .scale = &scale}, {}).size(), 1U);

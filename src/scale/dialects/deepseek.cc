@@ -17,7 +17,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 constexpr Layout kDeepSeekLayouts[] = {
     {"", "", "_scale_inv"},

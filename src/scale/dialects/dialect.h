@@ -129,7 +129,7 @@ struct ConfigFile {
 // Packed codes that are told by name, type and shape alone, without their scales.
 struct PackedCodes {
   std::string_view name = {};  // "MXFP4", in messages
-  bool (*are)(const io::TensorInfo& info) = nullptr;
+  bool (*are)(const formats::TensorInfo& info) = nullptr;
 };
 
 struct Dialect {
@@ -140,12 +140,12 @@ struct Dialect {
   PackedCodes packed = {};
   // Its "quant_method"s; the first is the one that it writes.
   std::span<const std::string_view> methods = {};
-  void (*read_config)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  void (*read_config)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   // The members of a configuration that list the layers which are left as they are.
   std::span<const char* const> exceptions = {};
   ConfigFile file = {};
   // "quantization" of its file, where config.json says nothing.
-  void (*read_file)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  void (*read_file)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
   // Its configuration names the layers that are quantised; else it is of all linear ones.
   bool has_targets = false;
@@ -169,7 +169,7 @@ struct Dialect {
   std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
                                const std::string& made) = nullptr;
   // Why the weight of a layer of this description is not read; empty if it is.
-  std::string (*why_not_described)(const io::OrderedJson& description) = nullptr;
+  std::string (*why_not_described)(const json::OrderedJson& description) = nullptr;
   // An ending of the one format whose files its readers take; empty: directories too.
   std::string_view only_format = {};
 
@@ -183,7 +183,7 @@ struct Dialect {
 // All, in the order in which they are tried: where several fit, the first is taken.
 std::span<const Dialect* const> Dialects();
 // The dialect by whose name, type and shape a tensor is packed codes; null: nobody's.
-const Dialect* DialectOfPacked(const io::TensorInfo& info);
+const Dialect* DialectOfPacked(const formats::TensorInfo& info);
 // These give null if no dialect has the name.
 const Dialect* DialectOfMethod(std::string_view method);
 const Dialect* DialectOfLayout(std::string_view layout);

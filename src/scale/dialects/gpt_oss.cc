@@ -23,7 +23,7 @@ constexpr Layout kGptOssLayouts[] = {{.codes = "_blocks",
                                       .group = 32,
                                       .is_transposed = true}};
 
-bool IsPackedMxfp4(const io::TensorInfo& info) {
+bool IsPackedMxfp4(const formats::TensorInfo& info) {
   constexpr std::uint64_t kGroupBytes = 16;
   return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
          info.shape.size() == 4 && info.shape.back() == kGroupBytes;
@@ -31,7 +31,7 @@ bool IsPackedMxfp4(const io::TensorInfo& info) {
 
 constexpr std::string_view kGptOssMethods[] = {"mxfp4"};
 
-void ReadGptOss(const io::OrderedJson&, QuantizationConfig& config) {
+void ReadGptOss(const json::OrderedJson&, QuantizationConfig& config) {
   WeightScheme& scheme = config.schemes.emplace_back();
   scheme.bits = 4;
   scheme.strategy = "group";
