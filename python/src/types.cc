@@ -239,7 +239,8 @@ nb::dict RowDict(const TypeInfo& row) {
   fields["name"] = ToStr(row.name);
   fields["onnx_number"] = static_cast<int>(row.type);
   fields["onnx_name"] = ToStr(row.onnx_name);
-  fields["dtype"] = nb::borrow(reinterpret_cast<PyObject*>(DescrOf(row.type)));
+  PyArray_Descr* const descr = DescrOf(row.type);  // null until the package says it
+  fields["dtype"] = descr == nullptr ? nb::none() : nb::borrow(reinterpret_cast<PyObject*>(descr));
   fields["kind"] = kClasses[static_cast<std::size_t>(row.type_class)];
   fields["bits"] = row.bits;
   fields["exponent_bits"] = row.exponent_bits;

@@ -106,7 +106,7 @@ class Chooser {
 
  private:
   [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
-    throw Error(kind, PathText(directory_) + ": " + why);
+    throw Error(kind, PathText(directory_) + ": " + why, directory_);
   }
   bool Has(const std::string& file) const {
     return std::binary_search(files_.begin(), files_.end(), file);
@@ -115,7 +115,7 @@ class Chooser {
   void ByIndex(const std::string& index) {
     const std::string path = Joined(directory_, index);
     const auto fail = [&](const std::string& why) {
-      throw Error(ErrorKind::kContents, PathText(path) + ": " + why);
+      throw Error(ErrorKind::kContents, PathText(path) + ": " + why, path);
     };
     std::set<std::string, std::less<>> named;
     ReadIndex(

@@ -61,7 +61,8 @@ class DirectoryWalker {
     if (depth > kMostDirectoryDepth) {
       throw Error(ErrorKind::kUnsupported,
                   PathText(Joined(reader_.directory(), relative)) + ": is more than " +
-                      std::to_string(kMostDirectoryDepth) + " directories deep in the checkpoint");
+                      std::to_string(kMostDirectoryDepth) + " directories deep in the checkpoint",
+                  Remedy::kNone, Joined(reader_.directory(), relative));
     }
     const std::vector<DirectoryEntry> entries =
         ListDirectory(Joined(reader_.directory(), relative));
@@ -94,8 +95,10 @@ class DirectoryWalker {
       return;
     }
     if (others_.copied.size() == kMostFiles) {
-      throw Error(ErrorKind::kUnsupported, PathText(reader_.directory()) + ": holds more than " +
-                                               std::to_string(kMostFiles) + " files");
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(reader_.directory()) + ": holds more than " +
+                      std::to_string(kMostFiles) + " files",
+                  reader_.directory());
     }
     for (std::size_t slash = path.find('/'); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {

@@ -51,9 +51,10 @@ void CheckpointReader::AddShard(const std::string& name) {
                            "__metadata__[" + Quoted(key) + "] than the files before it");
   }
   if (contents_.metadata.size() > kMostMetadataEntries) {
-    throw Error(ErrorKind::kContents, PathText(directory_) + ": has more than " +
-                                          std::to_string(kMostMetadataEntries) +
-                                          " entries of __metadata__ in its files");
+    throw Error(ErrorKind::kContents,
+                PathText(directory_) + ": has more than " + std::to_string(kMostMetadataEntries) +
+                    " entries of __metadata__ in its files",
+                directory_);
   }
   offsets_.insert(offsets_.end(), header.offsets.begin(), header.offsets.end());
   std::move(header.contents.tensors.begin(), header.contents.tensors.end(),
@@ -77,7 +78,8 @@ std::vector<std::uint32_t> CheckpointReader::ByName() const {
                 PathText(directory_) + ": tensor " + Quoted(tensors[*twice].name) + " is in " +
                     PathText(shards_[tensors[*twice].shard].name) + " and in " +
                     PathText(shards_[tensors[*(twice + 1)].shard].name) +
-                    "; leave the file there that belongs to the checkpoint");
+                    "; leave the file there that belongs to the checkpoint",
+                directory_);
   }
   return order;
 }
@@ -89,7 +91,7 @@ void CheckpointReader::HoldAgainstIndex() {
   const InputFile index(Joined(directory_, files_.index), enclosure_);
   const auto fail = [&](std::string_view tensor, const std::string& why) {
     throw Error(ErrorKind::kContents,
-                PathText(index.path()) + ": tensor " + Quoted(tensor) + " " + why);
+                PathText(index.path()) + ": tensor " + Quoted(tensor) + " " + why, index.path());
   };
   std::vector<bool> named(tensors.size());
   ReadIndex(index, "it says which files hold the checkpoint: mend it",

@@ -14,8 +14,10 @@ namespace tensorcast::io {
 OpenedInput OpenTensorFile(const std::string& path, const OpenOptions& options) {
   if (!IsDirectory(path)) return {OpenTensorSource(std::make_unique<InputFile>(path), options)};
   if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": is a directory of safetensors files, " +
-                                           "which name their types");
+    throw Error(
+        ErrorKind::kArguments,
+        PathText(path) + ": is a directory of safetensors files, " + "which name their types",
+        path);
   }
   const auto reader = std::make_shared<CheckpointReader>(path);
   return {{reader}, reader.get()};

@@ -32,8 +32,8 @@ bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
     if (!decision.scaled) continue;
     is_any = true;
     if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
-    throw io::Error(kind,
-                    io::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format));
+    throw io::Error(
+        kind, io::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
   }
   return is_any;
 }

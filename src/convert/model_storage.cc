@@ -52,7 +52,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
                   io::PathText(input) + ": tensor " + io::Quoted(info.name) +
                       " was asked to become type " +
                       std::to_string(static_cast<std::int32_t>(decision.to)) +
-                      ", which is not a type; DataType lists them");
+                      ", which is not a type; DataType lists them",
+                  input);
     }
   }
   chosen();
@@ -105,7 +106,8 @@ Status ConvertStorage(const std::string& input, const std::string& output, std::
     const auto check = [&] {
       if (any) return;
       throw Error(ErrorKind::kArguments,
-                  io::PathText(input) + ": no tensor's name matches " + io::Quoted(names.text()));
+                  io::PathText(input) + ": no tensor's name matches " + io::Quoted(names.text()),
+                  input);
     };
     std::vector<StoredTensor> stored;
     Convert(input, output, choose, check, options, stored);

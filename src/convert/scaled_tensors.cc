@@ -101,9 +101,11 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
   if (scales.is_ignored) return;
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
     if (!IsCast(decisions[unread.tensor])) continue;
-    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, unread.remedy);
+    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, unread.remedy,
+                    tensors[unread.tensor].name);
   }
   std::string first;
+  std::string name;  // its
   std::size_t found = 0;
   Remedy remedy = Remedy::kIgnoreScales;
   for (const scale::ScaledTensor& scaled : scales.companions.scaled) {
@@ -111,6 +113,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
     if (++found > 1) continue;
     if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
     const io::TensorInfo& info = tensors[scaled.tensor];
+    name = info.name;
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
             (IsPackedMxfp4(info) ? ", MXFP4" : "") + ") has its scales in " +
             EscapeName(scaled.companion) +
@@ -121,7 +124,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
                   io::PathText(path) + ": " + first +
                       (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
                       "; cast without them its values are wrong",
-                  remedy);
+                  remedy, name);
 }
 
 namespace {
@@ -166,7 +169,7 @@ void RefusePacked(const Survey& survey, std::span<const Decision> decisions) {
                   io::PathText(survey.path) + ": " + io::CountText(found.count, "weight") +
                       (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
                       ", which is not read here; the first is " + EscapeName(found.first->name),
-                  Remedy::kKeepPacked);
+                  Remedy::kKeepPacked, found.first->name);
 }
 
 std::string PackedText(const Survey& survey) {
@@ -181,7 +184,7 @@ void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tenso
   throw io::Error(
       io::ErrorKind::kUnsupported,
       EscapeName(tensor.name) + " is quantised by " + opaque.writer + ", which is not read here",
-      Remedy::kIgnoreScales);
+      Remedy::kIgnoreScales, tensor.name);
 }
 
 std::vector<std::string> AppliedText(const Survey& survey, std::span<const Decision> decisions) {

@@ -139,7 +139,8 @@ class TextJob {
     throw Error(ErrorKind::kContents,
                 io::PathText(options_.input) + ": tensor " + io::Quoted(info_.name) + " holds " +
                     (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
-                    "\", which is " + std::string(text::UnparsedText(code)));
+                    "\", which is " + std::string(text::UnparsedText(code)),
+                options_.input);
   }
 
   const TensorReader& reader_;

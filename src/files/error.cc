@@ -6,7 +6,7 @@
 namespace tensorcast::io {
 
 void FailFile(const ByteSource& file, const std::string& why, ErrorKind kind) {
-  throw Error(kind, text::PathText(file.path()) + ": " + why);
+  throw Error(kind, text::PathText(file.path()) + ": " + why, file.path());
 }
 
 }  // namespace tensorcast::io

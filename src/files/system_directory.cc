@@ -40,7 +40,8 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
   if (!is_read) ThrowSystem(path, "cannot be read", errno);
   if (found.size() > kMostEntries) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries");
+                PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries",
+                path);
   }
   for (DirectoryEntry& entry : found) {
     const std::string place = Joined(path, entry.name);
@@ -70,8 +71,10 @@ DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()
     lock_ = LockNames(file_);
     if (lock_ >= 0 || errno != EWOULDBLOCK) return;
     if (i == kMostTries) {
-      throw Error(ErrorKind::kSystem, PathText(path) + ": another run has held its directory for " +
-                                          "30 s; try again when that has ended");
+      throw Error(ErrorKind::kSystem,
+                  PathText(path) + ": another run has held its directory for " +
+                      "30 s; try again when that has ended",
+                  path);
     }
     wait();
     std::this_thread::sleep_for(kBetweenTries);

@@ -40,8 +40,10 @@ bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {
 }
 
 void FailRewritten(const std::string& path) {
-  throw Error(ErrorKind::kSystem, PathText(path) + ": was rewritten while it was read; do not " +
-                                      "change a file that is being read");
+  throw Error(ErrorKind::kSystem,
+              PathText(path) + ": was rewritten while it was read; do not " +
+                  "change a file that is being read",
+              path);
 }
 
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
@@ -71,9 +73,10 @@ InputFile::InputFile(const std::string& path) : path_(path) {
     ThrowDirectory(ErrorKind::kUnsupported, path, "is a directory; name one of its files");
   }
   if (status.kind != FileKind::kFile) {
-    throw Error(ErrorKind::kUnsupported, PathText(path) + ": is " +
-                                             std::string(KindText(status.kind)) +
-                                             "; copy its data into a file first");
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) + ": is " + std::string(KindText(status.kind)) +
+                    "; copy its data into a file first",
+                path);
   }
   status_ = status;
   descriptor_ = descriptor.Release();
@@ -91,21 +94,23 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
     ThrowDirectory(ErrorKind::kContents, path, "is a directory");
   }
   if (status.kind != FileKind::kFile) {
-    throw Error(ErrorKind::kContents,
-                PathText(path) + ": is " + std::string(KindText(status.kind)));
+    throw Error(ErrorKind::kContents, PathText(path) + ": is " + std::string(KindText(status.kind)),
+                path);
   }
   if (status.links > 1 && !enclosure.allow_hard_links) {
     throw Error(ErrorKind::kContents,
                 PathText(path) + ": has " + CountText(status.links, "hard link") +
                     ", so it may be a file from elsewhere: copy it, or allow hard links",
-                Remedy::kAllowHardLinks);
+                Remedy::kAllowHardLinks, path);
   }
   const std::string place = PlaceOf(named.get(), path);
   const std::vector<std::string>& allowed = enclosure.directories;
   if (std::none_of(allowed.begin(), allowed.end(),
                    [&](const std::string& directory) { return IsBelow(place, directory); })) {
-    throw Error(ErrorKind::kContents, PathText(path) + ": leads to " + PathText(place) +
-                                          ", out of the directory " + PathText(allowed.front()));
+    throw Error(ErrorKind::kContents,
+                PathText(path) + ": leads to " + PathText(place) + ", out of the directory " +
+                    PathText(allowed.front()),
+                path);
   }
   Descriptor descriptor(OpenNamed(named.get(), place));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
@@ -134,9 +139,10 @@ SpoolFile::SpoolFile(std::string label, const SpoolOptions& options)
   if (options_.directory.empty()) return;
   descriptor_ = CreateUnnamed(options_.directory);
   if (descriptor_ >= 0) return;
-  throw Error(ErrorKind::kSystem, PathText(label_) + ": needs a temporary file, which cannot be " +
-                                      "created in " + PathText(options_.directory) + ": " +
-                                      ReasonText(errno) + options_.advice);
+  throw Error(ErrorKind::kSystem,
+              PathText(label_) + ": needs a temporary file, which cannot be " + "created in " +
+                  PathText(options_.directory) + ": " + ReasonText(errno) + options_.advice,
+              label_);
 }
 
 SpoolFile::~SpoolFile() {
@@ -160,10 +166,11 @@ void SpoolFile::Append(std::span<const std::byte> data) {
   while (!data.empty()) {
     const std::int64_t put = WriteAt(descriptor_, size_, data);
     if (put < 0) {
-      throw Error(ErrorKind::kSystem, PathText(label_) + ": its temporary file in " +
-                                          PathText(options_.directory) +
-                                          " cannot be written after " + CountText(size_, "byte") +
-                                          ": " + ReasonText(errno) + options_.advice);
+      throw Error(ErrorKind::kSystem,
+                  PathText(label_) + ": its temporary file in " + PathText(options_.directory) +
+                      " cannot be written after " + CountText(size_, "byte") + ": " +
+                      ReasonText(errno) + options_.advice,
+                  label_);
     }
     size_ += static_cast<std::uint64_t>(put);
     data = data.subspan(static_cast<std::size_t>(put));

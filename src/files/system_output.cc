@@ -37,16 +37,20 @@ void CheckName(const std::string& path, const CreateOptions& options) {
     for (const std::string& input : options.inputs) {
       FileStatus other;
       if (ReadStatus(input, &other) && IsSameFile(target, other)) {
-        throw Error(ErrorKind::kArguments, PathText(path) + ": the output is the input " +
-                                               PathText(input) + "; name another file");
+        throw Error(
+            ErrorKind::kArguments,
+            PathText(path) + ": the output is the input " + PathText(input) + "; name another file",
+            path);
       }
     }
     if (target.kind == FileKind::kDirectory) {
       ThrowDirectory(ErrorKind::kArguments, path, "the output is a directory; name a file");
     }
     if (target.kind != FileKind::kFile) {
-      throw Error(ErrorKind::kArguments, PathText(path) + ": the output is " +
-                                             std::string(KindText(target.kind)) + "; name a file");
+      throw Error(ErrorKind::kArguments,
+                  PathText(path) + ": the output is " + std::string(KindText(target.kind)) +
+                      "; name a file",
+                  path);
     }
   } else if (!link.is_link) {
     ThrowSystem(path, "cannot be looked at", errno);
@@ -80,8 +84,10 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
   RefuseNul(path);
   CheckName(path, options);
   if (bytes > static_cast<std::uint64_t>(INT64_MAX)) {
-    throw Error(ErrorKind::kSystem, PathText(path) + ": the output takes " +
-                                        CountText(bytes, "byte") + ", more than any file holds");
+    throw Error(ErrorKind::kSystem,
+                PathText(path) + ": the output takes " + CountText(bytes, "byte") +
+                    ", more than any file holds",
+                path);
   }
   const std::string directory = SplitPath(path).first;
   CheckWritable(path, directory);
@@ -207,9 +213,10 @@ template <class Use> void OutputFile::WithDescriptor(Use use) const {
 void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   const auto [directory, name] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, PathText(begun) + ": " + why + "; it is to be an output of " +
-                                          CountText(bytes, "byte") + " begun for " +
-                                          PathText(path_));
+    throw Error(ErrorKind::kContents,
+                PathText(begun) + ": " + why + "; it is to be an output of " +
+                    CountText(bytes, "byte") + " begun for " + PathText(path_),
+                begun);
   };
   if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(SplitPath(path_).second))) {
     refuse("does not have the name of a temporary file");
@@ -217,8 +224,10 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   Descriptor descriptor(OpenTemporary(begun));
   FileStatus status;
   if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
-    throw Error(ErrorKind::kSystem, PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
-                                        "; the process that began it may have ended");
+    throw Error(ErrorKind::kSystem,
+                PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
+                    "; the process that began it may have ended",
+                begun);
   }
   if (status.kind != FileKind::kFile) refuse("is not a regular file");
   if (status.bytes != bytes) refuse("has " + CountText(status.bytes, "byte"));
@@ -302,7 +311,8 @@ bool OutputFile::Name() {
           inputs_.end()) {
     throw Error(ErrorKind::kArguments,
                 PathText(path_) + ": an input has taken this name since the run began, so it is " +
-                    "not replaced; name another file");
+                    "not replaced; name another file",
+                path_);
   }
   // If two runs write one output, the second must fail here and not replace the first one's.
   const bool named = overwrite_ ? Rename(temporary_, path_) : RenameNew(temporary_, path_);

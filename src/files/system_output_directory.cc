@@ -40,10 +40,10 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   if (status.kind != FileKind::kDirectory && !status.is_link) {
-    throw Error(ErrorKind::kArguments, PathText(path) +
-                                           ": the output, which is to be a directory, is " +
-                                           std::string(KindText(status.kind)) +
-                                           "; name a directory that is not there yet");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": the output, which is to be a directory, is " +
+                    std::string(KindText(status.kind)) + "; name a directory that is not there yet",
+                path);
   }
   if (!options.overwrite) {
     ThrowTaken(path, "the output exists; name another directory");
@@ -193,7 +193,7 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   const auto [parent, name] = SplitPath(path);
   if (name.empty() || name == "." || name == "..") {
     throw Error(ErrorKind::kArguments,
-                PathText(path) + ": name the directory that is to be made, not its place");
+                PathText(path) + ": name the directory that is to be made, not its place", path);
   }
   // They are compared by where they lead, so that no link makes one a part of the other.
   const std::string from = ResolvedPath(input);
@@ -204,25 +204,29 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
                                       : IsBelow(from, to) ? "holds"
                                                           : "";
     if (relation.empty()) continue;
-    throw Error(ErrorKind::kArguments, PathText(path) + ": the output " + std::string(relation) +
-                                           " the input " + PathText(input) +
-                                           "; name a directory elsewhere");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": the output " + std::string(relation) + " the input " +
+                    PathText(input) + "; name a directory elsewhere",
+                path);
   }
   CheckDirectoryName(path, options);
   // What is read may lie elsewhere: a cache's files do.
   if (const std::string to = ResolvedPath(path); !to.empty()) {
     for (const std::string& file : options.inputs) {
       if (!IsBelow(ResolvedPath(file), to)) continue;
-      throw Error(ErrorKind::kArguments, PathText(path) + ": the output holds the input " +
-                                             PathText(file) + "; name a directory elsewhere");
+      throw Error(ErrorKind::kArguments,
+                  PathText(path) + ": the output holds the input " + PathText(file) +
+                      "; name a directory elsewhere",
+                  path);
     }
   }
   CheckWritable(path, parent);
   CheckFreeSpace(path, parent, "the output", bytes, std::string(kRoomRemedy));
   if (const std::string why = IsDirectory(path) ? why_kept(path) : std::string(); !why.empty()) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": " + why +
-                                           ", so it is not replaced; name another directory, or " +
-                                           "remove it");
+    throw Error(ErrorKind::kArguments,
+                PathText(path) + ": " + why +
+                    ", so it is not replaced; name another directory, or " + "remove it",
+                path);
   }
 }
 
@@ -316,7 +320,7 @@ std::string OutputDirectory::WhyNow(const std::string& place) const {
 
 void OutputDirectory::FailKept(const std::string& why) const {
   throw Error(ErrorKind::kArguments,
-              PathText(path_) + ": " + why + ", so it is not replaced; nothing was written");
+              PathText(path_) + ": " + why + ", so it is not replaced; nothing was written", path_);
 }
 
 // What had taken the name could not be given it back; nobody is to remove it.

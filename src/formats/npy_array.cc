@@ -64,7 +64,7 @@ NpyArray::NpyArray(const ByteSource& source, std::string name,
 // The data must be all that follows the header.
 void NpyArray::CheckSize(const ByteSource& source, const NpyHeader& header) const {
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, PathText(source.path()) + ": " + why);
+    throw Error(ErrorKind::kContents, PathText(source.path()) + ": " + why, source.path());
   };
   const std::uint64_t there = source.size() - header.data_begin;
   const std::uint64_t item = dtype_.item_bytes;

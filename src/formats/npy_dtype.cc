@@ -50,7 +50,7 @@ constexpr MlDtype kMlDtypes[] = {
 
 [[noreturn]] void Refuse(ErrorKind kind, const std::string& path, const std::string& descr,
                          const std::string& why, Remedy remedy = Remedy::kNone) {
-  throw Error(kind, PathText(path) + ": has the dtype " + Quoted(descr) + ": " + why, remedy);
+  throw Error(kind, PathText(path) + ": has the dtype " + Quoted(descr) + ": " + why, remedy, path);
 }
 
 // ml_dtypes saves its types as void (or, float8_e5m2, as a float that numpy does not have): the

@@ -179,7 +179,8 @@ void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& mem
   if (std::any_of(members.begin(), members.end(), is_torch)) {
     throw Error(ErrorKind::kUnsupported,
                 PathText(source.path()) + ": is a PyTorch checkpoint, a pickle that could run " +
-                    "code; save its tensors with safetensors.torch.save_file");
+                    "code; save its tensors with safetensors.torch.save_file",
+                source.path());
   }
   for (const ZipMember& member : members) {
     if (member.name.ends_with(kNpzMemberEnding)) continue;
@@ -225,7 +226,8 @@ class NpzReader final : public TensorReader {
       throw Error(ErrorKind::kArguments,
                   PathText(source_->path()) + ": has no member that the assumed type " +
                       std::string(TypeName(*options.assume_type)) +
-                      " fits; it is for |V1, <V2 and <f1, which do not name their type");
+                      " fits; it is for |V1, <V2 and <f1, which do not name their type",
+                  source_->path());
     }
   }
 

@@ -204,7 +204,7 @@ std::string EndRecords(std::uint64_t members, std::uint64_t begin, std::uint64_t
 
 void CheckNames(const std::string& path, const FileContents& contents) {
   const auto fail = [&](const std::string& name, ErrorKind kind, const std::string& why) {
-    throw Error(kind, PathText(path) + ": tensor " + Quoted(name) + ' ' + why);
+    throw Error(kind, PathText(path) + ": tensor " + Quoted(name) + ' ' + why, path);
   };
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
@@ -225,9 +225,10 @@ void CheckNames(const std::string& path, const FileContents& contents) {
     fail(std::string(*twice), ErrorKind::kArguments, "would be in the file twice");
   }
   if (names.size() > kMostZipMembers) {
-    throw Error(ErrorKind::kUnsupported, PathText(path) + ": would have " +
-                                             std::to_string(names.size()) + " members; at most " +
-                                             std::to_string(kMostZipMembers) + " are written");
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) + ": would have " + std::to_string(names.size()) +
+                    " members; at most " + std::to_string(kMostZipMembers) + " are written",
+                path);
   }
 }
 
@@ -239,8 +240,8 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
   const auto advance = [&](std::uint64_t bytes) {
     // A little below 2^64, so that what is rounded up still fits.
     if (bytes > UINT64_MAX - (std::uint64_t{1} << 32) - end) {
-      throw Error(ErrorKind::kUnsupported,
-                  PathText(path) + ": its tensors take 2^64 bytes or more");
+      throw Error(ErrorKind::kUnsupported, PathText(path) + ": its tensors take 2^64 bytes or more",
+                  path);
     }
     end += bytes;
   };
@@ -262,10 +263,11 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
     directory_bytes += CentralDirectoryEntry(member, 0).size();
   }
   if (directory_bytes > kMostZipDirectoryBytes) {
-    throw Error(ErrorKind::kUnsupported, PathText(path) + ": its central directory would take " +
-                                             std::to_string(directory_bytes) + " bytes; at most " +
-                                             std::to_string(kMostZipDirectoryBytes) +
-                                             " are written");
+    throw Error(ErrorKind::kUnsupported,
+                PathText(path) + ": its central directory would take " +
+                    std::to_string(directory_bytes) + " bytes; at most " +
+                    std::to_string(kMostZipDirectoryBytes) + " are written",
+                path);
   }
   advance(directory_bytes +
           EndRecords(placement.members.size(), placement.directory_begin, directory_bytes).size());

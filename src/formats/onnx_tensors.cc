@@ -128,10 +128,11 @@ OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allo
     std::string name = names.Make(PrefixOf(model_, places_[i]) + NameOf(model_, places_[i]));
     text += name.size();
     if (text > kMostModelText) {
-      throw Error(ErrorKind::kUnsupported, PathText(source_->path()) +
-                                               ": the names of its tensors, with those of the " +
-                                               "graphs they are in, take more than " +
-                                               std::to_string(kMostModelText) + " bytes");
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(source_->path()) + ": the names of its tensors, with those of the " +
+                      "graphs they are in, take more than " + std::to_string(kMostModelText) +
+                      " bytes",
+                  source_->path());
     }
     Add(tensor(i).message, std::move(name));
   }

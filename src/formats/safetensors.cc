@@ -83,7 +83,8 @@ class SafetensorsPlacementMaker {
     if (length > kMostHeaderBytes) {
       throw Error(ErrorKind::kUnsupported,
                   PathText(path_) + ": its header would take " + std::to_string(length) +
-                      " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
+                      " bytes; safetensors allows " + std::to_string(kMostHeaderBytes),
+                  path_);
     }
     placement.header_bytes = kHeaderLengthBytes + length;
     if (end > UINT64_MAX - placement.header_bytes) TooLarge();
@@ -114,10 +115,11 @@ class SafetensorsPlacementMaker {
 
  private:
   [[noreturn]] void Fail(const TensorInfo& info, ErrorKind kind, const std::string& why) const {
-    throw Error(kind, PathText(path_) + ": tensor " + Quoted(info.name) + " " + why);
+    throw Error(kind, PathText(path_) + ": tensor " + Quoted(info.name) + " " + why, path_);
   }
   [[noreturn]] void TooLarge() const {
-    throw Error(ErrorKind::kUnsupported, PathText(path_) + ": its tensors take 2^64 bytes or more");
+    throw Error(ErrorKind::kUnsupported, PathText(path_) + ": its tensors take 2^64 bytes or more",
+                path_);
   }
 
   Stored Store(const TensorInfo& info) {
@@ -188,7 +190,8 @@ class SafetensorsPlacementMaker {
   std::string Utf8Json(const std::string& text) const {
     if (text::IsUtf8(text)) return io::JsonString(text);
     throw Error(ErrorKind::kUnsupported,
-                PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it");
+                PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it",
+                path_);
   }
 
   static std::string JsonShape(std::span<const std::uint64_t> shape) {

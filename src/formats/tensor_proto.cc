@@ -117,12 +117,12 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
     throw Error(ErrorKind::kArguments,
                 PathText(path) + ": a .pb file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
-                Remedy::kChooseOneTensor);
+                Remedy::kChooseOneTensor, path);
   }
   const TensorInfo& info = contents.tensors[0];
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": tensor " + Quoted(info.name) + ' ' + why);
+                PathText(path) + ": tensor " + Quoted(info.name) + ' ' + why, path);
   };
   if (info.type == DataType::kUndefined) {
     fail("is " + EscapeName(info.dtype) + ", which is not written to .pb files");
@@ -132,8 +132,9 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
   }
   const auto check_text = [&](const std::string& text) {
     if (!text::IsUtf8(text)) {
-      throw Error(ErrorKind::kUnsupported, PathText(path) + ": " + Quoted(text) +
-                                               " is not UTF-8, as a TensorProto needs it");
+      throw Error(ErrorKind::kUnsupported,
+                  PathText(path) + ": " + Quoted(text) + " is not UTF-8, as a TensorProto needs it",
+                  path);
     }
   };
   check_text(info.name);

@@ -42,7 +42,7 @@ const Syntax* SyntaxOf(const io::ByteSource& source) {
 }
 
 [[noreturn]] void Fail(const std::string& path, const graph::Error& error) {
-  throw io::Error(error.kind(), io::PathText(path) + ": " + error.what());
+  throw io::Error(error.kind(), io::PathText(path) + ": " + error.what(), path);
 }
 
 // Calls read(model) with what a file says, and names the file in what that throws.
@@ -109,12 +109,13 @@ Status Save(const Graph& graph, const std::string& path, const SaveOptions& opti
     const Syntax* const syntax = SyntaxOfEnding(path);
     if (syntax == nullptr) {
       throw io::Error(io::ErrorKind::kArguments,
-                      io::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"));
+                      io::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"),
+                      path);
     }
     const GraphState& state = GraphAccess::State(graph);
     if (state.outputs.empty()) {
       throw io::Error(io::ErrorKind::kArguments,
-                      io::PathText(path) + ": the graph has no output; mark one");
+                      io::PathText(path) + ": the graph has no output; mark one", path);
     }
     io::CreateOptions create{options.overwrite, options.inputs};
     if (create.inputs.empty() && !state.loaded_from.empty()) {

@@ -70,9 +70,11 @@ class ModelReader {
       }
     });
     if (!has_graph) {
-      throw Error(ErrorKind::kContents, PathText(source_.path()) +
-                                            ": has no graph; expected an ONNX ModelProto, as "
-                                            "onnx.save writes");
+      throw Error(ErrorKind::kContents,
+                  PathText(source_.path()) +
+                      ": has no graph; expected an ONNX ModelProto, as "
+                      "onnx.save writes",
+                  source_.path());
     }
     return std::move(model_);
   }
@@ -80,8 +82,10 @@ class ModelReader {
  private:
   [[noreturn]] void Fail(const WireField& field, const std::string& what,
                          const std::string& why) const {
-    throw Error(ErrorKind::kContents, PathText(source_.path()) + ": " + what + " at offset " +
-                                          std::to_string(field.offset) + ' ' + why);
+    throw Error(ErrorKind::kContents,
+                PathText(source_.path()) + ": " + what + " at offset " +
+                    std::to_string(field.offset) + ' ' + why,
+                source_.path());
   }
 
   // Calls take(reader, field) with each field of a message; those that are known have their types.
@@ -111,7 +115,8 @@ class ModelReader {
       throw Error(ErrorKind::kUnsupported,
                   PathText(source_.path()) + ": the structure of the model takes more than " +
                       std::to_string(kMostModelText) + " bytes at offset " +
-                      std::to_string(field.offset) + "; models with less are read");
+                      std::to_string(field.offset) + "; models with less are read",
+                  source_.path());
     }
   }
 
@@ -165,7 +170,8 @@ class ModelReader {
     if (depth > kMostNestedGraphs) {
       throw Error(ErrorKind::kUnsupported,
                   PathText(source_.path()) + ": graph at offset " + std::to_string(field.offset) +
-                      " lies in more than " + std::to_string(kMostNestedGraphs) + " others");
+                      " lies in more than " + std::to_string(kMostNestedGraphs) + " others",
+                  source_.path());
     }
     const std::size_t index = model_.graphs.size();
     model_.graphs.emplace_back();

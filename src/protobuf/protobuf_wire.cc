@@ -36,7 +36,7 @@ WireReader::WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t
       next_window_(kWindowAfterJump / 4) {}
 
 void WireReader::Fail(const std::string& why) const {
-  throw Error(ErrorKind::kContents, PathText(source_.path()) + ": " + why);
+  throw Error(ErrorKind::kContents, PathText(source_.path()) + ": " + why, source_.path());
 }
 
 void WireReader::FailField(const WireField& field, const std::string& why) const {

@@ -222,8 +222,10 @@ TensorProtoMessage ReadTensorProtoMessage(const ByteSource& source, std::uint64_
 void FailTensorProto(const ByteSource& source, const TensorProtoMessage& message, ErrorKind kind,
                      const std::string& why) {
   const bool is_whole = message.begin == 0 && message.end == source.size();
-  throw Error(kind, PathText(source.path()) + ": " +
-                        (is_whole ? "" : "tensor " + Quoted(message.name) + " ") + why);
+  throw Error(kind,
+              PathText(source.path()) + ": " +
+                  (is_whole ? "" : "tensor " + Quoted(message.name) + " ") + why,
+              source.path());
 }
 
 }  // namespace tensorcast::io

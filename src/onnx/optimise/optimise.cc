@@ -236,7 +236,8 @@ class Optimiser {
                     io::PathText(source_.path()) + ": would take " +
                         io::CountText(report_.model_bytes_after, "byte") +
                         " with all its constants cast; protobuf allows " +
-                        std::to_string(kMostModelBytes) + "; cast fewer");
+                        std::to_string(kMostModelBytes) + "; cast fewer",
+                    source_.path());
   }
 
   const io::OnnxModel& model_;

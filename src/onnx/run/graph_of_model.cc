@@ -313,7 +313,7 @@ graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
 }
 
 void FailModel(const io::ByteSource& source, const graph::Error& error) {
-  throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what());
+  throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what(), source.path());
 }
 
 }  // namespace tensorcast::onnx

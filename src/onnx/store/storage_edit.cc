@@ -401,7 +401,8 @@ StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileCon
                 io::PathText(model.source().path()) + ": would take " +
                     io::CountText(made.model_bytes, "byte") +
                     " without the values that can be in another file; protobuf allows " +
-                    std::to_string(kMostModelBytes));
+                    std::to_string(kMostModelBytes),
+                model.source().path());
   }
   return made;
 }
