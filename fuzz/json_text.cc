@@ -29,14 +29,14 @@ bool IsShallow(const std::string& text) {
 }
 
 void FuzzJsonText(const std::uint8_t* data, std::size_t size) {
-  using tensorcast::io::JsonText;
+  using tensorcast::json::JsonText;
   const std::string text(reinterpret_cast<const char*>(data), size);
   // A parser of its own takes a NUL for the end.
   Json expected = text.find('\0') == std::string::npos ? Json::parse(text, nullptr, false) : Json();
   std::optional<JsonText> json;
   try {
     json.emplace("x.json", text);
-  } catch (const tensorcast::io::Error&) {
+  } catch (const tensorcast::files::Error&) {
     // A mark of byte order is not JSON; nlohmann-json skips it.
     Demand(!expected.is_object() || !IsShallow(text) || text.starts_with("\xEF\xBB\xBF"),
            "an object is refused");

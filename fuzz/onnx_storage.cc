@@ -25,13 +25,15 @@
 
 namespace {
 
-namespace io = tensorcast::io;
+namespace core = tensorcast::core;
+namespace files = tensorcast::files;
+namespace formats = tensorcast::formats;
 namespace onnx = tensorcast::onnx;
 using tensorcast::DataType;
 
 constexpr std::uint64_t kMostBytes = 1 << 22;  // of a model that is put together
 
-class MemorySource final : public io::ByteSource {
+class MemorySource final : public files::ByteSource {
  public:
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
   const std::string& path() const override { return path_; }
@@ -66,15 +68,15 @@ std::string Join(const std::string& source, const onnx::StorageEdit& edit) {
 }
 
 // Chooses `to` for all that can have it; whether that is any.
-bool Choose(const io::OnnxTensorReader& model, DataType to, io::FileContents& contents) {
+bool Choose(const formats::OnnxTensorReader& model, DataType to, formats::FileContents& contents) {
   const onnx::StorageRules rules(model);
   bool any = false;
   for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
-    io::TensorInfo& info = contents.tensors[i];
+    formats::TensorInfo& info = contents.tensors[i];
     if (!rules.WhyNotStored(i, to).empty()) continue;
     try {
       rules.CheckType(i, to);
-    } catch (const io::Error&) {
+    } catch (const files::Error&) {
       continue;
     }
     info.type = to;
@@ -85,24 +87,24 @@ bool Choose(const io::OnnxTensorReader& model, DataType to, io::FileContents& co
 }
 
 // Chooses codes and scales for all that can have them; whether that is any.
-bool ChooseScaled(const io::OnnxTensorReader& model, io::FileContents& contents) {
+bool ChooseScaled(const formats::OnnxTensorReader& model, formats::FileContents& contents) {
   const onnx::StorageRules rules(model);
   const std::vector<onnx::WeightUse> uses = onnx::FindWeightUses(model);
-  std::vector<io::TensorInfo> before = std::move(contents.tensors);
+  std::vector<formats::TensorInfo> before = std::move(contents.tensors);
   contents.tensors.clear();
   for (std::size_t i = 0; i < before.size(); ++i) {
-    io::TensorInfo& codes = contents.tensors.emplace_back(std::move(before[i]));
+    formats::TensorInfo& codes = contents.tensors.emplace_back(std::move(before[i]));
     const tensorcast::TypeInfo* const type = tensorcast::FindType(codes.type);
     if (type == nullptr || !type->is_float()) continue;
     if (!rules.WhyNotStored(i, DataType::kInt8).empty()) continue;
     try {
       rules.CheckScaled(i, "int8-row", DataType::kInt8);
-    } catch (const io::Error&) {
+    } catch (const files::Error&) {
       continue;
     }
     codes.type = DataType::kInt8;
     codes.bytes = codes.elements;
-    io::TensorInfo scales;
+    formats::TensorInfo scales;
     scales.type = DataType::kFloat32;
     const auto axis = rules.TakesAxis(i) ? uses[i].axis : std::nullopt;
     if (axis) scales.shape = {codes.shape.at(*axis)};
@@ -118,20 +120,20 @@ bool ChooseScaled(const io::OnnxTensorReader& model, io::FileContents& contents)
 
 // Of each tensor what it is, in no order: scales may stand elsewhere.
 std::multiset<std::tuple<DataType, std::vector<std::uint64_t>, std::uint64_t>> KindsOf(
-    const io::FileContents& contents) {
+    const formats::FileContents& contents) {
   std::multiset<std::tuple<DataType, std::vector<std::uint64_t>, std::uint64_t>> kinds;
-  for (const io::TensorInfo& info : contents.tensors) {
+  for (const formats::TensorInfo& info : contents.tensors) {
     kinds.emplace(info.type, info.shape, info.bytes);
   }
   return kinds;
 }
 
-using Chooser = std::function<bool(const io::OnnxTensorReader&, io::FileContents&)>;
+using Chooser = std::function<bool(const formats::OnnxTensorReader&, formats::FileContents&)>;
 
 void Store(const std::string& bytes, const Chooser& choose) {
   try {
-    const io::OnnxTensorReader model(std::make_unique<MemorySource>(bytes));
-    io::FileContents contents = model.contents();
+    const formats::OnnxTensorReader model(std::make_unique<MemorySource>(bytes));
+    formats::FileContents contents = model.contents();
     if (!model.external_files().empty()) return;
     const bool any = choose(model, contents);
     if (contents.tensors.size() != model.contents().tensors.size() + contents.scaled.size()) return;
@@ -141,20 +143,20 @@ void Store(const std::string& bytes, const Chooser& choose) {
     Demand(any || stored == bytes, "other bytes, though nothing is stored in another type");
     if (edit.has_data) return;  // it is not there to be read
     try {
-      const io::OnnxTensorReader again(std::make_unique<MemorySource>(stored));
+      const formats::OnnxTensorReader again(std::make_unique<MemorySource>(stored));
       Demand(KindsOf(again.contents()) == KindsOf(contents), "other tensors");
-    } catch (const io::Error& error) {
+    } catch (const files::Error& error) {
       // Names are longer than they were: only a limit may be in the way.
-      Demand(error.kind() == io::ErrorKind::kUnsupported, error.what());
+      Demand(error.kind() == core::ErrorKind::kUnsupported, error.what());
     }
-  } catch (const io::Error&) {
+  } catch (const files::Error&) {
   }
 }
 
 void FuzzOnnxStorage(const std::uint8_t* data, std::size_t size) {
   const std::string bytes(reinterpret_cast<const char*>(data), size);
   for (const DataType to : {DataType::kFloat16, DataType::kFloat8E5M2}) {
-    Store(bytes, [to](const io::OnnxTensorReader& model, io::FileContents& contents) {
+    Store(bytes, [to](const formats::OnnxTensorReader& model, formats::FileContents& contents) {
       return Choose(model, to, contents);
     });
   }

@@ -1,6 +1,6 @@
 // Fuzzes one format's reader: any bytes as a file of its name. It is refused in one
 // printable line, or read, in pieces of any size to the same bytes; nothing outside the file is
-// asked for, and no other exception than io::Error comes out.
+// asked for, and no other exception than files::Error comes out.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -20,14 +20,16 @@
 
 namespace {
 
-namespace io = tensorcast::io;
+namespace files = tensorcast::files;
+namespace formats = tensorcast::formats;
+namespace text = tensorcast::text;
 
 // No more of a tensor than this is read: a few bytes can declare, or inflate to, very many.
 constexpr std::uint64_t kMostBytesRead = 1 << 18;
 constexpr std::uint64_t kMostStrings = 2000;
 constexpr std::size_t kMostTensors = 200;
 
-class FuzzedFile final : public io::ByteSource {
+class FuzzedFile final : public files::ByteSource {
  public:
   FuzzedFile(std::string_view path, std::span<const std::uint8_t> data)
       : data_(data.data()), size_(data.size()), path_(path) {}
@@ -44,7 +46,7 @@ class FuzzedFile final : public io::ByteSource {
   std::string path_;
 };
 
-void CheckError(std::string_view file, const io::Error& error) {
+void CheckError(std::string_view file, const files::Error& error) {
   const std::string_view message = error.what();
   Demand(message.size() > file.size() + 1, "an error that says nothing");
   Demand(message.find(file) != std::string_view::npos, "an error that names no file");
@@ -54,7 +56,7 @@ void CheckError(std::string_view file, const io::Error& error) {
   }
 }
 
-std::vector<std::byte> ReadInPieces(const io::TensorReader& reader, std::size_t tensor,
+std::vector<std::byte> ReadInPieces(const formats::TensorReader& reader, std::size_t tensor,
                                     std::uint64_t size, std::uint64_t piece) {
   std::vector<std::byte> bytes(size);
   for (std::uint64_t at = 0; at < size; at += piece) {
@@ -63,7 +65,8 @@ std::vector<std::byte> ReadInPieces(const io::TensorReader& reader, std::size_t 
   return bytes;
 }
 
-void CheckNumbers(const io::TensorReader& reader, std::size_t index, const io::TensorInfo& tensor) {
+void CheckNumbers(const formats::TensorReader& reader, std::size_t index,
+                  const formats::TensorInfo& tensor) {
   if (tensor.type != tensorcast::DataType::kUndefined) {
     Demand(tensorcast::StorageBytes(tensor.type, tensor.elements) == tensor.bytes,
            "bytes that the elements do not take");
@@ -98,9 +101,9 @@ bool IsUtf8(std::string_view text) {
   return true;
 }
 
-std::vector<std::string> Texts(const io::TensorReader& reader, std::size_t tensor,
+std::vector<std::string> Texts(const formats::TensorReader& reader, std::size_t tensor,
                                std::uint64_t first, std::uint64_t n) {
-  const io::StringPiece piece = reader.ReadStrings(tensor, first, n);
+  const text::StringPiece piece = reader.ReadStrings(tensor, first, n);
   const tensorcast::Strings view = piece.view();
   Demand(view.size() == n, "another number of strings than asked for");
   std::vector<std::string> texts;
@@ -115,7 +118,8 @@ std::vector<std::string> Texts(const io::TensorReader& reader, std::size_t tenso
   return texts;
 }
 
-void CheckStrings(const io::TensorReader& reader, std::size_t index, const io::TensorInfo& tensor) {
+void CheckStrings(const formats::TensorReader& reader, std::size_t index,
+                  const formats::TensorInfo& tensor) {
   const std::uint64_t n = std::min(tensor.elements, kMostStrings);
   const std::vector<std::string> once = Texts(reader, index, 0, n);
   // Backwards and in two pieces: no reader may count on an order.
@@ -125,8 +129,8 @@ void CheckStrings(const io::TensorReader& reader, std::size_t index, const io::T
   Demand(once == first, "other strings in pieces");
 }
 
-void CheckTensor(std::string_view file, const io::TensorReader& reader, std::size_t index) {
-  const io::TensorInfo& tensor = reader.contents().tensors[index];
+void CheckTensor(std::string_view file, const formats::TensorReader& reader, std::size_t index) {
+  const formats::TensorInfo& tensor = reader.contents().tensors[index];
   std::uint64_t product = 1;
   for (const std::uint64_t length : tensor.shape) {
     if (length == 0) product = 0;
@@ -141,24 +145,24 @@ void CheckTensor(std::string_view file, const io::TensorReader& reader, std::siz
     } else {
       CheckNumbers(reader, index, tensor);
     }
-  } catch (const io::Error& error) {
+  } catch (const files::Error& error) {
     CheckError(file, error);
   }
 }
 
 void ReadFile(std::string_view file, std::span<const std::uint8_t> data) {
   try {
-    io::OpenOptions options;
+    formats::OpenOptions options;
     // What an npy leaves open, the length of half of them decides; other formats refuse to be told.
     const bool may_assume = file.find(".np") != std::string_view::npos;
     if (may_assume && data.size() % 2 != 0)
       options.assume_type = tensorcast::DataType::kFloat8E4M3FN;
     const auto reader =
-        io::OpenTensorSource(std::make_unique<FuzzedFile>(file, data), options).reader;
+        formats::OpenTensorSource(std::make_unique<FuzzedFile>(file, data), options).reader;
     const std::size_t count = std::min(reader->contents().tensors.size(), kMostTensors);
     for (std::size_t i = 0; i < count; ++i) CheckTensor(file, *reader, i);
     reader->notes();
-  } catch (const io::Error& error) {
+  } catch (const files::Error& error) {
     CheckError(file, error);
   }
 }

@@ -39,7 +39,8 @@ Examples:
 
 std::string VersionText() {
   std::vector<std::string_view> formats, targets;
-  for (const std::string_view ending : io::FormatEndings()) formats.push_back(ending.substr(1));
+  for (const std::string_view ending : formats::FormatEndings())
+    formats.push_back(ending.substr(1));
   for (const Target target : Targets()) targets.push_back(TargetName(target));
   return fmt::format(
       "tensorcast {}\n"
@@ -74,16 +75,16 @@ int Run(const std::vector<std::string>& arguments) {
     const int code = line.Run(arguments);
     // What could not be printed was not said: a full disk behind stdout is an error.
     return FinishPrinting() == Printed::kWhole ? code : kExitSystem;
-  } catch (const io::Error& error) {
+  } catch (const files::Error& error) {
     return Fail(ExitCodeOf(error.kind()), RefusalText(error));
-  } catch (const io::Interrupted&) {
+  } catch (const files::Interrupted&) {
     return Fail(kExitInterrupted, "interrupted; nothing was written");
   } catch (const std::bad_alloc&) {
     return Fail(kExitSystem, "out of memory");
   } catch (const std::filesystem::filesystem_error& error) {
-    return Fail(kExitSystem, io::Escape(error.what()));
+    return Fail(kExitSystem, words::Escape(error.what()));
   } catch (const std::exception& error) {
-    return Fail(kExitSystem, fmt::format("internal error: {}", io::Escape(error.what())));
+    return Fail(kExitSystem, fmt::format("internal error: {}", words::Escape(error.what())));
   }
 }
 

@@ -11,10 +11,10 @@ import sys
 
 
 def allowed(design):
-    """The table: what each room may include, itself always; a folder that has a row of its own, what its room may too."""
+    """The table: what each room may include, itself and words always; a folder that has a row of its own, what its room may too."""
     rows = {}
     for room, others in re.findall(r"^\| `([a-z/]+)` \| ([^|]*) \|$", design, re.MULTILINE):
-        rows[room] = {room, *re.findall(r"`([a-z/]+)`", others)}
+        rows[room] = {room, "words", *re.findall(r"`([a-z/]+)`", others)}
     for row in rows:
         rows[row] |= rows.get(row.split("/")[0], set())
     return rows

@@ -45,7 +45,7 @@ struct Unit {
 constexpr Unit kUnits[] = {{"", 1}, {"B", 1}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
 
 [[noreturn]] void Refuse(std::string_view where, const std::string& why) {
-  throw io::Error(io::ErrorKind::kArguments, fmt::format("{}: {}", where, why));
+  throw files::Error(core::ErrorKind::kArguments, fmt::format("{}: {}", where, why));
 }
 
 std::string Lower(std::string_view name) {
@@ -104,7 +104,7 @@ template <class Names> std::string NearestText(const Names& names) {
 }  // namespace
 
 void RefuseWord(std::string_view where, std::string_view word, const Words& words) {
-  Refuse(where, fmt::format("'{}' is not one of {}", io::Escape(word), fmt::join(words, ", ")));
+  Refuse(where, fmt::format("'{}' is not one of {}", words::Escape(word), fmt::join(words, ", ")));
 }
 
 void RequireWord(std::string_view where, std::string_view word, const Words& words) {
@@ -117,7 +117,8 @@ std::uint64_t ParseNumber(std::string_view where, std::string_view text, std::ui
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || stop != end || number < least || number > most) {
-    Refuse(where, fmt::format("'{}' is not a number from {} to {}", io::Escape(text), least, most));
+    Refuse(where,
+           fmt::format("'{}' is not a number from {} to {}", words::Escape(text), least, most));
   }
   return number;
 }
@@ -138,7 +139,7 @@ std::uint64_t ParseSizeArgument(std::string_view where, std::string_view text) {
       unit != std::end(kUnits) && number.ec == std::errc() ? value * unit->bytes : 0;
   // This is false for NaN too.
   if (!(bytes >= 1 && bytes <= kMost)) {
-    Refuse(where, io::Quoted(text) +
+    Refuse(where, words::Quoted(text) +
                       " is not a size of at least a byte; expected a number and KB, MB, GB or TB, "
                       "as in 5GB");
   }
@@ -152,10 +153,11 @@ DataType ParseTypeArgument(std::string_view where, std::string_view name) {
                               format->name, TypeName(format->scaling.element)));
   }
   if (const std::string_view meaning = MeaningOf(name); !meaning.empty()) {
-    Refuse(where, fmt::format("'{}' {}", io::Escape(name), meaning));
+    Refuse(where, fmt::format("'{}' {}", words::Escape(name), meaning));
   }
-  Refuse(where, fmt::format("'{}' is not a type{} ('tensorcast types' lists all)",
-                            io::Escape(name.substr(0, 64)), NearestText(NearestTypeNames(name))));
+  Refuse(where,
+         fmt::format("'{}' is not a type{} ('tensorcast types' lists all)",
+                     words::Escape(name.substr(0, 64)), NearestText(NearestTypeNames(name))));
 }
 
 DataType ParseNumberTypeArgument(std::string_view where, std::string_view name,
@@ -174,7 +176,7 @@ convert::Destination ParseDestination(std::string_view where, std::string_view n
       !formats.empty() && MeaningOf(name).empty()) {
     Refuse(where, fmt::format("'{}' is neither a type nor a scaled format{} ('tensorcast types' "
                               "lists all)",
-                              io::Escape(name.substr(0, 64)), NearestText(formats)));
+                              words::Escape(name.substr(0, 64)), NearestText(formats)));
   }
   return ParseTypeArgument(where, name);
 }

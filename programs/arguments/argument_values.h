@@ -1,6 +1,6 @@
 // Values of options as users write them: words of a set, numbers, types, scaled formats, sizes.
-// Each function throws io::Error (arguments) that says `where` the value stands, as "--to", what it
-// is and what would be legal.
+// Each function throws files::Error (arguments) that says `where` the value stands, as "--to", what
+// it is and what would be legal.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PROGRAMS_ARGUMENTS_ARGUMENT_VALUES_H_

@@ -23,8 +23,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 constexpr std::size_t kLongest = std::size_t{1} << 20;  // bytes; thousands of rules
 
@@ -36,7 +36,7 @@ class Table {
 
   // "rules.toml:4:9", escaped.
   std::string Place(const toml::source_region& source) const {
-    return fmt::format("{}:{}:{}", io::Escape(path_), source.begin.line, source.begin.column);
+    return fmt::format("{}:{}:{}", words::Escape(path_), source.begin.line, source.begin.column);
   }
   [[noreturn]] void Refuse(const toml::node& node, const std::string& why) const {
     throw Error(ErrorKind::kArguments, Place(node.source()) + ": " + why);
@@ -81,7 +81,7 @@ class Table {
       if (std::find(taken_.begin(), taken_.end(), key.str()) != taken_.end()) continue;
       throw Error(ErrorKind::kArguments,
                   fmt::format("{}: '{}' is not one of {}", Place(key.source()),
-                              io::EscapeName(key.str()), keys_));
+                              words::EscapeName(key.str()), keys_));
     }
   }
 
@@ -109,20 +109,20 @@ convert::RequestedRule RuleOf(const toml::table& table, const std::string& path)
 }
 
 toml::table Parsed(const std::string& path) {
-  const io::InputFile file(path);
+  const files::InputFile file(path);
   if (file.size() > kLongest) {
     throw Error(ErrorKind::kArguments,
                 fmt::format("{}: {} bytes are more than a file of rules may have ({})",
-                            io::Escape(path), file.size(), kLongest));
+                            words::Escape(path), file.size(), kLongest));
   }
-  const std::string text = io::ReadText(file, kLongest);
+  const std::string text = checkpoint::ReadText(file, kLongest);
   try {
     return toml::parse(text);
   } catch (const toml::parse_error& error) {
     const toml::source_position place = error.source().begin;
     throw Error(ErrorKind::kArguments,
-                fmt::format("{}:{}:{}: not TOML: {}", io::Escape(path), place.line, place.column,
-                            io::Escape(error.what())));
+                fmt::format("{}:{}:{}: not TOML: {}", words::Escape(path), place.line, place.column,
+                            words::Escape(error.what())));
   }
 }
 

@@ -12,7 +12,7 @@
 namespace tensorcast::tool {
 
 // Adds what the file at `path` says behind what `request` has; its `to` counts only where the
-// request has none. Throws io::Error that names file, line and column: arguments for what is not
+// request has none. Throws files::Error that names file, line and column: arguments for what is not
 // such a file, system where it cannot be read.
 void ReadRulesFile(const std::string& path, convert::Request& request);
 

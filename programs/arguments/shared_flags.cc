@@ -17,8 +17,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // What the help says of each option of a cast, in the order of CastOption.
 constexpr std::array<const char*, kCastOptions> kOptionHelp = {
@@ -39,7 +39,8 @@ std::string FlagName(CastOption option) {
 
 Option AddInput(Command command, const std::string& name, std::string& path) {
   return command
-      .AddOption(name, path, "A " + io::JoinedEndings("or") + " file, or a checkpoint's directory")
+      .AddOption(name, path,
+                 "A " + formats::JoinedEndings("or") + " file, or a checkpoint's directory")
       .Required();
 }
 
@@ -141,7 +142,7 @@ Target ParseTargetFlag(const std::string& name) {
   if (target && runs) return *target;
   throw Error(
       ErrorKind::kArguments,
-      fmt::format("--target: '{}' {}; this build has and this machine runs {}", io::Escape(name),
+      fmt::format("--target: '{}' {}; this build has and this machine runs {}", words::Escape(name),
                   target ? "does not run here" : "is not an instruction set",
                   fmt::join(runnable, ", ")));
 }
@@ -149,8 +150,8 @@ Target ParseTargetFlag(const std::string& name) {
 convert::RequestedRule ParseRule(const std::string& text) {
   const std::size_t equals = text.rfind('=');
   if (equals == std::string::npos || equals == 0) {
-    throw Error(ErrorKind::kArguments,
-                "--rule '" + io::EscapeName(text) + "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
+    throw Error(ErrorKind::kArguments, "--rule '" + words::EscapeName(text) +
+                                           "' is not PATTERN=TYPE, as '*.w2.*=bfloat16'");
   }
   return {text.substr(0, equals),
           ParseDestination("--rule", std::string_view(text).substr(equals + 1))};

@@ -53,7 +53,7 @@ void AddContradictionsFlag(Command command, std::string& value);
 // The flag that sets an option, without its dashes: "round-mode".
 std::string FlagName(CastOption option);
 
-// Each throws io::Error (arguments) naming the flag, the value and the legal ones.
+// Each throws files::Error (arguments) naming the flag, the value and the legal ones.
 CastOptions ParseCastOptions(const CastFlags& flags);
 std::optional<DataType> ParseAssumedType(const std::string& name);  // none: it is empty
 Target ParseTargetFlag(const std::string& name);

@@ -17,8 +17,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // Whole elements of every width, and whole blocks of what formats unpack.
 constexpr std::uint64_t kPiece = std::uint64_t{3} << 20;
@@ -33,9 +33,9 @@ bool AreCodesOf(DataType from, DataType to) {
 
 }  // namespace
 
-io::OpenOptions ToolOpenOptions() {
+formats::OpenOptions ToolOpenOptions() {
   TemporaryPlace place = PlaceOfTemporaries();
-  io::OpenOptions options;
+  formats::OpenOptions options;
   options.spool.directory = std::move(place.directory);
   options.spool.advice = std::move(place.advice);
   return options;
@@ -53,25 +53,25 @@ TensorView HeldTensor::view() const {
   return view;
 }
 
-std::shared_ptr<const io::TensorReader> OpenAs(const std::string& path, DataType wanted) {
-  io::OpenOptions open = ToolOpenOptions();
+std::shared_ptr<const formats::TensorReader> OpenAs(const std::string& path, DataType wanted) {
+  formats::OpenOptions open = ToolOpenOptions();
   try {
-    return io::OpenTensorFile(path, open).reader;
+    return checkpoint::OpenTensorFile(path, open).reader;
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::kArguments || wanted == DataType::kString) throw;
   }
   open.assume_type = wanted;  // it asked for --assume-type: the model knows
-  return io::OpenTensorFile(path, open).reader;
+  return checkpoint::OpenTensorFile(path, open).reader;
 }
 
-HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType wanted,
+HeldTensor ReadHeld(const formats::TensorReader& reader, std::size_t tensor, DataType wanted,
                     const std::string& path, const std::string& what) {
-  const io::TensorInfo& info = reader.contents().tensors.at(tensor);
+  const formats::TensorInfo& info = reader.contents().tensors.at(tensor);
   const auto fail = [&](ErrorKind kind, const std::string& why) {
-    throw Error(kind, fmt::format("{}: {} {}", io::PathText(path), what, why));
+    throw Error(kind, fmt::format("{}: {} {}", words::PathText(path), what, why));
   };
   if (info.type != wanted && !AreCodesOf(info.type, wanted)) {
-    const std::string held(info.type == DataType::kUndefined ? io::EscapeName(info.dtype)
+    const std::string held(info.type == DataType::kUndefined ? words::EscapeName(info.dtype)
                                                              : std::string(TypeName(info.type)));
     fail(ErrorKind::kArguments,
          fmt::format("is {0} in the model, and {1} in this file; cast it with 'tensorcast convert "
@@ -89,7 +89,7 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
   held.shape = info.shape;
   if (wanted == DataType::kString) {
     for (std::uint64_t first = 0; first < info.elements;) {
-      const io::StringPiece piece = reader.ReadStrings(tensor, first, info.elements - first);
+      const text::StringPiece piece = reader.ReadStrings(tensor, first, info.elements - first);
       const Strings texts = piece.view();
       for (std::uint64_t i = 0; i < texts.size(); ++i) held.strings.Append(texts[i]);
       first += texts.size();
@@ -109,24 +109,24 @@ HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType
   return held;
 }
 
-std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
-                                               const std::vector<std::string>& names,
-                                               const std::vector<TensorView>& tensors,
-                                               const io::CreateOptions& options) {
-  io::FileContents contents;
+std::unique_ptr<formats::TensorWriter> WriteTensors(const std::string& path,
+                                                    const std::vector<std::string>& names,
+                                                    const std::vector<TensorView>& tensors,
+                                                    const files::CreateOptions& options) {
+  formats::FileContents contents;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TensorView& tensor = tensors[i];
-    io::TensorInfo& info = contents.tensors.emplace_back();
+    formats::TensorInfo& info = contents.tensors.emplace_back();
     info.name = names[i];
     info.type = tensor.type;
     info.shape.assign(tensor.shape.begin(), tensor.shape.end());
     info.elements = 1;
     for (const std::uint64_t n : info.shape) info.elements *= n;
     info.bytes = tensor.data.size();
-    if (tensor.type == DataType::kString) io::AddTextSize(tensor.strings, info.text);
+    if (tensor.type == DataType::kString) text::AddTextSize(tensor.strings, info.text);
   }
-  std::unique_ptr<io::TensorWriter> writer =
-      io::CreateTensorFile(path, std::move(contents), options);
+  std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, std::move(contents), options);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const TensorView& tensor = tensors[i];
     if (tensor.type == DataType::kString) {
@@ -148,7 +148,7 @@ void CheckStatus(Status status, const std::string& error) {
   switch (status.code()) {
     case StatusCode::kOk: return;
     case StatusCode::kOutOfMemory: throw std::bad_alloc();
-    case StatusCode::kInterrupted: throw io::Interrupted();
+    case StatusCode::kInterrupted: throw files::Interrupted();
     case StatusCode::kInternalError:
     case StatusCode::kExecutorFailed:
     case StatusCode::kFileError: throw Error(ErrorKind::kSystem, text, status.remedy());

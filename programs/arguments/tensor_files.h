@@ -22,7 +22,7 @@ namespace tensorcast::tool {
 
 // What bounds the tool's memory: deflated members go to a file where the system wants temporary
 // files.
-io::OpenOptions ToolOpenOptions();
+formats::OpenOptions ToolOpenOptions();
 
 // A tensor and its values.
 struct HeldTensor {
@@ -31,29 +31,29 @@ struct HeldTensor {
   std::vector<std::uint64_t> shape;
   std::unique_ptr<std::byte[]> data;  // `bytes` of them, dense
   std::uint64_t bytes = 0;
-  io::StringPiece strings;  // of kString
+  text::StringPiece strings;  // of kString
 
   TensorView view() const;
 };
 
 // Opens a file whose one type that it does not name, if it has one (npy's |V1), is `wanted`.
-std::shared_ptr<const io::TensorReader> OpenAs(const std::string& path, DataType wanted);
+std::shared_ptr<const formats::TensorReader> OpenAs(const std::string& path, DataType wanted);
 
 // Reads a tensor that is to be `wanted`: of that type, or unsigned integers of its width, which are
 // taken as its codes (UINT16 for BFLOAT16, as old ONNX files have it). `what` names what it is for:
-// "input \"x\"". Throws io::Error (arguments) for another type.
-HeldTensor ReadHeld(const io::TensorReader& reader, std::size_t tensor, DataType wanted,
+// "input \"x\"". Throws files::Error (arguments) for another type.
+HeldTensor ReadHeld(const formats::TensorReader& reader, std::size_t tensor, DataType wanted,
                     const std::string& path, const std::string& what);
 
 // Writes tensors to one new file of the format of its name's ending, as yet under a temporary name:
 // the caller commits.
-std::unique_ptr<io::TensorWriter> WriteTensors(const std::string& path,
-                                               const std::vector<std::string>& names,
-                                               const std::vector<TensorView>& tensors,
-                                               const io::CreateOptions& options);
+std::unique_ptr<formats::TensorWriter> WriteTensors(const std::string& path,
+                                                    const std::vector<std::string>& names,
+                                                    const std::vector<TensorView>& tensors,
+                                                    const files::CreateOptions& options);
 
-// Throws what a status of onnx.hpp is to the tool: io::Error with the exit code of its kind,
-// io::Interrupted, std::bad_alloc.
+// Throws what a status of onnx.hpp is to the tool: files::Error with the exit code of its kind,
+// files::Interrupted, std::bad_alloc.
 void CheckStatus(Status status, const std::string& error);
 
 }  // namespace tensorcast::tool

@@ -36,8 +36,8 @@ namespace tensorcast::tool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct BenchFlags {
   std::vector<std::string> from;
@@ -255,7 +255,8 @@ void WriteCsv(const std::string& path, const std::vector<Measurement>& measureme
                        m.goal > 0 ? fmt::format("{:.2f}", m.goal) : "");
   }
   csv.close();
-  if (!csv) throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be written", io::Escape(path)));
+  if (!csv)
+    throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be written", words::Escape(path)));
 }
 
 // Per class and size: how the ratios lie, and how many reach the goal and half of it.

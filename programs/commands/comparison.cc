@@ -15,7 +15,7 @@ std::size_t NthOf(const TypeSet& types, std::size_t n) {
   return type;
 }
 
-void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const io::TensorInfo& info) {
+void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const formats::TensorInfo& info) {
   if (total == nullptr) {
     total = std::make_unique<LossMeter>(std::move(meter));
   } else {
@@ -25,7 +25,7 @@ void AddTo(std::unique_ptr<LossMeter>& total, LossMeter& meter, const io::Tensor
 
 }  // namespace
 
-std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info) {
+std::uint64_t BytesOf(const convert::Goal& goal, const formats::TensorInfo& info) {
   if (!goal.scaled) return StorageBytes(goal.type, info.elements).value_or(0);
   std::uint64_t bytes = 0;
   for (const scale::WrittenTensor& made : scale::TensorsOf(goal.scaled, info.name, info.shape)) {
@@ -34,9 +34,9 @@ std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info) {
   return bytes;
 }
 
-void MeasurePass(const io::TensorReader& reader, Comparison& comparison, const TypeSet& types,
+void MeasurePass(const formats::TensorReader& reader, Comparison& comparison, const TypeSet& types,
                  convert::JobOptions options, const KeepReport& keep) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<convert::TensorJob> jobs;
   std::vector<TypeSet> types_of;  // of each job
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -86,7 +86,7 @@ void MeasurePass(const io::TensorReader& reader, Comparison& comparison, const T
 }
 
 std::optional<report::KeepAdvice> AdviceFor(
-    const std::vector<io::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
+    const std::vector<formats::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
     const std::function<double(std::size_t k, std::uint32_t i)>& decibel) {
   const Candidate& candidate = comparison.candidates[type];
   std::vector<std::uint32_t> cast;
@@ -94,7 +94,7 @@ std::optional<report::KeepAdvice> AdviceFor(
     if (comparison.cast_to[i][type]) cast.push_back(i);
   }
   const auto at = [&](std::size_t k) -> report::CastFigures {
-    const io::TensorInfo& info = tensors[cast[k]];
+    const formats::TensorInfo& info = tensors[cast[k]];
     return {&info, BytesOf(candidate.to, info), decibel(k, cast[k]), info.stored_as.empty()};
   };
   return report::AdviseKeeping(cast.size(), at, candidate.bytes);

@@ -55,19 +55,19 @@ struct Comparison {
 };
 
 // The bytes of a tensor that is cast.
-std::uint64_t BytesOf(const convert::Goal& goal, const io::TensorInfo& info);
+std::uint64_t BytesOf(const convert::Goal& goal, const formats::TensorInfo& info);
 
 // Measures the tensors that are cast to one of `types`, in one pass over the file; `keep` gets
 // each report, in the order of the file.
 using KeepReport =
     std::function<void(std::size_t type, std::size_t tensor, const LossReport& loss)>;
-void MeasurePass(const io::TensorReader& reader, Comparison& comparison, const TypeSet& types,
+void MeasurePass(const formats::TensorReader& reader, Comparison& comparison, const TypeSet& types,
                  convert::JobOptions options, const KeepReport& keep);
 
 // Where keeping all tensors of a kind would pay, under one type; `decibel` is asked for the k-th of
 // the tensors that are cast, which is tensor i.
 std::optional<report::KeepAdvice> AdviceFor(
-    const std::vector<io::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
+    const std::vector<formats::TensorInfo>& tensors, const Comparison& comparison, std::size_t type,
     const std::function<double(std::size_t k, std::uint32_t i)>& decibel);
 
 struct CompareOptions {
@@ -77,9 +77,9 @@ struct CompareOptions {
   convert::JobOptions jobs;
 };
 // Measure, and print what was measured: tables, or JSON.
-void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
+void CompareForPeople(const formats::TensorReader& reader, Comparison& comparison,
                       const CompareOptions& options);
-void CompareForPrograms(const io::TensorReader& reader, Comparison& comparison,
+void CompareForPrograms(const formats::TensorReader& reader, Comparison& comparison,
                         const CompareOptions& options);
 
 }  // namespace tensorcast::tool

@@ -38,8 +38,8 @@ namespace tensorcast::tool {
 namespace {
 
 using convert::PlanState;
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct ConvertFlags {
   CastFlags cast;
@@ -150,7 +150,7 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
                              flags.force};
   const std::uint64_t bytes = WriteGraph(ReadGraph(paths, with), paths, with);
   if (!flags.cast.quiet) {
-    Say(fmt::format(" wrote {}, {}\n", io::Escape(flags.output), BytesText(bytes)));
+    Say(fmt::format(" wrote {}, {}\n", words::Escape(flags.output), BytesText(bytes)));
   }
   return kExitDone;
 }
@@ -158,19 +158,19 @@ int ConvertModel(const ConvertFlags& flags, const ModelPaths& paths) {
 // Decides what the flags ask for, or what the plan says that they name.
 std::unique_ptr<PlanState> Decide(const ConvertFlags& flags, const convert::RunSettings& settings) {
   constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-  const io::SpoolOptions spool = ToolOpenOptions().spool;
+  const files::SpoolOptions spool = ToolOpenOptions().spool;
   if (flags.plan.empty()) return convert::MakePlan(RequestOf(flags), settings, spool);
   RequireTaken(flags,
                {"--plan", "--force", "--dry-run", "--no-report", "--fail-on", "--json", "--threads",
                 "--target", "--quiet", "--verbose", "--progress"},
                "what is done, the plan says; make another plan with --write-plan");
   std::unique_ptr<PlanState> state =
-      convert::PlanFromJson(io::ReadText(io::InputFile(flags.plan), kMostBytes),
-                            io::PathText(flags.plan), settings, spool);
+      convert::PlanFromJson(checkpoint::ReadText(files::InputFile(flags.plan), kMostBytes),
+                            words::PathText(flags.plan), settings, spool);
   if (state->files.size() == 1) return state;
   throw Error(ErrorKind::kUnsupported,
               fmt::format("{}: is of {} inputs; the tool converts one, the library runs this plan",
-                          io::PathText(flags.plan), state->files.size()));
+                          words::PathText(flags.plan), state->files.size()));
 }
 
 // What the tensors would lose, for limits that a dry run is asked to hold them against.
@@ -203,7 +203,7 @@ ConversionSummary Run(const ConvertFlags& flags, const convert::ConversionPlan& 
   const convert::PlannedFile& file = state.files.front();
   const std::unique_ptr<convert::OutputsState> outputs =
       convert::BeginOutputs(state, flags.force, settings);
-  const io::TensorWriter& writer = *outputs->files.front().second;
+  const formats::TensorWriter& writer = *outputs->files.front().second;
   std::size_t notes_said = 0;
   const auto say_notes = [&] {
     const std::vector<std::string> notes = writer.notes();
@@ -303,7 +303,7 @@ void AddConvertCommand(CommandLine& line) {
   const Option output =
       command
           .AddOption("-o,--output OUT", flags->output,
-                     "Where to: " + io::JoinedEndings("or") + ", or of a directory another")
+                     "Where to: " + formats::JoinedEndings("or") + ", or of a directory another")
           .Required();
   command.AddOption("--to TYPE", flags->to,
                     "The type or scaled format tensors become, unless a rule takes them");

@@ -143,22 +143,22 @@ ExplainSource ParseCode(std::string_view text, const TypeInfo& row) {
   std::optional<ExplainSource> source;
   if (is_code && error == std::errc()) source = ExplainSource::FromCode(row.type, code);
   if (source) return *source;
-  throw io::Error(
-      io::ErrorKind::kArguments,
+  throw files::Error(
+      core::ErrorKind::kArguments,
       fmt::format("explain: '{}' {} of {}: 0 to 0x{:X} in hexadecimal (0x7E), binary "
                   "(0b0111) or decimal{}",
-                  io::Escape(text.substr(0, 64)), is_code ? "is beyond the codes" : "is not a code",
-                  row.name, detail::LowMask(row.bits),
-                  is_code ? "" : "; a number is given without --bits"));
+                  words::Escape(text.substr(0, 64)),
+                  is_code ? "is beyond the codes" : "is not a code", row.name,
+                  detail::LowMask(row.bits), is_code ? "" : "; a number is given without --bits"));
 }
 
 // What a VALUE names: a decimal number, or with --bits a code.
 ExplainSource ParseSource(const std::string& text, std::optional<DataType> bits_of) {
   if (bits_of) return ParseCode(Trimmed(text), *FindType(*bits_of));
   if (const auto source = ExplainSource::FromText(text)) return *source;
-  throw io::Error(
-      io::ErrorKind::kArguments,
-      fmt::format("explain: '{}' is not a number{}", io::Escape(text.substr(0, 64)),
+  throw files::Error(
+      core::ErrorKind::kArguments,
+      fmt::format("explain: '{}' is not a number{}", words::Escape(text.substr(0, 64)),
                   LooksLikeBits(Trimmed(text)) ? "; --bits TYPE takes the code of a type"
                                                : " (0.1, 1e-9, -300, nan, inf)"));
 }

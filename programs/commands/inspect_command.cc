@@ -63,10 +63,10 @@ struct DtypeTotal {
 };
 
 // In the order in which the types first appear.
-std::vector<DtypeTotal> TotalsByDtype(const std::vector<io::TensorInfo>& tensors) {
+std::vector<DtypeTotal> TotalsByDtype(const std::vector<formats::TensorInfo>& tensors) {
   std::vector<DtypeTotal> totals;
   std::map<std::string, std::size_t> places;
-  for (const io::TensorInfo& info : tensors) {
+  for (const formats::TensorInfo& info : tensors) {
     const auto [place, is_new] = places.try_emplace(TypeText(info), totals.size());
     if (is_new) totals.push_back({place->first});
     DtypeTotal& total = totals[place->second];
@@ -83,11 +83,11 @@ struct Inspected {
   std::string problem;
 };
 
-Inspected OpenInspected(const std::string& path, const io::OpenOptions& open) {
-  const io::OpenedInput opened = io::OpenTensorFile(path, open);
+Inspected OpenInspected(const std::string& path, const formats::OpenOptions& open) {
+  const checkpoint::OpenedInput opened = checkpoint::OpenTensorFile(path, open);
   try {
     return {convert::SurveyOf(opened, path, false), {}};
-  } catch (const io::Error& error) {  // of another file: this one can be inspected all the same
+  } catch (const files::Error& error) {  // of another file: this one can be inspected all the same
     return {{path, opened, {scale::FindScaleCompanions(opened.reader->contents(), {}, {}), {}}},
             error.what()};
   }
@@ -119,7 +119,7 @@ std::string ParametersText(std::uint64_t parameters) {
 }
 
 ModelFacts FindModelFacts(const convert::Survey& survey) {
-  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const std::vector<formats::TensorInfo>& tensors = survey.tensors();
   const convert::InputScales& scales = survey.scales;
   std::vector<Part> parts(tensors.size(), Part::kPlain);
   for (const scale::ScaledTensor& one : scales.companions.scaled) parts[one.tensor] = Part::kPacked;
@@ -151,11 +151,11 @@ ModelFacts FindModelFacts(const convert::Survey& survey) {
 std::string FactsText(const ModelFacts& facts) {
   std::vector<std::string> parts;
   for (const std::string& text : {facts.architecture, facts.dtype}) {
-    if (!text.empty()) parts.push_back(io::Escape(text));
+    if (!text.empty()) parts.push_back(words::Escape(text));
   }
   parts.push_back(ParametersText(facts.parameters) + " parameters");
   if (facts.packed != 0) {
-    parts.back() += " and those of " + io::CountText(facts.packed, "packed tensor");
+    parts.back() += " and those of " + words::CountText(facts.packed, "packed tensor");
   }
   if (const std::optional<double> bits = BitsPerWeight(facts)) {
     parts.push_back(fmt::format("{:.4g} bits per weight", *bits));
@@ -180,13 +180,14 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   const std::vector<scale::ScaledTensor>& scaled = scales.companions.scaled;
   if (!scaled.empty()) {
     const scale::ScaledTensor& first = scaled.front();
-    text += "\n" + Wrapped(" scaled:",
-                           fmt::format("{} with scales, the first {} by {}{}",
-                                       io::CountText(scaled.size(), "tensor"),
-                                       io::Escape(survey.tensors()[first.tensor].name),
-                                       io::Escape(first.companion),
-                                       first.file.empty() ? "" : " of " + io::Escape(first.file)),
-                           columns);
+    text +=
+        "\n" + Wrapped(" scaled:",
+                       fmt::format("{} with scales, the first {} by {}{}",
+                                   words::CountText(scaled.size(), "tensor"),
+                                   words::Escape(survey.tensors()[first.tensor].name),
+                                   words::Escape(first.companion),
+                                   first.file.empty() ? "" : " of " + words::Escape(first.file)),
+                       columns);
   }
   for (const std::string& line : convert::AppliedText(survey, {})) {
     text += Wrapped("  ", line, columns);
@@ -194,10 +195,13 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::map<std::string_view, std::size_t> opaque;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) ++opaque[one.writer];
   for (const auto& [writer, count] : opaque) {
-    text += fmt::format("   {} of {}, never touched\n", io::CountText(count, "tensor"), writer);
+    text += fmt::format("   {} of {}, never touched\n", words::CountText(count, "tensor"), writer);
   }
   for (const scale::UnreadWeight& one : scales.weights.unread) {
     text += Wrapped("  ", one.why, columns);
+  }
+  if (!scales.weights.config.problem.empty()) {
+    text += "\n" + Wrapped("", scales.weights.config.problem, columns);
   }
   if (const std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     text += "\n" + Wrapped("", idle, columns);
@@ -210,16 +214,16 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
 
 void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
-  const io::TensorReader& reader = survey.reader();
-  const io::FileContents& contents = reader.contents();
-  Print(fmt::format("{}   {}   {}\n", io::Escape(flags.input),
-                    io::CountText(contents.tensors.size(), "tensor"),
+  const formats::TensorReader& reader = survey.reader();
+  const formats::FileContents& contents = reader.contents();
+  Print(fmt::format("{}   {}   {}\n", words::Escape(flags.input),
+                    words::CountText(contents.tensors.size(), "tensor"),
                     BytesText(reader.file_bytes())));
   if (survey.opened.checkpoint != nullptr) Print(FactsText(FindModelFacts(survey)) + '\n');
   Print("\n");
   const auto row = [&](std::size_t i) -> TableRow {
-    const io::TensorInfo& info = contents.tensors[i];
-    return {{io::Escape(info.name), TypeText(info),
+    const formats::TensorInfo& info = contents.tensors[i];
+    return {{words::Escape(info.name), TypeText(info),
              ExtentsText(info.shape) + (info.fortran_order ? " (Fortran)" : ""),
              RoundedCount(info.elements), BytesText(info.bytes)}};
   };
@@ -235,10 +239,10 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
                 BytesText(total.bytes)});
   }
   std::string text = "\n" + totals.Render(Columns(stdout), false);
-  if (const io::CheckpointReader* const checkpoint = survey.opened.checkpoint) {
+  if (const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint) {
     TextTable files({{"file", false, 20}, {"tensors", true}, {"bytes", true}});
-    for (const io::CheckpointShard& shard : checkpoint->shards()) {
-      files.Add({io::Escape(shard.name), RoundedCount(shard.tensors), BytesText(shard.bytes)});
+    for (const checkpoint::CheckpointShard& shard : checkpoint->shards()) {
+      files.Add({words::Escape(shard.name), RoundedCount(shard.tensors), BytesText(shard.bytes)});
     }
     text += "\n" + files.Render(Columns(stdout), false);
   }
@@ -247,8 +251,8 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
     // A value may be a document: it is cut for a file too.
     const std::size_t width = std::min(Columns(stdout), kReportColumns);
     for (const auto& [key, value] : contents.metadata) {
-      text += fmt::format("   {} = {}\n", Shorten(io::Escape(key), width / 3),
-                          Shorten(io::Escape(value), width * 3 / 5));
+      text += fmt::format("   {} = {}\n", Shorten(words::Escape(key), width / 3),
+                          Shorten(words::Escape(value), width * 3 / 5));
     }
   }
   text += ScalesText(survey, Columns(stdout));
@@ -262,20 +266,20 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
 
 void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const convert::Survey& survey = inspected.survey;
-  const io::TensorReader& reader = survey.reader();
-  const io::FileContents& contents = reader.contents();
+  const formats::TensorReader& reader = survey.reader();
+  const formats::FileContents& contents = reader.contents();
   JsonPrinter json("inspect");
   json.Member("file", flags.input);
   json.Member("bytes", reader.file_bytes());
-  const io::CheckpointReader* const checkpoint = survey.opened.checkpoint;
+  const checkpoint::CheckpointReader* const checkpoint = survey.opened.checkpoint;
   if (checkpoint != nullptr) json.Member("model", FactsJson(FindModelFacts(survey)));
-  json.Array("tensors", contents.tensors, [&](const io::TensorInfo& info) {
+  json.Array("tensors", contents.tensors, [&](const formats::TensorInfo& info) {
     Json entry = TensorJson(info);
     if (checkpoint != nullptr) entry["file"] = checkpoint->shards()[info.shard].name;
     return entry;
   });
   if (checkpoint != nullptr) {
-    json.Array("files", checkpoint->shards(), [](const io::CheckpointShard& shard) -> Json {
+    json.Array("files", checkpoint->shards(), [](const checkpoint::CheckpointShard& shard) -> Json {
       return {{"file", shard.name}, {"tensors", shard.tensors}, {"bytes", shard.bytes}};
     });
   }
@@ -324,6 +328,9 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
              });
   Json notes = reader.notes();
   if (!inspected.problem.empty()) notes.push_back(inspected.problem);
+  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
+    notes.push_back(problem);
+  }
   if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
     notes.push_back(std::move(idle));
   }
@@ -332,7 +339,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
 }
 
 int Inspect(const InspectFlags& flags) {
-  io::OpenOptions open = ToolOpenOptions();
+  formats::OpenOptions open = ToolOpenOptions();
   open.allow_hard_links = flags.allow_hard_links;
   open.assume_type = ParseAssumedType(flags.assume_type);
   if (mdf::IsModelFile(flags.input)) {

@@ -25,6 +25,7 @@
 #include "convert/shared_globals.h"
 #include "convert/survey.h"
 #include "display/progress_display.h"
+#include "display/refusals.h"
 #include "formats/tensor_file.h"
 #include "shell/command_line.h"
 #include "shell/exit_codes.h"
@@ -34,8 +35,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct LossFlags {
   CastFlags cast;
@@ -97,17 +98,17 @@ std::vector<convert::Goal> ParseGoals(const LossFlags& flags, const convert::Req
   return goals;
 }
 
-bool IsText(const io::TensorInfo& info) { return info.type == DataType::kString; }
+bool IsText(const formats::TensorInfo& info) { return info.type == DataType::kString; }
 
 // Strings that were asked for are named; where there is nothing else they are refused.
-void SayTexts(const LossFlags& flags, const std::vector<io::TensorInfo>& tensors,
+void SayTexts(const LossFlags& flags, const std::vector<formats::TensorInfo>& tensors,
               const std::vector<convert::Decision>& decisions, bool nothing_else) {
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!IsText(tensors[i]) || decisions[i].to == DataType::kUndefined) continue;
     const std::string text = fmt::format(
         "{}: tensor {} holds strings; the loss of texts is not "
         "measured",
-        io::Escape(flags.input), io::EscapeName(tensors[i].name));
+        words::Escape(flags.input), words::EscapeName(tensors[i].name));
     if (nothing_else) throw Error(ErrorKind::kUnsupported, text);
     if (!flags.cast.quiet) SayNote(text);
   }
@@ -128,6 +129,7 @@ struct Decisions {
   std::vector<std::string> notes;
   std::vector<std::uint32_t> globals;     // tensors that get a global scale
   std::vector<convert::FusedFile> fused;  // what is read beside them for it
+  std::vector<convert::IdleRule> idle;    // rules that match tensors and take none
 };
 
 // Decides once for each type over one survey, and notes in the comparison what is cast.
@@ -172,12 +174,13 @@ Decisions DecideAll(const convert::Survey& survey, convert::SelectionRequest sel
   return {std::move(all.decisions),
           std::move(notes),
           {globals.begin(), globals.end()},
-          std::move(all.fused.files)};
+          std::move(all.fused.files),
+          convert::IdleRules({&matching, 1}, selection)};
 }
 
 // What the file's tensors take under each of the types.
-void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::ValuesReader& values,
-                Comparison& comparison) {
+void CountBytes(const std::vector<formats::TensorInfo>& tensors,
+                const convert::ValuesReader& values, Comparison& comparison) {
   const scale::ScaledReader* const scaled = values.scaled;
   const std::vector<std::size_t>& left = values.left;
   // A weight whose scales are applied for one candidate keeps its codes and all that serves them
@@ -206,7 +209,7 @@ void CountBytes(const std::vector<io::TensorInfo>& tensors, const convert::Value
 // What the user should know before the figures.
 void SayBefore(const convert::Survey& survey, const Decisions& decided,
                const Comparison& comparison, bool applies_scales) {
-  const std::string input = io::Escape(survey.path);
+  const std::string input = words::Escape(survey.path);
   for (const std::string& note : decided.notes) SayNote(note);
   if (!comparison.ruled.empty()) {
     SayNote(
@@ -235,13 +238,13 @@ int MeasureLoss(const LossFlags& flags) {
   options.jobs.executor = executor.get();
   ProgressDisplay progress(flags.cast.progress, flags.cast.quiet);
   const convert::Opening opening = {convert::InputOptionsOf(request), ToolOpenOptions().spool,
-                                    std::make_shared<io::CurrentInterrupt>(InterruptFlag())};
+                                    std::make_shared<files::CurrentInterrupt>(InterruptFlag())};
   const convert::Survey survey = convert::OpenSurvey(flags.input, opening);
 
   Comparison comparison;
   comparison.sink = convert::OpenMeasure(survey.opened.model);
   comparison.cast_to.resize(survey.tensors().size());
-  for (const io::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
+  for (const formats::TensorInfo& info : survey.tensors()) comparison.data_bytes += info.bytes;
   for (const convert::Goal& type : types) comparison.candidates.emplace_back().to = type;
   Decisions decided = DecideAll(survey, selection, opening, options.jobs, comparison);
   const convert::ValuesReader values = convert::ApplyScales(survey, [&](std::size_t codes) {
@@ -249,7 +252,7 @@ int MeasureLoss(const LossFlags& flags) {
                ? std::optional(scale::Rounding::kOdd)
                : std::nullopt;
   });
-  const std::vector<io::TensorInfo>& tensors = values.reader->contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = values.reader->contents().tensors;
   convert::SharedGlobals globals =
       convert::GlobalsOf(*values.reader, decided.globals, decided.fused);
   options.jobs.globals = &globals;
@@ -257,6 +260,9 @@ int MeasureLoss(const LossFlags& flags) {
   SayTexts(flags, tensors, decided.any,
            std::ranges::all_of(comparison.cast_to, [](const TypeSet& set) { return set.none(); }));
   decided.any = {};  // large where there are many tensors, and measuring does not need it
+  for (const convert::IdleRule& idle : decided.idle) {
+    if (!flags.cast.quiet) SayWarning(IdleText(request.rules[idle.rule], idle.why));
+  }
   if (!flags.cast.quiet) SayBefore(survey, decided, comparison, values.scaled != nullptr);
   options.jobs.interrupted = CatchInterrupts();
   options.jobs.progress = [&](const convert::Progress& now) { progress.Show(now); };
@@ -267,7 +273,7 @@ int MeasureLoss(const LossFlags& flags) {
   }
   if (values.scaled != nullptr && !flags.cast.quiet) {
     for (const std::string& finding : values.scaled->Findings()) {
-      SayWarning(io::Escape(flags.input) + ": " + finding);
+      SayWarning(words::Escape(flags.input) + ": " + finding);
     }
   }
   return std::any_of(comparison.candidates.begin(), comparison.candidates.end(),

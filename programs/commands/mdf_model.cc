@@ -24,15 +24,15 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // The type that a file brings to an input: that of the tensor of its name, or where the file is
 // given for it (`is_its`), of its one tensor.
-std::optional<DataType> TypeIn(const io::TensorReader& reader, const std::string& name,
+std::optional<DataType> TypeIn(const formats::TensorReader& reader, const std::string& name,
                                bool is_its) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
-  const auto held = std::ranges::find(tensors, name, &io::TensorInfo::name);
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
+  const auto held = std::ranges::find(tensors, name, &formats::TensorInfo::name);
   if (held != tensors.end()) return held->type;
   return is_its && tensors.size() == 1 ? std::optional(tensors.front().type) : std::nullopt;
 }
@@ -55,14 +55,15 @@ std::map<std::string, DataType> TypesOfInputs(const std::string& path,
       const std::optional<std::string> named = FileFor(argument, input.name);
       std::error_code none;
       if (!named && !std::filesystem::exists(argument, none)) continue;
-      const auto reader = io::OpenTensorFile(named.value_or(argument), ToolOpenOptions()).reader;
+      const auto reader =
+          checkpoint::OpenTensorFile(named.value_or(argument), ToolOpenOptions()).reader;
       const std::optional<DataType> type = TypeIn(*reader, input.name, named.has_value());
       if (type && FindType(*type) != nullptr) types[input.name] = *type;
     }
     if (types.contains(input.name)) continue;
     throw Error(ErrorKind::kArguments,
                 fmt::format("the model needs input {}, of any type; give it with --input NAME=FILE",
-                            io::Quoted(input.name)));
+                            words::Quoted(input.name)));
   }
   return types;
 }
@@ -105,13 +106,13 @@ struct Shown {
 
 void PrintMdfText(const std::string& path, const Shown& shown) {
   std::string text =
-      fmt::format("{}   MDF, opset {}   {}   {}\n\n", io::Escape(path), shown.graph.opset(),
-                  io::CountText(shown.graph.node_count(), "node"),
-                  BytesText(io::FileBytes(path, "cannot be looked at")));
+      fmt::format("{}   MDF, opset {}   {}   {}\n\n", words::Escape(path), shown.graph.opset(),
+                  words::CountText(shown.graph.node_count(), "node"),
+                  BytesText(files::FileBytes(path, "cannot be looked at")));
   TextTable inputs({{"input", false, 20}, {"type"}, {"shape", false, 8}});
   for (const ValueInfo& input : shown.inputs) {
     inputs.Add(
-        {io::Escape(input.name), TypeOrAny(input.type), ShapeOf(input.has_shape, input.shape)});
+        {words::Escape(input.name), TypeOrAny(input.type), ShapeOf(input.has_shape, input.shape)});
   }
   TextTable nodes({{"node", false, 20}, {"operator"}, {"from"}, {"to"}, {"options"}});
   for (const GraphNode& node : shown.graph.Nodes()) {
@@ -120,13 +121,13 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
     if (node.is_cast && node.round_mode != RoundingMode::kUp) {
       options += node.round_mode == RoundingMode::kDown ? "round_mode=down" : "round_mode=nearest";
     }
-    nodes.Add({io::Escape(node.name), node.op_type,
+    nodes.Add({words::Escape(node.name), node.op_type,
                TypeOrAny(shown.is_open ? DataType::kUndefined : node.from),
                TypeOrAny(shown.TypeOf(node, node.to)), options});
   }
   TextTable outputs({{"output", false, 20}});
   for (const GraphValue& output : shown.graph.outputs()) {
-    outputs.Add({io::Escape(shown.NameOf(output))});
+    outputs.Add({words::Escape(shown.NameOf(output))});
   }
   if (!shown.inputs.empty()) text += inputs.Render(Columns(stdout), false) + "\n";
   if (shown.graph.node_count() != 0) text += nodes.Render(Columns(stdout), false) + "\n";
@@ -136,7 +137,7 @@ void PrintMdfText(const std::string& path, const Shown& shown) {
 void PrintMdfJson(const std::string& path, const Shown& shown) {
   JsonPrinter json("inspect");
   json.Member("file", path);
-  json.Member("bytes", io::FileBytes(path, "cannot be looked at"));
+  json.Member("bytes", files::FileBytes(path, "cannot be looked at"));
   json.Member("format", "mdf");
   json.Member("opset", shown.graph.opset());
   json.Array("inputs", shown.inputs, [](const ValueInfo& input) -> Json {
@@ -184,7 +185,7 @@ ModelPaths FormatsOf(const std::string& input, const std::string& output) {
 
 Graph ReadGraph(const ModelPaths& paths, const ModelConversion& options) {
   // Before the model is read: a refusal that overwriting lifts says so.
-  io::CheckOutput(paths.output, 0, {options.force, {paths.input}});
+  files::CheckOutput(paths.output, 0, {options.force, {paths.input}});
   Graph graph;
   std::string error;
   if (paths.is_mdf_input) {
@@ -193,9 +194,9 @@ Graph ReadGraph(const ModelPaths& paths, const ModelConversion& options) {
     CheckStatus(mdf::Load(paths.input, load, &graph, &error), error);
     return graph;
   }
-  if (io::OpenTensorFile(paths.input, ToolOpenOptions()).model == nullptr) {
+  if (checkpoint::OpenTensorFile(paths.input, ToolOpenOptions()).model == nullptr) {
     throw Error(ErrorKind::kArguments,
-                io::PathText(paths.output) +
+                words::PathText(paths.output) +
                     ": MDF is written from a model only: tensors alone have no graph");
   }
   onnx::LoadOptions load;
@@ -214,10 +215,10 @@ std::uint64_t WriteGraph(const Graph& graph, const ModelPaths& paths,
     CheckStatus(graph.Save(paths.output, {false, options.force}, &error), error);
   } else {
     throw Error(ErrorKind::kArguments,
-                io::PathText(paths.output) +
+                words::PathText(paths.output) +
                     ": an MDF model becomes another model: .onnx, .json, .yaml, .yml or .bson");
   }
-  return io::FileBytes(paths.output, "was written, but its size cannot be looked at");
+  return files::FileBytes(paths.output, "was written, but its size cannot be looked at");
 }
 
 void PrintMdf(const std::string& path, std::optional<DataType> assume_type, bool as_json) {

@@ -16,7 +16,8 @@
 namespace tensorcast::tool {
 
 // Loads a model of either format, ready to run. Inputs to which an MDF model gives no type have
-// that of the tensors that `inputs` (--input) bring. Throws as CheckStatus, io::Error (arguments).
+// that of the tensors that `inputs` (--input) bring. Throws as CheckStatus, files::Error
+// (arguments).
 Session LoadSession(const std::string& path, const onnx::LoadOptions& options,
                     const std::vector<std::string>& inputs);
 
@@ -36,10 +37,10 @@ struct ModelConversion {
   bool force = false;
 };
 
-// Reads a model of either format as a graph. Throws io::Error.
+// Reads a model of either format as a graph. Throws files::Error.
 Graph ReadGraph(const ModelPaths& paths, const ModelConversion& options);
 // Writes it in the format that the output's ending names: .onnx or one of MDF's. The size of the
-// file. Throws io::Error.
+// file. Throws files::Error.
 std::uint64_t WriteGraph(const Graph& graph, const ModelPaths& paths,
                          const ModelConversion& options);
 

@@ -37,8 +37,8 @@ namespace tensorcast::tool {
 namespace {
 
 namespace fs = std::filesystem;
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct OnnxTestFlags {
   std::vector<std::string> directories;
@@ -88,12 +88,12 @@ constexpr double kAbsolute = 1e-7;
 HeldTensor ReadStored(const fs::path& path, DataType wanted, const std::string& what) {
   try {
     const auto reader =
-        io::OpenTensorProto(std::make_unique<io::InputFile>(path.string()), {}).reader;
+        formats::OpenTensorProto(std::make_unique<files::InputFile>(path.string()), {}).reader;
     const DataType type =
         wanted == DataType::kUndefined ? reader->contents().tensors[0].type : wanted;
     return ReadHeld(*reader, 0, type, path.string(), what);
-  } catch (const io::Error& error) {
-    if (error.kind() != io::ErrorKind::kContents) throw;
+  } catch (const files::Error& error) {
+    if (error.kind() != core::ErrorKind::kContents) throw;
     throw NoPass{Outcome::kUnusable, error.what()};
   }
 }
@@ -132,8 +132,8 @@ std::string ReasonOf(DataType type, std::int64_t opset, std::uint64_t differ, st
 void CompareStrings(const Strings& actual, const Strings& stored) {
   for (std::uint64_t i = 0; i < stored.size(); ++i) {
     if (actual[i] == stored[i]) continue;
-    throw NoPass{Outcome::kFail, fmt::format("[{}] is {} here, {} stored", i, io::Quoted(actual[i]),
-                                             io::Quoted(stored[i]))};
+    throw NoPass{Outcome::kFail, fmt::format("[{}] is {} here, {} stored", i,
+                                             words::Quoted(actual[i]), words::Quoted(stored[i]))};
   }
 }
 
@@ -170,8 +170,8 @@ std::string CompareNumbers(const TensorView& actual, const HeldTensor& expected,
 std::string Compare(const TensorView& actual, const HeldTensor& expected, std::int64_t opset) {
   if (!std::ranges::equal(actual.shape, expected.shape)) {
     throw NoPass{Outcome::kFail,
-                 fmt::format("shape {} here, {} stored", io::ShapeText(actual.shape),
-                             io::ShapeText(expected.shape))};
+                 fmt::format("shape {} here, {} stored", words::ShapeText(actual.shape),
+                             words::ShapeText(expected.shape))};
   }
   // The stored type may be the unsigned integer that holds the codes.
   if (actual.type != expected.type &&
@@ -211,8 +211,8 @@ std::string RunDataSet(const Session& session, const fs::path& data) {
 bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
                  std::vector<NodeTestResult>& results) {
   std::vector<fs::path> sets;
-  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
-    if (entry.kind == io::DirectoryEntry::Kind::kDirectory &&
+  for (const files::DirectoryEntry& entry : files::ListDirectory(folder.string())) {
+    if (entry.kind == files::DirectoryEntry::Kind::kDirectory &&
         entry.name.starts_with("test_data_set_")) {
       sets.push_back(folder / entry.name);
     }
@@ -248,9 +248,9 @@ bool RunNodeTest(const fs::path& folder, onnx::Contradictions contradictions,
 
 // Links are not followed: a loop of them would not end.
 void FindTestsIn(const fs::path& folder, std::vector<fs::path>& tests) {
-  if (io::IsFile((folder / "model.onnx").string())) tests.push_back(folder);
-  for (const io::DirectoryEntry& entry : io::ListDirectory(folder.string())) {
-    if (entry.is_link || entry.kind != io::DirectoryEntry::Kind::kDirectory) continue;
+  if (files::IsFile((folder / "model.onnx").string())) tests.push_back(folder);
+  for (const files::DirectoryEntry& entry : files::ListDirectory(folder.string())) {
+    if (entry.is_link || entry.kind != files::DirectoryEntry::Kind::kDirectory) continue;
     FindTestsIn(folder / entry.name, tests);
   }
 }
@@ -262,7 +262,7 @@ std::vector<fs::path> FindTests(const std::vector<std::string>& directories) {
     std::error_code failed;
     if (!fs::is_directory(directory, failed)) {
       throw Error(ErrorKind::kSystem,
-                  fmt::format("{}: {}", io::PathText(directory),
+                  fmt::format("{}: {}", words::PathText(directory),
                               failed ? failed.message() : std::string("is not a directory")));
     }
     FindTestsIn(directory, tests);
@@ -330,7 +330,7 @@ int OnnxTest(const OnnxTestFlags& flags) {
     if (!flags.verbose && result.detail.empty()) continue;
     // Not shortened to a terminal's width: the names are what one looks for.
     text += Styled(fmt::format(" {:<18}opset {:>2}  {}\n", OutcomeText(result), result.opset,
-                               io::Escape(result.test)),
+                               words::Escape(result.test)),
                    result.outcome == Outcome::kFail ? Style::kRed : Style::kPlain, colour);
     if (!result.detail.empty()) text += fmt::format("{:29}{}\n", "", result.detail);
   }

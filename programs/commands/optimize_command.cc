@@ -62,7 +62,7 @@ supported; 130 interrupted.
 )";
 
 std::string NodeText(const onnx::RemovedNode& node) {
-  return io::Escape(node.node.empty() ? node.output : node.node);
+  return words::Escape(node.node.empty() ? node.output : node.node);
 }
 
 // The flag, or what else does it; empty: nothing.
@@ -89,10 +89,10 @@ std::string RemovedTable(const onnx::OptimizeReport& report) {
   for (std::size_t i = 0; i < removed.size() && i < kShown; ++i) {
     const onnx::RemovedNode& node = *removed[i];
     const bool is_cast = node.to != DataType::kUndefined;
-    table.Add({NodeText(node), io::Escape(node.op_type),
+    table.Add({NodeText(node), words::Escape(node.op_type),
                is_cast ? std::string(TypeName(node.from)) : "",
                is_cast ? std::string(TypeName(node.to)) : "",
-               std::string(OptimizeRuleName(node.rule)), io::Escape(node.graph)});
+               std::string(OptimizeRuleName(node.rule)), words::Escape(node.graph)});
   }
   std::string text = table.Render(Columns(stdout), false);
   if (removed.size() > kShown) {
@@ -127,7 +127,7 @@ std::string ReportText(const OptimizeFlags& flags, const onnx::OptimizeReport& r
                               MovedText(report.bytes_moved_after, report.unknown_after));
   }
   for (const onnx::KeptCasts& kept : report.kept) {
-    std::string line = fmt::format("{}: {}", io::CountText(kept.casts, "Cast"), kept.reason);
+    std::string line = fmt::format("{}: {}", words::CountText(kept.casts, "Cast"), kept.reason);
     if (const std::string_view remedy = RemedyText(kept.remedy); !remedy.empty()) {
       line +=
           fmt::format("; {} {}", remedy,
@@ -135,8 +135,8 @@ std::string ReportText(const OptimizeFlags& flags, const onnx::OptimizeReport& r
     }
     text += Wrapped(" left alone:", line, Columns(stdout));
   }
-  return text + fmt::format(" {}, {} → {}, {}\n", io::Escape(flags.input),
-                            BytesText(report.model_bytes_before), io::Escape(flags.output),
+  return text + fmt::format(" {}, {} → {}, {}\n", words::Escape(flags.input),
+                            BytesText(report.model_bytes_before), words::Escape(flags.output),
                             BytesText(report.model_bytes_after));
 }
 
@@ -185,7 +185,7 @@ void OptimizeMdf(const OptimizeFlags& flags, const ModelPaths& paths,
   Graph graph = ReadGraph(paths, with);
   std::string error;
   CheckStatus(graph.Optimize(options, &report, &error), error);
-  report.model_bytes_before = io::FileBytes(flags.input, "cannot be looked at");
+  report.model_bytes_before = files::FileBytes(flags.input, "cannot be looked at");
   report.model_bytes_after = WriteGraph(graph, paths, with);
 }
 
@@ -197,7 +197,7 @@ int OptimizeModel(OptimizeFlags flags) {
   options.overwrite = flags.force;
   options.allow_hard_links = flags.allow_hard_links;
   // Before the model is read: a refusal that --force lifts says so.
-  io::CheckOutput(flags.output, 0, {flags.force, {flags.input}});
+  files::CheckOutput(flags.output, 0, {flags.force, {flags.input}});
   options.interrupted = CatchInterrupts();
   onnx::OptimizeReport report;
   std::string error;

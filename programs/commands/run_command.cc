@@ -38,8 +38,8 @@
 namespace tensorcast::tool {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 struct RunFlags {
   std::string model;
@@ -83,7 +83,7 @@ but not supported (any other node); 130 interrupted.
 std::string InputNames(const Session& session) {
   std::string names;
   for (const ValueInfo& input : session.inputs()) {
-    names += (names.empty() ? "" : ", ") + io::Quoted(input.name);
+    names += (names.empty() ? "" : ", ") + words::Quoted(input.name);
   }
   return names.empty() ? "it has none" : "its inputs are " + names;
 }
@@ -112,8 +112,8 @@ class Inputs {
     if (argument.find('=') != std::string::npos && !std::filesystem::exists(argument, none)) {
       throw Error(
           ErrorKind::kArguments,
-          fmt::format("--input {}: the model has no input {}; {}", io::EscapeName(argument),
-                      io::Quoted(argument.substr(0, argument.find('='))), InputNames(session_)));
+          fmt::format("--input {}: the model has no input {}; {}", words::EscapeName(argument),
+                      words::Quoted(argument.substr(0, argument.find('='))), InputNames(session_)));
     }
     TakeAll(argument);
   }
@@ -123,7 +123,7 @@ class Inputs {
     for (std::size_t i = 0; i < held_.size(); ++i) {
       const ValueInfo& input = session_.inputs()[i];
       if (held_[i] || input.has_default) continue;
-      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", io::Quoted(input.name),
+      missing += fmt::format("{}{} ({})", missing.empty() ? "" : ", ", words::Quoted(input.name),
                              TypeName(input.type));
     }
     if (missing.empty()) return;
@@ -145,16 +145,16 @@ class Inputs {
  private:
   void TakeOne(std::size_t input, const std::string& path) {
     const ValueInfo& info = session_.inputs()[input];
-    const std::shared_ptr<const io::TensorReader> reader = OpenAs(path, info.type);
-    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+    const std::shared_ptr<const formats::TensorReader> reader = OpenAs(path, info.type);
+    const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
     std::size_t tensor = 0;
     if (tensors.size() != 1) {
       const auto named = std::find_if(tensors.begin(), tensors.end(),
                                       [&](const auto& each) { return each.name == info.name; });
       if (named == tensors.end()) {
         throw Error(ErrorKind::kArguments,
-                    fmt::format("{}: holds {} tensors, and none is named {}", io::PathText(path),
-                                tensors.size(), io::Quoted(info.name)));
+                    fmt::format("{}: holds {} tensors, and none is named {}", words::PathText(path),
+                                tensors.size(), words::Quoted(info.name)));
       }
       tensor = static_cast<std::size_t>(named - tensors.begin());
     }
@@ -162,9 +162,9 @@ class Inputs {
   }
 
   void TakeAll(const std::string& path) {
-    const auto reader = io::OpenTensorFile(path, ToolOpenOptions()).reader;
+    const auto reader = checkpoint::OpenTensorFile(path, ToolOpenOptions()).reader;
     bool is_any = false;
-    const std::vector<io::TensorInfo>& tensors = reader->contents().tensors;
+    const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       std::size_t input = 0;
       if (!session_.FindInput(tensors[i].name, &input).ok()) continue;
@@ -175,18 +175,18 @@ class Inputs {
     throw Error(ErrorKind::kArguments,
                 fmt::format("{}: holds no input of the model; {}; --input NAME=FILE takes the one "
                             "tensor of a file",
-                            io::PathText(path), InputNames(session_)));
+                            words::PathText(path), InputNames(session_)));
   }
 
-  void Hold(std::size_t input, const io::TensorReader& reader, std::size_t tensor,
+  void Hold(std::size_t input, const formats::TensorReader& reader, std::size_t tensor,
             const std::string& path) {
     const ValueInfo& info = session_.inputs()[input];
     if (held_[input]) {
       throw Error(ErrorKind::kArguments,
                   fmt::format("input {} is given twice, the second time by {}",
-                              io::Quoted(info.name), io::PathText(path)));
+                              words::Quoted(info.name), words::PathText(path)));
     }
-    held_[input] = ReadHeld(reader, tensor, info.type, path, "input " + io::Quoted(info.name));
+    held_[input] = ReadHeld(reader, tensor, info.type, path, "input " + words::Quoted(info.name));
     paths_.push_back(path);
   }
 
@@ -210,12 +210,13 @@ std::string FileName(std::string_view name) {
 }
 
 void WriteOutputs(const RunFlags& flags, const Session& session, const SessionResults& results,
-                  io::CreateOptions create, const std::atomic<bool>* interrupted) {
+                  files::CreateOptions create, const std::atomic<bool>* interrupted) {
   std::error_code failed;
   std::filesystem::create_directories(flags.directory, failed);
   if (failed) {
-    throw Error(ErrorKind::kSystem, fmt::format("{}: cannot be made a directory: {}",
-                                                io::PathText(flags.directory), failed.message()));
+    throw Error(ErrorKind::kSystem,
+                fmt::format("{}: cannot be made a directory: {}", words::PathText(flags.directory),
+                            failed.message()));
   }
   std::vector<std::string> names;
   std::vector<TensorView> tensors;
@@ -225,8 +226,8 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
   }
   const std::filesystem::path directory(flags.directory);
   // A model may have as many outputs as a process may not have files open.
-  std::optional<io::StagingDirectory> staging;
-  io::OutputFiles files;
+  std::optional<files::StagingDirectory> staging;
+  formats::OutputFiles files;
   const auto write = [&](const std::string& stem, const std::vector<std::string>& held,
                          const std::vector<TensorView>& values) {
     const std::string path = (directory / (stem + '.' + flags.format)).generic_string();
@@ -238,11 +239,11 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
     staging.emplace((directory / "outputs").generic_string(), tensors.size());
     create.staging = staging->ForFiles();
     for (std::size_t i = 0; i < tensors.size(); ++i) {
-      io::StopIfInterrupted(interrupted);
+      files::StopIfInterrupted(interrupted);
       write(FileName(names[i]), {names[i]}, {tensors[i]});
     }
   }
-  io::CommitAll(files, interrupted, staging ? &*staging : nullptr);
+  formats::CommitAll(files, interrupted, staging ? &*staging : nullptr);
   ExitOnInterrupts(Leaves::kOutput);
   if (flags.quiet) return;
   if (staging) {
@@ -250,7 +251,7 @@ void WriteOutputs(const RunFlags& flags, const Session& session, const SessionRe
   }
   for (const auto& [path, writer] : files) {
     for (const std::string& note : writer->notes()) SayNote(note);
-    Say(fmt::format(" wrote {}, {}\n", io::Escape(path), BytesText(writer->file_bytes())));
+    Say(fmt::format(" wrote {}, {}\n", words::Escape(path), BytesText(writer->file_bytes())));
     if (const std::string hint = writer->reading_hint(); !hint.empty()) {
       Say(" read it with: " + hint + (hint.ends_with('\n') ? "" : "\n"));
     }
@@ -284,9 +285,10 @@ std::string ProfileTable(const std::vector<NodeProfile>& profile) {
                    {"of all", true}});
   for (std::size_t i = 0; i < nodes.size() && i < kShown; ++i) {
     const NodeProfile& node = *nodes[i];
-    table.Add({io::Escape(node.node), io::Escape(node.op_type), std::string(TypeName(node.from)),
-               std::string(TypeName(node.to)), BytesText(node.bytes_read),
-               BytesText(node.bytes_written), MicrosecondsText(node.seconds),
+    table.Add({words::Escape(node.node), words::Escape(node.op_type),
+               std::string(TypeName(node.from)), std::string(TypeName(node.to)),
+               BytesText(node.bytes_read), BytesText(node.bytes_written),
+               MicrosecondsText(node.seconds),
                seconds > 0 ? fmt::format("{:.1f} %", 100 * node.seconds / seconds) : "·"});
   }
   std::string text = table.Render(Columns(stdout), false);
@@ -335,7 +337,7 @@ int RunModel(const RunFlags& flags) {
   SessionResults results;
   const std::vector<TensorView> views = inputs.Views();
   CheckStatus(session.Run(views, run, &results, &error), error);
-  io::CreateOptions create{flags.force, inputs.paths()};
+  files::CreateOptions create{flags.force, inputs.paths()};
   create.inputs.push_back(flags.model);
   WriteOutputs(flags, session, results, std::move(create), run.interrupted);
   if (flags.profile && flags.json) {

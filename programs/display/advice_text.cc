@@ -66,7 +66,7 @@ std::string WayOut(const Advice& advice) {
   }
   std::string text = "try";
   for (const std::string& pattern : advice.patterns) {
-    const std::string glob = io::Escape(pattern);
+    const std::string glob = words::Escape(pattern);
     text += is_rule ? " --rule " + ShellQuoted(fmt::format("{}={}", glob, better))
                     : " --exclude " + ShellQuoted(glob);
   }
@@ -90,7 +90,7 @@ std::string AdviceText(const Advice& advice, const ConversionSummary& summary,
   }
   const report::CastTensor worst = summary.cast[advice.worst];
   const std::string name =
-      report::DistinctName(io::EscapeName(worst.info->name), name_columns, summary.names);
+      report::DistinctName(words::EscapeName(worst.info->name), name_columns, summary.names);
   return fmt::format("{}{} {}; {}", name,
                      advice.tensors > 1 ? fmt::format(" and {} more", advice.tensors - 1) : "",
                      Description(advice, worst.loss.amax), WayOut(advice));
@@ -117,14 +117,14 @@ std::vector<std::string> AdviceTexts(const ConversionSummary& summary, std::size
   const std::size_t name_columns = columns == kUnlimitedColumns ? columns : columns * 3 / 5;
   std::vector<std::string> lines;
   const auto figures = [&](std::size_t i) -> report::CastFigures {
-    const io::TensorInfo& info = summary.cast.info(i);
+    const formats::TensorInfo& info = summary.cast.info(i);
     return {&info, StorageBytes(summary.cast.to(i), info.elements).value_or(0),
             summary.cast.decibel(i), summary.may_be_kept(info)};
   };
   const std::optional<report::KeepAdvice> keep =
       report::AdviseKeeping(summary.cast.size(), figures, summary.output_bytes);
   if (keep) lines.push_back(KeepText(*keep));
-  const auto settled = [&](const io::TensorInfo& info) {
+  const auto settled = [&](const formats::TensorInfo& info) {
     return keep && summary.may_be_kept(info) && naming::KeptBy(keep->keep, info.name, info.shape);
   };
   for (const Advice& advice : report::Advise(summary.cast, summary.can_hold, settled)) {

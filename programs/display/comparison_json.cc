@@ -33,11 +33,11 @@ Json AdviceJson(const std::optional<report::KeepAdvice>& advice) {
 
 // Type by type, as the report is ordered: where the reports of all types would take much memory,
 // the file is read more than once.
-void CompareForPrograms(const io::TensorReader& reader, Comparison& comparison,
+void CompareForPrograms(const formats::TensorReader& reader, Comparison& comparison,
                         const CompareOptions& options) {
   constexpr std::size_t kMostBytes = std::size_t{96} << 20;
   constexpr std::size_t kReportBytes = 384;  // packed, at most
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   const std::size_t at_once = std::max<std::size_t>(
       1, kMostBytes / kReportBytes / std::max<std::size_t>(1, tensors.size()));
   JsonPrinter json("loss");

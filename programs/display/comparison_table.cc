@@ -107,7 +107,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
       cells.push_back(ShareText(loss.count(Loss::kToSubnormal), loss.elements));
       cells.push_back(loss.max_abs_error > 0 ? MagnitudeText(loss.max_abs_error) : "·");
       cells.push_back(SnrText(candidate.sum.worst_loss));
-      cells.push_back(io::Escape(*candidate.sum.worst));
+      cells.push_back(words::Escape(*candidate.sum.worst));
     }
     table.Add(std::move(cells));
   }
@@ -115,7 +115,7 @@ std::string TypeTable(const std::vector<Candidate>& candidates, const report::Na
 }
 
 // SNR of each tensor under each type, the tensor that fares worst under any of them first.
-void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
+void PrintTensorTable(const std::vector<formats::TensorInfo>& tensors, const Comparison& comparison,
                       const FigureTable& figures, bool verbose) {
   constexpr std::size_t kRowsShown = 12;
   constexpr std::size_t kLeastName = 20;
@@ -142,7 +142,7 @@ void PrintTensorTable(const std::vector<io::TensorInfo>& tensors, const Comparis
   const std::size_t shown = verbose || order.size() <= kRowsShown + 1 ? order.size() : kRowsShown;
   const auto row = [&](std::size_t place) -> TableRow {
     const std::uint32_t i = order[place];
-    TableRow made{{io::Escape(tensors[i].name), ExtentsText(tensors[i].shape)}};
+    TableRow made{{words::Escape(tensors[i].name), ExtentsText(tensors[i].shape)}};
     for (std::size_t t = 0; t < types; ++t) {
       made.cells.push_back(figures.Text(i, t));
     }
@@ -173,7 +173,7 @@ void PrintCrossed(const Comparison& comparison, const std::vector<LossLimit>& li
   }
 }
 
-void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& comparison,
+void PrintAdvice(const std::vector<formats::TensorInfo>& tensors, const Comparison& comparison,
                  const FigureTable& figures) {
   for (std::size_t t = 0; t < comparison.candidates.size(); ++t) {
     const auto advice = AdviceFor(tensors, comparison, t, [&](std::size_t, std::uint32_t i) {
@@ -189,10 +189,10 @@ void PrintAdvice(const std::vector<io::TensorInfo>& tensors, const Comparison& c
 
 }  // namespace
 
-void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
+void CompareForPeople(const formats::TensorReader& reader, Comparison& comparison,
                       const CompareOptions& options) {
   constexpr std::size_t kTypesAside = 5;  // more columns than this leave no room for names
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   const bool aside = comparison.candidates.size() <= kTypesAside;
   FigureTable figures(aside ? tensors.size() : 0, comparison.candidates.size());
   MeasurePass(reader, comparison, TypeSet().set(), options.jobs,
@@ -205,7 +205,7 @@ void CompareForPeople(const io::TensorReader& reader, Comparison& comparison,
   const std::string facts = fmt::format("   {} of {} tensors   {} of data", cast, tensors.size(),
                                         BytesText(comparison.data_bytes));
   const std::size_t columns = Columns(stdout);
-  std::string heading = Shorten(io::EscapeName(options.input), columns);
+  std::string heading = Shorten(words::EscapeName(options.input), columns);
   if (TextWidth(heading) + TextWidth(facts) > columns) heading += '\n';
   Print(heading + facts + "\n\n");
   Print(TypeTable(comparison.candidates, report::EscapedNames(tensors)));

@@ -27,12 +27,12 @@ using convert::Decision;
 using convert::PlanState;
 
 // The tensors of the one file.
-const std::vector<io::TensorInfo>& TensorsOf(const PlanState& state) {
+const std::vector<formats::TensorInfo>& TensorsOf(const PlanState& state) {
   return state.files.front().plan.reader->contents().tensors;
 }
 
 // Users mistake casts from floating to integer types for quantisation.
-void WarnOfIntegerCasts(const std::vector<io::TensorInfo>& tensors,
+void WarnOfIntegerCasts(const std::vector<formats::TensorInfo>& tensors,
                         std::span<const Decision> decisions) {
   std::set<std::string_view> types;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -93,7 +93,7 @@ std::string CrossedText(const CrossedLimit& crossed, const report::NamesOfFile& 
                        number(limit.limit));
   }
   const std::string name = report::DistinctName(
-      io::Escape(crossed.tensor), std::clamp(columns / 2, kLeastOfName, kMostOfName), names);
+      words::Escape(crossed.tensor), std::clamp(columns / 2, kLeastOfName, kMostOfName), names);
   if (std::isnan(crossed.value)) {
     return fmt::format("snr of {} counts as below {} dB: {}", name, DecibelText(limit.limit),
                        crossed.reason);
@@ -109,20 +109,21 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
-  summary.writes_config = io::IsDirectoryName(file.output) &&
-                          io::IsFile((std::filesystem::path(file.input) / "config.json").string());
+  summary.writes_config =
+      checkpoint::IsDirectoryName(file.output) &&
+      files::IsFile((std::filesystem::path(file.input) / "config.json").string());
   summary.names = report::EscapedNames(TensorsOf(state));
   summary.can_hold = [&sink = *file.sink, first = TensorsOf(state).data()](
-                         const io::TensorInfo& info, DataType to) {
+                         const formats::TensorInfo& info, DataType to) {
     return sink.CanHold(static_cast<std::size_t>(&info - first), to);
   };
-  summary.may_be_kept = [&file, first = TensorsOf(state).data()](const io::TensorInfo& info) {
+  summary.may_be_kept = [&file, first = TensorsOf(state).data()](const formats::TensorInfo& info) {
     const Decision& decision = file.plan.decisions[static_cast<std::size_t>(&info - first)];
     return decision.reason == convert::Reason::kAsked && !decision.applies_scales;
   };
   for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
     const convert::TensorJob& job = file.plan.jobs[j];
-    const io::TensorInfo* info = &file.TensorOf(j);
+    const formats::TensorInfo* info = &file.TensorOf(j);
     const Decision& decision = file.DecisionOf(j);
     if (job.to.empty()) {
       summary.left_alone.push_back({info, decision.text, decision.is_companion});
@@ -137,14 +138,13 @@ void SayBefore(const PlanState& state) {
   const std::size_t others = state.notes.size() - state.idle_rules.size();
   for (const std::string& note : std::span(state.notes).first(others)) SayNote(note);
   for (const convert::IdleRule& idle : state.idle_rules) {
-    SayWarning(
-        fmt::format("{} takes no tensor: {}", RuleFlag(state.request.rules[idle.rule]), idle.why));
+    SayWarning(IdleText(state.request.rules[idle.rule], idle.why));
   }
   WarnOfIntegerCasts(TensorsOf(state), state.files.front().plan.decisions);
 }
 
 void SayWritten(const ConversionSummary& summary, const convert::FilePlan& plan) {
-  Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", io::Escape(summary.output),
+  Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", words::Escape(summary.output),
                   BytesText(summary.output_bytes), SecondsText(summary.seconds),
                   SpeedText(static_cast<double>(summary.bytes_moved) / summary.seconds),
                   BytesText(PeakMemory())));

@@ -28,13 +28,13 @@ std::string SnrText(const LossReport& loss);
 
 // Cast from or to strings, of which no loss is measured.
 struct CastText {
-  const io::TensorInfo* info = nullptr;  // of the input
+  const formats::TensorInfo* info = nullptr;  // of the input
   DataType to = DataType::kUndefined;
   std::string_view taken_by;
 };
 
 struct LeftAlone {
-  const io::TensorInfo* info = nullptr;
+  const formats::TensorInfo* info = nullptr;
   std::string_view reason;
   bool is_companion = false;  // a scale or the like; the reason says whose
 };
@@ -63,7 +63,7 @@ struct ConversionSummary {
   double seconds = 0;
   report::CanHold can_hold;
   // Whether --keep would leave a tensor of the input alone, if it were of its kind.
-  std::function<bool(const io::TensorInfo&)> may_be_kept;
+  std::function<bool(const formats::TensorInfo&)> may_be_kept;
   report::NamesOfFile names;  // of all the input's tensors
 
   std::uint64_t Values() const { return cast.sum().elements; }

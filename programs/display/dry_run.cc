@@ -64,8 +64,8 @@ void PrintDryRunTable(const convert::ConversionPlan& plan, const convert::Needs&
                BytesOrUnknown(totals.bytes_after)}};
     }
     const convert::PlannedJob job = plan.job(i);
-    const io::TensorInfo& info = file.TensorOf(i);
-    return {{io::Escape(info.name), ExtentsText(info.shape), TypeText(info),
+    const formats::TensorInfo& info = file.TensorOf(i);
+    return {{words::Escape(info.name), ExtentsText(info.shape), TypeText(info),
              IsCast(job) ? PlannedGoalText(job) : "·", BytesText(job.bytes_before),
              BytesOrUnknown(job.bytes_after), std::string(job.text)}};
   };

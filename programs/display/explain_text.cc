@@ -44,7 +44,7 @@ std::string CodeValueText(const TypeInfo& row, std::uint64_t code) {
   return ShortestText(row.type, code);
 }
 
-std::string Quoted(std::string_view text) { return fmt::format("\"{}\"", io::Escape(text)); }
+std::string Quoted(std::string_view text) { return fmt::format("\"{}\"", words::Escape(text)); }
 
 // A result in a few words, as other options would give it.
 std::string ResultText(const TypeInfo& row, const CastResult& result) {
@@ -122,7 +122,7 @@ std::vector<const Explanation*> InOrder(const std::vector<Explanation>& types) {
 // With room behind it for " → float8e4m3fnuz".
 std::string SourceTitle(const ExplainSource& source) {
   const std::size_t columns = TextColumns(stdout) - kLongestTarget;
-  if (source.is_text()) return Shorten(io::Escape(source.text), columns);
+  if (source.is_text()) return Shorten(words::Escape(source.text), columns);
   const TypeInfo& row = *FindType(source.type);
   std::string title =
       fmt::format("{} of {}   {}   {}", HexText(row, source.code), row.name,

@@ -58,7 +58,7 @@ void PrintLossJson(const ConversionSummary& summary) {
   json.Member("reading_hint", TextOrNull(summary.reading_hint));
   json.Member("reading_code", TextOrNull(summary.reading_code));
   if (!summary.quantization_config.empty()) {
-    json.Member("quantization_config", io::JsonOrNull(summary.quantization_config));
+    json.Member("quantization_config", json::JsonOrNull(summary.quantization_config));
   }
   json.Array("limits_crossed", summary.crossed, CrossedJson);
   json.End();

@@ -37,15 +37,15 @@ constexpr Offence kOffences[] = {
 
 // "a float32, b float32, …": the first names, each with what stands behind it, in `room` columns.
 // As many as there is room for, one at least.
-std::string NameList(const std::vector<const io::TensorInfo*>& tensors, bool typed,
+std::string NameList(const std::vector<const formats::TensorInfo*>& tensors, bool typed,
                      std::size_t room, const report::NamesOfFile& file) {
   constexpr std::size_t kLeast = 12;  // columns of a name
   for (std::size_t n = std::min(kNamesShown, tensors.size());; --n) {
     std::vector<std::string> names, types;
     std::size_t taken = n < tensors.size() ? 3 : 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const io::TensorInfo& info = *tensors[i];
-      names.push_back(io::Escape(info.name));
+      const formats::TensorInfo& info = *tensors[i];
+      names.push_back(words::Escape(info.name));
       std::string& type = types.emplace_back();
       if (typed) {
         type = ' ';
@@ -112,7 +112,7 @@ std::string Heading(const ConversionSummary& summary, std::size_t columns) {
   }
   facts +=
       fmt::format("   {} → {}", BytesText(summary.input_bytes), BytesText(summary.output_bytes));
-  const std::string input = io::Escape(summary.input), output = io::Escape(summary.output);
+  const std::string input = words::Escape(summary.input), output = words::Escape(summary.output);
   constexpr std::string_view kArrow = " → ";
   std::string heading = input + std::string(kArrow) + output;
   if (TextWidth(heading) > columns) {
@@ -129,7 +129,7 @@ std::string CountCell(std::uint64_t count) { return count == 0 ? "·" : RoundedC
 std::string ErrorCell(const report::CastTensor& tensor) {
   const LossReport& loss = tensor.loss;
   if (loss.compared == 0 || loss.max_abs_error == 0) return "·";
-  const std::string place = io::IndexText(*tensor.info, loss.max_abs_example.index);
+  const std::string place = formats::IndexText(*tensor.info, loss.max_abs_example.index);
   return MagnitudeText(loss.max_abs_error) + (place.empty() ? "" : " at " + place);
 }
 
@@ -166,7 +166,7 @@ std::string TensorRows(const ConversionSummary& summary, bool verbose, bool colo
     const Verdict verdict = Judge(loss);
     std::vector<std::string> cells;
     cells.push_back(verdict == Verdict::kLost ? "✗" : verdict == Verdict::kPoor ? "!" : "✓");
-    cells.push_back(io::Escape(tensor.info->name));
+    cells.push_back(words::Escape(tensor.info->name));
     if (typed) cells.push_back(GoalText(tensor.to, tensor.scaled));
     cells.push_back(ExtentsText(tensor.info->shape));
     cells.push_back(SnrText(loss));
@@ -210,14 +210,14 @@ std::string OffenceLines(const ConversionSummary& summary, std::size_t columns) 
     const report::CastTensor first = summary.cast[place];
     const LossExample& example = first.loss.first[static_cast<std::size_t>(offence.kind)];
     const std::string fact =
-        fmt::format("{} = {} → {}{}", io::IndexText(*first.info, example.index),
+        fmt::format("{} = {} → {}{}", formats::IndexText(*first.info, example.index),
                     ElementText(first.info->type, example.source_code),
                     ElementText(first.to, example.result_code), first.scaled ? " × its scale" : "");
     const std::string lead = fmt::format(" {} of {} values {}; first: ", RoundedCount(count),
                                          RoundedCount(summary.Values()), offence.said);
     const std::size_t room = RoomIn(columns, TextWidth(lead) + TextWidth(fact));
-    text += lead + report::DistinctName(io::Escape(first.info->name), room, summary.names) + fact +
-            "\n";
+    text += lead + report::DistinctName(words::Escape(first.info->name), room, summary.names) +
+            fact + "\n";
   }
   return text;
 }
@@ -231,13 +231,13 @@ std::string TextLines(const ConversionSummary& summary, std::size_t columns) {
   }
   std::string lines;
   for (const auto& [from, to] : pairs) {
-    std::vector<const io::TensorInfo*> tensors;
+    std::vector<const formats::TensorInfo*> tensors;
     for (const CastText& text : summary.texts) {
       if (text.info->type == from && text.to == to) tensors.push_back(text.info);
     }
     const std::string head =
-        fmt::format(" text: {} {} → {} (", io::CountText(tensors.size(), "tensor"), TypeName(from),
-                    TypeName(to));
+        fmt::format(" text: {} {} → {} (", words::CountText(tensors.size(), "tensor"),
+                    TypeName(from), TypeName(to));
     const std::string tail = "): loss is not measured";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));
     lines += head + NameList(tensors, false, room, summary.names) + tail + "\n";
@@ -258,10 +258,10 @@ std::string LeftAloneLines(const ConversionSummary& summary, std::size_t columns
   }
   for (const std::string& reason : reasons) {
     const std::vector<const LeftAlone*>& group = by_reason[reason];
-    std::vector<const io::TensorInfo*> tensors;
+    std::vector<const formats::TensorInfo*> tensors;
     for (const LeftAlone* left : group) tensors.push_back(left->info);
     const std::string head =
-        fmt::format(" left alone: {} (", io::CountText(group.size(), "tensor"));
+        fmt::format(" left alone: {} (", words::CountText(group.size(), "tensor"));
     const std::string tail =
         ": " + (group.size() == 1 ? std::string(group[0]->reason) : reason) + ")";
     const std::size_t room = RoomIn(columns, TextWidth(head) + TextWidth(tail));

@@ -71,7 +71,7 @@ void ProgressDisplay::Show(const convert::Progress& progress) noexcept {
 
 void ProgressDisplay::Draw(const convert::Progress& progress, double seconds) {
   const std::string text = Text(progress, seconds);
-  const std::string name = io::Escape(progress.name);
+  const std::string name = words::Escape(progress.name);
   if (mode_ == Mode::kLines) {
     SayLine(text + Shorten(name, 40));
     return;

@@ -14,7 +14,7 @@ namespace tensorcast::tool {
 // Writes to stderr.
 class ProgressDisplay {
  public:
-  // `when` is auto, always or never; throws io::Error (arguments) for anything else.
+  // `when` is auto, always or never; throws files::Error (arguments) for anything else.
   ProgressDisplay(const std::string& when, bool quiet);
   ~ProgressDisplay();
   ProgressDisplay(const ProgressDisplay&) = delete;

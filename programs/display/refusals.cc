@@ -41,17 +41,17 @@ constexpr RemedyWords kWords[] = {
 
 }  // namespace
 
-int ExitCodeOf(io::ErrorKind kind) {
+int ExitCodeOf(core::ErrorKind kind) {
   switch (kind) {
-    case io::ErrorKind::kArguments: return kExitArguments;
-    case io::ErrorKind::kContents: return kExitContents;
-    case io::ErrorKind::kSystem: return kExitSystem;
-    case io::ErrorKind::kUnsupported: return kExitUnsupported;
+    case core::ErrorKind::kArguments: return kExitArguments;
+    case core::ErrorKind::kContents: return kExitContents;
+    case core::ErrorKind::kSystem: return kExitSystem;
+    case core::ErrorKind::kUnsupported: return kExitUnsupported;
   }
   return kExitSystem;
 }
 
-std::string RefusalText(const io::Error& error) {
+std::string RefusalText(const files::Error& error) {
   for (const RemedyWords& words : kWords) {
     if (words.remedy != error.remedy()) continue;
     return std::string(words.before) + error.what() + std::string(words.after);
@@ -60,7 +60,12 @@ std::string RefusalText(const io::Error& error) {
 }
 
 std::string RuleFlag(const convert::RequestedRule& rule) {
-  return (rule.where.empty() ? "--rule " : io::Escape(rule.where) + ": ") + convert::RuleText(rule);
+  return (rule.where.empty() ? "--rule " : words::Escape(rule.where) + ": ") +
+         convert::RuleText(rule);
+}
+
+std::string IdleText(const convert::RequestedRule& rule, std::string_view why) {
+  return RuleFlag(rule) + " takes no tensor: " + std::string(why);
 }
 
 void NameFlags(const convert::Request& request, std::vector<convert::Decision>& decisions) {
@@ -74,7 +79,7 @@ void NameFlags(const convert::Request& request, std::vector<convert::Decision>& 
       case Reason::kNotNamed: decision.text = "not named by --tensor"; break;
       case Reason::kTextNotNamed: decision.text = "not named by --tensor or --rule"; break;
       case Reason::kKept:
-        decision.text.replace(0, std::string_view("kept: ").size(), "--keep ");
+        decision.text = "--keep " + std::string(convert::KeepName(decision.kept));
         break;
       default: break;  // the library's words name what the file holds
     }

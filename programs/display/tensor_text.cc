@@ -48,9 +48,10 @@ std::string ShortestText(DataType type, std::uint64_t code) {
   return status.ok() ? std::string(text) : "?";
 }
 
-std::string TypeText(const io::TensorInfo& info) {
+std::string TypeText(const formats::TensorInfo& info) {
   if (!info.stored_as.empty()) return std::string(info.stored_as);
-  return FindType(info.type) != nullptr ? std::string(TypeName(info.type)) : io::Escape(info.dtype);
+  return FindType(info.type) != nullptr ? std::string(TypeName(info.type))
+                                        : words::Escape(info.dtype);
 }
 
 std::string GoalText(DataType to, const scale::WrittenForm& scaled) {

@@ -27,7 +27,7 @@ std::string ShortestText(DataType type, std::uint64_t code);
 
 // How a weight is stored whose scales are applied, the canonical name of a type of ours, or the
 // file's own word.
-std::string TypeText(const io::TensorInfo& info);
+std::string TypeText(const formats::TensorInfo& info);
 // What it becomes: a scaled format, or the type.
 std::string GoalText(DataType to, const scale::WrittenForm& scaled);
 

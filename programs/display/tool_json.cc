@@ -12,7 +12,7 @@
 #include "formats/element_index.h"
 #include "shell/streams.h"
 #include "tensorcast/explain.hpp"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -37,10 +37,10 @@ std::string CodeText(DataType type, std::uint64_t code) {
 }
 
 // Where a code has a scale, "result" would be another number than that of the tensor.
-Json ExampleJson(const io::TensorInfo& info, const LossReport& loss, const LossExample& example,
-                 ResultIs result) {
+Json ExampleJson(const formats::TensorInfo& info, const LossReport& loss,
+                 const LossExample& example, ResultIs result) {
   Json json = Json::object();
-  json["index"] = io::ElementIndex(info, example.index);
+  json["index"] = formats::ElementIndex(info, example.index);
   json["source"] = ElementJson(loss.from, example.source_code);
   json["source_code"] = CodeText(loss.from, example.source_code);
   json[result == ResultIs::kCodeOfScale ? "result_without_scale" : "result"] =
@@ -57,8 +57,8 @@ void EscapeDeceptive(std::string& text) {
   std::string escaped;
   escaped.reserve(text.size());
   for (std::string_view rest = text; !rest.empty();) {
-    const text::Utf8Character c = text::DecodeUtf8(rest);
-    if (c.point < 0x7F || !text::IsDeceptive(c.point)) {
+    const words::Utf8Character c = words::DecodeUtf8(rest);
+    if (c.point < 0x7F || !words::IsDeceptive(c.point)) {
       escaped.append(rest.substr(0, c.bytes));
     } else if (c.point < 0x10000) {
       escaped += fmt::format("\\u{:04x}", c.point);
@@ -107,7 +107,7 @@ Json FiguresJson(const LossReport& loss) {
   return json;
 }
 
-Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss, ResultIs result) {
+Json LossOfTensorJson(const formats::TensorInfo& info, const LossReport& loss, ResultIs result) {
   Json json = FiguresJson(loss);
   if (loss.compared > 0) {
     json["max_abs_example"] = ExampleJson(info, loss, loss.max_abs_example, result);
@@ -125,7 +125,7 @@ Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss, Result
   return json;
 }
 
-Json TensorJson(const io::TensorInfo& info) {
+Json TensorJson(const formats::TensorInfo& info) {
   Json json = Json::object();
   json["name"] = info.name;
   json["dtype"] = info.dtype;
@@ -147,12 +147,12 @@ Json TypeJson(DataType type) {
 
 std::string JsonText(const Json& json) {
   // Names may be any bytes (an npy's name is its file's): what is not UTF-8 becomes U+FFFD.
-  std::string text = io::Dumped(json, 2) + "\n";
+  std::string text = json::Dumped(json, 2) + "\n";
   EscapeDeceptive(text);
   return text;
 }
 
-std::string IndentedJson(std::string_view json) { return JsonText(io::JsonOrNull(json)); }
+std::string IndentedJson(std::string_view json) { return JsonText(json::JsonOrNull(json)); }
 
 JsonPrinter::JsonPrinter(std::string_view command) {
   Open('{');

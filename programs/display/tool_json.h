@@ -18,7 +18,7 @@
 
 namespace tensorcast::tool {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 // Every JSON the tool writes has it; it is raised when a member changes its meaning or goes away.
 inline constexpr int kJsonSchemaVersion = 1;
@@ -37,9 +37,9 @@ Json FiguresJson(const LossReport& loss);
 // What the code of a result stands for.
 enum class ResultIs : std::uint8_t { kValue, kCodeOfScale };
 // Counts and figures with the examples, whose indices are those of `info`.
-Json LossOfTensorJson(const io::TensorInfo& info, const LossReport& loss,
+Json LossOfTensorJson(const formats::TensorInfo& info, const LossReport& loss,
                       ResultIs result = ResultIs::kValue);
-Json TensorJson(const io::TensorInfo& info);
+Json TensorJson(const formats::TensorInfo& info);
 // The type's name; null where none is known.
 Json TypeJson(DataType type);
 // Indented, with a newline at the end.

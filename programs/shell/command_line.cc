@@ -126,7 +126,7 @@ std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error,
   }
   std::string command = app.get_name();
   for (const CLI::App* sub : commands) command += " " + sub->get_name();
-  return fmt::format("{} (see '{} --help')", io::Escape(what), command);
+  return fmt::format("{} (see '{} --help')", words::Escape(what), command);
 }
 
 // CLI11 takes -1.5 for a number, but -inf, -nan and -.5 for options: a blank in front, which the

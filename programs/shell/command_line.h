@@ -58,7 +58,7 @@ class Command {
   Option AddFlag(const std::string& names, bool& is_given, const std::string& help);
 
   // What the command does where it is chosen, and its exit code (exit_codes.h). May throw
-  // io::Error.
+  // files::Error.
   void Runs(std::function<int()> run);
 
   // In `run`: the names of all options, flags and positionals that stand on the command line.

@@ -34,7 +34,7 @@ std::string FormatNames() {
 // The endings of files without their dots, as alternatives.
 std::string Endings(std::string_view before, std::string_view between) {
   std::vector<std::string> endings;
-  for (const std::string_view ending : io::FormatEndings()) {
+  for (const std::string_view ending : formats::FormatEndings()) {
     endings.push_back(fmt::format("{}{}", before, ending.substr(1)));
   }
   return Joined(endings, between);

@@ -12,7 +12,7 @@
 #include "shell/command_tree.h"
 #include "shell/exit_codes.h"
 #include "tensorcast/tensorcast.hpp"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -22,7 +22,7 @@ std::string Roff(std::string_view text) {
   std::string roff;
   while (!text.empty()) {
     const bool begins_line = roff.empty() || roff.back() == '\n';
-    const auto [bytes, point, valid] = text::DecodeUtf8(text);
+    const auto [bytes, point, valid] = words::DecodeUtf8(text);
     text.remove_prefix(bytes);
     switch (point) {
       case '\\': roff += "\\e"; break;

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <initializer_list>
 
-#include "core/edit_distance.h"
+#include "words/edit_distance.h"
 
 namespace tensorcast::tool {
 namespace {
@@ -51,11 +51,11 @@ std::string Nearest(const std::vector<std::string>& names, std::string_view word
 
 std::vector<std::string> NearestNames(const std::vector<std::string>& names,
                                       std::string_view word) {
-  if (word.size() > core::kLongestCompared) return {};
+  if (word.size() > words::kLongestCompared) return {};
   std::vector<std::string> nearest;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3);
   for (const std::string& name : names) {
-    const std::size_t distance = core::EditDistance(name, word);
+    const std::size_t distance = words::EditDistance(name, word);
     if (distance > least) continue;
     if (distance < least) nearest.clear();
     least = distance;

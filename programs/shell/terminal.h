@@ -9,12 +9,12 @@
 #include <string>
 #include <string_view>
 
-#include "report/text_width.h"
+#include "words/text_width.h"
 
 namespace tensorcast::tool {
 
-using report::Shorten;
-using report::TextWidth;
+using words::Shorten;
+using words::TextWidth;
 
 // The width of running text, and of tables that hold nothing of a file.
 inline constexpr std::size_t kReportColumns = 100;

@@ -22,10 +22,10 @@
 #include "bindings.h"
 #include "errors.h"
 #include "tensorcast/explain.hpp"
-#include "text/error_text.h"
 #include "text_objects.h"
 #include "threads.h"
 #include "types.h"
+#include "words/error_text.h"
 
 namespace nb = nanobind;
 
@@ -127,7 +127,7 @@ void SetWord(CastOption option, std::string_view word, CastOptions* options) {
   std::string line = std::string(CastOptionName(option)) + " is one of";
   std::string_view separator = " ";
   for (const std::string_view known : CastOptionValues(option)) {
-    line.append(separator).append(text::Quoted(known));
+    line.append(separator).append(words::Quoted(known));
     separator = ", ";
   }
   Raise(ErrorClass::kValue, line);

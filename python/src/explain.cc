@@ -14,8 +14,8 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
-#include "text/error_text.h"
 #include "text_objects.h"
+#include "words/error_text.h"
 
 namespace nb = nanobind;
 
@@ -62,7 +62,7 @@ void BindExplain(nb::module_& m) {
     const Status status = e.result.status;
     if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
       RaiseStatus(status,
-                  text::Quoted(utf8) + " is " + std::string(text::UnparsedText(status.code())));
+                  words::Quoted(utf8) + " is " + std::string(words::UnparsedText(status.code())));
     }
     Check(status);
     return ExplanationTuple(e);

@@ -43,11 +43,11 @@ namespace {
 constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // so many elements are read at once
 
 // Finds the weights of an open file that are codes times scales, and reads them as values. Several
-// threads may use one; its functions may read files, and throw io::Error.
+// threads may use one; its functions may read files, and throw files::Error.
 class WeightsOfFile {
  public:
   // `path` is what the file was opened by.
-  WeightsOfFile(io::OpenedInput opened, std::string path)
+  WeightsOfFile(checkpoint::OpenedInput opened, std::string path)
       : opened_(std::move(opened)), path_(std::move(path)) {}
 
   // Gives the weights whose scales can be applied, in the order of their codes.
@@ -63,7 +63,7 @@ class WeightsOfFile {
     std::vector<convert::Decision> decisions(survey.tensors().size());
     decisions.at(tensor).to = to;
     convert::RefuseScaled(survey, decisions);
-    throw io::Error(io::ErrorKind::kArguments, "the tensor has no scales");
+    throw files::Error(core::ErrorKind::kArguments, "the tensor has no scales");
   }
 
   // Gives the file with each such weight in the place of its codes, as float64 that may be cast to
@@ -80,6 +80,22 @@ class WeightsOfFile {
       reader = std::make_shared<scale::ScaledReader>(opened_.reader, std::move(applied), false);
     }
     return reader;
+  }
+
+  // Gives what inspect says of the file's scales as a whole, a line for each thing.
+  std::vector<std::string> Notes() {
+    std::vector<std::string> lines;
+    try {
+      const convert::Survey& survey = Survey();
+      for (const std::string& line :
+           {survey.scales.weights.config.problem, convert::IdleConfigText(survey),
+            convert::UnscaledText(survey, nullptr)}) {
+        if (!line.empty()) lines.push_back(line);
+      }
+    } catch (const files::Error& error) {  // it is about another file, which reading asks for
+      lines.emplace_back(error.what());
+    }
+    return lines;
   }
 
   // Gives a line for each weight that was read and has scales which no quantiser writes.
@@ -109,7 +125,7 @@ class WeightsOfFile {
     return *survey_;
   }
 
-  const io::OpenedInput opened_;
+  const checkpoint::OpenedInput opened_;
   const std::string path_;
   std::mutex mutex_;  // guards what follows
   std::optional<convert::Survey> survey_;
@@ -120,15 +136,15 @@ class WeightsOfFile {
 class TensorFile {
  public:
   TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links) {
-    io::OpenOptions options;
+    formats::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
     // It is set only while the file is opened: later several calls read it at once.
-    const auto interrupt = std::make_shared<io::CurrentInterrupt>();
+    const auto interrupt = std::make_shared<files::CurrentInterrupt>();
     options.interrupted = interrupt;
     RunInterruptibly([&](std::atomic<bool>& interrupted) {
       interrupt->Set(&interrupted);
-      const io::OpenedInput opened = io::OpenTensorFile(path, options);
+      const checkpoint::OpenedInput opened = checkpoint::OpenTensorFile(path, options);
       reader_ = opened.reader;
       weights_ = std::make_shared<WeightsOfFile>(opened, path);
       interrupt->Set(nullptr);
@@ -140,18 +156,18 @@ class TensorFile {
     reader_.reset();
   }
   bool is_closed() const { return reader_ == nullptr; }
-  const io::TensorReader& reader() const {
+  const formats::TensorReader& reader() const {
     if (reader_ == nullptr) Raise(ErrorClass::kValue, "the file is closed");
     return *reader_;
   }
-  const io::TensorInfo& info(std::size_t tensor) const {
+  const formats::TensorInfo& info(std::size_t tensor) const {
     if (tensor >= reader().contents().tensors.size()) {
       Raise(ErrorClass::kValue, "the file has no tensor of that index");
     }
     return reader().contents().tensors[tensor];
   }
   // Keeps the file for as long as a call that gives the GIL back.
-  std::shared_ptr<const io::TensorReader> hold() const {
+  std::shared_ptr<const formats::TensorReader> hold() const {
     (void)reader();
     return reader_;
   }
@@ -161,13 +177,13 @@ class TensorFile {
   }
 
  private:
-  std::shared_ptr<const io::TensorReader> reader_;
+  std::shared_ptr<const formats::TensorReader> reader_;
   std::shared_ptr<WeightsOfFile> weights_;
 };
 
 // Reads the packed bytes of a tensor whose type the library does not know.
 nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
-  const io::TensorInfo& info = file.info(tensor);
+  const formats::TensorInfo& info = file.info(tensor);
   const std::vector<std::uint64_t> shape = {info.bytes};
   nb::object result = NewArray(DescrOf(DataType::kUint8), shape);
   const auto written = WritableBytesOf(AsArray(result));
@@ -180,7 +196,7 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
 }
 
 // Gives the shape in the order in which the elements stand.
-std::vector<std::uint64_t> StoredShape(const io::TensorInfo& info) {
+std::vector<std::uint64_t> StoredShape(const formats::TensorInfo& info) {
   std::vector<std::uint64_t> shape = info.shape;
   if (info.fortran_order) std::reverse(shape.begin(), shape.end());
   return shape;
@@ -192,13 +208,13 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
                        const CastOptions& options, bool is_packed, std::optional<std::size_t> asked,
                        LossMeter* loss) {
   (void)file.info(tensor);
-  std::shared_ptr<const io::TensorReader> reader = file.hold();
+  std::shared_ptr<const formats::TensorReader> reader = file.hold();
   if (scaled) {
     const auto weights = file.weights();
     const nb::gil_scoped_release without_gil;
     reader = weights->ReaderFor(to);  // in which the codes are the weight's values
   }
-  const io::TensorInfo& info = reader->contents().tensors[tensor];
+  const formats::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
   CastRequest request;
   request.from = info.type;
@@ -220,7 +236,7 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
     run.loss = loss;
     if (threads.Concurrency() > 1) run.executor = &threads;
     for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kReadAtOnce) {
-      io::StopIfInterrupted(&interrupted);
+      files::StopIfInterrupted(&interrupted);
       const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
       const auto piece = std::span(read).first(*StorageBytes(info.type, count));
       // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
@@ -235,13 +251,13 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
 }
 
 Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
-  const io::TensorInfo& info = file.info(tensor);
+  const formats::TensorInfo& info = file.info(tensor);
   const auto reader = file.hold();
   Texts texts;
   RunInterruptibly([&](std::atomic<bool>& interrupted) {
     for (std::uint64_t first = 0; first < info.elements;) {
-      io::StopIfInterrupted(&interrupted);
-      const io::StringPiece piece = reader->ReadStrings(tensor, first, info.elements - first);
+      files::StopIfInterrupted(&interrupted);
+      const text::StringPiece piece = reader->ReadStrings(tensor, first, info.elements - first);
       const Strings read = piece.view();
       for (std::uint64_t i = 0; i < read.size(); ++i) texts.Append(read[i]);
       first += read.size();
@@ -263,7 +279,7 @@ nb::list ScaledTuples(const TensorFile& file) {
   });
 }
 
-nb::tuple TensorInfoTuple(const io::TensorInfo& info) {
+nb::tuple TensorInfoTuple(const formats::TensorInfo& info) {
   return nb::make_tuple(ToStr(info.name), ToStr(info.dtype), static_cast<int>(info.type),
                         nb::tuple(ListOf(info.shape, std::identity())), info.bytes,
                         info.fortran_order);
@@ -297,6 +313,7 @@ void BindFiles(nb::module_& m) {
       .def("notes",
            [](const TensorFile& self) {
              nb::list notes = ListOf(self.reader().notes(), ToStr);
+             notes.extend(ListOf(self.weights()->Notes(), ToStr));
              notes.extend(ListOf(self.weights()->Findings(), ToStr));
              return notes;
            })

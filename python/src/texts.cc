@@ -17,10 +17,10 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
-#include "text/error_text.h"
-#include "text/utf8.h"
 #include "threads.h"
 #include "types.h"
+#include "words/error_text.h"
+#include "words/utf8.h"
 
 namespace nb = nanobind;
 
@@ -61,7 +61,7 @@ void AppendObject(PyObject* object, std::uint64_t index, PyArrayObject* array, T
       object == nullptr
           ? "nothing"
           : nb::cast<std::string>(nb::str(nb::handle(object).type().attr("__name__")));
-  Raise(ErrorClass::kKind, ElementName(index, ShapeOf(array)) + " is " + text::EscapeName(kind) +
+  Raise(ErrorClass::kKind, ElementName(index, ShapeOf(array)) + " is " + words::EscapeName(kind) +
                                ": an array of objects is taken where each is str or bytes");
 }
 
@@ -76,12 +76,12 @@ void AppendUnicode(const char* at, std::size_t width, std::uint64_t index, PyArr
   while (length > 0 && point_at(length - 1) == 0) --length;
   for (std::size_t i = 0; i < length; ++i) {
     const std::uint32_t point = point_at(i);
-    if (!text::IsUnicode(point)) {
+    if (!words::IsUnicode(point)) {
       Raise(ErrorClass::kValue,
             ElementName(index, ShapeOf(array)) + " holds what is not a character of Unicode");
     }
     char utf8[4];
-    texts.bytes.insert(texts.bytes.end(), utf8, text::PutUtf8(point, utf8));
+    texts.bytes.insert(texts.bytes.end(), utf8, words::PutUtf8(point, utf8));
   }
   texts.offsets.push_back(texts.bytes.size());
 }
@@ -107,7 +107,8 @@ void Parse(const Texts& texts, std::span<std::byte> result, DataType to, const C
   });
   if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
     Raise(ErrorClass::kValue, ElementName(failure.index, shape) + " is \"" + failure.text +
-                                  "\", which is " + std::string(text::UnparsedText(status.code())));
+                                  "\", which is " +
+                                  std::string(words::UnparsedText(status.code())));
   }
   Check(status);
 }
@@ -138,7 +139,7 @@ Texts Print(std::span<const std::byte> source, DataType from, std::uint64_t n,
 
 std::uint64_t CodePoints(std::string_view utf8) {
   return static_cast<std::uint64_t>(
-      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !text::ContinuesUtf8(c); }));
+      std::count_if(utf8.begin(), utf8.end(), [](char c) { return !words::ContinuesUtf8(c); }));
 }
 
 // Makes a str; raises where the bytes are not UTF-8.
@@ -147,7 +148,7 @@ nb::object StrOf(std::string_view utf8) {
       PyUnicode_DecodeUTF8(utf8.data(), static_cast<Py_ssize_t>(utf8.size()), nullptr);
   if (text == nullptr) {
     PyErr_Clear();
-    Raise(ErrorClass::kValue, text::Quoted(utf8) + " is not UTF-8, which a str needs");
+    Raise(ErrorClass::kValue, words::Quoted(utf8) + " is not UTF-8, which a str needs");
   }
   return nb::steal(text);
 }

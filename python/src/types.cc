@@ -15,8 +15,8 @@
 #include "bindings.h"
 #include "errors.h"
 #include "formats/npy_dtype.h"
-#include "text/error_text.h"
 #include "text_objects.h"
+#include "words/error_text.h"
 
 namespace nb = nanobind;
 
@@ -59,7 +59,7 @@ DataType RegisteredType(int number) {
 std::string TextOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
 [[noreturn]] void RaiseUnknownName(std::string_view name) {
-  std::string line = text::Quoted(name) + " is not an element type";
+  std::string line = words::Quoted(name) + " is not an element type";
   const auto [first, second, third] = NearestTypeNames(name);
   if (!first.empty()) line.append(second.empty() ? "; the nearest is " : "; the nearest are ");
   line.append(first);
@@ -100,7 +100,7 @@ DataType TypeOfText(nb::handle argument) {
   if (numpys == DataType::kUndefined || named == numpys) return named ? *named : TypeNamed(name);
   const bool is_typestring = std::string_view("<>|=").find(name.front()) != std::string_view::npos;
   if (!named || is_typestring) return numpys;
-  Raise(ErrorClass::kValue, text::Quoted(name) + " is " + std::string(TypeName(numpys)) +
+  Raise(ErrorClass::kValue, words::Quoted(name) + " is " + std::string(TypeName(numpys)) +
                                 " to numpy and " + std::string(TypeName(*named)) +
                                 " to tensorcast: give one of these names");
 }
@@ -124,7 +124,7 @@ DataType TypeOfDtype(nb::handle dtype) {
   const DataType type = TypeOf(reinterpret_cast<PyArray_Descr*>(dtype.ptr()));
   if (type == DataType::kUndefined) {
     Raise(ErrorClass::kKind,
-          "numpy's " + text::EscapeName(TextOf(dtype)) + " is not an element type of ONNX");
+          "numpy's " + words::EscapeName(TextOf(dtype)) + " is not an element type of ONNX");
   }
   return type;
 }
@@ -155,12 +155,12 @@ DataType AskedType(nb::handle argument) {
                               reinterpret_cast<PyArray_Descr*>(descr.ptr())->kind == 'O';
     if (descr.is_valid() && !is_any_class) return TypeOfDtype(descr);
     if (PyType_Check(argument.ptr()) != 0) {
-      Raise(ErrorClass::kKind, "the class " + text::EscapeName(TextOf(argument.attr("__name__"))) +
+      Raise(ErrorClass::kKind, "the class " + words::EscapeName(TextOf(argument.attr("__name__"))) +
                                    " is not a type of elements");
     }
   }
   Raise(ErrorClass::kKind, "a type is named by a text, a dtype or ONNX's number, and not by " +
-                               text::EscapeName(TextOf(argument.type().attr("__name__"))));
+                               words::EscapeName(TextOf(argument.type().attr("__name__"))));
 }
 
 }  // namespace
@@ -298,8 +298,9 @@ void BindTypes(nb::module_& m) {
       "type_number", [](nb::handle argument) { return static_cast<int>(TypeArgument(argument)); },
       nb::arg("type").none());
   // Gives the name in ml_dtypes, or nothing where numpy itself has the type, or text stands for it.
-  m.def("ml_dtypes_name",
-        [](int number) { return std::string(io::MlDtypesName(static_cast<DataType>(number))); });
+  m.def("ml_dtypes_name", [](int number) {
+    return std::string(formats::MlDtypesName(static_cast<DataType>(number)));
+  });
   // Gives 0 where there is no type.
   m.def("dtype_number", [](nb::handle dtype) {
     if (!PyArray_DescrCheck(dtype.ptr())) return 0;

@@ -10,7 +10,7 @@
 #include "core/shape.h"
 #include "tensorcast/flat.h"
 #include "tensorcast/onnx.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::c {
 namespace {
@@ -30,7 +30,7 @@ std::string Given(const char* what) { return std::string("parameter ") + what; }
 }  // namespace
 
 void SetLastError(std::string_view text) noexcept {
-  const std::size_t size = text::WholeUtf8(text, last_error.bytes.size() - 1);
+  const std::size_t size = words::WholeUtf8(text, last_error.bytes.size() - 1);
   text.copy(last_error.bytes.data(), size);
   last_error.size = size;
 }

@@ -17,8 +17,8 @@
 #include "core/shape.h"
 #include "tensorcast/onnx.hpp"
 #include "tensorcast/session.hpp"
-#include "text/error_text.h"
-#include "text/utf8.h"
+#include "words/error_text.h"
+#include "words/utf8.h"
 
 using namespace tensorcast;
 
@@ -33,7 +33,7 @@ namespace {
 // character of several bytes goes as a whole.
 void WriteError(std::string_view text, char* buffer, std::uint64_t buffer_bytes) {
   if (buffer == nullptr || buffer_bytes == 0) return;
-  const std::size_t size = text::WholeUtf8(text, Size(buffer_bytes - 1));
+  const std::size_t size = words::WholeUtf8(text, Size(buffer_bytes - 1));
   text.copy(buffer, size);
   buffer[size] = '\0';
 }
@@ -239,8 +239,8 @@ std::int32_t tensorcast_session_run_tensors(
     if (input_count == wanted) {  // before any is read
       code = c::ReadTensors(inputs, input_count, &views, text);
     } else {
-      *text =
-          text::CountText(input_count, "input") + " given; the model has " + std::to_string(wanted);
+      *text = words::CountText(input_count, "input") + " given; the model has " +
+              std::to_string(wanted);
     }
     if (code != StatusCode::kOk) {
       results->results = SessionResults();  // let go after every failure

@@ -16,7 +16,7 @@
 
 #include "c/graph_handle.h"
 #include "core/shape.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 using namespace tensorcast;
 
@@ -89,7 +89,7 @@ class Concatenated {
         if (length < 0 || static_cast<std::uint64_t>(length) > rest_.bytes_size - bytes) {
           Refuse(StatusCode::kBadInput,
                  what_ + " has a string of length " + std::to_string(length) + "; " +
-                     text::CountText(rest_.bytes_size - bytes, "byte") + " are left for it");
+                     words::CountText(rest_.bytes_size - bytes, "byte") + " are left for it");
         }
         bytes += static_cast<std::uint64_t>(length);
       }

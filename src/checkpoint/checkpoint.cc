@@ -18,7 +18,10 @@
 #include "formats/tensor_file.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 using Json = nlohmann::json;
@@ -26,8 +29,8 @@ using Json = nlohmann::json;
 // The directory of a file with its slash: "a/b" gives "a/", "b" gives ""; that of a directory is
 // its own.
 std::string DirectoryOf(const std::string& path) {
-  if (IsDirectory(path)) return Joined(path, "");
-  return path.substr(0, NameBegin(path));
+  if (files::IsDirectory(path)) return files::Joined(path, "");
+  return path.substr(0, files::NameBegin(path));
 }
 
 // "model-00001-of-00002" without what numbers it.
@@ -45,7 +48,7 @@ std::string_view WithoutNumber(std::string_view name) {
 
 // The result is empty if there is none.
 std::string IndexPath(const std::string& path) {
-  if (!HasEnding(path, kSafetensorsEnding) || IsDirectory(path)) return {};
+  if (!formats::HasEnding(path, kSafetensorsEnding) || files::IsDirectory(path)) return {};
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
   name.remove_suffix(kSafetensorsEnding.size());
@@ -58,7 +61,7 @@ std::string IndexPath(const std::string& path) {
                                   : std::string();
   for (const std::string& index :
        {stem + ".safetensors.index.json", variant, std::string("model.safetensors.index.json")}) {
-    if (!index.empty() && IsFile(directory + index)) return directory + index;
+    if (!index.empty() && files::IsFile(directory + index)) return directory + index;
   }
   return {};
 }
@@ -129,10 +132,10 @@ class IndexHandler final : public nlohmann::json_sax<Json> {
 
 }  // namespace
 
-std::string ReadText(const ByteSource& source, std::uint64_t most) {
+std::string ReadText(const files::ByteSource& source, std::uint64_t most) {
   if (source.size() > most) {
     throw Error(ErrorKind::kContents,
-                PathText(source.path()) + ": has " + std::to_string(source.size()) +
+                words::PathText(source.path()) + ": has " + std::to_string(source.size()) +
                     " bytes; at most " + std::to_string(most) + " are read",
                 source.path());
   }
@@ -142,11 +145,11 @@ std::string ReadText(const ByteSource& source, std::uint64_t most) {
   return text;
 }
 
-void ReadIndex(const ByteSource& index, const std::string& advice,
+void ReadIndex(const files::ByteSource& index, const std::string& advice,
                const std::function<void(std::string_view tensor, std::string_view file)>& take) {
   const std::string text = ReadText(index, kMostIndexBytes);
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, PathText(index.path()) + ": " + why + "; " + advice,
+    throw Error(ErrorKind::kContents, words::PathText(index.path()) + ": " + why + "; " + advice,
                 index.path());
   };
   IndexHandler handler(take);
@@ -156,7 +159,7 @@ void ReadIndex(const ByteSource& index, const std::string& advice,
   }
   if (!Json::sax_parse(text, &handler)) {
     if (handler.position() == 0) {
-      fail("gives " + Quoted(handler.wrong()) +
+      fail("gives " + words::Quoted(handler.wrong()) +
            " a value in \"weight_map\" that is not a file name");
     }
     fail("is not JSON at offset " + std::to_string(handler.position() - 1));
@@ -169,9 +172,10 @@ void ForEachInIndex(
     const std::function<void(std::string_view tensor, std::string_view file)>& take) {
   const std::string index = IndexPath(path);
   if (index.empty()) return;
-  ReadIndex(InputFile(index),
-            "it says where the scales of " + PathText(path) + " are: mend it, or move it away",
-            take);
+  ReadIndex(
+      files::InputFile(index),
+      "it says where the scales of " + words::PathText(path) + " are: mend it, or move it away",
+      take);
 }
 
 bool IsQuantisationKey(std::string_view key) {
@@ -180,4 +184,4 @@ bool IsQuantisationKey(std::string_view key) {
   return std::find(kKeys.begin(), kKeys.end(), key) != kKeys.end();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

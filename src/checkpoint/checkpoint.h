@@ -11,7 +11,7 @@
 
 #include "files/byte_source.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 inline constexpr std::uint64_t kMostIndexBytes = std::uint64_t{100} << 20;
 inline constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
@@ -20,12 +20,12 @@ inline constexpr std::uint64_t kMostConfigBytes = std::uint64_t{16} << 20;
 inline constexpr const char* kQuantizationFile = "quantization_config.json";
 
 // The whole of a text. Throws Error (contents) where it has more than `most` bytes.
-std::string ReadText(const ByteSource& source, std::uint64_t most);
+std::string ReadText(const files::ByteSource& source, std::uint64_t most);
 
 // Calls `take` with the name of each tensor and of the file that "weight_map" gives it, in the
 // order of the index. Throws Error (contents) where it is no such JSON: "PATH: why;
 // advice".
-void ReadIndex(const ByteSource& index, const std::string& advice,
+void ReadIndex(const files::ByteSource& index, const std::string& advice,
                const std::function<void(std::string_view tensor, std::string_view file)>& take);
 
 // The same of the index that a shard has. The files of a checkpoint's index are names and no more:
@@ -39,6 +39,6 @@ void ForEachInIndex(
 // Whether a member of a configuration of that name says how tensors are quantised.
 bool IsQuantisationKey(std::string_view key);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_H_

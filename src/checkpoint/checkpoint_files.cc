@@ -14,7 +14,10 @@
 #include "files/system_directory.h"
 #include "formats/tensor_file.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::string_view kIndexMark = ".safetensors.index";
@@ -63,7 +66,7 @@ std::string Listed(const std::vector<std::string>& names) {
   constexpr std::size_t kShown = 5;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kShown; ++i) {
-    text += (i == 0 ? "" : ", ") + PathText(names[i]);
+    text += (i == 0 ? "" : ", ") + words::PathText(names[i]);
   }
   if (names.size() > kShown) text += " and " + std::to_string(names.size() - kShown) + " more";
   return text;
@@ -71,14 +74,14 @@ std::string Listed(const std::vector<std::string>& names) {
 
 class Chooser {
  public:
-  Chooser(const std::string& directory, const Enclosure& enclosure)
-      : directory_(directory), enclosure_(enclosure), entries_(ListDirectory(directory)) {}
+  Chooser(const std::string& directory, const files::Enclosure& enclosure)
+      : directory_(directory), enclosure_(enclosure), entries_(files::ListDirectory(directory)) {}
 
   CheckpointFiles Choose() {
     std::vector<std::string> indexes;
-    for (const DirectoryEntry& entry : entries_) {
+    for (const files::DirectoryEntry& entry : entries_) {
       if (entry.name.ends_with(kSafetensorsEnding) &&
-          entry.kind != DirectoryEntry::Kind::kDirectory) {
+          entry.kind != files::DirectoryEntry::Kind::kDirectory) {
         files_.push_back(entry.name);
       }
       if (IsIndexName(entry.name)) indexes.push_back(entry.name);
@@ -106,32 +109,32 @@ class Chooser {
 
  private:
   [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
-    throw Error(kind, PathText(directory_) + ": " + why, directory_);
+    throw Error(kind, words::PathText(directory_) + ": " + why, directory_);
   }
   bool Has(const std::string& file) const {
     return std::binary_search(files_.begin(), files_.end(), file);
   }
 
   void ByIndex(const std::string& index) {
-    const std::string path = Joined(directory_, index);
+    const std::string path = files::Joined(directory_, index);
     const auto fail = [&](const std::string& why) {
-      throw Error(ErrorKind::kContents, PathText(path) + ": " + why, path);
+      throw Error(ErrorKind::kContents, words::PathText(path) + ": " + why, path);
     };
     std::set<std::string, std::less<>> named;
     ReadIndex(
-        InputFile(path, enclosure_), "it says which files hold the checkpoint: mend it",
+        files::InputFile(path, enclosure_), "it says which files hold the checkpoint: mend it",
         [&](std::string_view tensor, std::string_view file) {
           if (named.find(file) != named.end()) return;
-          const std::string of = " of tensor " + Quoted(tensor);
+          const std::string of = " of tensor " + words::Quoted(tensor);
           // Files below the directory are no part of this, and paths lead elsewhere.
           if (file.empty() || file == "." || file == ".." ||
               file.find('/') != std::string_view::npos ||
               file.find('\0') != std::string_view::npos) {
-            fail("gives " + Quoted(file) + " as the file" + of +
+            fail("gives " + words::Quoted(file) + " as the file" + of +
                  "; a shard is a file in the index's own directory, and this is no such name");
           }
           if (!Has(std::string(file))) {
-            fail("names " + Quoted(file) + " as the file" + of +
+            fail("names " + words::Quoted(file) + " as the file" + of +
                  (file.ends_with(kSafetensorsEnding) ? ", which is not there; fetch that file too"
                                                      : "; only .safetensors files are read"));
           }
@@ -180,7 +183,7 @@ class Chooser {
     }
     chosen_.shards = files_;
     if (files_.size() > 1) {
-      chosen_.notes.push_back(PathText(directory_) + ": has no index: its " +
+      chosen_.notes.push_back(words::PathText(directory_) + ": has no index: its " +
                               std::to_string(files_.size()) +
                               " .safetensors files are read as one checkpoint");
     }
@@ -191,17 +194,18 @@ class Chooser {
     std::set_difference(files_.begin(), files_.end(), chosen_.shards.begin(), chosen_.shards.end(),
                         std::back_inserter(others));
     if (others.empty()) return;
-    chosen_.notes.push_back(PathText(directory_) + ": is read from " +
+    chosen_.notes.push_back(words::PathText(directory_) + ": is read from " +
                             (chosen_.index.empty() ? chosen_.shards.front() : chosen_.index) +
                             "; not from " + Listed(others));
   }
 
   [[noreturn]] void FailWithout() const {
     std::string below;
-    for (const DirectoryEntry& entry : entries_) {
-      if (entry.kind != DirectoryEntry::Kind::kDirectory || !below.empty()) continue;
+    for (const files::DirectoryEntry& entry : entries_) {
+      if (entry.kind != files::DirectoryEntry::Kind::kDirectory || !below.empty()) continue;
       try {
-        for (const DirectoryEntry& inner : ListDirectory(Joined(directory_, entry.name))) {
+        for (const files::DirectoryEntry& inner :
+             files::ListDirectory(files::Joined(directory_, entry.name))) {
           if (inner.name.ends_with(kSafetensorsEnding)) below = entry.name;
         }
       } catch (const Error&) {
@@ -210,16 +214,17 @@ class Chooser {
     }
     if (!below.empty()) {
       Fail(ErrorKind::kUnsupported, "has no .safetensors file, but its directory " +
-                                        PathText(below) + " has; name that one");
+                                        words::PathText(below) + " has; name that one");
     }
-    for (const DirectoryEntry& entry : entries_) {
-      if (entry.kind == DirectoryEntry::Kind::kDirectory || !IsWeightsName(entry.name)) continue;
-      const std::vector<std::string_view> endings = FormatEndings();
-      const bool is_read =
-          std::any_of(endings.begin(), endings.end(),
-                      [&](std::string_view ending) { return HasEnding(entry.name, ending); });
+    for (const files::DirectoryEntry& entry : entries_) {
+      if (entry.kind == files::DirectoryEntry::Kind::kDirectory || !IsWeightsName(entry.name))
+        continue;
+      const std::vector<std::string_view> endings = formats::FormatEndings();
+      const bool is_read = std::any_of(
+          endings.begin(), endings.end(),
+          [&](std::string_view ending) { return formats::HasEnding(entry.name, ending); });
       Fail(ErrorKind::kUnsupported,
-           "has no .safetensors file, but " + PathText(entry.name) +
+           "has no .safetensors file, but " + words::PathText(entry.name) +
                (is_read ? "; name that file"
                         : ", which is not read; have transformers save the model as safetensors "
                           "(save_pretrained) first"));
@@ -230,15 +235,16 @@ class Chooser {
   }
 
   const std::string& directory_;
-  const Enclosure& enclosure_;
-  std::vector<DirectoryEntry> entries_;
+  const files::Enclosure& enclosure_;
+  std::vector<files::DirectoryEntry> entries_;
   std::vector<std::string> files_;  // .safetensors, by name
   CheckpointFiles chosen_;
 };
 
 }  // namespace
 
-CheckpointFiles FindCheckpointFiles(const std::string& directory, const Enclosure& enclosure) {
+CheckpointFiles FindCheckpointFiles(const std::string& directory,
+                                    const files::Enclosure& enclosure) {
   return Chooser(directory, enclosure).Choose();
 }
 
@@ -276,7 +282,7 @@ bool IsWeightsName(std::string_view name) {
       kSafetensorsEnding, ".bin",  ".pt",        ".pth", ".ckpt", ".gguf", ".h5",
       ".msgpack",         ".onnx", ".onnx_data", ".ot",  ".npz"};
   return std::any_of(std::begin(kEndings), std::end(kEndings),
-                     [&](std::string_view ending) { return HasEnding(name, ending); });
+                     [&](std::string_view ending) { return formats::HasEnding(name, ending); });
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

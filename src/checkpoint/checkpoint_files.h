@@ -12,7 +12,7 @@
 
 #include "files/system.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 inline constexpr std::string_view kSafetensorsEnding = ".safetensors";
 
@@ -26,7 +26,8 @@ struct CheckpointFiles {
 // model.safetensors.index.json names (or the one other index), else model.safetensors, else all
 // .safetensors files. Throws Error: contents where one is missing or there is more than one
 // checkpoint; unsupported if there is no checkpoint.
-CheckpointFiles FindCheckpointFiles(const std::string& directory, const Enclosure& enclosure);
+CheckpointFiles FindCheckpointFiles(const std::string& directory,
+                                    const files::Enclosure& enclosure);
 
 // What files of a checkpoint are called: "model-00002-of-00003.safetensors" has the base "model".
 // A variant's base is "model.fp16"; its index is model.safetensors.index.fp16.json.
@@ -38,6 +39,6 @@ bool IsIndexName(std::string_view name);
 // Whether a file holds weights, of this or another format, by its name.
 bool IsWeightsName(std::string_view name);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_FILES_H_

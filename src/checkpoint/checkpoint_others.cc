@@ -14,7 +14,10 @@
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kMostFiles = 100'000;
@@ -24,10 +27,10 @@ constexpr std::string_view kModules = "modules.json";
 // The directories that sentence-transformers builds a model of: {"path": "2_Dense"} ...
 std::set<std::string> ModulesOf(const CheckpointReader& reader) {
   std::set<std::string> modules;
-  const InputFile file(Joined(reader.directory(), kModules), reader.enclosure());
-  const OrderedJson list = JsonOrNull(ReadText(file, kMostConfigBytes));
+  const files::InputFile file(files::Joined(reader.directory(), kModules), reader.enclosure());
+  const json::OrderedJson list = json::JsonOrNull(ReadText(file, kMostConfigBytes));
   if (!list.is_array()) return modules;
-  for (const OrderedJson& module : list) {
+  for (const json::OrderedJson& module : list) {
     if (!module.is_object()) continue;
     const auto named = module.find("path");
     if (named != module.end() && named->is_string()) modules.insert(named->get<std::string>());
@@ -37,7 +40,7 @@ std::set<std::string> ModulesOf(const CheckpointReader& reader) {
 
 bool IsPassedOver(std::string_view name) {
   constexpr std::string_view kNames[] = {".git", ".cache", ".huggingface", "__pycache__",
-                                         kLockName};
+                                         files::kLockName};
   const bool is_temporary = name.starts_with('.') &&
                             (name.ends_with(".tmp") || name.ends_with(".tmp.old")) &&
                             name.find(".tensorcast-") != std::string_view::npos;
@@ -60,24 +63,25 @@ class DirectoryWalker {
   void Directory(const std::string& relative, std::size_t depth) {
     if (depth > kMostDirectoryDepth) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(Joined(reader_.directory(), relative)) + ": is more than " +
-                      std::to_string(kMostDirectoryDepth) + " directories deep in the checkpoint",
-                  Remedy::kNone, Joined(reader_.directory(), relative));
+                  words::PathText(files::Joined(reader_.directory(), relative)) +
+                      ": is more than " + std::to_string(kMostDirectoryDepth) +
+                      " directories deep in the checkpoint",
+                  files::Joined(reader_.directory(), relative));
     }
-    const std::vector<DirectoryEntry> entries =
-        ListDirectory(Joined(reader_.directory(), relative));
+    const std::vector<files::DirectoryEntry> entries =
+        files::ListDirectory(files::Joined(reader_.directory(), relative));
     if (relative.empty() &&
-        std::any_of(entries.begin(), entries.end(), [](const DirectoryEntry& entry) {
-          return entry.name == kModules && entry.kind == DirectoryEntry::Kind::kFile;
+        std::any_of(entries.begin(), entries.end(), [](const files::DirectoryEntry& entry) {
+          return entry.name == kModules && entry.kind == files::DirectoryEntry::Kind::kFile;
         })) {
       modules_ = ModulesOf(reader_);
     }
-    for (const DirectoryEntry& entry : entries) {
+    for (const files::DirectoryEntry& entry : entries) {
       const std::string path = relative + entry.name;
       if (IsPassedOver(entry.name)) continue;
-      if (entry.kind == DirectoryEntry::Kind::kDirectory && !entry.is_link) {
+      if (entry.kind == files::DirectoryEntry::Kind::kDirectory && !entry.is_link) {
         Directory(path + '/', depth + 1);
-      } else if (entry.kind == DirectoryEntry::Kind::kFile) {
+      } else if (entry.kind == files::DirectoryEntry::Kind::kFile) {
         File(relative, entry);
       } else {
         others_.left_out.push_back(path);
@@ -85,7 +89,7 @@ class DirectoryWalker {
     }
   }
 
-  void File(const std::string& relative, const DirectoryEntry& entry) {
+  void File(const std::string& relative, const files::DirectoryEntry& entry) {
     constexpr std::string_view kAnyIndex = ".index.json";
     const std::string path = relative + entry.name;
     if (relative.empty() && (read_.contains(entry.name) || IsIndexName(entry.name))) return;
@@ -96,7 +100,7 @@ class DirectoryWalker {
     }
     if (others_.copied.size() == kMostFiles) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(reader_.directory()) + ": holds more than " +
+                  words::PathText(reader_.directory()) + ": holds more than " +
                       std::to_string(kMostFiles) + " files",
                   reader_.directory());
     }
@@ -120,4 +124,4 @@ class DirectoryWalker {
 
 OtherFiles FindOtherFiles(const CheckpointReader& reader) { return DirectoryWalker(reader).Walk(); }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

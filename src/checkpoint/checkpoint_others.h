@@ -11,7 +11,7 @@
 
 #include "checkpoint/checkpoint_reader.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 // Paths in the directory, in the order of their names.
 struct OtherFiles {
@@ -27,6 +27,6 @@ struct OtherFiles {
 // Error where there is very much of it.
 OtherFiles FindOtherFiles(const CheckpointReader& reader);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_OTHERS_H_

@@ -17,7 +17,10 @@
 #include "formats/formats.h"
 #include "formats/safetensors_header.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // What is read when a conversion is planned, and again when its output is made.
@@ -27,32 +30,34 @@ constexpr const char* kConfigurations[] = {"config.json", "hf_quant_config.json"
 
 CheckpointReader::CheckpointReader(const std::string& directory)
     : directory_(directory),
-      enclosure_(EnclosureOfCheckpoint(directory)),
+      enclosure_(files::EnclosureOfCheckpoint(directory)),
       configurations_(StatusOfConfigurations()),
       files_(FindCheckpointFiles(directory, enclosure_)) {
-  if (!files_.index.empty()) index_ = StatusOf(Joined(directory, files_.index));
+  if (!files_.index.empty()) index_ = files::StatusOf(files::Joined(directory, files_.index));
   for (const std::string& name : files_.shards) AddShard(name);
   HoldAgainstIndex();
 }
 
 void CheckpointReader::AddShard(const std::string& name) {
-  std::unique_ptr<ByteSource> source =
-      OpenNamedFile(Joined(directory_, name), enclosure_, sources_.size());
-  RefuseStranger(*source);
-  SafetensorsHeader header = ReadSafetensorsHeader(*source);
+  std::unique_ptr<files::ByteSource> source =
+      files::OpenNamedFile(files::Joined(directory_, name), enclosure_, sources_.size());
+  formats::RefuseStranger(*source);
+  formats::SafetensorsHeader header = formats::ReadSafetensorsHeader(*source);
   const auto shard = static_cast<std::uint32_t>(shards_.size());
-  for (TensorInfo& info : header.contents.tensors) info.shard = shard;
+  for (formats::TensorInfo& info : header.contents.tensors) info.shard = shard;
   shards_.push_back({name, header.contents.metadata, source->size(), header.offsets.size()});
   sources_.push_back(std::move(source));
   for (auto& [key, value] : header.contents.metadata) {
     const auto [place, is_new] = contents_.metadata.try_emplace(key, value);
     if (is_new || place->second == value) continue;
-    files_.notes.push_back(PathText(Joined(directory_, name)) + ": has another value of " +
-                           "__metadata__[" + Quoted(key) + "] than the files before it");
+    files_.notes.push_back(words::PathText(files::Joined(directory_, name)) +
+                           ": has another value of " + "__metadata__[" + words::Quoted(key) +
+                           "] than the files before it");
   }
-  if (contents_.metadata.size() > kMostMetadataEntries) {
+  if (contents_.metadata.size() > formats::kMostMetadataEntries) {
     throw Error(ErrorKind::kContents,
-                PathText(directory_) + ": has more than " + std::to_string(kMostMetadataEntries) +
+                words::PathText(directory_) + ": has more than " +
+                    std::to_string(formats::kMostMetadataEntries) +
                     " entries of __metadata__ in its files",
                 directory_);
   }
@@ -63,7 +68,7 @@ void CheckpointReader::AddShard(const std::string& name) {
 
 // The tensors' indices in the order of their names; a name that two files have is refused.
 std::vector<std::uint32_t> CheckpointReader::ByName() const {
-  const std::vector<TensorInfo>& tensors = contents_.tensors;
+  const std::vector<formats::TensorInfo>& tensors = contents_.tensors;
   std::vector<std::uint32_t> order(tensors.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -75,9 +80,9 @@ std::vector<std::uint32_t> CheckpointReader::ByName() const {
       [&](std::uint32_t a, std::uint32_t b) { return tensors[a].name == tensors[b].name; });
   if (twice != order.end()) {
     throw Error(ErrorKind::kContents,
-                PathText(directory_) + ": tensor " + Quoted(tensors[*twice].name) + " is in " +
-                    PathText(shards_[tensors[*twice].shard].name) + " and in " +
-                    PathText(shards_[tensors[*(twice + 1)].shard].name) +
+                words::PathText(directory_) + ": tensor " + words::Quoted(tensors[*twice].name) +
+                    " is in " + words::PathText(shards_[tensors[*twice].shard].name) + " and in " +
+                    words::PathText(shards_[tensors[*(twice + 1)].shard].name) +
                     "; leave the file there that belongs to the checkpoint",
                 directory_);
   }
@@ -85,13 +90,14 @@ std::vector<std::uint32_t> CheckpointReader::ByName() const {
 }
 
 void CheckpointReader::HoldAgainstIndex() {
-  const std::vector<TensorInfo>& tensors = contents_.tensors;
+  const std::vector<formats::TensorInfo>& tensors = contents_.tensors;
   const std::vector<std::uint32_t> by_name = ByName();
   if (files_.index.empty()) return;
-  const InputFile index(Joined(directory_, files_.index), enclosure_);
+  const files::InputFile index(files::Joined(directory_, files_.index), enclosure_);
   const auto fail = [&](std::string_view tensor, const std::string& why) {
     throw Error(ErrorKind::kContents,
-                PathText(index.path()) + ": tensor " + Quoted(tensor) + " " + why, index.path());
+                words::PathText(index.path()) + ": tensor " + words::Quoted(tensor) + " " + why,
+                index.path());
   };
   std::vector<bool> named(tensors.size());
   ReadIndex(index, "it says which files hold the checkpoint: mend it",
@@ -101,13 +107,14 @@ void CheckpointReader::HoldAgainstIndex() {
                   [&](std::uint32_t i, std::string_view value) { return tensors[i].name < value; });
               if (place == by_name.end() || tensors[*place].name != tensor) {
                 fail(tensor,
-                     "should be in " + Quoted(file) +
+                     "should be in " + words::Quoted(file) +
                          ", which does not hold it; the two belong to different checkpoints "
                          "or the file is not complete: fetch both again");
               }
               const std::string& found = shards_[tensors[*place].shard].name;
               if (found != file) {
-                fail(tensor, "should be in " + Quoted(file) + ", but is in " + Quoted(found) +
+                fail(tensor, "should be in " + words::Quoted(file) + ", but is in " +
+                                 words::Quoted(found) +
                                  "; the index is not that of these files: fetch them again");
               }
               if (named[*place]) fail(tensor, "is named twice; a name stands once in an index");
@@ -116,11 +123,12 @@ void CheckpointReader::HoldAgainstIndex() {
   const auto unnamed = std::find(named.begin(), named.end(), false);
   if (unnamed == named.end()) return;
   const auto count = std::count(named.begin(), named.end(), false);
-  const TensorInfo& first = tensors[static_cast<std::size_t>(unnamed - named.begin())];
-  files_.notes.push_back(PathText(index.path()) + ": does not name " +
-                         CountText(static_cast<std::uint64_t>(count), "tensor") +
-                         " of its files, the first " + Quoted(first.name) + " in " +
-                         PathText(shards_[first.shard].name) + "; they are read like the others");
+  const formats::TensorInfo& first = tensors[static_cast<std::size_t>(unnamed - named.begin())];
+  files_.notes.push_back(words::PathText(index.path()) + ": does not name " +
+                         words::CountText(static_cast<std::uint64_t>(count), "tensor") +
+                         " of its files, the first " + words::Quoted(first.name) + " in " +
+                         words::PathText(shards_[first.shard].name) +
+                         "; they are read like the others");
 }
 
 void CheckpointReader::Read(std::size_t tensor, std::uint64_t offset,
@@ -136,34 +144,36 @@ std::uint64_t CheckpointReader::file_bytes() const {
 
 void CheckpointReader::CheckUnchanged() const {
   for (const auto& source : sources_) source->CheckUnchanged();
-  const auto check = [](const std::string& path, const std::optional<FileStatus>& before,
-                        const std::optional<FileStatus>& now) {
-    if (before && now && MayBeRewritten(*before, *now)) FailRewritten(path);
+  const auto check = [](const std::string& path, const std::optional<files::FileStatus>& before,
+                        const std::optional<files::FileStatus>& now) {
+    if (before && now && files::MayBeRewritten(*before, *now)) files::FailRewritten(path);
     if (before.has_value() == now.has_value()) return;
-    throw Error(ErrorKind::kSystem, PathText(path) + (before ? ": is gone" : ": is there only") +
+    throw Error(ErrorKind::kSystem, words::PathText(path) +
+                                        (before ? ": is gone" : ": is there only") +
                                         " since the checkpoint was opened; convert it again");
   };
-  const std::vector<std::optional<FileStatus>> now = StatusOfConfigurations();
+  const std::vector<std::optional<files::FileStatus>> now = StatusOfConfigurations();
   for (std::size_t i = 0; i < now.size(); ++i) {
-    check(Joined(directory_, kConfigurations[i]), configurations_[i], now[i]);
+    check(files::Joined(directory_, kConfigurations[i]), configurations_[i], now[i]);
   }
   if (index_) {
-    const std::string path = Joined(directory_, files_.index);
-    check(path, index_, StatusOf(path));
+    const std::string path = files::Joined(directory_, files_.index);
+    check(path, index_, files::StatusOf(path));
   }
 }
 
-std::vector<std::optional<FileStatus>> CheckpointReader::StatusOfConfigurations() const {
-  std::vector<std::optional<FileStatus>> all;
-  for (const char* const name : kConfigurations) all.push_back(StatusOf(Joined(directory_, name)));
+std::vector<std::optional<files::FileStatus>> CheckpointReader::StatusOfConfigurations() const {
+  std::vector<std::optional<files::FileStatus>> all;
+  for (const char* const name : kConfigurations)
+    all.push_back(files::StatusOf(files::Joined(directory_, name)));
   return all;
 }
 
 std::vector<std::string> CheckpointReader::external_paths() const {
   std::vector<std::string> paths;
   for (const auto& source : sources_) paths.push_back(source->path());
-  if (!files_.index.empty()) paths.push_back(Joined(directory_, files_.index));
+  if (!files_.index.empty()) paths.push_back(files::Joined(directory_, files_.index));
   return paths;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

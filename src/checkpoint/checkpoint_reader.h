@@ -19,7 +19,7 @@
 #include "files/system.h"
 #include "formats/tensor_reader.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 struct CheckpointShard {
   std::string name;                             // in the directory
@@ -31,13 +31,13 @@ struct CheckpointShard {
 // The contents have the tensors of all files, file by file in the order of their names, each file's
 // in the order of its data; TensorInfo::shard is an index into shards(). Their metadata is that of
 // all files, of a key with several values the first.
-class CheckpointReader final : public TensorReader {
+class CheckpointReader final : public formats::TensorReader {
  public:
   // `directory`: its path. Opening reads the headers of all files and the index, and holds the two
   // against each other. Throws Error.
   explicit CheckpointReader(const std::string& directory);
 
-  const FileContents& contents() const override { return contents_; }
+  const formats::FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
   std::uint64_t file_bytes() const override;
   void CheckUnchanged() const override;
@@ -46,7 +46,7 @@ class CheckpointReader final : public TensorReader {
 
   const std::string& directory() const { return directory_; }
   // All that is read of the directory must lie in it.
-  const Enclosure& enclosure() const { return enclosure_; }
+  const files::Enclosure& enclosure() const { return enclosure_; }
   std::span<const CheckpointShard> shards() const { return shards_; }
   // The name of its index; empty if it has none.
   const std::string& index() const { return files_.index; }
@@ -57,19 +57,19 @@ class CheckpointReader final : public TensorReader {
   std::vector<std::uint32_t> ByName() const;
 
   std::string directory_;
-  Enclosure enclosure_;
-  std::vector<std::optional<FileStatus>> StatusOfConfigurations() const;
+  files::Enclosure enclosure_;
+  std::vector<std::optional<files::FileStatus>> StatusOfConfigurations() const;
 
   // Their status when the checkpoint was opened, before anything was read.
-  std::vector<std::optional<FileStatus>> configurations_;
+  std::vector<std::optional<files::FileStatus>> configurations_;
   CheckpointFiles files_;
-  std::optional<FileStatus> index_;
-  FileContents contents_;
+  std::optional<files::FileStatus> index_;
+  formats::FileContents contents_;
   std::vector<CheckpointShard> shards_;
-  std::vector<std::unique_ptr<ByteSource>> sources_;  // of each shard
-  std::vector<std::uint64_t> offsets_;                // of each tensor's data in its file
+  std::vector<std::unique_ptr<files::ByteSource>> sources_;  // of each shard
+  std::vector<std::uint64_t> offsets_;                       // of each tensor's data in its file
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_

@@ -25,7 +25,10 @@
 #include "json/json_text.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20;
@@ -43,7 +46,7 @@ void ForEachShard(Contents& contents, const Sharding& sharding, Take take) {
     tensors[sharding.shard_of[i]].push_back(i);
   }
   for (std::size_t shard = 0; shard < tensors.size(); ++shard) {
-    FileContents part;
+    formats::FileContents part;
     part.metadata = sharding.metadata[shard];
     part.tensors.reserve(tensors[shard].size());
     for (const std::uint32_t i : tensors[shard]) {
@@ -57,13 +60,13 @@ void ForEachShard(Contents& contents, const Sharding& sharding, Take take) {
 // values.
 bool NamesModel(const std::string& path) {
   constexpr std::string_view kKeys[] = {"model_type", "architectures", "torch_dtype"};
-  const auto is_name = [](const OrderedJson& value) {
+  const auto is_name = [](const json::OrderedJson& value) {
     return value.is_string() && !value.get_ref<const std::string&>().empty();
   };
   try {
-    const JsonText config(path, ReadText(InputFile(path), kMostConfigBytes));
+    const json::JsonText config(path, ReadText(files::InputFile(path), kMostConfigBytes));
     return std::any_of(std::begin(kKeys), std::end(kKeys), [&](std::string_view key) {
-      const OrderedJson value = JsonOrNull(config.Find(key).value_or(""));
+      const json::OrderedJson value = json::JsonOrNull(config.Find(key).value_or(""));
       return is_name(value) || (key == "architectures" && value.is_array() &&
                                 std::any_of(value.begin(), value.end(), is_name));
     });
@@ -81,28 +84,28 @@ bool IsRepository(std::string_view name) {
 // Why a directory is none that a checkpoint replaces: it is no checkpoint, or more than one.
 std::string WhyNoCheckpoint(const std::string& path) {
   constexpr std::string_view kModelConfig = "config.json";
-  const std::vector<DirectoryEntry> entries = ListDirectory(path);
+  const std::vector<files::DirectoryEntry> entries = files::ListDirectory(path);
   bool has_weights = false, has_config = false;
-  for (const DirectoryEntry& entry : entries) {
+  for (const files::DirectoryEntry& entry : entries) {
     if (IsRepository(entry.name)) return "holds " + entry.name;
     for (const std::string_view name : kRepositories) {
-      if (entry.kind != DirectoryEntry::Kind::kDirectory || entry.is_link) break;
-      const std::string below = Joined(entry.name, name);
-      if (StatusOf(Joined(path, below))) return "holds " + PathText(below);
+      if (entry.kind != files::DirectoryEntry::Kind::kDirectory || entry.is_link) break;
+      const std::string below = files::Joined(entry.name, name);
+      if (files::StatusOf(files::Joined(path, below))) return "holds " + words::PathText(below);
     }
-    const bool is_file = entry.kind == DirectoryEntry::Kind::kFile;
+    const bool is_file = entry.kind == files::DirectoryEntry::Kind::kFile;
     has_weights = has_weights || (is_file && entry.name.ends_with(kSafetensorsEnding));
     has_config = has_config || (is_file && entry.name == kModelConfig);
   }
   if (entries.empty() || has_weights) return {};
-  if (has_config && NamesModel(Joined(path, kModelConfig))) return {};
-  return "holds " + PathText(entries.front().name) + " and no checkpoint";
+  if (has_config && NamesModel(files::Joined(path, kModelConfig))) return {};
+  return "holds " + words::PathText(entries.front().name) + " and no checkpoint";
 }
 
 // The index of the output: the input's, with another total and another map.
 class OutputIndex {
  public:
-  OutputIndex(const CheckpointReader& reader, const FileContents& contents,
+  OutputIndex(const CheckpointReader& reader, const formats::FileContents& contents,
               const Sharding& sharding)
       : tensors_(contents.tensors), sharding_(sharding), order_(contents.tensors.size()) {
     std::iota(order_.begin(), order_.end(), 0u);
@@ -110,17 +113,18 @@ class OutputIndex {
       return tensors_[a].name < tensors_[b].name;
     });
     std::uint64_t total = 0, values = 0;
-    for (const TensorInfo& info : tensors_) {
+    for (const formats::TensorInfo& info : tensors_) {
       total += info.bytes;
       values += info.elements;
     }
-    const std::string old = Joined(reader.directory(), reader.index());
-    JsonText text(old, reader.index().empty()
-                           ? std::string(kEmptyIndex)
-                           : ReadText(InputFile(old, reader.enclosure()), kMostIndexBytes));
+    const std::string old = files::Joined(reader.directory(), reader.index());
+    json::JsonText text(old,
+                        reader.index().empty()
+                            ? std::string(kEmptyIndex)
+                            : ReadText(files::InputFile(old, reader.enclosure()), kMostIndexBytes));
     if (const std::optional<std::string> metadata = text.Find("metadata");
         metadata && metadata->starts_with('{')) {
-      JsonText members(old, *metadata);
+      json::JsonText members(old, *metadata);
       members.Set("total_size", std::to_string(total));
       // transformers': elements as the files have them.
       if (members.Find("total_parameters")) {
@@ -131,7 +135,7 @@ class OutputIndex {
       text.Set("metadata", "{\"total_size\": " + std::to_string(total) + '}');
     }
     std::size_t begin = 0, end = 0;
-    text.ForEach([&](const JsonText::Member& member) {
+    text.ForEach([&](const json::JsonText::Member& member) {
       if (member.keys.size() != 1 || member.keys.front() != "weight_map") return;
       begin = member.value_begin;
       end = member.value_end;
@@ -140,10 +144,10 @@ class OutputIndex {
     tail_ = text.text().substr(end);
   }
 
-  void Write(const std::string& path, const CreateOptions& options) const {
+  void Write(const std::string& path, const files::CreateOptions& options) const {
     std::uint64_t bytes = 0;
     ForEachPiece([&](std::string_view piece) { bytes += piece.size(); });
-    OutputFile file(path, bytes, options);
+    files::OutputFile file(path, bytes, options);
     std::uint64_t written = 0;
     std::string text;
     const auto write = [&] {
@@ -165,64 +169,68 @@ class OutputIndex {
     std::string_view before = "{\n    ";
     for (const std::uint32_t i : order_) {
       take(before);
-      take(JsonString(tensors_[i].name) + ": " +
-           JsonString(sharding_.shards[sharding_.shard_of[i]]));
+      take(json::JsonString(tensors_[i].name) + ": " +
+           json::JsonString(sharding_.shards[sharding_.shard_of[i]]));
       before = ",\n    ";
     }
     take(order_.empty() ? "{}" : "\n  }");
     take(tail_);
   }
 
-  const std::vector<TensorInfo>& tensors_;
+  const std::vector<formats::TensorInfo>& tensors_;
   const Sharding& sharding_;
   std::vector<std::uint32_t> order_;
   std::string head_;
   std::string tail_;
 };
 
-class CheckpointWriter final : public TensorWriter {
+class CheckpointWriter final : public formats::TensorWriter {
  public:
-  CheckpointWriter(const std::string& path, const CheckpointReader& reader, FileContents contents,
-                   Sharding sharding, const CheckpointExtras& extras, const CreateOptions& options,
+  CheckpointWriter(const std::string& path, const CheckpointReader& reader,
+                   formats::FileContents contents, Sharding sharding,
+                   const CheckpointExtras& extras, const files::CreateOptions& options,
                    std::uint64_t bytes, const std::atomic<bool>* interrupted)
       : interrupted_(interrupted),
         input_(reader.directory()),
         directory_(path, input_, bytes,
                    extras.others.copied.size() + extras.texts.size() + sharding.shards.size() + 1,
-                   options, WhyNoCheckpoint, [interrupted] { StopIfInterrupted(interrupted); }),
-        like_weights_(
-            PermissionsOfOutput(Joined(directory_.staging().path(), ""), InputsOf(reader))),
+                   options, WhyNoCheckpoint,
+                   [interrupted] { files::StopIfInterrupted(interrupted); }),
+        like_weights_(files::PermissionsOfOutput(files::Joined(directory_.staging().path(), ""),
+                                                 InputsOf(reader))),
         notes_(extras.notes),
-        reading_hint_(SafetensorsReadingHint(contents.tensors)) {
+        reading_hint_(formats::SafetensorsReadingHint(contents.tensors)) {
     for (const std::string& name : extras.others.directories) directory_.Add(name);
     Say(reader, extras.others);
     for (const std::string& name : extras.others.copied) {
-      StopIfInterrupted(interrupted_);
-      copied_.push_back(OpenNamedFile(Joined(input_, name), reader.enclosure(), SIZE_MAX));
+      files::StopIfInterrupted(interrupted_);
+      copied_.push_back(
+          files::OpenNamedFile(files::Joined(input_, name), reader.enclosure(), SIZE_MAX));
       if (!extras.texts.contains(name)) Copy(*copied_.back(), name);
     }
     for (const auto& [name, text] : extras.texts) {
-      OutputFile file(Joined(directory_.path(), name), text.size(), Within(name));
+      files::OutputFile file(files::Joined(directory_.path(), name), text.size(), Within(name));
       file.Write(0, std::as_bytes(std::span(text)));
       file.Commit();
     }
     if (!sharding.index.empty()) {
       OutputIndex(reader, contents, sharding)
-          .Write(Joined(directory_.path(), sharding.index), Within(sharding.index));
+          .Write(files::Joined(directory_.path(), sharding.index), Within(sharding.index));
     }
     places_.resize(contents.tensors.size());
-    const std::size_t most_open = MostOpenFiles();
-    ForEachShard(contents, sharding,
-                 [&](std::size_t shard, FileContents part, std::span<const std::uint32_t> tensors) {
-                   StopIfInterrupted(interrupted_);
-                   for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
-                   const std::string& name = sharding.shards[shard];
-                   CreateOptions within = Within(name);
-                   within.permissions = like_weights_;
-                   within.staging.closes_files = shards_.size() >= most_open;
-                   shards_.push_back(
-                       CreateSafetensors(Joined(directory_.path(), name), std::move(part), within));
-                 });
+    const std::size_t most_open = files::MostOpenFiles();
+    ForEachShard(
+        contents, sharding,
+        [&](std::size_t shard, formats::FileContents part, std::span<const std::uint32_t> tensors) {
+          files::StopIfInterrupted(interrupted_);
+          for (std::uint32_t i = 0; i < tensors.size(); ++i) places_[tensors[i]] = i;
+          const std::string& name = sharding.shards[shard];
+          files::CreateOptions within = Within(name);
+          within.permissions = like_weights_;
+          within.staging.closes_files = shards_.size() >= most_open;
+          shards_.push_back(formats::CreateSafetensors(files::Joined(directory_.path(), name),
+                                                       std::move(part), within));
+        });
     shard_of_ = std::move(sharding.shard_of);
   }
 
@@ -250,23 +258,23 @@ class CheckpointWriter final : public TensorWriter {
 
   // A file of the directory, by its path in it, is made where the directory is, no more open to
   // others than the input's of that name or, where it has none, than its weights.
-  CreateOptions Within(const std::string& name) const {
-    CreateOptions options;
+  files::CreateOptions Within(const std::string& name) const {
+    files::CreateOptions options;
     const std::size_t slash = name.rfind('/');
     options.staging =
         directory_.staging().ForFiles(slash == std::string::npos ? "" : name.substr(0, slash));
     options.staging.holds_parts = true;
     options.staging.closes_files = false;
-    options.inputs = {Joined(input_, name)};
-    if (!IsFile(options.inputs.front())) options.permissions = like_weights_;
+    options.inputs = {files::Joined(input_, name)};
+    if (!files::IsFile(options.inputs.front())) options.permissions = like_weights_;
     return options;
   }
 
-  void Copy(const ByteSource& from, const std::string& name) {
-    OutputFile to(Joined(directory_.path(), name), from.size(), Within(name));
+  void Copy(const files::ByteSource& from, const std::string& name) {
+    files::OutputFile to(files::Joined(directory_.path(), name), from.size(), Within(name));
     std::vector<std::byte> buffer;
     for (std::uint64_t done = 0; done < from.size(); done += buffer.size()) {
-      StopIfInterrupted(interrupted_);
+      files::StopIfInterrupted(interrupted_);
       buffer.resize(
           static_cast<std::size_t>(std::min<std::uint64_t>(kBufferBytes, from.size() - done)));
       from.Read(done, buffer);
@@ -280,59 +288,58 @@ class CheckpointWriter final : public TensorWriter {
     if (others.left_out.empty()) return;
     std::string names;
     for (std::size_t i = 0; i < others.left_out.size() && i < kShown; ++i) {
-      names += (i == 0 ? "" : ", ") + PathText(others.left_out[i]);
+      names += (i == 0 ? "" : ", ") + words::PathText(others.left_out[i]);
     }
     if (others.left_out.size() > kShown) {
       names += " and " + std::to_string(others.left_out.size() - kShown) + " more";
     }
-    notes_.push_back(PathText(reader.directory()) + ": not copied (weights that are not read, " +
-                     "or not files): " + names);
+    notes_.push_back(words::PathText(reader.directory()) +
+                     ": not copied (weights that are not read, " + "or not files): " + names);
   }
 
   void DoSync() override {
     for (const auto& source : copied_) {
-      StopIfInterrupted(interrupted_);
+      files::StopIfInterrupted(interrupted_);
       source->CheckUnchanged();
     }
     for (const auto& shard : shards_) {
-      StopIfInterrupted(interrupted_);
+      files::StopIfInterrupted(interrupted_);
       shard->Commit();
     }
-    StopIfInterrupted(interrupted_);
+    files::StopIfInterrupted(interrupted_);
     directory_.Sync();
   }
   void DoCommit() override { directory_.Commit(); }
 
   const std::atomic<bool>* const interrupted_;
   const std::string input_;
-  OutputDirectory directory_;  // outlives the files in it
+  files::OutputDirectory directory_;  // outlives the files in it
   const unsigned like_weights_;
-  std::vector<std::unique_ptr<ByteSource>> copied_;
-  std::vector<std::unique_ptr<TensorWriter>> shards_;
+  std::vector<std::unique_ptr<files::ByteSource>> copied_;
+  std::vector<std::unique_ptr<formats::TensorWriter>> shards_;
   std::vector<std::uint32_t> shard_of_;  // each tensor's
   std::vector<std::uint32_t> places_;    // each tensor's in its shard
   std::vector<std::string> notes_;
   const std::string reading_hint_;
 };
 
-std::uint64_t ShardBytes(const std::string& path, const FileContents& contents,
+std::uint64_t ShardBytes(const std::string& path, const formats::FileContents& contents,
                          const Sharding& sharding) {
   std::uint64_t bytes = 0;
-  ForEachShard(contents, sharding,
-               [&](std::size_t shard, const FileContents& part, std::span<const std::uint32_t>) {
-                 bytes += MeasureSafetensors(Joined(path, sharding.shards[shard]), part);
-               });
+  ForEachShard(
+      contents, sharding,
+      [&](std::size_t shard, const formats::FileContents& part, std::span<const std::uint32_t>) {
+        bytes += formats::MeasureSafetensors(files::Joined(path, sharding.shards[shard]), part);
+      });
   return bytes;
 }
 
 }  // namespace
 
-std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
-                                               const CheckpointReader& reader,
-                                               FileContents contents, Sharding sharding,
-                                               const CheckpointExtras& extras,
-                                               const CreateOptions& options,
-                                               const std::atomic<bool>* interrupted) {
+std::unique_ptr<formats::TensorWriter> CreateCheckpoint(
+    const std::string& path, const CheckpointReader& reader, formats::FileContents contents,
+    Sharding sharding, const CheckpointExtras& extras, const files::CreateOptions& options,
+    const std::atomic<bool>* interrupted) {
   const std::uint64_t bytes =
       CheckCheckpoint(path, reader, contents, sharding, extras.others.bytes, options);
   return std::make_unique<CheckpointWriter>(path, reader, std::move(contents), std::move(sharding),
@@ -340,11 +347,11 @@ std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
 }
 
 std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
-                              const FileContents& contents, const Sharding& sharding,
-                              std::uint64_t other_bytes, const CreateOptions& options) {
+                              const formats::FileContents& contents, const Sharding& sharding,
+                              std::uint64_t other_bytes, const files::CreateOptions& options) {
   const std::uint64_t bytes = ShardBytes(path, contents, sharding) + other_bytes;
-  CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
+  files::CheckOutputDirectory(path, reader.directory(), bytes, options, WhyNoCheckpoint);
   return bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

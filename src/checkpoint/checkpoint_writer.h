@@ -16,7 +16,7 @@
 #include "files/output_options.h"
 #include "formats/tensor_writer.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 // Which file each tensor of an output goes into.
 struct Sharding {
@@ -30,7 +30,7 @@ struct Sharding {
 // nothing; then they are numbered anew. With `max_shard_bytes` the tensors are put into files in
 // their order, as Hugging Face's libraries do, each with all the metadata. Throws Error (arguments)
 // where that would be very many.
-Sharding ShardsOf(const CheckpointReader& reader, const FileContents& contents,
+Sharding ShardsOf(const CheckpointReader& reader, const formats::FileContents& contents,
                   std::uint64_t max_shard_bytes);
 
 // What the output holds beside its tensors.
@@ -43,19 +43,17 @@ struct CheckpointExtras {
 // Creates OUT/: the shards, the index, the other files. `contents` as the sharding was made for;
 // TensorWriter's indices are those of its tensors. Throws Error, and Interrupted where copying
 // takes long.
-std::unique_ptr<TensorWriter> CreateCheckpoint(const std::string& path,
-                                               const CheckpointReader& reader,
-                                               FileContents contents, Sharding sharding,
-                                               const CheckpointExtras& extras,
-                                               const CreateOptions& options,
-                                               const std::atomic<bool>* interrupted);
+std::unique_ptr<formats::TensorWriter> CreateCheckpoint(
+    const std::string& path, const CheckpointReader& reader, formats::FileContents contents,
+    Sharding sharding, const CheckpointExtras& extras, const files::CreateOptions& options,
+    const std::atomic<bool>* interrupted);
 
 // The checks of CreateCheckpoint that need no writing; `other_bytes`: of the files that are copied.
 // Returns the size of it all.
 std::uint64_t CheckCheckpoint(const std::string& path, const CheckpointReader& reader,
-                              const FileContents& contents, const Sharding& sharding,
-                              std::uint64_t other_bytes, const CreateOptions& options);
+                              const formats::FileContents& contents, const Sharding& sharding,
+                              std::uint64_t other_bytes, const files::CreateOptions& options);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_WRITER_H_

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <span>
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 namespace {
 
 struct TorchType {
@@ -48,23 +48,23 @@ DataType ModelTypeCount::Most() const {
 }
 
 void ModelConfig::SetType(DataType type) {
-  json_.Replace([&](const JsonText::Member& member) -> std::optional<std::string> {
+  json_.Replace([&](const json::JsonText::Member& member) -> std::optional<std::string> {
     const std::span<const std::string> around = member.keys.first(member.keys.size() - 1);
     const std::string& key = member.keys.back();
     if ((key != "torch_dtype" && key != "dtype") ||
         std::any_of(around.begin(), around.end(), IsQuantisationKey)) {
       return std::nullopt;
     }
-    const std::optional<std::string> named = TextOfJsonString(json_.ValueText(member));
+    const std::optional<std::string> named = json::TextOfJsonString(json_.ValueText(member));
     if (!named || !NamesFloat(*named)) return std::nullopt;
-    return JsonString(TorchName(type));
+    return json::JsonString(TorchName(type));
   });
 }
 
 bool ModelConfig::RemoveQuantisation() {
-  return json_.Remove([&](const JsonText::Member& member) {
+  return json_.Remove([&](const json::JsonText::Member& member) {
     return IsQuantisationKey(member.keys.back()) && json_.ValueText(member).starts_with('{');
   });
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

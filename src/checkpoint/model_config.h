@@ -15,7 +15,7 @@
 #include "json/json_text.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 // What torch calls a type in which it can compute, and so build a model in: "bfloat16"; empty for
 // all others.
@@ -36,7 +36,7 @@ class ModelTypeCount {
 class ModelConfig {
  public:
   // Throws Error (contents) where the file is no JSON object, or large for a configuration.
-  explicit ModelConfig(const ByteSource& file)
+  explicit ModelConfig(const files::ByteSource& file)
       : json_(file.path(), ReadText(file, kMostConfigBytes)) {}
 
   const std::string& text() const { return json_.text(); }
@@ -55,9 +55,9 @@ class ModelConfig {
   bool Remove(std::string_view key) { return json_.Remove(key); }
 
  private:
-  JsonText json_;
+  json::JsonText json_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_MODEL_CONFIG_H_

@@ -9,23 +9,27 @@
 #include "files/system_directory.h"
 #include "formats/formats.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
-OpenedInput OpenTensorFile(const std::string& path, const OpenOptions& options) {
-  if (!IsDirectory(path)) return {OpenTensorSource(std::make_unique<InputFile>(path), options)};
+using core::ErrorKind;
+using files::Error;
+
+OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& options) {
+  if (!files::IsDirectory(path))
+    return {formats::OpenTensorSource(std::make_unique<files::InputFile>(path), options)};
   if (options.assume_type) {
-    throw Error(
-        ErrorKind::kArguments,
-        PathText(path) + ": is a directory of safetensors files, " + "which name their types",
-        path);
+    throw Error(ErrorKind::kArguments,
+                words::PathText(path) + ": is a directory of safetensors files, " +
+                    "which name their types",
+                path);
   }
   const auto reader = std::make_shared<CheckpointReader>(path);
   return {{reader}, reader.get()};
 }
 
 bool IsDirectoryName(const std::string& path) {
-  const bool ends_in_divider = !path.empty() && NameBegin(path) == path.size();
-  return ends_in_divider || (FindByEnding(path) == nullptr && !IsWeightsName(path));
+  const bool ends_in_divider = !path.empty() && files::NameBegin(path) == path.size();
+  return ends_in_divider || (formats::FindByEnding(path) == nullptr && !IsWeightsName(path));
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

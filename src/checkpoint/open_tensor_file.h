@@ -9,21 +9,21 @@
 
 #include "formats/tensor_file.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
 
 class CheckpointReader;  // checkpoint/checkpoint_reader.h
 
-struct OpenedInput : OpenedTensors {
+struct OpenedInput : formats::OpenedTensors {
   const CheckpointReader* checkpoint = nullptr;  // the reader itself, if it is a directory's
 };
 
 // A file (formats/tensor_file.h), or a checkpoint's directory.
-OpenedInput OpenTensorFile(const std::string& path, const OpenOptions& options);
+OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& options);
 
 // Whether an output of that name is a directory: it ends with a slash, or has no ending that files
 // of weights have.
 bool IsDirectoryName(const std::string& path);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint
 
 #endif  // TENSORCAST_SRC_CHECKPOINT_OPEN_TENSOR_FILE_H_

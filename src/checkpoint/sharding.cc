@@ -11,7 +11,10 @@
 #include "checkpoint/checkpoint_writer.h"
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::checkpoint {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // More than any checkpoint that is published has.
@@ -20,7 +23,7 @@ constexpr std::size_t kMostFilesWritten = 512;
 void RefuseMany(const CheckpointReader& reader, std::size_t shards) {
   if (shards <= kMostFilesWritten) return;
   throw Error(ErrorKind::kArguments,
-              PathText(reader.directory()) + ": would become " + std::to_string(shards) +
+              words::PathText(reader.directory()) + ": would become " + std::to_string(shards) +
                   " files; at most " + std::to_string(kMostFilesWritten) +
                   " are written: let a file hold more",
               reader.directory());
@@ -41,7 +44,7 @@ void Name(const CheckpointReader& reader, std::size_t shards, Sharding& sharding
 // Cuts as huggingface_hub's split_state_dict_into_shards_factory does: a tensor larger than a file
 // may be has one of its own, and the one that was begun goes on behind it. Files are numbered as
 // they are full.
-Sharding Reshard(const CheckpointReader& reader, const FileContents& contents,
+Sharding Reshard(const CheckpointReader& reader, const formats::FileContents& contents,
                  std::uint64_t max_shard_bytes) {
   Sharding sharding;
   sharding.shard_of.reserve(contents.tensors.size());
@@ -49,7 +52,7 @@ Sharding Reshard(const CheckpointReader& reader, const FileContents& contents,
   std::uint32_t shards = 0;
   std::optional<std::uint32_t> begun;  // the file that is being filled
   std::uint64_t bytes = 0;             // in it
-  for (const TensorInfo& info : contents.tensors) {
+  for (const formats::TensorInfo& info : contents.tensors) {
     const auto next = static_cast<std::uint32_t>(number.size());
     if (info.bytes > max_shard_bytes) {
       sharding.shard_of.push_back(next);
@@ -76,12 +79,12 @@ Sharding Reshard(const CheckpointReader& reader, const FileContents& contents,
 
 }  // namespace
 
-Sharding ShardsOf(const CheckpointReader& reader, const FileContents& contents,
+Sharding ShardsOf(const CheckpointReader& reader, const formats::FileContents& contents,
                   std::uint64_t max_shard_bytes) {
   if (max_shard_bytes != 0) return Reshard(reader, contents, max_shard_bytes);
   const std::span<const CheckpointShard> inputs = reader.shards();
   std::vector<bool> is_used(inputs.size());
-  for (const TensorInfo& info : contents.tensors) is_used[info.shard] = true;
+  for (const formats::TensorInfo& info : contents.tensors) is_used[info.shard] = true;
   // What was empty may stay so.
   for (std::size_t i = 0; i < inputs.size(); ++i) is_used[i] = is_used[i] || inputs[i].tensors == 0;
   std::vector<std::uint32_t> number(inputs.size());
@@ -107,8 +110,9 @@ Sharding ShardsOf(const CheckpointReader& reader, const FileContents& contents,
     Name(reader, shards, sharding);
   }
   sharding.shard_of.reserve(contents.tensors.size());
-  for (const TensorInfo& info : contents.tensors) sharding.shard_of.push_back(number[info.shard]);
+  for (const formats::TensorInfo& info : contents.tensors)
+    sharding.shard_of.push_back(number[info.shard]);
   return sharding;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::checkpoint

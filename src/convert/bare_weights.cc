@@ -27,7 +27,7 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::TensorInfo;
+using formats::TensorInfo;
 
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kParameter = "_weight";
@@ -167,7 +167,7 @@ class BareFinder {
   };
 
   std::string Named(std::size_t tensor) const {
-    return io::EscapeName(tensors_[tensor].name) + " (" +
+    return words::EscapeName(tensors_[tensor].name) + " (" +
            std::string(TypeName(tensors_[tensor].type)) + ")";
   }
 
@@ -211,7 +211,7 @@ class BareFinder {
         continue;
       }
       AddWhy(likely->weight,
-             Named(i) + (info.shape.empty() ? "" : " " + io::ShapeText(info.shape)));
+             Named(i) + (info.shape.empty() ? "" : " " + words::ShapeText(info.shape)));
       found_.push_back({i, likely->weight});
     }
   }
@@ -227,7 +227,7 @@ class BareFinder {
     std::vector<Other> others;
     std::unordered_set<std::string_view> here;
     for (const TensorInfo& info : tensors_) here.insert(info.name);
-    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+    checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
       if (here.contains(name)) return;
       if (const std::optional<LikelyScale> likely = WeightFor(name);
           likely && !why_.contains(likely->weight)) {
@@ -247,14 +247,14 @@ class BareFinder {
       any_longer(one,
                  [&](std::string name) { return is_module.try_emplace(std::move(name)), false; });
     }
-    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
+    checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
       if (!name.ends_with(kWeight)) return;
       const auto found = is_module.find(std::string(naming::ModuleOf(name)));
       if (found != is_module.end()) found->second = true;
     });
     for (const Other& one : others) {
       if (any_longer(one, [&](const std::string& name) { return is_module.at(name); })) continue;
-      AddWhy(one.likely.weight, io::EscapeName(one.name) + " of " + io::EscapeName(one.file));
+      AddWhy(one.likely.weight, words::EscapeName(one.name) + " of " + words::EscapeName(one.file));
       in_other_files_.push_back({one.likely.weight, one.name, one.file});
     }
   }
@@ -279,7 +279,7 @@ class BareFinder {
       keep(info.name);
     }
     if (!is_directory_) {
-      io::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
+      checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view) {
         if (const std::string weight = WeightOfScale(name); !weight.empty()) keep(weight);
       });
     }
@@ -291,12 +291,12 @@ class BareFinder {
       const std::string& like = scaled.at(WithoutNumbers(info.name));
       if (coverage.Covers(info)) {
         why_[i] = Named(i) + " has no scale, and " + config.file + " says that it is quantised, " +
-                  io::Quoted(config.method);
+                  words::Quoted(config.method);
       } else if (!like.empty() && !coverage.Excepts(info)) {
-        why_[i] = Named(i) + " has no scale, and " + io::EscapeName(like) + " has one";
+        why_[i] = Named(i) + " has no scale, and " + words::EscapeName(like) + " has one";
       } else if (is_all_bare) {
         why_[i] = Named(i) + " has no scale, nor has any other weight, and " + config.file +
-                  " says " + io::Quoted(config.method);
+                  " says " + words::Quoted(config.method);
       }
     }
   }
@@ -323,7 +323,7 @@ class BareFinder {
     if (scales_.is_ignored) return;
     std::vector<scale::UnreadWeight>& unread = scales_.weights.unread;
     for (auto& [tensor, why] : why_) {
-      unread.push_back({tensor, io::ErrorKind::kContents, std::move(why)});
+      unread.push_back({tensor, core::ErrorKind::kContents, std::move(why)});
       unread.back().is_known = false;
     }
     sort(unread);

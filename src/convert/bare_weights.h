@@ -21,9 +21,9 @@ struct InputScales;  // convert/survey.h
 // - a weight that has a scale, and whose name differs in numbers alone;
 // - where `is_directory`, the method "fp8" of a checkpoint in which no float8 tensor has a scale.
 // What is beside a file is asked of the index of its checkpoint too, by names alone. Float8 without
-// any of these is legal: a cast makes it. Throws io::Error (contents) where a pattern of the
+// any of these is legal: a cast makes it. Throws files::Error (contents) where a pattern of the
 // configuration cannot be followed, or the index is none.
-void FindBareWeights(const std::vector<io::TensorInfo>& tensors, const std::string& path,
+void FindBareWeights(const std::vector<formats::TensorInfo>& tensors, const std::string& path,
                      bool is_directory, InputScales& scales);
 
 }  // namespace tensorcast::convert

@@ -17,7 +17,7 @@ namespace tensorcast::convert {
 
 struct Candidate {
   std::size_t index = 0;  // in the contents
-  const io::TensorInfo& tensor;
+  const formats::TensorInfo& tensor;
   const scale::Companion* companion = nullptr;
   const scale::ScaledWeight* weight = nullptr;
   const scale::UnreadWeight* unread = nullptr;

@@ -38,43 +38,44 @@ std::string Indented(std::string_view json) {
 
 class CheckpointSink final : public Sink {
  public:
-  CheckpointSink(std::string path, const io::CheckpointReader& reader)
+  CheckpointSink(std::string path, const checkpoint::CheckpointReader& reader)
       : path_(std::move(path)), reader_(reader) {}
 
-  std::uint64_t Check(const io::FileContents& contents,
-                      const io::CreateOptions& options) const override {
-    return io::CheckCheckpoint(path_, reader_, contents,
-                               io::ShardsOf(reader_, contents, options.max_shard_bytes),
-                               io::FindOtherFiles(reader_).bytes, options);
+  std::uint64_t Check(const formats::FileContents& contents,
+                      const files::CreateOptions& options) const override {
+    return checkpoint::CheckCheckpoint(
+        path_, reader_, contents, checkpoint::ShardsOf(reader_, contents, options.max_shard_bytes),
+        checkpoint::FindOtherFiles(reader_).bytes, options);
   }
 
   bool holds_scaled_weights() const override { return true; }
 
-  std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
-                                           const io::CreateOptions& options,
-                                           const std::atomic<bool>* interrupted) const override {
-    io::Sharding sharding = io::ShardsOf(reader_, contents, options.max_shard_bytes);
-    const io::CheckpointExtras extras = Extras(contents);
-    return io::CreateCheckpoint(path_, reader_, std::move(contents), std::move(sharding), extras,
-                                options, interrupted);
+  std::unique_ptr<formats::TensorWriter> Create(
+      formats::FileContents contents, const files::CreateOptions& options,
+      const std::atomic<bool>* interrupted) const override {
+    checkpoint::Sharding sharding =
+        checkpoint::ShardsOf(reader_, contents, options.max_shard_bytes);
+    const checkpoint::CheckpointExtras extras = Extras(contents);
+    return checkpoint::CreateCheckpoint(path_, reader_, std::move(contents), std::move(sharding),
+                                        extras, options, interrupted);
   }
 
  private:
-  io::CheckpointExtras Extras(const io::FileContents& contents) const {
-    io::CheckpointExtras extras;
-    extras.others = io::FindOtherFiles(reader_);
+  checkpoint::CheckpointExtras Extras(const formats::FileContents& contents) const {
+    checkpoint::CheckpointExtras extras;
+    extras.others = checkpoint::FindOtherFiles(reader_);
     std::vector<std::string>& copied = extras.others.copied;
     const auto has = [&](const char* name) { return std::ranges::count(copied, name) != 0; };
     const bool is_quantised = !contents.quantization_config.empty();
     const bool is_other = contents.is_dequantised || is_quantised;
     if (is_other) {
       std::erase(copied, kModelOptConfig);
-      std::erase(copied, io::kQuantizationFile);
+      std::erase(copied, checkpoint::kQuantizationFile);
       Edit(kMistralConfig, has(kMistralConfig), extras,
-           [](io::ModelConfig& config) { config.RemoveQuantisation(); });
+           [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
     }
     if (!contents.hf_quant_config.empty()) extras.texts[kModelOptConfig] = contents.hf_quant_config;
-    Edit(kConfig, has(kConfig), extras, [&](io::ModelConfig& config) {
+    Edit(kConfig, has(kConfig), extras, [&](checkpoint::ModelConfig& config) {
       if (contents.model_type != DataType::kUndefined) config.SetType(contents.model_type);
       if (is_other) config.RemoveQuantisation();
       if (is_quantised) {
@@ -82,38 +83,39 @@ class CheckpointSink final : public Sink {
       }
     });
     if (is_quantised && !has(kConfig)) {
-      extras.texts[io::kQuantizationFile] = contents.quantization_config + "\n";
+      extras.texts[checkpoint::kQuantizationFile] = contents.quantization_config + "\n";
       extras.notes.push_back(
-          io::PathText(reader_.directory()) +
+          words::PathText(reader_.directory()) +
           ": has no config.json; the \"quantization_config\" of these weights is in " +
-          io::PathText(io::Joined(path_, io::kQuantizationFile)));
+          words::PathText(files::Joined(path_, checkpoint::kQuantizationFile)));
     }
     return extras;
   }
 
   // Writes a file of the input anew, if it is there.
   template <class Change>
-  void Edit(const char* name, bool is_there, io::CheckpointExtras& extras, Change change) const {
+  void Edit(const char* name, bool is_there, checkpoint::CheckpointExtras& extras,
+            Change change) const {
     if (!is_there) return;
-    const io::InputFile file(io::Joined(reader_.directory(), name), reader_.enclosure());
+    const files::InputFile file(files::Joined(reader_.directory(), name), reader_.enclosure());
     try {
-      io::ModelConfig config(file);
+      checkpoint::ModelConfig config(file);
       change(config);
       extras.texts[name] = config.text();
-    } catch (const io::Error& error) {
-      if (error.kind() != io::ErrorKind::kContents) throw;
+    } catch (const files::Error& error) {
+      if (error.kind() != core::ErrorKind::kContents) throw;
       extras.notes.push_back(std::string(error.what()) + "; it is copied as it is");
     }
   }
 
   std::string path_;
-  const io::CheckpointReader& reader_;
+  const checkpoint::CheckpointReader& reader_;
 };
 
 }  // namespace
 
 std::unique_ptr<Sink> OpenCheckpointSink(const std::string& path,
-                                         const io::CheckpointReader& reader) {
+                                         const checkpoint::CheckpointReader& reader) {
   return std::make_unique<CheckpointSink>(path, reader);
 }
 

@@ -18,17 +18,17 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // Says which tensors have a scale of values that are all over them; empty if none has.
 std::string ReadTwiceText(const FilePlan& plan) {
-  const std::vector<io::TensorInfo>& tensors = plan.reader->contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = plan.reader->contents().tensors;
   const auto count = std::ranges::count_if(plan.jobs, [&](const TensorJob& job) {
     return ReadingsOf(job, tensors[job.tensor].shape) > 1;
   });
   if (count == 0) return {};
-  return io::CountText(static_cast<std::uint64_t>(count), "tensor") +
+  return words::CountText(static_cast<std::uint64_t>(count), "tensor") +
          (count == 1 ? " is" : " are") + " read twice: a scale needs the largest of all values";
 }
 
@@ -36,21 +36,23 @@ std::string ReadTwiceText(const FilePlan& plan) {
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
   if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
     throw Error(ErrorKind::kArguments,
-                io::PathText(file.output) +
+                words::PathText(file.output) +
                     ": a model's scaled weights have the layout onnx, not " + request.layout,
                 file.output);
   }
-  const bool is_directory = survey.opened.checkpoint != nullptr && io::IsDirectoryName(file.output);
+  const bool is_directory =
+      survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
   if (request.max_shard_bytes != 0 && !is_directory) {
     throw Error(ErrorKind::kArguments,
-                io::PathText(file.output) +
+                words::PathText(file.output) +
                     ": this is written as one file; a size of files is for directories",
                 file.output);
   }
 }
 
 // What becomes of a tensor that is made a scaled weight.
-void AddMade(const scale::WrittenForm& form, const io::TensorInfo& tensor, PlannedJob& planned) {
+void AddMade(const scale::WrittenForm& form, const formats::TensorInfo& tensor,
+             PlannedJob& planned) {
   planned.format = scale::FormatOf(*form.format);
   if (form.dialect != nullptr) planned.layout = form.dialect->layout;
   planned.bytes_after = 0;
@@ -63,7 +65,7 @@ void AddMade(const scale::WrittenForm& form, const io::TensorInfo& tensor, Plann
 }  // namespace
 
 std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings,
-                                    const io::SpoolOptions& spool) {
+                                    const files::SpoolOptions& spool) {
   auto state = std::make_unique<PlanState>();
   state->request = request;
   state->spool = spool;
@@ -93,7 +95,7 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
     }
     file.plan = PlanFile(surveys[i], std::move(decided), *file.sink, file.output);
     if (const std::string text = ReadTwiceText(file.plan); !text.empty()) {
-      state->notes.push_back(io::PathText(file.input) + ": " + text);
+      state->notes.push_back(words::PathText(file.input) + ": " + text);
     }
     file.first_job = state->jobs;
     state->jobs += file.plan.jobs.size();
@@ -107,15 +109,15 @@ std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& s
 }
 
 void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings) {
-  const io::CreateOptions create = OutputOptions(state, overwrite);
+  const files::CreateOptions create = OutputOptions(state, overwrite);
   for (PlannedFile& file : state.files) {
     MeasureTexts(*file.plan.reader, *file.sink, create, OptionsOf(state, file, settings),
                  file.plan);
   }
 }
 
-io::CreateOptions OutputOptions(const PlanState& state, bool overwrite) {
-  io::CreateOptions options{overwrite, InputPaths(state)};
+files::CreateOptions OutputOptions(const PlanState& state, bool overwrite) {
+  files::CreateOptions options{overwrite, InputPaths(state)};
   options.max_shard_bytes = state.request.max_shard_bytes;
   return options;
 }
@@ -135,7 +137,7 @@ std::vector<std::string> FindingsOf(const PlanState& state) {
   for (const PlannedFile& file : state.files) {
     if (file.plan.scaled == nullptr) continue;
     for (const std::string& one : file.plan.scaled->Findings()) {
-      all.push_back(io::PathText(file.input) + ": " + one);
+      all.push_back(words::PathText(file.input) + ": " + one);
     }
   }
   return all;
@@ -147,7 +149,7 @@ std::vector<SourceRange> SourcesOf(const PlannedFile& file, std::size_t index, s
       file.plan.scaled != nullptr ? file.plan.scaled->applied(tensor) : nullptr;
   if (applied == nullptr) return {{index, tensor, 0, UnitsOf(file.TensorOf(job))}};
   const scale::ScaledWeight& weight = applied->weight;
-  const std::vector<io::TensorInfo>& stored = file.plan.scaled->stored();
+  const std::vector<formats::TensorInfo>& stored = file.plan.scaled->stored();
   std::vector<SourceRange> sources;
   const auto add = [&](std::optional<std::size_t> i) {
     if (i) sources.push_back({index, *i, 0, UnitsOf(stored[*i])});
@@ -230,7 +232,7 @@ PlannedJob ConversionPlan::job(std::size_t i) const {
   const std::size_t place = i - file.first_job;
   const TensorJob& job = file.plan.jobs[place];
   const Decision& decision = file.DecisionOf(place);
-  const io::TensorInfo& tensor = file.TensorOf(place);
+  const formats::TensorInfo& tensor = file.TensorOf(place);
   planned.tensor = job.output;
   planned.name = tensor.name;
   planned.shape = tensor.shape;

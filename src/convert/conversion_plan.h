@@ -38,7 +38,7 @@ struct PlannedFile {
   const Decision& DecisionOf(std::size_t job) const {
     return plan.decisions[plan.jobs[job].tensor];
   }
-  const io::TensorInfo& TensorOf(std::size_t job) const {
+  const formats::TensorInfo& TensorOf(std::size_t job) const {
     return plan.reader->contents().tensors[plan.jobs[job].tensor];
   }
   DataType TypeMade(std::size_t job) const {
@@ -49,9 +49,9 @@ struct PlannedFile {
 
 struct PlanState {
   Request request;
-  io::SpoolOptions spool;  // of this process, no part of the plan
+  files::SpoolOptions spool;  // of this process, no part of the plan
   // What the readers ask, which outlive the call that opened them: each call sets its own flag.
-  std::shared_ptr<io::CurrentInterrupt> interrupt = std::make_shared<io::CurrentInterrupt>();
+  std::shared_ptr<files::CurrentInterrupt> interrupt = std::make_shared<files::CurrentInterrupt>();
   std::vector<PlannedFile> files;
   std::vector<std::string> notes;
   // The last of the notes are theirs.
@@ -72,12 +72,13 @@ struct PlanAccess {
   static OutputsState* StateOf(const ConversionOutputs& outputs) { return outputs.state_.get(); }
 };
 
-// Opens the inputs and decides; what is left is MeasureTexts. Throws io::Error, io::Interrupted.
+// Opens the inputs and decides; what is left is MeasureTexts. Throws files::Error,
+// files::Interrupted.
 std::unique_ptr<PlanState> MakePlan(const Request& request, const RunSettings& settings,
-                                    const io::SpoolOptions& spool = {});
+                                    const files::SpoolOptions& spool = {});
 
 // Reads the texts, and prints the numbers, whose size an output must know before it is begun; not
-// before it is known that the outputs can be made. Throws io::Error, io::Interrupted.
+// before it is known that the outputs can be made. Throws files::Error, files::Interrupted.
 void MeasureTexts(PlanState& state, bool overwrite, const RunSettings& settings);
 
 // What a job of the plan's file of this index is made of: its tensor, or the codes, the scales and
@@ -94,23 +95,23 @@ JobOptions OptionsOf(const PlanState& state, const PlannedFile& file, const RunS
 Opening OpeningOf(const PlanState& state);
 
 // How all outputs are made: none may be one of the inputs.
-io::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
+files::CreateOptions OutputOptions(const PlanState& state, bool overwrite);
 
 // The files that no output may be.
 std::vector<std::string> InputPaths(const PlanState& state);
 
 std::string PlanToJson(const PlanState& state);
-// The same into a new file, which may be no input. Throws io::Error.
+// The same into a new file, which may be no input. Throws files::Error.
 void SavePlan(const PlanState& state, const std::string& path, bool overwrite);
-// Makes it again; what is left is MeasureTexts. Throws io::Error (contents), which says `what` the
-// JSON is, where it is no plan, or another is made, and what MakePlan throws.
+// Makes it again; what is left is MeasureTexts. Throws files::Error (contents), which says `what`
+// the JSON is, where it is no plan, or another is made, and what MakePlan throws.
 std::unique_ptr<PlanState> PlanFromJson(std::string_view json, const std::string& what,
                                         const RunSettings& settings,
-                                        const io::SpoolOptions& spool = {});
+                                        const files::SpoolOptions& spool = {});
 
 // The temporary files of a plan's outputs, by file, for a process that joins them.
 std::string HandleToJson(const PlanState& state, const std::vector<std::string>& temporaries);
-// Throws io::Error (contents) where it is of another plan.
+// Throws files::Error (contents) where it is of another plan.
 std::vector<std::string> HandleFromJson(const PlanState& state, std::string_view json);
 
 }  // namespace tensorcast::convert

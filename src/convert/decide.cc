@@ -14,8 +14,8 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // The name that a tensor has when scales are applied.
 const std::string& NameOf(const Survey& survey, std::size_t tensor) {
@@ -41,7 +41,7 @@ std::size_t OnlyTensor(const Survey& survey, const std::vector<Decision>& decisi
   if (chosen.empty()) throw Error(ErrorKind::kArguments, holds + ", and none is chosen");
   std::string names;
   for (std::size_t i = 0; i < chosen.size() && i < kListed; ++i) {
-    names += (i == 0 ? "" : ", ") + io::EscapeName(NameOf(survey, chosen[i]));
+    names += (i == 0 ? "" : ", ") + words::EscapeName(NameOf(survey, chosen[i]));
   }
   if (chosen.size() > kListed) {
     names += " and " + std::to_string(chosen.size() - kListed) + " more";
@@ -76,8 +76,11 @@ std::vector<std::string> NotesOn(const Survey& survey, const Sink& sink, const D
   const std::vector<Decision>& decisions = decided.decisions;
   std::vector<std::string> notes = survey.reader().notes();
   const auto note = [&](const std::string& text) {
-    if (!text.empty()) notes.push_back(io::PathText(survey.path) + ": " + text);
+    if (!text.empty()) notes.push_back(words::PathText(survey.path) + ": " + text);
   };
+  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
+    notes.push_back(problem + "; what it says of the tensors is not known");
+  }
   for (const std::string& text : AppliedText(survey, decisions)) note(text);
   for (std::string& text : sink.NotesOn(decisions)) notes.push_back(std::move(text));
   for (const std::string& text : MisreadNotes(survey, decisions)) note(text);

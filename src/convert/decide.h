@@ -29,7 +29,7 @@ struct Decided {
 };
 
 // `options`: of a sink that reads tensors to decide. `opening`: of files beside the input. Throws
-// io::Error where a tensor is taken that cannot be read, or not be held, and what Sink::Restrict
+// files::Error where a tensor is taken that cannot be read, or not be held, and what Sink::Restrict
 // throws.
 Decided Decide(const Survey& survey, const Matching& matching, const SelectionRequest& request,
                const Sink& sink, const Opening& opening, const JobOptions& options);

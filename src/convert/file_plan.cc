@@ -17,12 +17,12 @@
 
 namespace tensorcast::convert {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
-void AddJobs(const io::TensorReader& reader, const std::string& path,
+void AddJobs(const formats::TensorReader& reader, const std::string& path,
              const std::vector<std::size_t>* taken, FilePlan& plan) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   const std::size_t count = taken != nullptr ? taken->size() : tensors.size();
   plan.jobs.reserve(count);
   std::size_t made = 0;  // tensors of the output
@@ -34,11 +34,11 @@ void AddJobs(const io::TensorReader& reader, const std::string& path,
     if (to == DataType::kUndefined) continue;
     job.to = {to};
     job.scaled = plan.decisions[job.tensor].scaled;
-    const io::TensorInfo& info = tensors[job.tensor];
+    const formats::TensorInfo& info = tensors[job.tensor];
     if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
     if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
     throw Error(ErrorKind::kContents,
-                io::PathText(path) + ": " + io::EscapeName(info.name) + " has more " +
+                words::PathText(path) + ": " + words::EscapeName(info.name) + " has more " +
                     std::string(TypeName(to)) + " elements than 64 bits can count the bytes of",
                 path);
   }
@@ -46,10 +46,10 @@ void AddJobs(const io::TensorReader& reader, const std::string& path,
 
 namespace {
 
-void AddScaled(const io::TensorInfo& source, const scale::WrittenForm& form,
-               std::vector<io::TensorInfo>& tensors) {
+void AddScaled(const formats::TensorInfo& source, const scale::WrittenForm& form,
+               std::vector<formats::TensorInfo>& tensors) {
   for (scale::WrittenTensor& made : scale::TensorsOf(form, source.name, source.shape)) {
-    io::TensorInfo& info = tensors.emplace_back(source);
+    formats::TensorInfo& info = tensors.emplace_back(source);
     info.name = std::move(made.name);
     info.type = made.type;
     info.dtype.clear();
@@ -63,9 +63,9 @@ void AddScaled(const io::TensorInfo& source, const scale::WrittenForm& form,
 
 }  // namespace
 
-io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan) {
-  const io::FileContents& input = reader.contents();
-  io::FileContents output;
+formats::FileContents ContentsOf(const formats::TensorReader& reader, const FilePlan& plan) {
+  const formats::FileContents& input = reader.contents();
+  formats::FileContents output;
   // A checkpoint's metadata is not of one of its tensors.
   if (plan.jobs.size() + plan.left_out == input.tensors.size()) output.metadata = input.metadata;
   output.is_dequantised = input.is_dequantised;
@@ -82,7 +82,7 @@ io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan
       AddScaled(input.tensors[job.tensor], job.scaled, output.tensors);
       continue;
     }
-    io::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
+    formats::TensorInfo& info = output.tensors.emplace_back(input.tensors[job.tensor]);
     if (const auto text = plan.texts.find(job.output); text != plan.texts.end()) {
       info.text = text->second;
     }
@@ -100,13 +100,13 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
     if (!IsQuantiseJob(job)) continue;
     if (!sink.holds_scaled_weights()) {
       throw Error(ErrorKind::kUnsupported,
-                  io::PathText(path) +
+                  words::PathText(path) +
                       ": scaled weights are written to .safetensors files, directories and models",
                   path);
     }
     if (job.scaled.IsOfModel() && !sink.has_graph()) {
       throw Error(ErrorKind::kArguments,
-                  io::PathText(path) + ": the layout onnx is that of .onnx models", path);
+                  words::PathText(path) + ": the layout onnx is that of .onnx models", path);
     }
   }
 }
@@ -132,9 +132,9 @@ FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
   return plan;
 }
 
-void MeasureTexts(const io::TensorReader& reader, const Sink& sink, const io::CreateOptions& create,
-                  const JobOptions& options, FilePlan& plan) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+void MeasureTexts(const formats::TensorReader& reader, const Sink& sink,
+                  const files::CreateOptions& create, const JobOptions& options, FilePlan& plan) {
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   const auto makes_text = [&](const TensorJob& job) {
     return (job.to.empty() ? tensors[job.tensor].type : job.to.front()) == DataType::kString;
   };

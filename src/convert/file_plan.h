@@ -26,12 +26,12 @@ namespace tensorcast::convert {
 
 struct FilePlan {
   // The input, with the scales of those applied that are cast.
-  std::shared_ptr<const io::TensorReader> reader;
+  std::shared_ptr<const formats::TensorReader> reader;
   const scale::ScaledReader* scaled = nullptr;  // the reader, where it applies scales
   std::vector<Decision> decisions;              // of each of the input's tensors
   std::vector<TensorJob> jobs;                  // one for each of the output's, in its order
   // What the texts that jobs make will take, where the sink must know it; by job.
-  std::map<std::size_t, io::TextSize> texts;
+  std::map<std::size_t, text::TextSize> texts;
   OutputConfig config;  // of the scaled weights that are made
   // Tensors that have no job because they only serve weights whose scales are applied.
   std::size_t left_out = 0;
@@ -39,27 +39,27 @@ struct FilePlan {
   std::unique_ptr<SharedGlobals> globals;  // of jobs that make global scales
 };
 
-// The jobs of what is decided, and what serves them. Throws io::Error.
+// The jobs of what is decided, and what serves them. Throws files::Error.
 FilePlan PlanFile(const Survey& survey, Decided decided, const Sink& sink,
                   const std::string& output);
 
 // Refuses scaled weights in an output that cannot hold them: none (unsupported), or none in the
-// layout of models (arguments). Throws io::Error.
+// layout of models (arguments). Throws files::Error.
 void CheckScaled(const Sink& sink, const std::string& path, std::span<const TensorJob> jobs);
 
 // The jobs of decisions however they were taken, for the tensors `taken` or for all. Throws
-// io::Error (contents) where a tensor would be too large to count.
-void AddJobs(const io::TensorReader& reader, const std::string& path,
+// files::Error (contents) where a tensor would be too large to count.
+void AddJobs(const formats::TensorReader& reader, const std::string& path,
              const std::vector<std::size_t>* taken, FilePlan& plan);
 
 // What the output holds. Made when it is asked for: of a checkpoint of many tensors it takes as
 // much memory as the input's.
-io::FileContents ContentsOf(const io::TensorReader& reader, const FilePlan& plan);
+formats::FileContents ContentsOf(const formats::TensorReader& reader, const FilePlan& plan);
 
 // Sets what texts will take, where the sink must know it: reads and prints them. Checks before that
 // the output can be made. Throws as RunJobs.
-void MeasureTexts(const io::TensorReader& reader, const Sink& sink, const io::CreateOptions& create,
-                  const JobOptions& options, FilePlan& plan);
+void MeasureTexts(const formats::TensorReader& reader, const Sink& sink,
+                  const files::CreateOptions& create, const JobOptions& options, FilePlan& plan);
 
 }  // namespace tensorcast::convert
 

@@ -23,8 +23,8 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 using scale::FusedPart;
 using scale::FusedPartOf;
 
@@ -83,14 +83,15 @@ std::string ModuleName(const FusedPart& part, std::string_view module) {
 }
 
 // `others`: files that are open already.
-io::OpenedInput OpenBeside(const std::string& path, std::size_t others, const Opening& opening) {
-  const std::size_t begin = io::NameBegin(path);
+checkpoint::OpenedInput OpenBeside(const std::string& path, std::size_t others,
+                                   const Opening& opening) {
+  const std::size_t begin = files::NameBegin(path);
   const std::string directory = begin == 0 ? "." : path.substr(0, begin);
-  io::OpenOptions options;
+  formats::OpenOptions options;
   options.interrupted = opening.interrupted;
   options.spool = opening.spool;
-  return {io::OpenTensorSource(
-      io::OpenNamedFile(path, io::EnclosureOfCheckpoint(directory), others), options)};
+  return {formats::OpenTensorSource(
+      files::OpenNamedFile(path, files::EnclosureOfCheckpoint(directory), others), options)};
 }
 
 class Finder {
@@ -115,7 +116,7 @@ class Finder {
 
   void AddParts(std::uint32_t file) {
     const DecidedFile& from = files_[file];
-    const std::vector<io::TensorInfo>& tensors = from.survey->tensors();
+    const std::vector<formats::TensorInfo>& tensors = from.survey->tensors();
     auto weight = from.survey->scales.weights.weights.begin();
     const auto end = from.survey->scales.weights.weights.end();
     for (std::uint32_t i = 0; i < tensors.size(); ++i) {
@@ -153,8 +154,8 @@ class Finder {
     });
     std::set<std::string, std::less<>> files;
     if (missing.empty()) return files;
-    const std::string own = path_.substr(io::NameBegin(path_));
-    io::ForEachInIndex(path_, [&](std::string_view tensor, std::string_view file) {
+    const std::string own = path_.substr(files::NameBegin(path_));
+    checkpoint::ForEachInIndex(path_, [&](std::string_view tensor, std::string_view file) {
       const std::size_t dot = std::min(tensor.rfind('.'), tensor.size());
       if (file != own && files.size() < kMostFiles && tensor.substr(dot).starts_with(".weight") &&
           missing.contains(tensor.substr(0, dot))) {
@@ -165,24 +166,24 @@ class Finder {
   }
 
   void OpenOther(const std::string& name) {
-    if (!io::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
-        !io::WhyNoName(name).empty()) {
+    if (!formats::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
+        !files::WhyNoName(name).empty()) {
       throw Error(
           ErrorKind::kContents,
-          io::PathText(path_) +
+          words::PathText(path_) +
               ": the index beside it says that weights which share global "
               "scales with some here are in " +
-              io::Quoted(name) +
+              words::Quoted(name) +
               ", and a shard is a file in the index's own directory: mend it, or move it away",
           path_);
     }
-    const std::string path = path_.substr(0, io::NameBegin(path_)) + name;
-    if (!io::IsFile(path)) {
+    const std::string path = path_.substr(0, files::NameBegin(path_)) + name;
+    if (!files::IsFile(path)) {
       found_.notes.push_back(
-          io::PathText(path) +
+          words::PathText(path) +
           ": is not there, and has weights that runtimes load as one matrix with "
           "some of " +
-          io::PathText(path_) + ": the global scales of these are made without them");
+          words::PathText(path_) + ": the global scales of these are made without them");
       return;
     }
     OpenedFile one;
@@ -245,9 +246,9 @@ class Finder {
     if (first == nullptr) return;
     const Decision& decision = (*files_[first->file].decisions)[first->tensor];
     found_.notes.push_back(
-        io::PathText(path_) + ": " + io::EscapeName(first->name) +
-        (count > 1 ? " and " + io::CountText(count - 1, "other weight") + " do" : " does") +
-        " not get the format (" + decision.text + ") that " + io::EscapeName(written) +
+        words::PathText(path_) + ": " + words::EscapeName(first->name) +
+        (count > 1 ? " and " + words::CountText(count - 1, "other weight") + " do" : " does") +
+        " not get the format (" + decision.text + ") that " + words::EscapeName(written) +
         " gets, and runtimes load the two as one matrix");
   }
 
@@ -303,9 +304,9 @@ std::vector<std::uint32_t> WithGlobals(std::span<const Decision> decisions) {
   return tensors;
 }
 
-SharedGlobals GlobalsOf(const io::TensorReader& reader, std::span<const std::uint32_t> tensors,
+SharedGlobals GlobalsOf(const formats::TensorReader& reader, std::span<const std::uint32_t> tensors,
                         std::span<const FusedFile> files) {
-  std::vector<const io::TensorReader*> readers = {&reader};
+  std::vector<const formats::TensorReader*> readers = {&reader};
   std::vector<SharedGlobals::Member> members;
   for (const std::uint32_t tensor : tensors) members.push_back({0, tensor});
   for (const FusedFile& file : files) {

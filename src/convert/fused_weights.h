@@ -27,7 +27,7 @@ struct FusedFile {
   std::uint64_t bytes = 0;
   std::vector<std::string> weights;  // by name
   // Weights that have scales are read as their values.
-  std::shared_ptr<const io::TensorReader> reader;
+  std::shared_ptr<const formats::TensorReader> reader;
   std::vector<std::uint32_t> tensors;  // the weights' indices in it
 };
 
@@ -38,7 +38,7 @@ struct FusedWeights {
 
 // To be asked when it is decided what becomes of the tensors, and before scales are applied:
 // weights that have the format already are written anew where others of their matrix have another
-// global scale, or get theirs now. A file that is not there is said in a note. Throws io::Error
+// global scale, or get theirs now. A file that is not there is said in a note. Throws files::Error
 // where another one, or the index, cannot be read.
 FusedWeights FindFused(const Survey& survey, const SelectionRequest& request,
                        const Opening& opening, std::vector<Decision>& decisions);
@@ -48,7 +48,7 @@ std::vector<std::uint32_t> WithGlobals(std::span<const Decision> decisions);
 
 // Which of these tensors share their global scales, with each other and with those of `files`. Of
 // the reader that applies scales; it and the files outlive the result.
-SharedGlobals GlobalsOf(const io::TensorReader& reader, std::span<const std::uint32_t> tensors,
+SharedGlobals GlobalsOf(const formats::TensorReader& reader, std::span<const std::uint32_t> tensors,
                         std::span<const FusedFile> files);
 
 }  // namespace tensorcast::convert

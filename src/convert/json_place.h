@@ -14,34 +14,34 @@
 #include "files/error.h"
 #include "json/ordered_json.h"
 #include "tensorcast/tensorcast.hpp"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::convert {
 
 // JSON's strings are UTF-8, and names and paths may be any bytes: those that are not stand as an
 // array of their bytes.
-inline io::OrderedJson BytesJson(std::string_view text) {
-  if (text::IsUtf8(text)) return io::OrderedJson(text);
-  io::OrderedJson bytes = io::OrderedJson::array();
+inline json::OrderedJson BytesJson(std::string_view text) {
+  if (words::IsUtf8(text)) return json::OrderedJson(text);
+  json::OrderedJson bytes = json::OrderedJson::array();
   for (const char c : text) bytes.push_back(static_cast<unsigned char>(c));
   return bytes;
 }
 
 // The canonical name, or null where it is no type of the library's.
-inline io::OrderedJson TypeJson(DataType type) {
-  return FindType(type) != nullptr ? io::OrderedJson(TypeName(type)) : io::OrderedJson();
+inline json::OrderedJson TypeJson(DataType type) {
+  return FindType(type) != nullptr ? json::OrderedJson(TypeName(type)) : json::OrderedJson();
 }
 
 // A value and where it stands, for messages.
 class Place {
  public:
   // `what` the JSON is, for as long as this.
-  Place(const io::OrderedJson& json, const char* what, std::string where)
+  Place(const json::OrderedJson& json, const char* what, std::string where)
       : json_(json), what_(what), where_(std::move(where)) {}
 
-  // Throws io::Error (contents).
+  // Throws files::Error (contents).
   [[noreturn]] void Refuse(const std::string& why) const {
-    throw io::Error(io::ErrorKind::kContents, std::string(what_) + ": " + where_ + " " + why);
+    throw files::Error(core::ErrorKind::kContents, std::string(what_) + ": " + where_ + " " + why);
   }
   Place Member(const char* key) const {
     if (!json_.is_object()) Refuse("is not an object");
@@ -97,7 +97,7 @@ class Place {
   }
 
  private:
-  const io::OrderedJson& json_;
+  const json::OrderedJson& json_;
   const char* what_;
   std::string where_;
 };

@@ -76,9 +76,9 @@ void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& re
                            Remedy remedy) {
     if (std::ranges::any_of(inputs, [&](const Matching& one) { return (one.*list)[i]; })) return;
     const std::string patterns = Joined(all);
-    throw io::Error(io::ErrorKind::kArguments,
-                    where + "'" + io::EscapeName(patterns) + "' matches no tensor", remedy,
-                    patterns);
+    throw files::Error(core::ErrorKind::kArguments,
+                       where + "'" + words::EscapeName(patterns) + "' matches no tensor", remedy,
+                       patterns);
   };
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
     const Rule& rule = request.rules[i];

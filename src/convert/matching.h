@@ -55,7 +55,8 @@ class Matching {
   std::vector<bool> rule_matches_, rule_takes_, rule_is_late_, only_matches_, excluded_matches_;
 };
 
-// Throws io::Error (arguments) where a rule or a pattern matches no tensor of any of these inputs.
+// Throws files::Error (arguments) where a rule or a pattern matches no tensor of any of these
+// inputs.
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request);
 
 std::vector<IdleRule> IdleRules(std::span<const Matching> inputs, const SelectionRequest& request);

@@ -14,23 +14,23 @@ namespace {
 class MeasureSink final : public Sink {
  public:
   // `model`: null where the tensors are no model's.
-  explicit MeasureSink(const io::OnnxTensorReader* model) : model_(model) {}
+  explicit MeasureSink(const formats::OnnxTensorReader* model) : model_(model) {}
 
   bool has_graph() const override { return model_ != nullptr; }
   void Restrict(std::span<Decision> decisions, const JobOptions&) const override {
     if (model_ != nullptr &&
-        HasModelForms(decisions, model_->source().path(), io::ErrorKind::kUnsupported)) {
+        HasModelForms(decisions, model_->source().path(), core::ErrorKind::kUnsupported)) {
       Scales().Restrict(decisions);
     }
   }
   scale::WrittenForm FormOf(std::size_t tensor, const scale::WrittenForm& asked) const override {
     return model_ != nullptr ? Scales().FormOf(tensor, asked) : asked;
   }
-  std::uint64_t Check(const io::FileContents&, const io::CreateOptions&) const override {
+  std::uint64_t Check(const formats::FileContents&, const files::CreateOptions&) const override {
     return 0;
   }
-  std::unique_ptr<io::TensorWriter> Create(io::FileContents, const io::CreateOptions&,
-                                           const std::atomic<bool>*) const override {
+  std::unique_ptr<formats::TensorWriter> Create(formats::FileContents, const files::CreateOptions&,
+                                                const std::atomic<bool>*) const override {
     return nullptr;
   }
 
@@ -41,13 +41,13 @@ class MeasureSink final : public Sink {
     return *scales_;
   }
 
-  const io::OnnxTensorReader* const model_;
+  const formats::OnnxTensorReader* const model_;
   mutable std::optional<ModelScales> scales_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sink> OpenMeasure(const io::OnnxTensorReader* model) {
+std::unique_ptr<Sink> OpenMeasure(const formats::OnnxTensorReader* model) {
   return std::make_unique<MeasureSink>(model);
 }
 

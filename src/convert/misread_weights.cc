@@ -16,7 +16,7 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::TensorInfo;
+using formats::TensorInfo;
 using scale::WrittenForm;
 
 // Their experts are stacked as [experts, inputs, outputs].
@@ -118,7 +118,7 @@ std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Deci
       any_had_scales = any_had_scales || one.was != nullptr;
     }
     if (count == 0) continue;
-    notes.push_back(io::CountText(count, kind.noun) + " (" + io::EscapeName(first) +
+    notes.push_back(words::CountText(count, kind.noun) + " (" + words::EscapeName(first) +
                     (count == 1 ? "" : ", ...") + "): " + std::string(kind.fate) +
                     // Left out, they would keep scales of another layout beside these.
                     (any_had_scales ? "; where it is to load them, make all weights plain first"
@@ -135,10 +135,10 @@ std::vector<std::string> LeftNotes(const std::vector<TensorInfo>& tensors,
   }
   std::vector<std::string> notes;
   for (const auto& [kind, left] : kinds) {
-    notes.push_back(io::CountText(left.size(), "weight") +
+    notes.push_back(words::CountText(left.size(), "weight") +
                     (left.size() == 1 ? " stays as it is (" : " stay as they are (") +
-                    io::EscapeName(left.front()->name) + (left.size() == 1 ? "" : ", ...") + "), " +
-                    std::string(kind) + "; a rule takes them all the same");
+                    words::EscapeName(left.front()->name) + (left.size() == 1 ? "" : ", ...") +
+                    "), " + std::string(kind) + "; a rule takes them all the same");
   }
   return notes;
 }

@@ -23,7 +23,7 @@ struct Survey;    // convert/survey.h
 class MisreadWeights {
  public:
   // `model_types` are config.json's, empty where nothing is known.
-  MisreadWeights(const std::vector<io::TensorInfo>& tensors,
+  MisreadWeights(const std::vector<formats::TensorInfo>& tensors,
                  std::span<const std::string> model_types);
 
   // What a plain weight is, in words, where it would be misread in that form; empty: it would not.
@@ -38,7 +38,7 @@ class MisreadWeights {
 // A line for each kind among the weights that are made, with the first of them and what is misread.
 std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Decision> decisions);
 // A line for each kind among the weights that are left alone for it.
-std::vector<std::string> LeftNotes(const std::vector<io::TensorInfo>& tensors,
+std::vector<std::string> LeftNotes(const std::vector<formats::TensorInfo>& tensors,
                                    std::span<const Decision> decisions);
 
 }  // namespace tensorcast::convert

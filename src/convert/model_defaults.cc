@@ -20,13 +20,13 @@ bool MayOverflow(const TypeInfo& from, const TypeInfo& to, const CastOptions& op
 
 }  // namespace
 
-std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
+std::vector<std::string> WhyLeftByDefault(const formats::OnnxTensorReader& model,
                                           std::span<const DataType> to, JobOptions options) {
   std::vector<std::string> reasons(to.size());
   std::vector<TensorJob> jobs;
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] == DataType::kUndefined) continue;
-    const io::TensorInfo& info = model.contents().tensors[i];
+    const formats::TensorInfo& info = model.contents().tensors[i];
     if (FindType(to[i])->bits > FindType(info.type)->bits) {
       reasons[i] = "it would take more room as " + std::string(TypeName(to[i]));
     } else if (info.bytes <= onnx::kSmallTensorBytes) {
@@ -44,7 +44,7 @@ std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
     if (lost == 0) return;
     const bool infinite = FindType(loss.to)->has_infinity();
     reasons[jobs[j].tensor] =
-        io::CountText(lost, "finite value") + " would become " + (infinite ? "infinite" : "NaN");
+        words::CountText(lost, "finite value") + " would become " + (infinite ? "infinite" : "NaN");
   };
   RunJobs(model, jobs, nullptr, options);
   return reasons;

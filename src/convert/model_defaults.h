@@ -19,7 +19,7 @@ namespace tensorcast::convert {
 // reason to leave it, or empty: it would grow, it is small, or a finite value of it would become
 // Inf, as the -3.4e38 of an attention mask does in float16 and bfloat16. Reads the tensors that
 // this can happen to once, as RunJobs with these options does, and throws what that throws.
-std::vector<std::string> WhyLeftByDefault(const io::OnnxTensorReader& model,
+std::vector<std::string> WhyLeftByDefault(const formats::OnnxTensorReader& model,
                                           std::span<const DataType> to, JobOptions options);
 
 }  // namespace tensorcast::convert

@@ -26,19 +26,19 @@ bool HasRows(const scale::WrittenForm& form) { return form.format->cells == scal
 }  // namespace
 
 bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
-                   io::ErrorKind kind) {
+                   core::ErrorKind kind) {
   bool is_any = false;
   for (const Decision& decision : decisions) {
     if (!decision.scaled) continue;
     is_any = true;
     if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
-    throw io::Error(
-        kind, io::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
+    throw files::Error(
+        kind, words::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
   }
   return is_any;
 }
 
-ModelScales::ModelScales(const io::OnnxTensorReader& model)
+ModelScales::ModelScales(const formats::OnnxTensorReader& model)
     : model_(model), rules_(model), uses_(onnx::FindWeightUses(model)) {}
 
 scale::WrittenForm ModelScales::FormOf(std::size_t tensor, const scale::WrittenForm& asked) const {
@@ -57,7 +57,7 @@ void ModelScales::Restrict(std::span<Decision> decisions) const {
 }
 
 void ModelScales::RestrictOne(std::size_t tensor, Decision& decision) const {
-  const io::TensorInfo& info = model_.contents().tensors[tensor];
+  const formats::TensorInfo& info = model_.contents().tensors[tensor];
   if (!decision.by_name && !uses_[tensor].axis) {
     return Leave(decision, Reason::kNotLinear, uses_[tensor].why_none);
   }
@@ -74,7 +74,7 @@ void ModelScales::RestrictOne(std::size_t tensor, Decision& decision) const {
   }
 }
 
-std::vector<std::string> NotesOnScales(const io::OnnxTensorReader& model,
+std::vector<std::string> NotesOnScales(const formats::OnnxTensorReader& model,
                                        const onnx::StorageRules& rules,
                                        std::span<const Decision> decisions) {
   std::uint64_t by_opset = 0, by_use = 0;
@@ -86,8 +86,9 @@ std::vector<std::string> NotesOnScales(const io::OnnxTensorReader& model,
   std::vector<std::string> notes;
   const auto add = [&](std::uint64_t count, const std::string& why) {
     if (count == 0) return;
-    notes.push_back(io::PathText(model.source().path()) + ": " + io::CountText(count, "tensor") +
-                    (count == 1 ? " has" : " have") + " one scale, not one for each row: " + why);
+    notes.push_back(words::PathText(model.source().path()) + ": " +
+                    words::CountText(count, "tensor") + (count == 1 ? " has" : " have") +
+                    " one scale, not one for each row: " + why);
   };
   add(by_opset,
       "DequantizeLinear takes one up to opset 12; "

@@ -18,15 +18,15 @@
 
 namespace tensorcast::convert {
 
-// Whether any is for a scaled weight. Throws io::Error, of `path` and that kind, where a format is
-// not written into models.
+// Whether any is for a scaled weight. Throws files::Error, of `path` and that kind, where a format
+// is not written into models.
 bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
-                   io::ErrorKind kind);
+                   core::ErrorKind kind);
 
 class ModelScales {
  public:
   // `model` outlives this.
-  explicit ModelScales(const io::OnnxTensorReader& model);
+  explicit ModelScales(const formats::OnnxTensorReader& model);
 
   // The form that a tensor gets of a format that is asked for: of rows a scale for each output
   // channel, or one where the opset takes no more or no node's use says which axis has them. The
@@ -41,14 +41,14 @@ class ModelScales {
  private:
   void RestrictOne(std::size_t tensor, Decision& decision) const;
 
-  const io::OnnxTensorReader& model_;
+  const formats::OnnxTensorReader& model_;
   const onnx::StorageRules rules_;
   const std::vector<onnx::WeightUse> uses_;
 };
 
 // What the user should know of decisions that Restrict has seen: tensors of rows that have one
 // scale. `rules` are the model's.
-std::vector<std::string> NotesOnScales(const io::OnnxTensorReader& model,
+std::vector<std::string> NotesOnScales(const formats::OnnxTensorReader& model,
                                        const onnx::StorageRules& rules,
                                        std::span<const Decision> decisions);
 

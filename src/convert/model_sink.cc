@@ -23,7 +23,7 @@ void Leave(Decision& decision, std::string why) {
 
 class ModelSink final : public Sink {
  public:
-  ModelSink(std::string path, const io::OnnxTensorReader& model)
+  ModelSink(std::string path, const formats::OnnxTensorReader& model)
       : path_(std::move(path)), model_(model), rules_(model) {}
 
   bool gives_types_back() const override { return true; }
@@ -31,7 +31,7 @@ class ModelSink final : public Sink {
   bool holds_scaled_weights() const override { return true; }
   bool has_graph() const override { return true; }
   void Restrict(std::span<Decision> decisions, const JobOptions& options) const override {
-    if (HasModelForms(decisions, path_, io::ErrorKind::kArguments)) {
+    if (HasModelForms(decisions, path_, core::ErrorKind::kArguments)) {
       ModelScales(model_).Restrict(decisions);
     }
     std::vector<DataType> by_default(decisions.size(), DataType::kUndefined);
@@ -58,30 +58,31 @@ class ModelSink final : public Sink {
   bool CanHold(std::size_t tensor, DataType to) const override {
     try {
       rules_.CheckType(tensor, to);
-    } catch (const io::Error&) {
+    } catch (const files::Error&) {
       return false;
     }
     return true;
   }
-  std::uint64_t Check(const io::FileContents& contents,
-                      const io::CreateOptions& options) const override {
+  std::uint64_t Check(const formats::FileContents& contents,
+                      const files::CreateOptions& options) const override {
     return onnx::CheckStorageModel(path_, model_, contents, options);
   }
-  std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
-                                           const io::CreateOptions& options,
-                                           const std::atomic<bool>* interrupted) const override {
+  std::unique_ptr<formats::TensorWriter> Create(
+      formats::FileContents contents, const files::CreateOptions& options,
+      const std::atomic<bool>* interrupted) const override {
     return onnx::CreateStorageModel(path_, model_, std::move(contents), options, interrupted);
   }
 
  private:
   const std::string path_;
-  const io::OnnxTensorReader& model_;
+  const formats::OnnxTensorReader& model_;
   const onnx::StorageRules rules_;
 };
 
 }  // namespace
 
-std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model) {
+std::unique_ptr<Sink> OpenModelSink(const std::string& path,
+                                    const formats::OnnxTensorReader& model) {
   return std::make_unique<ModelSink>(path, model);
 }
 

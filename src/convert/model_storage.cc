@@ -23,15 +23,15 @@
 namespace tensorcast::onnx {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // `chosen` is called when all tensors were asked for.
 void Convert(const std::string& input, const std::string& output, const ChooseStorage& choose,
              const std::function<void()>& chosen, const StorageOptions& options,
              std::vector<StoredTensor>& tensors) {
-  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(input),
-                                   options.allow_hard_links);
+  const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(input),
+                                        options.allow_hard_links);
   const std::unique_ptr<convert::Sink> sink = convert::OpenModelSink(output, model);
   convert::JobOptions job_options;
   job_options.cast = options.cast;
@@ -39,7 +39,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
   job_options.interrupted = options.interrupted;
   job_options.input = input;
   convert::FilePlan plan;
-  for (const io::TensorInfo& info : model.contents().tensors) {
+  for (const formats::TensorInfo& info : model.contents().tensors) {
     StoredTensor& stored = tensors.emplace_back();
     stored.name = info.name;
     stored.from = info.type;
@@ -49,7 +49,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     decision.by_name = options.all_chosen;
     if (decision.to != DataType::kUndefined && FindType(decision.to) == nullptr) {
       throw Error(ErrorKind::kArguments,
-                  io::PathText(input) + ": tensor " + io::Quoted(info.name) +
+                  words::PathText(input) + ": tensor " + words::Quoted(info.name) +
                       " was asked to become type " +
                       std::to_string(static_cast<std::int32_t>(decision.to)) +
                       ", which is not a type; DataType lists them",
@@ -63,7 +63,7 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
     tensors[i].to = plan.decisions[i].to;
     tensors[i].reason = std::move(plan.decisions[i].text);
   }
-  const std::unique_ptr<io::TensorWriter> writer =
+  const std::unique_ptr<formats::TensorWriter> writer =
       sink->Create(convert::ContentsOf(model, plan), {options.overwrite, {}}, options.interrupted);
   job_options.measured = [&](std::size_t j, std::size_t, const LossMeter& loss) {
     tensors[plan.jobs[j].tensor].loss = loss.Report();
@@ -105,9 +105,10 @@ Status ConvertStorage(const std::string& input, const std::string& output, std::
     };
     const auto check = [&] {
       if (any) return;
-      throw Error(ErrorKind::kArguments,
-                  io::PathText(input) + ": no tensor's name matches " + io::Quoted(names.text()),
-                  input);
+      throw Error(
+          ErrorKind::kArguments,
+          words::PathText(input) + ": no tensor's name matches " + words::Quoted(names.text()),
+          input);
     };
     std::vector<StoredTensor> stored;
     Convert(input, output, choose, check, options, stored);

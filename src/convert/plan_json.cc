@@ -22,9 +22,9 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
-using Json = io::OrderedJson;
+using core::ErrorKind;
+using files::Error;
+using Json = json::OrderedJson;
 
 constexpr int kSchemaVersion = 1;
 constexpr std::size_t kDeepest = 16;  // of arrays and objects: the schema has 6
@@ -35,7 +35,7 @@ constexpr const char* kHandleKind = "tensorcast conversion outputs";
 Json JobJson(const PlannedFile& file, std::size_t place) {
   const TensorJob& job = file.plan.jobs[place];
   const Decision& decision = file.DecisionOf(place);
-  const io::TensorInfo& tensor = file.TensorOf(place);
+  const formats::TensorInfo& tensor = file.TensorOf(place);
   Json json = Json::object();
   json["name"] = BytesJson(tensor.name);
   json["tensor"] = job.tensor;
@@ -91,7 +91,7 @@ Json FileJson(const PlannedFile& file) {
 
 // `what` it is said to be, with its kind and the version that is read here.
 Json ParseKind(std::string_view text, const char* what, const char* kind) {
-  std::optional<Json> parsed = io::ParseJson(text, kDeepest);
+  std::optional<Json> parsed = json::ParseJson(text, kDeepest);
   const Json nothing;
   const Place json(parsed ? *parsed : nothing, what, "it");
   if (!parsed) json.Refuse("is not JSON");
@@ -113,15 +113,15 @@ void WriteDecided(const PlanState& state, const std::function<void(std::string_v
   json["request"] = RequestJson(state.request);
   json["notes"] = state.notes;
   // A line for each job, made one by one: there may be many.
-  std::string text = io::Dumped(json, 1);
+  std::string text = json::Dumped(json, 1);
   text.resize(text.size() - std::string_view("\n}").size());
   take(text + ",\n \"files\": [");
   for (const PlannedFile& file : state.files) {
-    const std::string head = io::Dumped(FileJson(file));
+    const std::string head = json::Dumped(FileJson(file));
     take((&file == state.files.data() ? "\n  " : ",\n  ") + head.substr(0, head.size() - 1) +
          ",\"jobs\":[");
     for (std::size_t i = 0; i < file.plan.jobs.size(); ++i) {
-      take((i == 0 ? "\n   " : ",\n   ") + io::Dumped(JobJson(file, i)));
+      take((i == 0 ? "\n   " : ",\n   ") + json::Dumped(JobJson(file, i)));
     }
     take("]}");
   }
@@ -130,7 +130,7 @@ void WriteDecided(const PlanState& state, const std::function<void(std::string_v
 
 // Tells plans apart.
 std::string DigestOf(const PlanState& state) {
-  io::Xxh64 digest;
+  files::Xxh64 digest;
   WriteDecided(state, [&](std::string_view piece) { digest.Add(std::as_bytes(std::span(piece))); });
   return digest.Hex();
 }
@@ -141,17 +141,19 @@ std::string FirstDifference(const PlanState& state, const Json& files) {
   for (std::size_t f = 0; f < state.files.size(); ++f) {
     const PlannedFile& file = state.files[f];
     const Json& planned = files[f];
-    const auto fail = [&](const std::string& what) { return io::PathText(file.input) + what; };
+    const auto fail = [&](const std::string& what) { return words::PathText(file.input) + what; };
     const auto has = [&](const char* key) { return planned.is_object() && planned.contains(key); };
     const Json decided = FileJson(file);
     for (const auto& [key, value] : decided.items()) {
       if (has(key.c_str()) && planned[key] == value) continue;
-      return fail(": " + io::Quoted(key) + " is " + io::EscapeName(io::Dumped(value)) + " now");
+      return fail(": " + words::Quoted(key) + " is " + words::EscapeName(json::Dumped(value)) +
+                  " now");
     }
     const std::size_t jobs = has("jobs") && planned["jobs"].is_array() ? planned["jobs"].size() : 0;
     for (std::size_t j = 0; j < file.plan.jobs.size(); ++j) {
       if (j < jobs && planned["jobs"][j] == JobJson(file, j)) continue;
-      return fail(": something else is decided of " + io::Quoted(file.TensorOf(j).name) + " now");
+      return fail(": something else is decided of " + words::Quoted(file.TensorOf(j).name) +
+                  " now");
     }
     if (jobs != file.plan.jobs.size()) return fail(" has fewer tensors now");
   }
@@ -160,7 +162,7 @@ std::string FirstDifference(const PlanState& state, const Json& files) {
 
 // In pieces, for a plan of many jobs.
 void WritePlanJson(const PlanState& state, const std::function<void(std::string_view)>& take) {
-  io::Xxh64 digest;
+  files::Xxh64 digest;
   WriteDecided(state, [&](std::string_view piece) {
     digest.Add(std::as_bytes(std::span(piece)));
     take(piece);
@@ -177,14 +179,14 @@ std::string HandleToJson(const PlanState& state, const std::vector<std::string>&
   json["plan"] = DigestOf(state);
   json["temporaries"] = Json::array();
   for (const std::string& path : temporaries) json["temporaries"].push_back(BytesJson(path));
-  return io::Dumped(json) + "\n";
+  return json::Dumped(json) + "\n";
 }
 
 void SavePlan(const PlanState& state, const std::string& path, bool overwrite) {
   constexpr std::size_t kAtOnce = std::size_t{1} << 20;
   std::uint64_t bytes = 0;
   WritePlanJson(state, [&](std::string_view piece) { bytes += piece.size(); });
-  io::OutputFile file(path, bytes, {overwrite, InputPaths(state)});
+  files::OutputFile file(path, bytes, {overwrite, InputPaths(state)});
   std::string text;
   std::uint64_t written = 0;
   const auto write = [&] {
@@ -223,7 +225,7 @@ std::string PlanToJson(const PlanState& state) {
 
 std::unique_ptr<PlanState> PlanFromJson(std::string_view text, const std::string& what,
                                         const RunSettings& settings,
-                                        const io::SpoolOptions& spool) {
+                                        const files::SpoolOptions& spool) {
   const Json parsed = ParseKind(text, what.c_str(), kPlanKind);
   const Place json(parsed, what.c_str(), "it");
   const std::string digest = json.Member("digest").Text();

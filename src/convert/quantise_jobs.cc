@@ -28,7 +28,7 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::TensorInfo;
+using formats::TensorInfo;
 using scale::CellsBy;
 
 struct Buffers {
@@ -43,8 +43,9 @@ template <class T> std::span<T> Sized(std::vector<T>& buffer, std::uint64_t n) {
 
 class QuantiseJob {
  public:
-  QuantiseJob(const io::TensorReader& reader, const TensorJob& job, io::TensorWriter* writer,
-              const JobOptions& options, const QuantiseProgress& done)
+  QuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
+              formats::TensorWriter* writer, const JobOptions& options,
+              const QuantiseProgress& done)
       : reader_(reader),
         job_(job),
         writer_(writer),
@@ -156,7 +157,7 @@ class QuantiseJob {
   template <class Function>
   void ForPieces(std::uint64_t first, std::uint64_t end, const Function& use) const {
     while (first < end) {
-      io::StopIfInterrupted(options_.interrupted);
+      files::StopIfInterrupted(options_.interrupted);
       const std::uint64_t n = std::min(piece_, end - first);
       use(first, n);
       first += n;
@@ -228,12 +229,13 @@ class QuantiseJob {
   double AmaxOfGlobal() {
     const std::optional<std::uint32_t> group = GroupOf(job_, options_);
     if (!group) return Amax();
-    return options_.globals->AmaxOf(*group, [&](const io::TensorReader& reader, std::size_t i) {
-      if (&reader == &reader_ && i == job_.tensor) return Amax();
-      TensorJob other = job_;
-      other.tensor = i;
-      return QuantiseJob(reader, other, nullptr, options_, done_).Amax();
-    });
+    return options_.globals->AmaxOf(
+        *group, [&](const formats::TensorReader& reader, std::size_t i) {
+          if (&reader == &reader_ && i == job_.tensor) return Amax();
+          TensorJob other = job_;
+          other.tensor = i;
+          return QuantiseJob(reader, other, nullptr, options_, done_).Amax();
+        });
   }
 
   void WriteGlobalScale() {
@@ -276,7 +278,7 @@ class QuantiseJob {
         while (!s.has_failed.load(std::memory_order_relaxed)) {
           chunk = s.next.fetch_add(1, std::memory_order_relaxed);
           if (chunk >= s.chunks) return;
-          io::StopIfInterrupted(s.job.options_.interrupted);
+          files::StopIfInterrupted(s.job.options_.interrupted);
           const std::uint64_t first = chunk * s.size;
           s.run(first, first + std::min(s.size, s.job.info_.elements - first), buffers);
         }
@@ -299,9 +301,9 @@ class QuantiseJob {
     if (state.error) std::rethrow_exception(state.error);
   }
 
-  const io::TensorReader& reader_;
+  const formats::TensorReader& reader_;
   const TensorJob& job_;
-  io::TensorWriter* const writer_;
+  formats::TensorWriter* const writer_;
   const JobOptions& options_;
   const QuantiseProgress& done_;
   const TensorInfo& info_;
@@ -333,8 +335,8 @@ std::uint64_t CellBytesOf(const TensorJob& job, std::span<const std::uint64_t> s
   return job.scaled.PartitionOf(shape).cells() * sizeof(double) * (WorkersOf(options) + 1);
 }
 
-std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
-                                          io::TensorWriter* writer, const JobOptions& options,
+std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
+                                          formats::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done) {
   return QuantiseJob(reader, job, writer, options, done).Run();
 }

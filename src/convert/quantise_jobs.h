@@ -39,8 +39,8 @@ using QuantiseProgress = std::function<void(std::uint64_t read, std::uint64_t wr
 // CellBytesOf. Of a weight that shares its global scale the others are read too, unless that has
 // been done (options.globals). The meter, null unless options.measure, does not depend on the
 // executor, nor does what is written. Throws what RunJobs throws.
-std::unique_ptr<LossMeter> RunQuantiseJob(const io::TensorReader& reader, const TensorJob& job,
-                                          io::TensorWriter* writer, const JobOptions& options,
+std::unique_ptr<LossMeter> RunQuantiseJob(const formats::TensorReader& reader, const TensorJob& job,
+                                          formats::TensorWriter* writer, const JobOptions& options,
                                           const QuantiseProgress& done);
 
 }  // namespace tensorcast::convert

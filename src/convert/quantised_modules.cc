@@ -29,7 +29,7 @@ bool IsLmHead(std::string_view module) { return module == kLmHead || module.ends
 
 // Some of what is called an embedding is a linear layer ("embeddings_project"), and nothing but the
 // model's code tells which.
-bool MayBeLinear(const io::TensorInfo& info) {
+bool MayBeLinear(const formats::TensorInfo& info) {
   if (naming::ModuleOf(info.name) == info.name || info.shape.size() != 2) return false;
   const naming::WeightRole role = naming::RoleOf(info.name, info.shape);
   return role == naming::WeightRole::kLinear || role == naming::WeightRole::kHead ||
@@ -37,7 +37,7 @@ bool MayBeLinear(const io::TensorInfo& info) {
 }
 
 // The module of stacked experts, "mlp.experts" of "mlp.experts.down_proj"; empty if it is of none.
-std::string ExpertsModule(const io::TensorInfo& info) {
+std::string ExpertsModule(const formats::TensorInfo& info) {
   if (info.shape.size() < 3 || naming::RoleOf(info.name, info.shape) != naming::WeightRole::kLinear)
     return {};
   return info.name.substr(0, std::min(info.name.rfind('.'), info.name.size()));
@@ -60,7 +60,7 @@ void AddOnce(std::vector<std::string>& modules, const std::string& module) {
 
 }  // namespace
 
-scale::QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
+scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
                                   const FilePlan& plan) {
   std::unordered_map<std::size_t, const scale::ScaledWeight*> scaled;  // by codes
   for (const scale::ScaledTensor& one : scales.companions.scaled)
@@ -69,7 +69,7 @@ scale::QuantisedModules ModulesOf(const io::TensorReader& reader, const InputSca
   scale::QuantisedModules modules;
   bool has_head = false;
   for (const TensorJob& job : plan.jobs) {
-    const io::TensorInfo& info = reader.contents().tensors[job.tensor];
+    const formats::TensorInfo& info = reader.contents().tensors[job.tensor];
     const auto found = scaled.find(job.tensor);
     const scale::ScaledWeight* const weight = found != scaled.end() ? found->second : nullptr;
     const std::string module =

@@ -13,7 +13,7 @@ struct FilePlan;     // convert/file_plan.h
 struct InputScales;  // convert/survey.h
 
 // `scales` are the input's as they were found; the plan refers to them no more.
-scale::QuantisedModules ModulesOf(const io::TensorReader& reader, const InputScales& scales,
+scale::QuantisedModules ModulesOf(const formats::TensorReader& reader, const InputScales& scales,
                                   const FilePlan& plan);
 
 }  // namespace tensorcast::convert

@@ -13,7 +13,7 @@
 namespace tensorcast::convert {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 CastOptions CastOptionsOf(const Place& json) {
   CastOptions options;

@@ -11,9 +11,9 @@
 namespace tensorcast::convert {
 
 // Every option by its name, as the tool's reports have them too.
-io::OrderedJson OptionsJson(const CastOptions& options);
-io::OrderedJson RequestJson(const Request& request);
-// Throws io::Error (contents) if it is no request.
+json::OrderedJson OptionsJson(const CastOptions& options);
+json::OrderedJson RequestJson(const Request& request);
+// Throws files::Error (contents) if it is no request.
 Request RequestOf(const Place& json);
 
 }  // namespace tensorcast::convert

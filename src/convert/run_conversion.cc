@@ -20,24 +20,24 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 constexpr const char* kNotCreated = "the outputs have not been created";
 constexpr const char* kNoJob = "the plan has no job";
 
-// The ranges as jobs of their file. Throws io::Error (arguments).
+// The ranges as jobs of their file. Throws files::Error (arguments).
 TensorJob JobOf(const PlannedFile& file, const JobRange& range) {
   const std::size_t place = range.job - file.first_job;
-  const io::TensorInfo& tensor = file.TensorOf(place);
+  const formats::TensorInfo& tensor = file.TensorOf(place);
   TensorJob job = file.plan.jobs[place];
   const std::uint64_t all = UnitsOf(tensor);
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kArguments,
-                "job " + std::to_string(range.job) + ", " + io::Quoted(tensor.name) + ": " + why);
+    throw Error(ErrorKind::kArguments, "job " + std::to_string(range.job) + ", " +
+                                           words::Quoted(tensor.name) + ": " + why);
   };
   if (range.first > all || (range.elements != UINT64_MAX && range.elements > all - range.first)) {
-    fail("has " + io::CountText(all, "element"));
+    fail("has " + words::CountText(all, "element"));
   }
   const std::uint64_t elements = std::min(range.elements, all - range.first);
   const std::uint64_t end = range.first + elements;
@@ -63,7 +63,7 @@ std::uint64_t RunFile(const PlanState& state, std::size_t index, std::span<const
   options.measured = [&](std::size_t j, std::size_t, LossMeter& meter) {
     measured(index_of(j), meter);
   };
-  io::TensorWriter* const writer =
+  formats::TensorWriter* const writer =
       outputs != nullptr ? outputs->files[index].second.get() : nullptr;
   const JobTotals totals = RunJobs(*file.plan.reader, jobs, writer, options);
   for (const FusedFile& one : file.plan.fused) one.reader->CheckUnchanged();
@@ -74,10 +74,10 @@ bool HasLoss(const PlannedFile& file, const TensorJob& job) {
   return !job.to.empty() && !IsTextJob(*file.plan.reader, job);
 }
 
-void CheckShared(const std::string& path, const io::TensorWriter& writer) {
+void CheckShared(const std::string& path, const formats::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
   throw Error(ErrorKind::kUnsupported,
-              io::PathText(path) +
+              words::PathText(path) +
                   ": can only be written by one process; .safetensors, .npy and .pb can be shared",
               path);
 }
@@ -90,7 +90,7 @@ void CheckDistinct(const PlanState& state) {
       continue;
     }
     throw Error(ErrorKind::kArguments,
-                io::PathText(file.output) + ": is the output of two inputs; give each its own",
+                words::PathText(file.output) + ": is the output of two inputs; give each its own",
                 file.output);
   }
 }
@@ -114,7 +114,7 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
     bytes = std::max(bytes, kProgram + BufferBytes(options) + cells);
   }
   for (const PlannedFile& file : state.files) {
-    for (const io::TensorInfo& tensor : file.plan.reader->contents().tensors) {
+    for (const formats::TensorInfo& tensor : file.plan.reader->contents().tensors) {
       bytes += (file.sink->has_graph() ? kModelTensor : kTensor) + 4 * tensor.name.size();
     }
     for (const TensorJob& job : file.plan.jobs) {
@@ -129,7 +129,7 @@ std::uint64_t MemoryOf(const PlanState& state, const RunSettings& settings) {
 Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings) {
   state.interrupt->Set(settings.interrupted);
   CheckDistinct(state);
-  const io::CreateOptions create = OutputOptions(state, overwrite);
+  const files::CreateOptions create = OutputOptions(state, overwrite);
   Needs needs;
   for (const PlannedFile& file : state.files) {
     needs.disk_bytes += file.sink->Check(ContentsOf(*file.plan.reader, file.plan), create);
@@ -144,11 +144,11 @@ std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
   CheckDistinct(state);
   auto made = std::make_unique<OutputsState>();
   made->plan = &state;
-  io::CreateOptions create = OutputOptions(state, overwrite);
+  files::CreateOptions create = OutputOptions(state, overwrite);
   for (const PlannedFile& file : state.files) {
     if (state.files.size() > 1) {  // it is made of its own input alone
       create.permissions =
-          io::PermissionsOfOutput(file.output, InputPaths(*file.plan.reader, file.input));
+          files::PermissionsOfOutput(file.output, InputPaths(*file.plan.reader, file.input));
     }
     made->files.emplace_back(
         file.output,
@@ -176,7 +176,7 @@ std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view han
   made->is_joined = true;
   for (std::size_t i = 0; i < state.files.size(); ++i) {
     const PlannedFile& file = state.files[i];
-    const io::CreateOptions begun{true, {}, temporaries[i]};
+    const files::CreateOptions begun{true, {}, temporaries[i]};
     made->files.emplace_back(
         file.output,
         file.sink->Create(ContentsOf(*file.plan.reader, file.plan), begun, settings.interrupted));
@@ -195,7 +195,7 @@ void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interru
     file.plan.reader->CheckUnchanged();
     for (const FusedFile& one : file.plan.fused) one.reader->CheckUnchanged();
   }
-  io::CommitAll(outputs.files, interrupted);
+  formats::CommitAll(outputs.files, interrupted);
 }
 
 std::uint64_t RunPlan(PlanState& state, const RunSettings& settings, OutputsState* outputs,
@@ -226,7 +226,7 @@ void RunRanges(PlanState& state, std::span<const JobRange> ranges, const RunSett
   std::vector<std::vector<std::size_t>> ranges_of(state.files.size());
   for (std::size_t r = 0; r < ranges.size(); ++r) {
     if (ranges[r].job >= state.jobs) {
-      throw Error(ErrorKind::kArguments, "the plan has " + io::CountText(state.jobs, "job") +
+      throw Error(ErrorKind::kArguments, "the plan has " + words::CountText(state.jobs, "job") +
                                              ", not one of index " + std::to_string(ranges[r].job));
     }
     ranges_of[state.FileOf(ranges[r].job)].push_back(r);

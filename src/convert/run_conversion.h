@@ -23,25 +23,25 @@ namespace tensorcast::convert {
 
 struct OutputsState {
   const PlanState* plan = nullptr;
-  io::OutputFiles files;   // of each of the plan's
-  bool is_joined = false;  // another process commits them
+  formats::OutputFiles files;  // of each of the plan's
+  bool is_joined = false;      // another process commits them
 };
 
 // Checks that the outputs can be made: their names, their formats, the room on their disks. Throws
-// io::Error; opens the inputs of a plan that was read.
+// files::Error; opens the inputs of a plan that was read.
 Needs CheckOutputs(PlanState& state, bool overwrite, const RunSettings& settings);
 
-// Makes them, each checked. Throws io::Error, io::Interrupted.
+// Makes them, each checked. Throws files::Error, files::Interrupted.
 std::unique_ptr<OutputsState> BeginOutputs(PlanState& state, bool overwrite,
                                            const RunSettings& settings);
 
-// What a process that takes part is told, and outputs by it. Throw io::Error.
+// What a process that takes part is told, and outputs by it. Throw files::Error.
 std::string ShareOutputs(const OutputsState& outputs);
 std::unique_ptr<OutputsState> JoinOutputs(PlanState& state, std::string_view handle,
                                           const RunSettings& settings);
 
-// Gives the outputs their names, after every job has been run. Throws io::Error, and
-// io::Interrupted before the first has its name.
+// Gives the outputs their names, after every job has been run. Throws files::Error, and
+// files::Interrupted before the first has its name.
 void CommitOutputs(const OutputsState& outputs, const std::atomic<bool>* interrupted);
 
 // What a cast of numbers lost, of a job or of a range, by index: called in their order within a

@@ -23,13 +23,13 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
-using io::EscapeName;
-using io::Interrupted;
-using io::TensorInfo;
-using io::TensorReader;
-using io::TensorWriter;
+using core::ErrorKind;
+using files::Error;
+using files::Interrupted;
+using formats::TensorInfo;
+using formats::TensorReader;
+using formats::TensorWriter;
+using words::EscapeName;
 
 constexpr std::uint64_t kBlock = kRangeGrain;  // chunks begin at its multiples
 // 1024 elements of any width, and a whole number of elements of every width: 6 bits need the 3.

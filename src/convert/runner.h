@@ -38,7 +38,7 @@ struct TensorJob {
 };
 
 // What parts of a tensor are counted in: its elements, or bytes of a type that is not ours.
-inline std::uint64_t UnitsOf(const io::TensorInfo& info) {
+inline std::uint64_t UnitsOf(const formats::TensorInfo& info) {
   return FindType(info.type) != nullptr ? info.elements : info.bytes;
 }
 
@@ -80,15 +80,15 @@ std::uint64_t ChunkBytesOf(const JobOptions& options);
 std::uint64_t BufferBytes(const JobOptions& options);
 
 // Throws where a plan or a meter of this tensor gave a failure.
-void CheckStatus(Status status, const io::TensorInfo& info);
+void CheckStatus(Status status, const formats::TensorInfo& info);
 
 // Runs the jobs that the writer wants, those of strings after the others; `writer` is null where
 // only the loss is wanted. Neither what is written nor any report depends on the executor. What was
 // read is of one content: a file that was rewritten meanwhile is an Error. Throws Error (of
 // several, that of the first chunk in that order), Interrupted, std::bad_alloc. The caller commits
 // the writer.
-JobTotals RunJobs(const io::TensorReader& reader, std::span<const TensorJob> jobs,
-                  io::TensorWriter* writer, const JobOptions& options);
+JobTotals RunJobs(const formats::TensorReader& reader, std::span<const TensorJob> jobs,
+                  formats::TensorWriter* writer, const JobOptions& options);
 
 }  // namespace tensorcast::convert
 

@@ -17,13 +17,13 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::EscapeName;
+using words::EscapeName;
 
 bool IsCast(const Decision& decision) { return decision.to != DataType::kUndefined; }
 
 }  // namespace
 
-bool IsPackedMxfp4(const io::TensorInfo& info) {
+bool IsPackedMxfp4(const formats::TensorInfo& info) {
   constexpr std::uint64_t kGroupBytes = 16;
   return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
          info.shape.size() == 4 && info.shape.back() == kGroupBytes;
@@ -95,14 +95,14 @@ std::vector<std::size_t> TensorsLeft(const Survey& survey, const WantedScales& w
 }
 
 void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
-  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const std::vector<formats::TensorInfo>& tensors = survey.tensors();
   const std::string& path = survey.path;
   const InputScales& scales = survey.scales;
   if (scales.is_ignored) return;
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
     if (!IsCast(decisions[unread.tensor])) continue;
-    throw io::Error(unread.kind, io::PathText(path) + ": " + unread.why, unread.remedy,
-                    tensors[unread.tensor].name);
+    throw files::Error(unread.kind, words::PathText(path) + ": " + unread.why, unread.remedy,
+                       tensors[unread.tensor].name);
   }
   std::string first;
   std::string name;  // its
@@ -112,7 +112,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
     if (!IsCast(decisions[scaled.tensor]) || decisions[scaled.tensor].applies_scales) continue;
     if (++found > 1) continue;
     if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
-    const io::TensorInfo& info = tensors[scaled.tensor];
+    const formats::TensorInfo& info = tensors[scaled.tensor];
     name = info.name;
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
             (IsPackedMxfp4(info) ? ", MXFP4" : "") + ") has its scales in " +
@@ -120,11 +120,11 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
             (scaled.file.empty() ? "" : " of " + EscapeName(scaled.file));
   }
   if (found == 0) return;
-  throw io::Error(io::ErrorKind::kContents,
-                  io::PathText(path) + ": " + first +
-                      (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
-                      "; cast without them its values are wrong",
-                  remedy, name);
+  throw files::Error(core::ErrorKind::kContents,
+                     words::PathText(path) + ": " + first +
+                         (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
+                         "; cast without them its values are wrong",
+                     remedy, name);
 }
 
 namespace {
@@ -132,7 +132,7 @@ namespace {
 // Weights of layouts that are not read: how many, and the first.
 struct PackedWeights {
   std::size_t count = 0;
-  const io::TensorInfo* first = nullptr;
+  const formats::TensorInfo* first = nullptr;
   std::set<std::string> writers;
 
   std::string Writers() const {
@@ -165,24 +165,24 @@ void RefusePacked(const Survey& survey, std::span<const Decision> decisions) {
     return decisions[tensor].reason == Reason::kOpaque;
   });
   if (found.count == 0) return;
-  throw io::Error(io::ErrorKind::kUnsupported,
-                  io::PathText(survey.path) + ": " + io::CountText(found.count, "weight") +
-                      (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
-                      ", which is not read here; the first is " + EscapeName(found.first->name),
-                  Remedy::kKeepPacked, found.first->name);
+  throw files::Error(core::ErrorKind::kUnsupported,
+                     words::PathText(survey.path) + ": " + words::CountText(found.count, "weight") +
+                         (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
+                         ", which is not read here; the first is " + EscapeName(found.first->name),
+                     Remedy::kKeepPacked, found.first->name);
 }
 
 std::string PackedText(const Survey& survey) {
   const PackedWeights found =
       FindPacked(survey, [](std::size_t, bool is_serving) { return !is_serving; });
   if (found.count == 0) return {};
-  return io::CountText(found.count, "weight") + (found.count == 1 ? " stays" : " stay") +
+  return words::CountText(found.count, "weight") + (found.count == 1 ? " stays" : " stay") +
          " packed (" + found.Writers() + "; the first is " + EscapeName(found.first->name) + ")";
 }
 
-void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor) {
-  throw io::Error(
-      io::ErrorKind::kUnsupported,
+void RefuseOpaque(const scale::OpaqueTensor& opaque, const formats::TensorInfo& tensor) {
+  throw files::Error(
+      core::ErrorKind::kUnsupported,
       EscapeName(tensor.name) + " is quantised by " + opaque.writer + ", which is not read here",
       Remedy::kIgnoreScales, tensor.name);
 }
@@ -195,13 +195,13 @@ std::vector<std::string> AppliedText(const Survey& survey, std::span<const Decis
   }
   std::vector<std::string> lines;
   for (const auto& [text, count] : counts) {
-    lines.push_back(io::CountText(count, "weight") + (count == 1 ? " is " : " are ") + text);
+    lines.push_back(words::CountText(count, "weight") + (count == 1 ? " is " : " are ") + text);
   }
   return lines;
 }
 
 std::string UnscaledText(const Survey& survey, const std::vector<Decision>* decisions) {
-  const io::TensorInfo* first = nullptr;
+  const formats::TensorInfo* first = nullptr;
   std::size_t found = 0;
   for (const std::size_t i : survey.scales.companions.unscaled) {
     if (decisions != nullptr && !IsCast((*decisions)[i])) continue;
@@ -215,7 +215,7 @@ std::string UnscaledText(const Survey& survey, const std::vector<Decision>* deci
 
 std::string BareCodesText(const Survey& survey, std::span<const Decision> decisions) {
   const InputScales& scales = survey.scales;
-  const io::TensorInfo* first = nullptr;
+  const formats::TensorInfo* first = nullptr;
   std::size_t found = 0;
   for (const scale::ScaledTensor& scaled : scales.companions.scaled) {
     if (!scales.is_ignored || !IsCast(decisions[scaled.tensor])) continue;
@@ -231,20 +231,20 @@ std::string IdleConfigText(const Survey& survey) {
   constexpr std::string_view kOnlyShard = "model.safetensors";
   const std::string& path = survey.path;
   const scale::QuantizationConfig& config = survey.scales.weights.config;
-  const bool is_whole = !io::IsFile(path) || path.substr(io::NameBegin(path)) == kOnlyShard;
+  const bool is_whole = !files::IsFile(path) || path.substr(files::NameBegin(path)) == kOnlyShard;
   const bool says_how = config.is_complete || !config.schemes.empty();
   const scale::ScaleCompanions& found = survey.scales.companions;
   if (!is_whole || !says_how || !found.scaled.empty() || !found.companions.empty() ||
-      !found.misfits.empty() || !found.unscaled.empty()) {
+      !found.misfits.empty() || !found.unscaled.empty() || !survey.scales.weights.unread.empty()) {
     return {};
   }
-  return config.file + " says " + io::Quoted(config.method) +
+  return config.file + " says " + words::Quoted(config.method) +
          ", and no tensor has scales: all are taken as they are stored";
 }
 
 std::string CompanionsText(const Survey& survey) {
   constexpr std::size_t kShown = 2;
-  const std::vector<io::TensorInfo>& tensors = survey.tensors();
+  const std::vector<formats::TensorInfo>& tensors = survey.tensors();
   const std::vector<scale::Companion>& companions = survey.scales.companions.companions;
   if (companions.empty()) return {};
   std::string names;
@@ -253,7 +253,7 @@ std::string CompanionsText(const Survey& survey) {
              std::string(companions[i].role) + " of " + EscapeName(companions[i].of);
   }
   if (companions.size() > kShown) names += ", …";
-  return io::CountText(companions.size(), "tensor") + " (" + names + ")";
+  return words::CountText(companions.size(), "tensor") + " (" + names + ")";
 }
 
 }  // namespace tensorcast::convert

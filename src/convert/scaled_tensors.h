@@ -26,7 +26,7 @@ using WantedScales = std::function<std::optional<scale::Rounding>(std::size_t co
 
 // An input with such weights in the place of their codes.
 struct ValuesReader {
-  std::shared_ptr<const io::TensorReader> reader;
+  std::shared_ptr<const formats::TensorReader> reader;
   // The same, where there is such a weight; else null, and the reader is the survey's.
   const scale::ScaledReader* scaled = nullptr;
   std::vector<std::size_t> left = {};  // see TensorsLeft
@@ -42,7 +42,7 @@ WantedScales WantedBy(std::span<const Decision> decisions);
 
 // Whether a tensor's name, type and shape are those of gpt-oss's experts: uint8 [E, R, G, 16], of
 // two codes of MXFP4 in each byte.
-bool IsPackedMxfp4(const io::TensorInfo& info);
+bool IsPackedMxfp4(const formats::TensorInfo& info);
 
 // Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
 // in another file of the checkpoint kTakeDirectory). Not where scales are ignored.
@@ -51,7 +51,8 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions);
 // Refuses to leave packed what was to be cast: tensors of layouts that are not read
 // (Reason::kOpaque).
 void RefusePacked(const Survey& survey, std::span<const Decision> decisions);
-[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque, const io::TensorInfo& tensor);
+[[noreturn]] void RefuseOpaque(const scale::OpaqueTensor& opaque,
+                               const formats::TensorInfo& tensor);
 
 // What has to be said of the quantised tensors of an input. Each is a line without the input's name
 // or empty.

@@ -19,7 +19,7 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::TensorInfo;
+using formats::TensorInfo;
 
 // Why a tensor does not become a scaled weight; nothing where it does.
 struct Refusal {
@@ -93,6 +93,10 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     decision.text = std::move(text);
     return std::move(decision);
   };
+  const auto keep = [&](Keep kept) {
+    decision.kept = kept;
+    return leave(Reason::kKept, "kept: " + std::string(KeepName(kept)));
+  };
   if (!matching.IsChosen(candidate.index)) {
     return leave(Reason::kNotNamed, "not among those named");
   }
@@ -101,14 +105,14 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   const Rule* const rule = decision.rule ? &request.rules[*decision.rule] : nullptr;
   if (decision.is_companion && rule == nullptr && !matching.IsNamed(candidate.index)) {
     return leave(Reason::kCompanion, std::string(candidate.companion->role) + " of " +
-                                         io::EscapeName(candidate.companion->of));
+                                         words::EscapeName(candidate.companion->of));
   }
   if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
   if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
   if (candidate.opaque != nullptr) {
     if (std::ranges::count(request.keep, Keep::kPacked) != 0) {
-      return leave(Reason::kKept, "kept: " + std::string(KeepName(Keep::kPacked)));
+      return keep(Keep::kPacked);
     }
     return leave(Reason::kOpaque, "quantised by " + candidate.opaque->writer);
   }
@@ -125,9 +129,7 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }
   if (rule == nullptr) {
-    if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) {
-      return leave(Reason::kKept, "kept: " + std::string(KeepName(*kept)));
-    }
+    if (const std::optional<Keep> kept = KeptBy(request.keep, candidate)) return keep(*kept);
   }
   const Goal& goal = rule != nullptr ? rule->to : *request.to;
   const bool is_named = rule != nullptr || !request.only.empty();
@@ -156,14 +158,16 @@ std::string_view DestinationName(const Destination& to) {
 }
 
 std::string RuleText(const RequestedRule& rule) {
-  std::string text = io::EscapeName(rule.pattern);
-  for (const std::string& pattern : rule.also) text += " & " + io::EscapeName(pattern);
+  std::string text = words::EscapeName(rule.pattern);
+  for (const std::string& pattern : rule.also) text += " & " + words::EscapeName(pattern);
   return text + "=" + std::string(DestinationName(rule.to));
 }
 
 Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
             bool is_measured) {
-  const auto fail = [](const std::string& why) { throw io::Error(io::ErrorKind::kArguments, why); };
+  const auto fail = [](const std::string& why) {
+    throw files::Error(core::ErrorKind::kArguments, why);
+  };
   if (to.format == ScaledFormat::kNone) {
     if (FindType(to.type) == nullptr) {
       fail("the request names type " + std::to_string(static_cast<std::int32_t>(to.type)) +
@@ -218,8 +222,8 @@ SelectionRequest SelectionOf(const Request& request) {
   if (!request.layout.empty() && std::ranges::count(layouts, request.layout) == 0) {
     std::string known;
     for (const std::string_view one : layouts) known.append(known.empty() ? "" : ", ").append(one);
-    throw io::Error(io::ErrorKind::kArguments,
-                    io::Quoted(request.layout) + " is not a layout; there are " + known);
+    throw files::Error(core::ErrorKind::kArguments,
+                       words::Quoted(request.layout) + " is not a layout; there are " + known);
   }
   const auto goal = [&](const Destination& to) {
     return GoalOf(to, request.layout, request.scale_rule, false);
@@ -230,14 +234,14 @@ SelectionRequest SelectionOf(const Request& request) {
     made.to = goal(rule.to);
     made.patterns.emplace_back(rule.pattern);
     for (const std::string& pattern : rule.also) made.patterns.emplace_back(pattern);
-    made.where = rule.where.empty() ? "" : io::Escape(rule.where) + ": ";
+    made.where = rule.where.empty() ? "" : words::Escape(rule.where) + ": ";
     made.text = made.where + "rule '" + RuleText(rule);
     made.text += "'";
   }
   if (!HasScaledGoal(selection) && (!request.layout.empty() || request.scale_rule)) {
-    throw io::Error(io::ErrorKind::kArguments,
-                    std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
-                        " is asked for, and no scaled format that would have it");
+    throw files::Error(core::ErrorKind::kArguments,
+                       std::string(!request.layout.empty() ? "a layout" : "a rule of scales") +
+                           " is asked for, and no scaled format that would have it");
   }
   for (const std::string& pattern : request.only) selection.only.emplace_back(pattern);
   for (const std::string& pattern : request.excluded) selection.excluded.emplace_back(pattern);
@@ -282,18 +286,19 @@ std::vector<std::string> CheckKept(const std::vector<TensorInfo>& tensors,
     if (std::ranges::any_of(patterns, [&](const naming::TensorPattern& pattern) {
           return pattern.IsExactly(name);
         })) {
-      throw io::Error(io::ErrorKind::kArguments,
-                      (rule != nullptr ? rule->text + ": " : std::string()) + io::EscapeName(name) +
-                          " " + io::ShapeText(tensors[i].shape) + " cannot be " +
-                          std::string(goal->Name()) + ": " + decision.text);
+      throw files::Error(core::ErrorKind::kArguments,
+                         (rule != nullptr ? rule->text + ": " : std::string()) +
+                             words::EscapeName(name) + " " + words::ShapeText(tensors[i].shape) +
+                             " cannot be " + std::string(goal->Name()) + ": " + decision.text);
     }
     if (rule != nullptr && left[*decision.rule].count++ == 0) left[*decision.rule].first = i;
   }
   std::vector<std::string> lines;
   for (const auto& [rule, some] : left) {
-    lines.push_back(request.rules[rule].text + " leaves " + io::CountText(some.count, "tensor") +
+    lines.push_back(request.rules[rule].text + " leaves " + words::CountText(some.count, "tensor") +
                     " as " + (some.count == 1 ? "it is: " : "they are: ") +
-                    io::EscapeName(tensors[some.first].name) + ": " + decisions[some.first].text);
+                    words::EscapeName(tensors[some.first].name) + ": " +
+                    decisions[some.first].text);
   }
   return lines;
 }

@@ -28,7 +28,7 @@ struct Goal {
   bool operator==(const Goal&) const = default;
 };
 
-// Throws io::Error (arguments) where it is no type, and where the format has not that layout or
+// Throws files::Error (arguments) where it is no type, and where the format has not that layout or
 // rule, listing those it has. `is_measured`: formats that are only measured are taken too.
 Goal GoalOf(const Destination& to, std::string_view layout, const std::optional<ScaleRule>& rule,
             bool is_measured);
@@ -57,7 +57,7 @@ struct SelectionRequest {
   bool all_types = false;
 };
 
-// The patterns and types of a request, checked. Throws io::Error (arguments).
+// The patterns and types of a request, checked. Throws files::Error (arguments).
 SelectionRequest SelectionOf(const Request& request);
 
 class Matching;  // convert/matching.h
@@ -73,6 +73,7 @@ struct Decision {
   bool applies_scales = false;  // it is a scaled weight, cast by its values and not by its codes
   // The rule that takes it, whether it can be kept or not, by its index in the request.
   std::optional<std::uint32_t> rule = {};
+  Keep kept = {};    // Reason::kKept: which kind keeps it
   std::string text;  // the reason in words: "rule 'PATTERN=T'", "not floating" ...
 };
 
@@ -87,9 +88,9 @@ std::vector<Decision> Select(const Survey& survey, const Matching& matching,
                              const SelectionRequest& request, bool has_graph);
 
 // Rules for scaled formats that take tensors which cannot have these, a line for each: "rule
-// '*.w=nvfp4' leaves 2 tensors as they are: ...". Throws io::Error (arguments) where such a tensor
-// is named itself, by a rule or by `only`, and not by a pattern.
-std::vector<std::string> CheckKept(const std::vector<io::TensorInfo>& tensors,
+// '*.w=nvfp4' leaves 2 tensors as they are: ...". Throws files::Error (arguments) where such a
+// tensor is named itself, by a rule or by `only`, and not by a pattern.
+std::vector<std::string> CheckKept(const std::vector<formats::TensorInfo>& tensors,
                                    const SelectionRequest& request,
                                    std::span<const Decision> decisions);
 

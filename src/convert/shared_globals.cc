@@ -11,7 +11,7 @@
 
 namespace tensorcast::convert {
 
-SharedGlobals::SharedGlobals(std::vector<const io::TensorReader*> readers,
+SharedGlobals::SharedGlobals(std::vector<const formats::TensorReader*> readers,
                              std::vector<Member> members)
     : readers_(std::move(readers)) {
   const auto part_of = [&](const Member& member) {

@@ -30,14 +30,14 @@ class SharedGlobals {
   SharedGlobals() = default;
   // The readers outlive this; the first is the converted file's. A weight that has no other beside
   // it among the members shares its scale with none.
-  SharedGlobals(std::vector<const io::TensorReader*> readers, std::vector<Member> members);
+  SharedGlobals(std::vector<const formats::TensorReader*> readers, std::vector<Member> members);
 
   // The group that a tensor of the converted file is in.
   std::optional<std::uint32_t> GroupOf(std::size_t tensor) const;
   // What is still to be read before its scale is known.
   std::uint64_t BytesToRead(std::uint32_t group) const;
   // The largest of what `measure` gives of its members, each of which is measured once.
-  using Measure = std::function<double(const io::TensorReader& reader, std::size_t tensor)>;
+  using Measure = std::function<double(const formats::TensorReader& reader, std::size_t tensor)>;
   double AmaxOf(std::uint32_t group, const Measure& measure);
 
  private:
@@ -45,7 +45,7 @@ class SharedGlobals {
 
   static constexpr double kUnknown = -1;
 
-  std::vector<const io::TensorReader*> readers_;
+  std::vector<const formats::TensorReader*> readers_;
   std::vector<Member> members_;        // group by group
   std::vector<std::uint32_t> ends_;    // of each group's, in members_
   std::vector<double> amax_;           // of each group

@@ -12,16 +12,16 @@ class FileSink final : public Sink {
  public:
   explicit FileSink(std::string path) : path_(std::move(path)) {}
 
-  std::string_view one_tensor_file() const override { return io::OneTensorFile(path_); }
-  bool holds_scaled_weights() const override { return io::HasEnding(path_, ".safetensors"); }
-  std::uint64_t Check(const io::FileContents& contents,
-                      const io::CreateOptions& options) const override {
-    return io::CheckTensorFile(path_, contents, options);
+  std::string_view one_tensor_file() const override { return formats::OneTensorFile(path_); }
+  bool holds_scaled_weights() const override { return formats::HasEnding(path_, ".safetensors"); }
+  std::uint64_t Check(const formats::FileContents& contents,
+                      const files::CreateOptions& options) const override {
+    return formats::CheckTensorFile(path_, contents, options);
   }
-  std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
-                                           const io::CreateOptions& options,
-                                           const std::atomic<bool>*) const override {
-    return io::CreateTensorFile(path_, std::move(contents), options);
+  std::unique_ptr<formats::TensorWriter> Create(formats::FileContents contents,
+                                                const files::CreateOptions& options,
+                                                const std::atomic<bool>*) const override {
+    return formats::CreateTensorFile(path_, std::move(contents), options);
   }
 
  private:
@@ -30,14 +30,14 @@ class FileSink final : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> OpenSink(const std::string& path, const io::OpenedInput& input) {
-  if (input.model != nullptr && io::HasEnding(path, ".onnx")) {
+std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input) {
+  if (input.model != nullptr && formats::HasEnding(path, ".onnx")) {
     return OpenModelSink(path, *input.model);
   }
-  if (input.checkpoint != nullptr && io::IsDirectoryName(path)) {
+  if (input.checkpoint != nullptr && checkpoint::IsDirectoryName(path)) {
     return OpenCheckpointSink(path, *input.checkpoint);
   }
-  io::CheckOutputFormat(path);
+  formats::CheckOutputFormat(path);
   return std::make_unique<FileSink>(path);
 }
 

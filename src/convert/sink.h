@@ -34,8 +34,8 @@ class Sink {
   // Whether the writer must know what texts take before the first is written (TensorInfo::text).
   virtual bool measures_texts() const { return true; }
   // Takes back what cannot be held in another type, or had better not be, with the reason. May read
-  // tensors for that. Throws io::Error (arguments) where a type can be held by no tensor here, and
-  // what RunJobs throws.
+  // tensors for that. Throws files::Error (arguments) where a type can be held by no tensor here,
+  // and what RunJobs throws.
   virtual void Restrict(std::span<Decision> /*decisions*/, const JobOptions& /*options*/) const {}
   // Whether scaled weights can be written: several tensors for one, with names that say what they
   // are.
@@ -54,29 +54,30 @@ class Sink {
   // Whether a tensor of the input can be held as `to`.
   virtual bool CanHold(std::size_t /*tensor*/, DataType /*to*/) const { return true; }
   // The checks of Create that need no writing; returns the size that the output would have.
-  virtual std::uint64_t Check(const io::FileContents& contents,
-                              const io::CreateOptions& options) const = 0;
-  // Throws io::Error, and io::Interrupted where it copies much.
-  virtual std::unique_ptr<io::TensorWriter> Create(io::FileContents contents,
-                                                   const io::CreateOptions& options,
-                                                   const std::atomic<bool>* interrupted) const = 0;
+  virtual std::uint64_t Check(const formats::FileContents& contents,
+                              const files::CreateOptions& options) const = 0;
+  // Throws files::Error, and files::Interrupted where it copies much.
+  virtual std::unique_ptr<formats::TensorWriter> Create(
+      formats::FileContents contents, const files::CreateOptions& options,
+      const std::atomic<bool>* interrupted) const = 0;
 };
 
 // A sink for the ending of `path`, of what `input` is; a checkpoint's directory is written
-// where one is read and the path has the ending of no format, or a slash. Throws io::Error
+// where one is read and the path has the ending of no format, or a slash. Throws files::Error
 // (unsupported) where a model is to be written of tensors that are none's.
-std::unique_ptr<Sink> OpenSink(const std::string& path, const io::OpenedInput& input);
+std::unique_ptr<Sink> OpenSink(const std::string& path, const checkpoint::OpenedInput& input);
 
 // The model itself, with tensors stored in other types.
-std::unique_ptr<Sink> OpenModelSink(const std::string& path, const io::OnnxTensorReader& model);
+std::unique_ptr<Sink> OpenModelSink(const std::string& path,
+                                    const formats::OnnxTensorReader& model);
 
 // Nothing is written: anything holds tensors that are only measured, but a model's scaled weights
 // are what they would be in one. `model` is null if the tensors are no model's.
-std::unique_ptr<Sink> OpenMeasure(const io::OnnxTensorReader* model);
+std::unique_ptr<Sink> OpenMeasure(const formats::OnnxTensorReader* model);
 
 // A directory made of another: its shards, and its other files.
 std::unique_ptr<Sink> OpenCheckpointSink(const std::string& path,
-                                         const io::CheckpointReader& reader);
+                                         const checkpoint::CheckpointReader& reader);
 
 }  // namespace tensorcast::convert
 

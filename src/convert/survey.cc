@@ -15,8 +15,9 @@
 namespace tensorcast::convert {
 namespace {
 
-InputScales FindScales(const io::OpenedInput& opened, const std::string& path, bool ignore_scales) {
-  const io::TensorReader& reader = *opened.reader;
+InputScales FindScales(const checkpoint::OpenedInput& opened, const std::string& path,
+                       bool ignore_scales) {
+  const formats::TensorReader& reader = *opened.reader;
   scale::QuantizationConfig config = scale::ReadQuantizationConfig(path);
   InputScales scales;
   scales.companions = scale::FindScaleCompanions(reader.contents(), path, config);
@@ -43,18 +44,18 @@ InputOptions InputOptionsOf(const Request& request) {
 
 Survey OpenSurvey(const std::string& path, const Opening& opening) {
   const InputOptions& inputs = opening.inputs;
-  return SurveyOf(io::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
-                                            inputs.allow_hard_links, opening.spool}),
+  return SurveyOf(checkpoint::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
+                                                    inputs.allow_hard_links, opening.spool}),
                   path, inputs.ignore_scales);
 }
 
-Survey SurveyOf(io::OpenedInput opened, const std::string& path, bool ignore_scales) {
+Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales) {
   Survey survey{path, std::move(opened), {}};
   survey.scales = FindScales(survey.opened, path, ignore_scales);
   return survey;
 }
 
-std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path) {
+std::vector<std::string> InputPaths(const formats::TensorReader& reader, const std::string& path) {
   std::vector<std::string> paths = reader.external_paths();
   paths.insert(paths.begin(), path);
   return paths;

@@ -32,8 +32,8 @@ InputOptions InputOptionsOf(const Request& request);
 // How inputs are opened, and the files beside them.
 struct Opening {
   InputOptions inputs;
-  io::SpoolOptions spool;
-  std::shared_ptr<const io::CurrentInterrupt> interrupted;
+  files::SpoolOptions spool;
+  std::shared_ptr<const files::CurrentInterrupt> interrupted;
 };
 
 struct InputScales {
@@ -44,20 +44,20 @@ struct InputScales {
 
 struct Survey {
   std::string path;  // a file, or a directory
-  io::OpenedInput opened;
+  checkpoint::OpenedInput opened;
   InputScales scales;
 
-  const io::TensorReader& reader() const { return *opened.reader; }
-  const std::vector<io::TensorInfo>& tensors() const { return reader().contents().tensors; }
+  const formats::TensorReader& reader() const { return *opened.reader; }
+  const std::vector<formats::TensorInfo>& tensors() const { return reader().contents().tensors; }
 };
 
-// Throws io::Error, io::Interrupted.
+// Throws files::Error, files::Interrupted.
 Survey OpenSurvey(const std::string& path, const Opening& opening);
 // The same of what was opened at `path`.
-Survey SurveyOf(io::OpenedInput opened, const std::string& path, bool ignore_scales);
+Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales);
 
 // The paths that an output must not be: that of the input and of what it reads beside itself.
-std::vector<std::string> InputPaths(const io::TensorReader& reader, const std::string& path);
+std::vector<std::string> InputPaths(const formats::TensorReader& reader, const std::string& path);
 
 }  // namespace tensorcast::convert
 

@@ -18,13 +18,13 @@
 namespace tensorcast::convert {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
-using io::StringPiece;
-using io::TensorInfo;
-using io::TensorReader;
-using io::TensorWriter;
-using io::TextSize;
+using core::ErrorKind;
+using files::Error;
+using formats::TensorInfo;
+using formats::TensorReader;
+using formats::TensorWriter;
+using text::StringPiece;
+using text::TextSize;
 
 // Bytes of a chunk's strings in the file. Large enough to give every thread a share.
 constexpr std::uint64_t kTextBytes = std::uint64_t{4} << 20;
@@ -59,7 +59,7 @@ class TextJob {
     TextSize size;
     ForChunks([&](std::uint64_t first, std::uint64_t n) {
       const Strings texts = Texts(first, n);
-      io::AddTextSize(texts, size);
+      text::AddTextSize(texts, size);
       if (options_.progress) {
         options_.progress(
             {BytesBefore(first + texts.size()), info_.bytes, job_.tensor, info_.name});
@@ -92,7 +92,7 @@ class TextJob {
     const std::uint64_t at_once =
         info_.type == DataType::kString ? StringsAtOnce(info_) : kChunkElements;
     for (std::uint64_t first = 0; first < info_.elements;) {
-      io::StopIfInterrupted(options_.interrupted);
+      files::StopIfInterrupted(options_.interrupted);
       first += use(first, std::min(at_once, info_.elements - first));
     }
   }
@@ -135,11 +135,11 @@ class TextJob {
   }
 
   [[noreturn]] void RefuseText(std::uint64_t index, std::string_view text, StatusCode code) const {
-    const std::string place = io::IndexText(info_, index);
+    const std::string place = formats::IndexText(info_, index);
     throw Error(ErrorKind::kContents,
-                io::PathText(options_.input) + ": tensor " + io::Quoted(info_.name) + " holds " +
-                    (place.empty() ? "" : "at " + place + ' ') + "the text \"" + std::string(text) +
-                    "\", which is " + std::string(text::UnparsedText(code)),
+                words::PathText(options_.input) + ": tensor " + words::Quoted(info_.name) +
+                    " holds " + (place.empty() ? "" : "at " + place + ' ') + "the text \"" +
+                    std::string(text) + "\", which is " + std::string(words::UnparsedText(code)),
                 options_.input);
   }
 

@@ -25,7 +25,7 @@ using scale::QuantisedModules;
 using scale::WrittenConfig;
 
 [[noreturn]] void RefuseConfig(const std::string& path, const std::string& why) {
-  throw io::Error(io::ErrorKind::kUnsupported, io::PathText(path) + ": " + why, path);
+  throw files::Error(core::ErrorKind::kUnsupported, words::PathText(path) + ": " + why, path);
 }
 
 // The configuration of the weights that are made, as if there were no others.
@@ -47,7 +47,7 @@ WrittenConfig WrittenAlone(const std::string& path, const QuantisedModules& modu
                            " in one model; only several formats of " + several +
                            " have a configuration: name that layout, or one format");
   }
-  if (!dialect.only_format.empty() && !io::HasEnding(path, dialect.only_format)) {
+  if (!dialect.only_format.empty() && !formats::HasEnding(path, dialect.only_format)) {
     RefuseConfig(path, std::string(dialect.name) + " reads one " +
                            std::string(dialect.only_format) + " file, no directory");
   }
@@ -72,7 +72,7 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
   for (const scale::KeptWeight& kept : modules.kept) {
     if (config.file.empty() || !freed.contains(kept.module)) continue;
     RefuseConfig(path,
-                 "one weight of " + io::EscapeName(kept.module) +
+                 "one weight of " + words::EscapeName(kept.module) +
                      " keeps its scales and another does not; a configuration names the whole "
                      "layer: cast both or none");
   }
@@ -98,7 +98,7 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
   }
   const auto found = std::ranges::find(modules.kept, unclear, &scale::KeptWeight::module);
   RefuseConfig(path,
-               io::EscapeName(unclear) + " stays " +
+               words::EscapeName(unclear) + " stays " +
                    (found->weight != nullptr ? found->weight->LayoutText() : "as it is quantised") +
                    " and others become " + form.Text() +
                    "; one configuration cannot say both: cast all of them, or none" +
@@ -106,7 +106,7 @@ WrittenConfig KeptConfig(const std::string& path, const QuantisedModules& module
 }
 
 // Descriptions of layers in the metadata of a file, which stay beside others.
-void KeepDescriptions(const io::FileContents& contents, const QuantisedModules& modules,
+void KeepDescriptions(const formats::FileContents& contents, const QuantisedModules& modules,
                       const std::map<std::string, std::string>& made, WrittenConfig& config) {
   for (const Dialect* const dialect : scale::Dialects()) {
     const auto old = contents.metadata.find(std::string(dialect->metadata_key));
@@ -119,16 +119,16 @@ void KeepDescriptions(const io::FileContents& contents, const QuantisedModules& 
 }
 
 // The type of the plain tensors: scales, and codes that stay, say nothing of it.
-DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
+DataType ModelTypeOf(const formats::TensorReader& reader, const InputScales& scales,
                      const FilePlan& plan) {
-  const std::vector<io::TensorInfo>& tensors = reader.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader.contents().tensors;
   std::vector<bool> serves(tensors.size()), holds_codes(tensors.size());
   for (const scale::Companion& one : scales.companions.companions) serves[one.tensor] = true;
   for (const scale::ScaledTensor& one : scales.companions.scaled) holds_codes[one.tensor] = true;
   for (const scale::OpaqueTensor& one : scales.weights.opaque) holds_codes[one.tensor] = true;
-  io::ModelTypeCount count;
+  checkpoint::ModelTypeCount count;
   for (const TensorJob& job : plan.jobs) {
-    const io::TensorInfo& info = tensors[job.tensor];
+    const formats::TensorInfo& info = tensors[job.tensor];
     const bool stays = job.to.empty();
     if (job.scaled || serves[job.tensor] || (stays && holds_codes[job.tensor])) continue;
     count.Add(stays ? info.type : job.to.front(), info.elements);
@@ -138,7 +138,7 @@ DataType ModelTypeOf(const io::TensorReader& reader, const InputScales& scales,
 
 }  // namespace
 
-OutputConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
+OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
                       const std::string& path, const FilePlan& plan) {
   const QuantisedModules modules = ModulesOf(reader, scales, plan);
   OutputConfig config = {WrittenAlone(path, modules), ModelTypeOf(reader, scales, plan)};

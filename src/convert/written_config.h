@@ -23,9 +23,9 @@ struct OutputConfig {
 };
 
 // The configuration of a plan's output, `path`; `scales` are the input's as they were found. It is
-// the input's own, edited, if weights that this describes stay as they are. Throws io::Error
+// the input's own, edited, if weights that this describes stay as they are. Throws files::Error
 // (unsupported) if one configuration cannot say all that the plan makes and leaves.
-OutputConfig ConfigOf(const io::TensorReader& reader, const InputScales& scales,
+OutputConfig ConfigOf(const formats::TensorReader& reader, const InputScales& scales,
                       const std::string& path, const FilePlan& plan);
 
 }  // namespace tensorcast::convert

@@ -21,12 +21,14 @@ inline constexpr bool kHasFloat16 = true;
 inline constexpr bool kHasFloat16 = false;
 #endif
 
-// A floating format whose values, scaled by a power of two, are float16 values bit for bit: a
-// narrower mantissa, no more exponents, and Inf (if any) where float16 has it.
+// A floating format whose values, scaled by a power of two, are float16 values bit for bit: no more
+// exponents, and Inf, if any, where float16 has it. At most three mantissa bits let the way back
+// round once (docs/design.md).
 constexpr bool ScalesToFloat16(const TypeInfo& row) {
   const TypeInfo& f16 = detail::Row(DataType::kFloat16);
-  return row.is_float() && row.has_zero && row.bits <= 8 && row.mantissa_bits < f16.mantissa_bits &&
-         (row.exponent_bits < f16.exponent_bits || row.non_finite == NonFinite::kIeee);
+  return row.is_float() && row.has_zero && row.bits <= 8 && row.mantissa_bits <= 3 &&
+         (row.has_infinity() ? row.exponent_bits == f16.exponent_bits
+                             : row.exponent_bits < f16.exponent_bits);
 }
 // The scale's exponent: value = float16 value x 2^scale.
 constexpr int Float16Scale(const TypeInfo& row) {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "core/edit_distance.h"
 #include "tensorcast/tensorcast.hpp"
+#include "words/edit_distance.h"
 
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
@@ -127,10 +127,10 @@ bool IsSystematic(std::string_view name, const TypeInfo& row) {
 
 // The first characters of a name in lower case.
 struct Lower {
-  std::array<char, core::kLongestCompared> text = {};
+  std::array<char, words::kLongestCompared> text = {};
   std::size_t size = 0;
 
-  explicit Lower(std::string_view name) : size(std::min(name.size(), core::kLongestCompared)) {
+  explicit Lower(std::string_view name) : size(std::min(name.size(), words::kLongestCompared)) {
     std::transform(
         name.begin(), name.begin() + static_cast<std::ptrdiff_t>(size), text.begin(),
         [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
@@ -172,9 +172,9 @@ std::array<std::string_view, 3> NearestTypeNames(std::string_view name) {
   std::array<std::pair<std::size_t, std::size_t>, Types().size()> found;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const TypeInfo& row = Types()[i];
-    std::size_t distance = core::EditDistance(wanted.view(), row.name);
+    std::size_t distance = words::EditDistance(wanted.view(), row.name);
     for (const std::string_view spelling : TypeSpellings(row.type)) {
-      distance = std::min(distance, core::EditDistance(wanted.view(), Lower(spelling).view()));
+      distance = std::min(distance, words::EditDistance(wanted.view(), Lower(spelling).view()));
     }
     found[i] = {distance, i};
   }

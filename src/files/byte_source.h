@@ -10,7 +10,7 @@
 
 #include "core/byte_store.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // Bytes of a known number. What reading throws is an Error.
 class ByteSource : public core::ByteStore {
@@ -20,6 +20,6 @@ class ByteSource : public core::ByteStore {
   virtual std::uint64_t size() const = 0;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_BYTE_SOURCE_H_

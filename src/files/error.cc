@@ -3,10 +3,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
-void FailFile(const ByteSource& file, const std::string& why, ErrorKind kind) {
-  throw Error(kind, text::PathText(file.path()) + ": " + why, file.path());
+void FailFile(const ByteSource& file, const std::string& why, core::ErrorKind kind) {
+  throw Error(kind, words::PathText(file.path()) + ": " + why, file.path());
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -13,39 +13,32 @@
 #include "core/failure.h"
 #include "files/byte_source.h"
 #include "tensorcast/tensorcast.hpp"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 using core::ErrorKind;
-using text::CountText;
-using text::Escape;
-using text::EscapeName;
-using text::PathText;
-using text::PythonString;
-using text::Quoted;
-using text::ShapeText;
 
 // One line: what, where (file, tensor, offset, what was expected), what to do. Text that came from
 // a file is escaped (see Escape).
 class Error : public core::Failure {
  public:
   // `subject` and `system_error` as Refusal has them.
-  Error(ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
+  Error(core::ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
         std::string subject = {}, int system_error = 0)
       : Failure(core::CodeOf(kind), message, remedy, std::move(subject), system_error),
         kind_(kind) {}
-  Error(ErrorKind kind, const std::string& message, std::string_view subject)
+  Error(core::ErrorKind kind, const std::string& message, std::string_view subject)
       : Error(kind, message, Remedy::kNone, std::string(subject)) {}
-  ErrorKind kind() const { return kind_; }
+  core::ErrorKind kind() const { return kind_; }
 
  private:
-  ErrorKind kind_;
+  core::ErrorKind kind_;
 };
 
 // Throws Error: something is wrong with a file as a whole, and `why` goes on behind its path.
 [[noreturn]] void FailFile(const ByteSource& file, const std::string& why,
-                           ErrorKind kind = ErrorKind::kContents);
+                           core::ErrorKind kind = core::ErrorKind::kContents);
 
 // Thrown where a flag of the caller's became true: work that takes long looks at it now and then.
 class Interrupted : public core::Failure {
@@ -69,6 +62,6 @@ class CurrentInterrupt {
   std::atomic<const std::atomic<bool>*> flag_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_ERROR_H_

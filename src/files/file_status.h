@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 enum class FileKind { kFile, kDirectory, kPipe, kSocket, kDevice, kOther };
 
@@ -35,6 +35,6 @@ std::optional<FileStatus> StatusOf(const std::string& path);
 bool MayBeRewritten(const FileStatus& before, const FileStatus& now);
 [[noreturn]] void FailRewritten(const std::string& path);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_FILE_STATUS_H_

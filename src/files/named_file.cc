@@ -7,7 +7,7 @@
 
 #include "files/file_status.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 // Opened anew for each reading, and looked at before and after: what is read is of one content.
@@ -45,4 +45,4 @@ std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosu
   return std::make_unique<SeldomReadFile>(path, enclosure);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -11,7 +11,7 @@
 #include "files/byte_source.h"
 #include "files/system.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // The file at `path`; `others`: how many of its kind are there already. A process may have some
 // hundred files open, and a model as many data files as tensors: beyond MostOpenFiles they are
@@ -19,6 +19,6 @@ namespace tensorcast::io {
 std::unique_ptr<ByteSource> OpenNamedFile(const std::string& path, const Enclosure& enclosure,
                                           std::size_t others);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_NAMED_FILE_H_

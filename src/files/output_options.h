@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // Where bytes that must be made before they can be read are kept (a deflated member). Without a
 // directory in memory; with one in a temporary file there, so that memory stays bounded.
@@ -43,6 +43,6 @@ struct CreateOptions {
   std::optional<unsigned> permissions = {};
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_OUTPUT_OPTIONS_H_

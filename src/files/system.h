@@ -19,7 +19,7 @@
 #include "files/file_status.h"
 #include "files/output_options.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // Where in a path the name of the file or directory begins: behind the last divider of directories;
 // at the end where the path ends in one.
@@ -203,6 +203,6 @@ class OutputFile {
   std::vector<std::string> notes_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_SYSTEM_H_

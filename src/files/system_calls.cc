@@ -9,7 +9,7 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 constexpr std::string_view kTemporaryMark = ".tensorcast-";
@@ -40,24 +40,25 @@ bool RemoveStaleFile(const std::string& path) {
 }  // namespace
 
 void ThrowSystem(const std::string& path, const std::string& what, int error) {
-  throw Error(ErrorKind::kSystem, PathText(path) + ": " + what + ": " + ReasonText(error),
-              Remedy::kNone, path, error);
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(path) + ": " + what + ": " + ReasonText(error), Remedy::kNone, path,
+              error);
 }
 
 void ThrowWrite(const std::string& path, const std::string& what, int error) {
-  throw Error(
-      ErrorKind::kSystem,
-      PathText(path) + ": " + what + ": " + ReasonText(error) + std::string(WriteAdvice(error)),
-      Remedy::kNone, path, error);
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(path) + ": " + what + ": " + ReasonText(error) +
+                  std::string(WriteAdvice(error)),
+              Remedy::kNone, path, error);
 }
 
 void ThrowTaken(const std::string& path, const std::string& what) {
-  throw Error(ErrorKind::kArguments, PathText(path) + ": " + what + ", or replace it",
+  throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": " + what + ", or replace it",
               Remedy::kAllowOverwriting, path, EEXIST);
 }
 
-void ThrowDirectory(ErrorKind kind, const std::string& path, const std::string& what) {
-  throw Error(kind, PathText(path) + ": " + what, Remedy::kNone, path, EISDIR);
+void ThrowDirectory(core::ErrorKind kind, const std::string& path, const std::string& what) {
+  throw Error(kind, words::PathText(path) + ": " + what, Remedy::kNone, path, EISDIR);
 }
 
 std::string_view KindText(FileKind kind) {
@@ -74,7 +75,8 @@ std::string_view KindText(FileKind kind) {
 
 void RefuseNul(const std::string& path) {
   if (path.find('\0') != std::string::npos) {
-    throw Error(ErrorKind::kArguments, PathText(path) + ": a path holds no NUL byte", path);
+    throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": a path holds no NUL byte",
+                path);
   }
 }
 
@@ -100,9 +102,9 @@ void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std:
     const std::int64_t got = ReadAt(descriptor, offset, out);
     if (got < 0) ThrowSystem(path, "cannot be read at offset " + std::to_string(offset), errno);
     if (got == 0) {
-      throw Error(ErrorKind::kSystem,
-                  PathText(path) + ": shrank while it was read: " + "nothing at offset " +
-                      std::to_string(offset) + ", it had " + CountText(size, "byte") +
+      throw Error(core::ErrorKind::kSystem,
+                  words::PathText(path) + ": shrank while it was read: " + "nothing at offset " +
+                      std::to_string(offset) + ", it had " + words::CountText(size, "byte") +
                       "; do not change a file that is being read",
                   path);
     }
@@ -115,18 +117,18 @@ void CheckWritable(const std::string& path, const std::string& directory) {
   FileStatus status;
   const bool exists = ReadStatus(directory, &status);
   if (!exists || status.kind != FileKind::kDirectory) {
-    ThrowSystem(path, "its directory " + PathText(directory) + " cannot be used",
+    ThrowSystem(path, "its directory " + words::PathText(directory) + " cannot be used",
                 exists ? ENOTDIR : errno);
   }
   if (!MayCreateIn(directory)) {
-    ThrowSystem(path, "cannot be created in " + PathText(directory), errno);
+    ThrowSystem(path, "cannot be created in " + words::PathText(directory), errno);
   }
 }
 
 void CheckSizeLimit(const std::string& path, const std::string& what, std::uint64_t bytes) {
   if (const auto limit = FileSizeLimit(); limit && bytes > *limit) {
-    throw Error(ErrorKind::kSystem,
-                PathText(path) + ": " + what + " takes " + CountText(bytes, "byte") +
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(path) + ": " + what + " takes " + words::CountText(bytes, "byte") +
                     ", and files are limited to " + std::to_string(*limit) +
                     "; raise the limit (ulimit -f)",
                 Remedy::kNone, path, EFBIG);
@@ -137,8 +139,8 @@ void CheckFreeSpace(const std::string& path, const std::string& directory, const
                     std::uint64_t bytes, const std::string& remedy) {
   const auto free = FreeBytes(directory);  // nothing: writing will say
   if (free && bytes > *free) {
-    throw Error(ErrorKind::kSystem,
-                PathText(path) + ": " + what + " takes " + CountText(bytes, "byte") +
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(path) + ": " + what + " takes " + words::CountText(bytes, "byte") +
                     ", and its disk has " + std::to_string(*free) + " free; " + remedy,
                 Remedy::kNone, path, ENOSPC);
   }
@@ -187,9 +189,9 @@ void RemoveStale(const std::string& directory, const std::string& prefix,
     if (!OwnStatus(path, &status)) continue;
     if ((status.kind == FileKind::kDirectory && RemoveStaleDirectory(path)) ||
         (status.kind == FileKind::kFile && RemoveStaleFile(path))) {
-      notes.push_back("removed " + PathText(path) + ", left by a run that was killed");
+      notes.push_back("removed " + words::PathText(path) + ", left by a run that was killed");
     }
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -21,7 +21,7 @@
 #include "files/error.h"
 #include "files/file_status.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // ------------------------------------------------------------------------ the system's own
 
@@ -119,7 +119,8 @@ inline constexpr std::size_t kLargestTransfer = std::size_t{1} << 30;  // of one
 // Refuses an output whose name is taken; `what` ends with what to name instead.
 [[noreturn]] void ThrowTaken(const std::string& path, const std::string& what);
 // Refuses a directory that stands where a file is to be.
-[[noreturn]] void ThrowDirectory(ErrorKind kind, const std::string& path, const std::string& what);
+[[noreturn]] void ThrowDirectory(core::ErrorKind kind, const std::string& path,
+                                 const std::string& what);
 
 class Descriptor {
  public:
@@ -174,6 +175,6 @@ std::vector<std::string> TemporaryNames(const std::string& directory, const std:
 void RemoveStale(const std::string& directory, const std::string& prefix,
                  std::vector<std::string>& notes);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_SYSTEM_CALLS_H_

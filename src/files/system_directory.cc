@@ -13,7 +13,7 @@
 #include "files/system.h"
 #include "files/system_calls.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 constexpr std::size_t kMostEntries = 100'000;
@@ -39,9 +39,10 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
   });
   if (!is_read) ThrowSystem(path, "cannot be read", errno);
   if (found.size() > kMostEntries) {
-    throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries",
-                path);
+    throw Error(
+        core::ErrorKind::kUnsupported,
+        words::PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries",
+        path);
   }
   for (DirectoryEntry& entry : found) {
     const std::string place = Joined(path, entry.name);
@@ -71,8 +72,8 @@ DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()
     lock_ = LockNames(file_);
     if (lock_ >= 0 || errno != EWOULDBLOCK) return;
     if (i == kMostTries) {
-      throw Error(ErrorKind::kSystem,
-                  PathText(path) + ": another run has held its directory for " +
+      throw Error(core::ErrorKind::kSystem,
+                  words::PathText(path) + ": another run has held its directory for " +
                       "30 s; try again when that has ended",
                   path);
     }
@@ -85,4 +86,4 @@ DirectoryLock::~DirectoryLock() {
   if (lock_ >= 0) UnlockNames(file_, lock_);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // Whether a directory stands at `path`, or a symbolic link to one.
 bool IsDirectory(const std::string& path);
@@ -50,6 +50,6 @@ class DirectoryLock {
   int lock_ = -1;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_SYSTEM_DIRECTORY_H_

@@ -10,7 +10,7 @@
 #include "files/system.h"
 #include "files/system_calls.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // -------------------------------------------------------------------------------- InputFile
 
@@ -40,8 +40,8 @@ bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {
 }
 
 void FailRewritten(const std::string& path) {
-  throw Error(ErrorKind::kSystem,
-              PathText(path) + ": was rewritten while it was read; do not " +
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(path) + ": was rewritten while it was read; do not " +
                   "change a file that is being read",
               path);
 }
@@ -70,11 +70,11 @@ InputFile::InputFile(const std::string& path) : path_(path) {
   FileStatus status;
   if (!ReadStatus(descriptor.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
   if (status.kind == FileKind::kDirectory) {
-    ThrowDirectory(ErrorKind::kUnsupported, path, "is a directory; name one of its files");
+    ThrowDirectory(core::ErrorKind::kUnsupported, path, "is a directory; name one of its files");
   }
   if (status.kind != FileKind::kFile) {
-    throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": is " + std::string(KindText(status.kind)) +
+    throw Error(core::ErrorKind::kUnsupported,
+                words::PathText(path) + ": is " + std::string(KindText(status.kind)) +
                     "; copy its data into a file first",
                 path);
   }
@@ -91,15 +91,15 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   FileStatus status;
   if (!ReadStatus(named.get(), &status)) ThrowSystem(path, "cannot be looked at", errno);
   if (status.kind == FileKind::kDirectory) {
-    ThrowDirectory(ErrorKind::kContents, path, "is a directory");
+    ThrowDirectory(core::ErrorKind::kContents, path, "is a directory");
   }
   if (status.kind != FileKind::kFile) {
-    throw Error(ErrorKind::kContents, PathText(path) + ": is " + std::string(KindText(status.kind)),
-                path);
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(path) + ": is " + std::string(KindText(status.kind)), path);
   }
   if (status.links > 1 && !enclosure.allow_hard_links) {
-    throw Error(ErrorKind::kContents,
-                PathText(path) + ": has " + CountText(status.links, "hard link") +
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(path) + ": has " + words::CountText(status.links, "hard link") +
                     ", so it may be a file from elsewhere: copy it, or allow hard links",
                 Remedy::kAllowHardLinks, path);
   }
@@ -107,9 +107,9 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   const std::vector<std::string>& allowed = enclosure.directories;
   if (std::none_of(allowed.begin(), allowed.end(),
                    [&](const std::string& directory) { return IsBelow(place, directory); })) {
-    throw Error(ErrorKind::kContents,
-                PathText(path) + ": leads to " + PathText(place) + ", out of the directory " +
-                    PathText(allowed.front()),
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(path) + ": leads to " + words::PathText(place) +
+                    ", out of the directory " + words::PathText(allowed.front()),
                 path);
   }
   Descriptor descriptor(OpenNamed(named.get(), place));
@@ -139,9 +139,10 @@ SpoolFile::SpoolFile(std::string label, const SpoolOptions& options)
   if (options_.directory.empty()) return;
   descriptor_ = CreateUnnamed(options_.directory);
   if (descriptor_ >= 0) return;
-  throw Error(ErrorKind::kSystem,
-              PathText(label_) + ": needs a temporary file, which cannot be " + "created in " +
-                  PathText(options_.directory) + ": " + ReasonText(errno) + options_.advice,
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(label_) + ": needs a temporary file, which cannot be " +
+                  "created in " + words::PathText(options_.directory) + ": " + ReasonText(errno) +
+                  options_.advice,
               label_);
 }
 
@@ -151,7 +152,7 @@ SpoolFile::~SpoolFile() {
 
 void SpoolFile::CheckRoomFor(std::uint64_t bytes) const {
   if (options_.directory.empty()) return;
-  const std::string what = "its temporary file in " + PathText(options_.directory);
+  const std::string what = "its temporary file in " + words::PathText(options_.directory);
   CheckSizeLimit(label_, what, size_ + bytes);
   CheckFreeSpace(label_, options_.directory, what, size_ + bytes,
                  "free some room" + options_.advice);
@@ -166,10 +167,10 @@ void SpoolFile::Append(std::span<const std::byte> data) {
   while (!data.empty()) {
     const std::int64_t put = WriteAt(descriptor_, size_, data);
     if (put < 0) {
-      throw Error(ErrorKind::kSystem,
-                  PathText(label_) + ": its temporary file in " + PathText(options_.directory) +
-                      " cannot be written after " + CountText(size_, "byte") + ": " +
-                      ReasonText(errno) + options_.advice,
+      throw Error(core::ErrorKind::kSystem,
+                  words::PathText(label_) + ": its temporary file in " +
+                      words::PathText(options_.directory) + " cannot be written after " +
+                      words::CountText(size_, "byte") + ": " + ReasonText(errno) + options_.advice,
                   label_);
     }
     size_ += static_cast<std::uint64_t>(put);
@@ -185,4 +186,4 @@ void SpoolFile::Read(std::uint64_t offset, std::span<std::byte> out) const {
   std::copy_n(memory_.begin() + static_cast<std::ptrdiff_t>(offset), out.size(), out.begin());
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -11,7 +11,7 @@
 #include "files/system_calls.h"
 #include "files/system_directory.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 constexpr std::uint64_t kLargestSmall = std::uint64_t{1} << 20;
@@ -24,7 +24,7 @@ constexpr std::uint64_t kSyncedAtOnce = std::uint64_t{4} << 20;
 void CheckName(const std::string& path, const CreateOptions& options) {
   const auto [directory, name] = SplitPath(path);
   if (name.empty() || name == "." || name == "..") {
-    ThrowDirectory(ErrorKind::kArguments, path, "the output is a directory; name a file");
+    ThrowDirectory(core::ErrorKind::kArguments, path, "the output is a directory; name a file");
   }
   FileStatus link;
   if (!OwnStatus(path, &link)) {
@@ -37,18 +37,18 @@ void CheckName(const std::string& path, const CreateOptions& options) {
     for (const std::string& input : options.inputs) {
       FileStatus other;
       if (ReadStatus(input, &other) && IsSameFile(target, other)) {
-        throw Error(
-            ErrorKind::kArguments,
-            PathText(path) + ": the output is the input " + PathText(input) + "; name another file",
-            path);
+        throw Error(core::ErrorKind::kArguments,
+                    words::PathText(path) + ": the output is the input " + words::PathText(input) +
+                        "; name another file",
+                    path);
       }
     }
     if (target.kind == FileKind::kDirectory) {
-      ThrowDirectory(ErrorKind::kArguments, path, "the output is a directory; name a file");
+      ThrowDirectory(core::ErrorKind::kArguments, path, "the output is a directory; name a file");
     }
     if (target.kind != FileKind::kFile) {
-      throw Error(ErrorKind::kArguments,
-                  PathText(path) + ": the output is " + std::string(KindText(target.kind)) +
+      throw Error(core::ErrorKind::kArguments,
+                  words::PathText(path) + ": the output is " + std::string(KindText(target.kind)) +
                       "; name a file",
                   path);
     }
@@ -84,8 +84,8 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
   RefuseNul(path);
   CheckName(path, options);
   if (bytes > static_cast<std::uint64_t>(INT64_MAX)) {
-    throw Error(ErrorKind::kSystem,
-                PathText(path) + ": the output takes " + CountText(bytes, "byte") +
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(path) + ": the output takes " + words::CountText(bytes, "byte") +
                     ", more than any file holds",
                 path);
   }
@@ -154,7 +154,7 @@ OutputFile::~OutputFile() { Discard(); }
 void OutputFile::Leave() noexcept { temporary_.clear(); }
 
 void OutputFile::Discard() noexcept {
-  if (!temporary_.empty()) io::Remove(temporary_);
+  if (!temporary_.empty()) files::Remove(temporary_);
   temporary_.clear();
   if (descriptor_ >= 0) Close(std::exchange(descriptor_, -1));
 }
@@ -164,7 +164,7 @@ void OutputFile::CreateTemporary(const std::string& prefix, unsigned permissions
   int error = EEXIST;
   for (int i = 0; i < kMostTries; ++i) {
     std::string path = directory_ + '/' + TemporaryName(prefix);
-    Descriptor descriptor(io::CreateTemporary(path, permissions));
+    Descriptor descriptor(files::CreateTemporary(path, permissions));
     if (descriptor.get() < 0) {
       error = errno;
       if (error == EEXIST) continue;
@@ -177,10 +177,10 @@ void OutputFile::CreateTemporary(const std::string& prefix, unsigned permissions
       descriptor_ = descriptor.Release();
       return;
     }
-    io::Remove(path);
+    files::Remove(path);
     error = EAGAIN;
   }
-  ThrowWrite(path_, "cannot be created in " + PathText(directory_), error);
+  ThrowWrite(path_, "cannot be created in " + words::PathText(directory_), error);
 }
 
 bool OutputFile::IsContested() const {
@@ -197,7 +197,7 @@ bool OutputFile::IsContested() const {
 // The directory is held under a lock: its files need none.
 void OutputFile::CreateStaged(unsigned permissions) {
   std::string path = Joined(directory_, SplitPath(path_).second);
-  descriptor_ = io::CreateTemporary(path, permissions);
+  descriptor_ = files::CreateTemporary(path, permissions);
   if (descriptor_ < 0) ThrowWrite(path_, "cannot be created", errno);
   temporary_ = std::move(path);
 }
@@ -213,9 +213,9 @@ template <class Use> void OutputFile::WithDescriptor(Use use) const {
 void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   const auto [directory, name] = SplitPath(begun);
   const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents,
-                PathText(begun) + ": " + why + "; it is to be an output of " +
-                    CountText(bytes, "byte") + " begun for " + PathText(path_),
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(begun) + ": " + why + "; it is to be an output of " +
+                    words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
                 begun);
   };
   if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(SplitPath(path_).second))) {
@@ -224,13 +224,13 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   Descriptor descriptor(OpenTemporary(begun));
   FileStatus status;
   if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
-    throw Error(ErrorKind::kSystem,
-                PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
                     "; the process that began it may have ended",
                 begun);
   }
   if (status.kind != FileKind::kFile) refuse("is not a regular file");
-  if (status.bytes != bytes) refuse("has " + CountText(status.bytes, "byte"));
+  if (status.bytes != bytes) refuse("has " + words::CountText(status.bytes, "byte"));
   begun_ = begun;
   descriptor_ = descriptor.Release();
 }
@@ -238,8 +238,9 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
 void OutputFile::Reserve(std::uint64_t bytes) {
   // The blocks of many small files are found together, when they are synced.
   if (staging_.syncs_files && bytes <= kLargestSmall) return Truncate(bytes);
-  if (bytes != 0 && !io::Reserve(descriptor_, bytes)) {
-    ThrowWrite(path_, "the room for its " + CountText(bytes, "byte") + " could not be reserved",
+  if (bytes != 0 && !files::Reserve(descriptor_, bytes)) {
+    ThrowWrite(path_,
+               "the room for its " + words::CountText(bytes, "byte") + " could not be reserved",
                errno);
   }
 }
@@ -265,7 +266,7 @@ void OutputFile::Write(std::uint64_t offset, std::span<const std::byte> data) {
 void OutputFile::Truncate(std::uint64_t bytes) {
   WithDescriptor([&](int descriptor) {
     if (!Cut(descriptor, bytes)) {
-      ThrowWrite(path_, "cannot be cut to " + CountText(bytes, "byte"), errno);
+      ThrowWrite(path_, "cannot be cut to " + words::CountText(bytes, "byte"), errno);
     }
   });
 }
@@ -309,8 +310,9 @@ bool OutputFile::Name() {
   if (!inputs_.empty() && ReadStatus(path_, &there) &&
       std::find(inputs_.begin(), inputs_.end(), std::pair(there.device, there.number)) !=
           inputs_.end()) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path_) + ": an input has taken this name since the run began, so it is " +
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path_) +
+                    ": an input has taken this name since the run began, so it is " +
                     "not replaced; name another file",
                 path_);
   }
@@ -319,7 +321,7 @@ bool OutputFile::Name() {
   int error = named ? 0 : errno;
   // A server that was asked twice for what it has done already says that it failed.
   if (error != 0 && HasName()) {
-    io::Remove(temporary_);  // a second name; where that fails the next run removes it
+    files::Remove(temporary_);  // a second name; where that fails the next run removes it
     error = 0;
   }
   if (error == EEXIST && !overwrite_) return false;
@@ -333,7 +335,7 @@ bool OutputFile::NameAs(const std::string& path) {
   return Name();
 }
 
-bool OutputFile::Unname() noexcept { return !HasName() || io::Remove(path_); }
+bool OutputFile::Unname() noexcept { return !HasName() || files::Remove(path_); }
 
 void OutputFile::SyncDirectory() const {
   if (staging_.directory.empty()) SyncNames(path_, directory_);
@@ -343,4 +345,4 @@ void OutputFile::FailTaken() const {
   ThrowTaken(path_, "the output appeared while it was written; name another file");
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -12,7 +12,7 @@
 #include "files/system_calls.h"
 #include "files/system_directory.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 constexpr std::string_view kAsideEnding = ".old";
@@ -40,8 +40,8 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   if (status.kind != FileKind::kDirectory && !status.is_link) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output, which is to be a directory, is " +
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": the output, which is to be a directory, is " +
                     std::string(KindText(status.kind)) + "; name a directory that is not there yet",
                 path);
   }
@@ -122,7 +122,7 @@ void StagingDirectory::Create(const std::string& prefix, unsigned permissions) {
     RemoveTree(path);
     error = EAGAIN;
   }
-  ThrowWrite(output_, "cannot be created in " + PathText(parent_), error);
+  ThrowWrite(output_, "cannot be created in " + words::PathText(parent_), error);
 }
 
 Staging StagingDirectory::ForFiles(const std::string& below) const {
@@ -175,7 +175,9 @@ void StagingDirectory::Sync() {
   if (syncs_files_ && !SyncTogether(lock_)) fail("");
 }
 
-void StagingDirectory::SyncNames(const std::string& named) const { io::SyncNames(named, parent_); }
+void StagingDirectory::SyncNames(const std::string& named) const {
+  files::SyncNames(named, parent_);
+}
 
 bool StagingDirectory::MoveTo(const std::string& path) {
   std::string moved = path;
@@ -192,8 +194,9 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   const std::string path = WithoutSlashes(given);
   const auto [parent, name] = SplitPath(path);
   if (name.empty() || name == "." || name == "..") {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": name the directory that is to be made, not its place", path);
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": name the directory that is to be made, not its place",
+                path);
   }
   // They are compared by where they lead, so that no link makes one a part of the other.
   const std::string from = ResolvedPath(input);
@@ -204,9 +207,9 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
                                       : IsBelow(from, to) ? "holds"
                                                           : "";
     if (relation.empty()) continue;
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": the output " + std::string(relation) + " the input " +
-                    PathText(input) + "; name a directory elsewhere",
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": the output " + std::string(relation) + " the input " +
+                    words::PathText(input) + "; name a directory elsewhere",
                 path);
   }
   CheckDirectoryName(path, options);
@@ -214,8 +217,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   if (const std::string to = ResolvedPath(path); !to.empty()) {
     for (const std::string& file : options.inputs) {
       if (!IsBelow(ResolvedPath(file), to)) continue;
-      throw Error(ErrorKind::kArguments,
-                  PathText(path) + ": the output holds the input " + PathText(file) +
+      throw Error(core::ErrorKind::kArguments,
+                  words::PathText(path) + ": the output holds the input " + words::PathText(file) +
                       "; name a directory elsewhere",
                   path);
     }
@@ -223,8 +226,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   CheckWritable(path, parent);
   CheckFreeSpace(path, parent, "the output", bytes, std::string(kRoomRemedy));
   if (const std::string why = IsDirectory(path) ? why_kept(path) : std::string(); !why.empty()) {
-    throw Error(ErrorKind::kArguments,
-                PathText(path) + ": " + why +
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": " + why +
                     ", so it is not replaced; name another directory, or " + "remove it",
                 path);
   }
@@ -294,9 +297,9 @@ void OutputDirectory::RemoveReplaced() {
       }
     }
     if (why.empty() && RemoveTree(place)) {
-      notes_.push_back("removed " + PathText(place) + ", left by a run that was killed");
+      notes_.push_back("removed " + words::PathText(place) + ", left by a run that was killed");
     } else {
-      notes_.push_back(PathText(place) + " stood at " + PathText(path_) +
+      notes_.push_back(words::PathText(place) + " stood at " + words::PathText(path_) +
                        " when a run was killed, and is not removed" +
                        (why.empty() ? "" : ": " + why));
     }
@@ -319,8 +322,9 @@ std::string OutputDirectory::WhyNow(const std::string& place) const {
 }
 
 void OutputDirectory::FailKept(const std::string& why) const {
-  throw Error(ErrorKind::kArguments,
-              PathText(path_) + ": " + why + ", so it is not replaced; nothing was written", path_);
+  throw Error(core::ErrorKind::kArguments,
+              words::PathText(path_) + ": " + why + ", so it is not replaced; nothing was written",
+              path_);
 }
 
 // What had taken the name could not be given it back; nobody is to remove it.
@@ -328,7 +332,7 @@ void OutputDirectory::FailStranded(int error) const {
   const std::string kept = doomed_ + std::string(kKeptEnding);
   const bool is_renamed = RenameNewDirectory(aside_, kept, staging_.lock());
   ThrowSystem(path_,
-              "what had taken this name is now " + PathText(is_renamed ? kept : aside_) +
+              "what had taken this name is now " + words::PathText(is_renamed ? kept : aside_) +
                   ", and could not be put back",
               error);
 }
@@ -429,10 +433,11 @@ void OutputDirectory::Finish() {
   const Descriptor parent(OpenDirectory(parent_));
   if (parent.get() >= 0 && !SyncDirectory(parent.get())) {
     const int error = errno;
-    ThrowWrite(path_,
-               "was written, but its directory could not be synced" +
-                   (has_replaced_ ? "; what it replaced is kept in " + PathText(aside_) : ""),
-               error);
+    ThrowWrite(
+        path_,
+        "was written, but its directory could not be synced" +
+            (has_replaced_ ? "; what it replaced is kept in " + words::PathText(aside_) : ""),
+        error);
   }
   if (!has_replaced_) return;
   if (held_ >= 0) Close(std::exchange(held_, -1));
@@ -441,9 +446,9 @@ void OutputDirectory::Finish() {
   const bool is_moved = Rename(aside_, doomed_) || !OwnStatus(aside_, &still);
   const std::string& place = is_moved ? doomed_ : aside_;
   if (!RemoveTree(place)) {
-    notes_.push_back("the directory that was replaced could not be removed: " + PathText(place) +
-                     ": " + ReasonText(errno));
+    notes_.push_back("the directory that was replaced could not be removed: " +
+                     words::PathText(place) + ": " + ReasonText(errno));
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

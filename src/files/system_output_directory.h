@@ -15,7 +15,7 @@
 
 #include "files/output_options.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 // A directory under a hidden name beside an output, held under a lock as long as this lives: what
 // files in it are written is removed with it, by the destructor or, where the process was killed,
@@ -141,6 +141,6 @@ class OutputDirectory {
   std::vector<std::string> notes_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_SYSTEM_OUTPUT_DIRECTORY_H_

@@ -22,7 +22,7 @@
 #include "files/system.h"
 #include "files/system_calls.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 std::string ReasonText(int error) { return std::system_category().message(error); }
 
@@ -489,4 +489,4 @@ std::string ResolvedPath(const std::string& path) {
   return text ? text.get() : "";
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

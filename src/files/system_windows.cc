@@ -19,7 +19,7 @@
 #include "files/system.h"
 #include "files/system_calls.h"
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 namespace {
 
 HANDLE HandleOf(int descriptor) {
@@ -507,4 +507,4 @@ std::string ResolvedPath(const std::string& path) {
   return {};
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files

@@ -16,7 +16,7 @@
 #define XXH_NO_XXH3     // half of the header, and the vector intrinsics
 #include <xxhash.h>
 
-namespace tensorcast::io {
+namespace tensorcast::files {
 
 class Xxh64 {
  public:
@@ -33,6 +33,6 @@ class Xxh64 {
   XXH64_state_t state_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::files
 
 #endif  // TENSORCAST_SRC_FILES_XXH64_H_

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 std::vector<std::uint64_t> ElementIndex(const TensorInfo& info, std::uint64_t index) {
   std::vector<std::uint64_t> place(info.shape.size());
@@ -33,4 +33,4 @@ std::string IndexText(const TensorInfo& info, std::uint64_t index) {
   return text + "]";
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

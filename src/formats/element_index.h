@@ -10,7 +10,7 @@
 
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // The multi-dimensional index of the element at `index` of a tensor's dense form.
 std::vector<std::uint64_t> ElementIndex(const TensorInfo& info, std::uint64_t index);
@@ -18,6 +18,6 @@ std::vector<std::uint64_t> ElementIndex(const TensorInfo& info, std::uint64_t in
 // "[17,3]"; empty for a scalar.
 std::string IndexText(const TensorInfo& info, std::uint64_t index);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_ELEMENT_INDEX_H_

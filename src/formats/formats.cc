@@ -12,7 +12,10 @@
 #include "files/system_directory.h"
 #include "formats/onnx_tensors.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr Format kFormats[] = {
@@ -31,7 +34,7 @@ constexpr std::size_t kHeadBytes = 16;
 // The first bytes of a file.
 class Head {
  public:
-  explicit Head(const ByteSource& source)
+  explicit Head(const files::ByteSource& source)
       : size_(static_cast<std::size_t>(std::min<std::uint64_t>(source.size(), kHeadBytes))) {
     source.Read(0, std::span(bytes_).first(size_));
   }
@@ -59,26 +62,26 @@ constexpr Stranger kStrangers[] = {
 };
 
 bool EndsInDivider(std::string_view path) {
-  return !path.empty() && NameBegin(path) == path.size();
+  return !path.empty() && files::NameBegin(path) == path.size();
 }
 
 const Format& OutputFormat(const std::string& path) {
   const Format* const format = FindByEnding(path);
-  if (EndsInDivider(path) || (format == nullptr && IsDirectory(path))) {
+  if (EndsInDivider(path) || (format == nullptr && files::IsDirectory(path))) {
     throw Error(ErrorKind::kArguments,
-                PathText(path) + ": a directory is written from a directory " +
+                words::PathText(path) + ": a directory is written from a directory " +
                     "only; name a file: " + JoinedEndings("or"),
                 path);
   }
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": the output's format is not known by " + "its ending; " +
+                words::PathText(path) + ": the output's format is not known by " + "its ending; " +
                     JoinedEndings("and") + " are written",
                 path);
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) +
+                words::PathText(path) +
                     ": a model is written from a model only: tensors alone have no "
                     "graph; write a .safetensors, .npz, .npy or .pb file",
                 path);
@@ -127,21 +130,22 @@ bool LooksLikeTensorFile(std::span<const std::byte> head) {
   return FindByHead(head.first(std::min(head.size(), kHeadBytes))) != nullptr;
 }
 
-void RefuseStranger(const ByteSource& source) {
+void RefuseStranger(const files::ByteSource& source) {
   const Head head(source);
   // A safetensors file begins with a length, whose bytes may be any of these.
   if (LooksLikeSafetensors(head.bytes())) return;
   for (const Stranger& stranger : kStrangers) {
     if (head.text().starts_with(stranger.magic)) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(source.path()) + ": is " + std::string(stranger.name) + "; " +
+                  words::PathText(source.path()) + ": is " + std::string(stranger.name) + "; " +
                       JoinedEndings("and") + " files are read",
                   source.path());
     }
   }
 }
 
-OpenedTensors OpenTensorSource(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
+                               const OpenOptions& options) {
   const std::string path = source->path();
   const Format* format = FindByHead(Head(*source).bytes());
   if (format == nullptr) {
@@ -150,14 +154,14 @@ OpenedTensors OpenTensorSource(std::unique_ptr<ByteSource> source, const OpenOpt
     format = FindByEnding(path);
   }
   if (format == nullptr) {
-    throw Error(
-        ErrorKind::kUnsupported,
-        PathText(path) + ": is not in a known format; " + JoinedEndings("and") + " files are read",
-        path);
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path) + ": is not in a known format; " + JoinedEndings("and") +
+                    " files are read",
+                path);
   }
   if (options.assume_type && !format->typed.empty()) {
     throw Error(ErrorKind::kArguments,
-                PathText(path) + ": is " + std::string(format->typed) +
+                words::PathText(path) + ": is " + std::string(format->typed) +
                     "; a type is assumed only of .npy files that do not",
                 path);
   }
@@ -172,15 +176,15 @@ std::string_view OneTensorFile(std::string_view path) {
 void CheckOutputFormat(const std::string& path) { OutputFormat(path); }
 
 std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
-                                               const CreateOptions& options) {
+                                               const files::CreateOptions& options) {
   return OutputFormat(path).create(path, std::move(contents), options);
 }
 
 std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
-                              const CreateOptions& options) {
+                              const files::CreateOptions& options) {
   const std::uint64_t bytes = OutputFormat(path).measure(path, contents);
-  CheckOutput(path, bytes, options);
+  files::CheckOutput(path, bytes, options);
   return bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

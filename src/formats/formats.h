@@ -16,7 +16,7 @@
 #include "files/byte_source.h"
 #include "formats/tensor_file.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 struct Format {
   std::string_view ending;      // with its dot
@@ -27,10 +27,10 @@ struct Format {
   // Whether a file that begins so is one; `head` is its first 16 bytes, or all. Null: only its
   // name's ending tells, because a protobuf message has no magic number.
   bool (*looks_like)(std::span<const std::byte> head);
-  OpenedTensors (*open)(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+  OpenedTensors (*open)(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
   // Both null if the format is not written from tensors alone.
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
-                                          const CreateOptions& options);
+                                          const files::CreateOptions& options);
   // The size that the file would have; throws Error if it cannot hold the contents.
   std::uint64_t (*measure)(const std::string& path, const FileContents& contents);
 };
@@ -43,21 +43,22 @@ bool LooksLikeTensorFile(std::span<const std::byte> head);
 
 // Throws Error (unsupported) where a file is in a format that is recognised only to say that it is
 // not read.
-void RefuseStranger(const ByteSource& source);
+void RefuseStranger(const files::ByteSource& source);
 
 // safetensors: one JSON header, then the tensors' bytes without gaps.
 bool LooksLikeSafetensors(std::span<const std::byte> head);
-OpenedTensors OpenSafetensors(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenSafetensors(std::unique_ptr<files::ByteSource> source,
+                              const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
-                                                const CreateOptions& options);
+                                                const files::CreateOptions& options);
 std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& contents);
 
 // npy: one array in a file, as numpy and ml_dtypes save it. The tensor's name is the file's,
 // without the ending.
 bool LooksLikeNpy(std::span<const std::byte> head);
-OpenedTensors OpenNpy(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenNpy(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
-                                        const CreateOptions& options);
+                                        const files::CreateOptions& options);
 std::uint64_t MeasureNpy(const std::string& path, const FileContents& contents);
 
 // npz: arrays in a ZIP archive, as numpy.savez and numpy.savez_compressed save them. The tensors
@@ -65,19 +66,20 @@ std::uint64_t MeasureNpy(const std::string& path, const FileContents& contents);
 // stored, not deflated, and their data aligned to 64 bytes in the file.
 inline constexpr std::string_view kNpzMemberEnding = ".npy";
 bool LooksLikeNpz(std::span<const std::byte> head);
-OpenedTensors OpenNpz(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenNpz(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
-                                        const CreateOptions& options);
+                                        const files::CreateOptions& options);
 std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents);
 
 // pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
 // no magic number, so the name's ending decides. The tensor's name is its own or, if it has none,
 // the file's without the ending.
-OpenedTensors OpenTensorProto(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenTensorProto(std::unique_ptr<files::ByteSource> source,
+                              const OpenOptions& options);
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
-                                                const CreateOptions& options);
+                                                const files::CreateOptions& options);
 std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_FORMATS_H_

@@ -12,7 +12,10 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kInputBytes = std::size_t{64} << 10;
@@ -21,7 +24,7 @@ constexpr std::size_t kMostAtOnce = std::size_t{1} << 30;  // zlib counts in 32 
 }  // namespace
 
 struct Inflater::Stream {
-  Stream(const ByteSource& bytes, const ZipMember& of) : source(bytes), member(of) {
+  Stream(const files::ByteSource& bytes, const ZipMember& of) : source(bytes), member(of) {
     // Negative: without zlib's own header, as ZIP has it.
     if (inflateInit2(&state, -MAX_WBITS) != Z_OK) throw std::bad_alloc();
   }
@@ -56,7 +59,7 @@ struct Inflater::Stream {
       } else if (result == Z_BUF_ERROR) {  // there is room for output: it wants more input
         Fail("ends in the middle of its deflated data, after " +
              std::to_string(made + out.size() - state.avail_out) + " of " +
-             CountText(member.bytes, "byte"));
+             words::CountText(member.bytes, "byte"));
       } else if (result != Z_OK) {
         Fail("has damaged deflated data before offset " +
              std::to_string(member.data_begin + taken - state.avail_in) +
@@ -69,7 +72,7 @@ struct Inflater::Stream {
     return got;
   }
 
-  const ByteSource& source;
+  const files::ByteSource& source;
   const ZipMember& member;
   z_stream state = {};
   std::vector<std::byte> input = std::vector<std::byte>(kInputBytes);
@@ -79,7 +82,7 @@ struct Inflater::Stream {
   bool ended = false;
 };
 
-Inflater::Inflater(const ByteSource& source, const ZipMember& member)
+Inflater::Inflater(const files::ByteSource& source, const ZipMember& member)
     : stream_(std::make_unique<Stream>(source, member)) {}
 
 Inflater::~Inflater() = default;
@@ -92,7 +95,7 @@ std::size_t Inflater::Next(std::span<std::byte> out) {
   std::size_t done = 0;
   while (done < most && !stream.ended) done += stream.Inflate(out.subspan(done, most - done));
   if (done < most) {
-    stream.Fail("holds " + CountText(stream.made, "byte") + "; the central directory says " +
+    stream.Fail("holds " + words::CountText(stream.made, "byte") + "; the central directory says " +
                 std::to_string(stream.member.bytes));
   }
   return done;
@@ -104,16 +107,16 @@ void Inflater::Finish() {
   // The stream's end may still be in the input; one byte more is one too many.
   std::byte more{};
   if (!stream.ended && stream.Inflate(std::span(&more, 1)) > 0) {
-    stream.Fail("holds more than the " + CountText(stream.member.bytes, "byte") +
+    stream.Fail("holds more than the " + words::CountText(stream.member.bytes, "byte") +
                 " that the central directory says");
   }
   const std::uint64_t unread = stream.member.packed_bytes - stream.taken + stream.state.avail_in;
   if (unread > 0) {
-    stream.Fail("has " + CountText(unread, "byte") + " after the end of its deflated data");
+    stream.Fail("has " + words::CountText(unread, "byte") + " after the end of its deflated data");
   }
   if (crc != stream.member.crc) {
     stream.Fail("does not have the CRC-32 that the central directory states; it is damaged");
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -12,12 +12,12 @@
 #include "files/byte_source.h"
 #include "formats/zip_directory.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 class Inflater {
  public:
   // Both outlive the inflater.
-  Inflater(const ByteSource& source, const ZipMember& member);
+  Inflater(const files::ByteSource& source, const ZipMember& member);
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
   ~Inflater();
@@ -33,6 +33,6 @@ class Inflater {
   std::unique_ptr<Stream> stream_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_INFLATE_H_

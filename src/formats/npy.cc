@@ -15,12 +15,15 @@
 #include "formats/npy_dtype.h"
 #include "formats/npy_header.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 std::string Stem(std::string_view path) {
   constexpr std::size_t kEnding = 4;
-  std::string_view name = path.substr(NameBegin(path));
+  std::string_view name = path.substr(files::NameBegin(path));
   if (name.size() > kEnding && name[name.size() - kEnding] == '.') name.remove_suffix(kEnding);
   return std::string(name);
 }
@@ -31,7 +34,7 @@ void CheckIndex(std::size_t tensor) {
 
 class NpyReader final : public TensorReader {
  public:
-  NpyReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
+  NpyReader(std::unique_ptr<files::ByteSource> source, const OpenOptions& options)
       : source_(std::move(source)), array_(*source_, Stem(source_->path()), options.assume_type) {
     contents_.tensors.push_back(array_.info());
   }
@@ -41,20 +44,21 @@ class NpyReader final : public TensorReader {
     CheckIndex(tensor);
     array_.Read(*source_, offset, out);
   }
-  StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override {
+  text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                std::uint64_t n) const override {
     CheckIndex(tensor);
     return array_.ReadStrings(*source_, first, n);
   }
   std::uint64_t file_bytes() const override { return source_->size(); }
   std::vector<std::string> notes() const override {
     if (array_.note().empty()) return {};
-    return {PathText(source_->path()) + ": " + array_.note()};
+    return {words::PathText(source_->path()) + ": " + array_.note()};
   }
 
   void CheckUnchanged() const override { source_->CheckUnchanged(); }
 
  private:
-  std::unique_ptr<ByteSource> source_;
+  std::unique_ptr<files::ByteSource> source_;
   NpyArray array_;
   FileContents contents_;
 };
@@ -62,17 +66,17 @@ class NpyReader final : public TensorReader {
 NpyPlacement PlaceNpy(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
-                PathText(path) + ": an .npy file holds one tensor, not " +
+                words::PathText(path) + ": an .npy file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
                 Remedy::kChooseOneTensor, path);
   }
-  return NpyPlacement(PathText(path), contents.tensors[0]);
+  return NpyPlacement(words::PathText(path), contents.tensors[0]);
 }
 
 class NpyWriter final : public TensorWriter {
  public:
   NpyWriter(const std::string& path, NpyPlacement placement, bool drops_metadata,
-            const CreateOptions& options)
+            const files::CreateOptions& options)
       : file_(path, placement.bytes(), options),
         placement_(std::move(placement)),
         drops_metadata_(drops_metadata) {
@@ -92,13 +96,14 @@ class NpyWriter final : public TensorWriter {
   std::string reading_hint() const override {
     const std::string_view name = MlDtypesName(placement_.info().type);
     if (name.empty()) return {};
-    return "numpy.load(" + PythonString(file_.path()) + ").view(ml_dtypes." + std::string(name) +
-           ')';
+    return "numpy.load(" + words::PythonString(file_.path()) + ").view(ml_dtypes." +
+           std::string(name) + ')';
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = file_.notes();
     if (drops_metadata_) {
-      notes.push_back(PathText(file_.path()) + ": the input's __metadata__ has no place in .npy");
+      notes.push_back(words::PathText(file_.path()) +
+                      ": the input's __metadata__ has no place in .npy");
     }
     return notes;
   }
@@ -107,7 +112,7 @@ class NpyWriter final : public TensorWriter {
   void DoSync() override { file_.Sync(); }
   void DoCommit() override { file_.Commit(); }
 
-  OutputFile file_;
+  files::OutputFile file_;
   const NpyPlacement placement_;
   const NpySink sink_ = [this](std::uint64_t offset, std::span<const std::byte> data) {
     file_.Write(offset, data);
@@ -122,12 +127,12 @@ bool LooksLikeNpy(std::span<const std::byte> head) {
          std::memcmp(head.data(), kNpyMagic.data(), kNpyMagic.size()) == 0;
 }
 
-OpenedTensors OpenNpy(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+OpenedTensors OpenNpy(std::unique_ptr<files::ByteSource> source, const OpenOptions& options) {
   return {std::make_unique<NpyReader>(std::move(source), options)};
 }
 
 std::unique_ptr<TensorWriter> CreateNpy(const std::string& path, FileContents contents,
-                                        const CreateOptions& options) {
+                                        const files::CreateOptions& options) {
   return std::make_unique<NpyWriter>(path, PlaceNpy(path, contents), !contents.metadata.empty(),
                                      options);
 }
@@ -136,4 +141,4 @@ std::uint64_t MeasureNpy(const std::string& path, const FileContents& contents) 
   return PlaceNpy(path, contents).bytes();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -15,7 +15,10 @@
 #include "files/error.h"
 #include "formats/npy_strings.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // Elements that are packed or unpacked at a time; a multiple of 4, so that each piece of a type
@@ -45,7 +48,7 @@ void ForPieces(const TensorInfo& info, std::uint64_t offset, std::uint64_t size,
 
 }  // namespace
 
-NpyArray::NpyArray(const ByteSource& source, std::string name,
+NpyArray::NpyArray(const files::ByteSource& source, std::string name,
                    std::optional<DataType> assume_type) {
   NpyHeader header = ReadNpyHeader(source);
   dtype_ = UnderstandDescr(source.path(), header.descr, assume_type);
@@ -62,26 +65,26 @@ NpyArray::NpyArray(const ByteSource& source, std::string name,
 }
 
 // The data must be all that follows the header.
-void NpyArray::CheckSize(const ByteSource& source, const NpyHeader& header) const {
+void NpyArray::CheckSize(const files::ByteSource& source, const NpyHeader& header) const {
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, PathText(source.path()) + ": " + why, source.path());
+    throw Error(ErrorKind::kContents, words::PathText(source.path()) + ": " + why, source.path());
   };
   const std::uint64_t there = source.size() - header.data_begin;
   const std::uint64_t item = dtype_.item_bytes;
   const std::optional<std::uint64_t> elements = core::CheckedProduct(header.shape);
   if (!elements || (item != 0 && *elements > UINT64_MAX / item)) {
-    fail("has the shape " + ShapeText(header.shape) + " of " + EscapeName(header.descr) +
-         ": more than 2^64 - 1 bytes");
+    fail("has the shape " + words::ShapeText(header.shape) + " of " +
+         words::EscapeName(header.descr) + ": more than 2^64 - 1 bytes");
   }
   const std::uint64_t expected = *elements * item;
-  const std::string what = CountText(*elements, "element") + " of " + EscapeName(header.descr) +
-                           ", " + CountText(expected, "byte") + ", from offset " +
-                           std::to_string(header.data_begin);
+  const std::string what =
+      words::CountText(*elements, "element") + " of " + words::EscapeName(header.descr) + ", " +
+      words::CountText(expected, "byte") + ", from offset " + std::to_string(header.data_begin);
   if (there < expected) {
     fail("has " + what + ", but only " + std::to_string(there) + " follow; the file is cut short");
   }
   if (there > expected) {
-    fail("has " + what + ", and " + CountText(there - expected, "byte") +
+    fail("has " + what + ", and " + words::CountText(there - expected, "byte") +
          " after them; expected none");
   }
   if (item == 0 && *elements > kMostEmptyStrings) {
@@ -90,7 +93,7 @@ void NpyArray::CheckSize(const ByteSource& source, const NpyHeader& header) cons
   }
 }
 
-void NpyArray::Read(const ByteSource& source, std::uint64_t offset,
+void NpyArray::Read(const files::ByteSource& source, std::uint64_t offset,
                     std::span<std::byte> out) const {
   if (info_.type == DataType::kString) throw std::logic_error("strings are read as strings");
   if (FindType(info_.type)->is_packed()) {
@@ -102,7 +105,7 @@ void NpyArray::Read(const ByteSource& source, std::uint64_t offset,
   }
 }
 
-void NpyArray::ReadPacked(const ByteSource& source, std::uint64_t offset,
+void NpyArray::ReadPacked(const files::ByteSource& source, std::uint64_t offset,
                           std::span<std::byte> out) const {
   std::vector<std::byte> codes(kPiece);
   if (!out.empty()) out.back() = std::byte{0};  // pad bits, which packing leaves alone
@@ -113,7 +116,7 @@ void NpyArray::ReadPacked(const ByteSource& source, std::uint64_t offset,
   });
 }
 
-void NpyArray::ReadSwapped(const ByteSource& source, std::uint64_t offset,
+void NpyArray::ReadSwapped(const files::ByteSource& source, std::uint64_t offset,
                            std::span<std::byte> out) const {
   const std::uint64_t item = dtype_.item_bytes;
   if (offset % item == 0 && out.size() % item == 0) {
@@ -138,10 +141,10 @@ void NpyArray::Swap(std::span<std::byte> elements) const {
   }
 }
 
-StringPiece NpyArray::ReadStrings(const ByteSource& source, std::uint64_t first,
-                                  std::uint64_t n) const {
+text::StringPiece NpyArray::ReadStrings(const files::ByteSource& source, std::uint64_t first,
+                                        std::uint64_t n) const {
   if (info_.type != DataType::kString) throw std::logic_error("not a tensor of strings");
-  StringPiece piece;
+  text::StringPiece piece;
   const std::uint64_t item = dtype_.item_bytes;
   if (item == 0) {
     piece.offsets.resize(static_cast<std::size_t>(n) + 1);
@@ -154,7 +157,7 @@ StringPiece NpyArray::ReadStrings(const ByteSource& source, std::uint64_t first,
     const std::uint64_t some = std::min(at_once, n - done);
     const auto part = std::span(rows).first(static_cast<std::size_t>(some * item));
     source.Read(data_begin_ + (first + done) * item, part);
-    DecodeNpyStrings(PathText(source.path()), info_, dtype_, first + done, part, piece);
+    DecodeNpyStrings(words::PathText(source.path()), info_, dtype_, first + done, part, piece);
   }
   return piece;
 }
@@ -164,7 +167,8 @@ StringPiece NpyArray::ReadStrings(const ByteSource& source, std::uint64_t first,
 NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
     : where_(std::move(where)), info_(info) {
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kUnsupported, where_ + ": tensor " + Quoted(info_.name) + " " + why);
+    throw Error(ErrorKind::kUnsupported,
+                where_ + ": tensor " + words::Quoted(info_.name) + " " + why);
   };
   NpyHeader header;
   std::uint64_t item = 0;
@@ -176,9 +180,9 @@ NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
     } else {
       strings_.is_ucs4 = true;
       const std::uint64_t width = std::max<std::uint64_t>(1, info_.text.most_code_points);
-      if (width > kMostStringBytes / 4) {
+      if (width > text::kMostStringBytes / 4) {
         fail("has a text of " + std::to_string(width) + " characters; at most " +
-             std::to_string(kMostStringBytes / 4) + " are written to an array");
+             std::to_string(text::kMostStringBytes / 4) + " are written to an array");
       }
       strings_.item_bytes = width * 4;
     }
@@ -190,7 +194,7 @@ NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
   }
   if (header.descr.empty()) {
     fail("is " +
-         (info_.type == DataType::kUndefined ? EscapeName(info_.dtype)
+         (info_.type == DataType::kUndefined ? words::EscapeName(info_.dtype)
                                              : std::string(TypeName(info_.type))) +
          ", which is not written to .npy files");
   }
@@ -203,7 +207,7 @@ NpyPlacement::NpyPlacement(std::string where, const TensorInfo& info)
   header.shape = info_.shape;
   header_ = MakeNpyHeader(header);
   if (!elements || (item != 0 && *elements > (UINT64_MAX - header_.size()) / item)) {
-    fail("has the shape " + ShapeText(info_.shape) + ": more than 2^64 - 1 bytes");
+    fail("has the shape " + words::ShapeText(info_.shape) + ": more than 2^64 - 1 bytes");
   }
   info_.elements = *elements;
   bytes_ = header_.size() + *elements * item;
@@ -240,4 +244,4 @@ void NpyPlacement::WriteStrings(std::uint64_t first, const Strings& texts,
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

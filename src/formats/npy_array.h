@@ -16,26 +16,29 @@
 #include "formats/npy_header.h"
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // An array to be read. The source is handed to each call, so that it need not stay open.
 class NpyArray {
  public:
   // Only the header of `source` is read; the data must be all that follows it. Throws Error.
-  NpyArray(const ByteSource& source, std::string name, std::optional<DataType> assume_type);
+  NpyArray(const files::ByteSource& source, std::string name, std::optional<DataType> assume_type);
 
   const TensorInfo& info() const { return info_; }
   // Empty, or what the user should know of how the dtype was read.
   const std::string& note() const { return dtype_.note; }
 
   // These do what TensorReader's do; `source` holds the same bytes as the constructor's.
-  void Read(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
-  StringPiece ReadStrings(const ByteSource& source, std::uint64_t first, std::uint64_t n) const;
+  void Read(const files::ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
+  text::StringPiece ReadStrings(const files::ByteSource& source, std::uint64_t first,
+                                std::uint64_t n) const;
 
  private:
-  void CheckSize(const ByteSource& source, const NpyHeader& header) const;
-  void ReadPacked(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
-  void ReadSwapped(const ByteSource& source, std::uint64_t offset, std::span<std::byte> out) const;
+  void CheckSize(const files::ByteSource& source, const NpyHeader& header) const;
+  void ReadPacked(const files::ByteSource& source, std::uint64_t offset,
+                  std::span<std::byte> out) const;
+  void ReadSwapped(const files::ByteSource& source, std::uint64_t offset,
+                   std::span<std::byte> out) const;
   void Swap(std::span<std::byte> elements) const;
 
   TensorInfo info_;
@@ -68,6 +71,6 @@ class NpyPlacement {
   std::uint64_t bytes_ = 0;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_NPY_ARRAY_H_

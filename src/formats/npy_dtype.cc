@@ -12,7 +12,10 @@
 #include "files/error.h"
 #include "text/string_piece.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 struct NumpyType {
@@ -50,7 +53,8 @@ constexpr MlDtype kMlDtypes[] = {
 
 [[noreturn]] void Refuse(ErrorKind kind, const std::string& path, const std::string& descr,
                          const std::string& why, Remedy remedy = Remedy::kNone) {
-  throw Error(kind, PathText(path) + ": has the dtype " + Quoted(descr) + ": " + why, remedy, path);
+  throw Error(kind, words::PathText(path) + ": has the dtype " + words::Quoted(descr) + ": " + why,
+              remedy, path);
 }
 
 // ml_dtypes saves its types as void (or, float8_e5m2, as a float that numpy does not have): the
@@ -69,13 +73,13 @@ NpyDtype UnderstandVoid(const std::string& path, const std::string& descr, std::
   const DataType type = assume ? *assume : *usual;
   if (ItemBytes(type) != bytes) {
     Refuse(ErrorKind::kArguments, path, descr,
-           "elements of " + CountText(bytes, "byte") + ", which the assumed type " +
+           "elements of " + words::CountText(bytes, "byte") + ", which the assumed type " +
                std::string(TypeName(type)) + " does not fit");
   }
   NpyDtype dtype;
   dtype.type = type;
   dtype.item_bytes = bytes;
-  dtype.note = "dtype " + Quoted(descr) + " is read as " + std::string(TypeName(type)) +
+  dtype.note = "dtype " + words::Quoted(descr) + " is read as " + std::string(TypeName(type)) +
                (assume ? ", as assumed" : "; another type can be assumed");
   return dtype;
 }
@@ -198,4 +202,4 @@ std::string_view MlDtypesName(DataType type) {
   return {};
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

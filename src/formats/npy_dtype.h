@@ -11,7 +11,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // How a file's elements are to be read.
 struct NpyDtype {
@@ -50,6 +50,6 @@ constexpr std::uint64_t ItemBytes(DataType type) {
 // ml_dtypes' name of a type, or empty where numpy itself has it.
 std::string_view MlDtypesName(DataType type);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_NPY_DTYPE_H_

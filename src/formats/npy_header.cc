@@ -13,7 +13,10 @@
 #include "core/shape.h"
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint64_t kMostNpyHeaderBytes = 1'000'000;  // a plain dtype takes a few hundred
@@ -21,7 +24,7 @@ constexpr std::uint64_t kMostNpyHeaderBytes = 1'000'000;  // a plain dtype takes
 class LiteralParser {
  public:
   // `offset` is the place of `text` in the file, for messages.
-  LiteralParser(const ByteSource& file, std::string_view text, std::uint64_t offset)
+  LiteralParser(const files::ByteSource& file, std::string_view text, std::uint64_t offset)
       : file_(file), text_(text), offset_(offset) {}
 
   void Parse(NpyHeader& header) {
@@ -33,16 +36,17 @@ class LiteralParser {
       const std::size_t at = at_;
       const std::string key = String("a key");
       SkipSpace();
-      Expect(':', "':' after the key " + Quoted(key));
+      Expect(':', "':' after the key " + words::Quoted(key));
       SkipSpace();
       bool* const seen = key == "descr"           ? &has_descr
                          : key == "fortran_order" ? &has_order
                          : key == "shape"         ? &has_shape
                                                   : nullptr;
       if (seen == nullptr) {
-        Fail(at, "the unknown key " + Quoted(key) + "; expected descr, fortran_order and shape");
+        Fail(at,
+             "the unknown key " + words::Quoted(key) + "; expected descr, fortran_order and shape");
       }
-      if (*seen) Fail(at, "the key " + Quoted(key) + " a second time");
+      if (*seen) Fail(at, "the key " + words::Quoted(key) + " a second time");
       *seen = true;
       if (key == "descr") header.descr = Descr();
       if (key == "fortran_order") header.fortran_order = Bool();
@@ -66,13 +70,13 @@ class LiteralParser {
  private:
   [[noreturn]] void Fail(std::size_t at, const std::string& found) const {
     throw Error(ErrorKind::kContents,
-                PathText(file_.path()) + ": its header has " + found + " (offset " +
+                words::PathText(file_.path()) + ": its header has " + found + " (offset " +
                     std::to_string(offset_ + at) + ")",
                 file_.path());
   }
   [[noreturn]] void FailExpected(const std::string& expected) const {
     const std::string found =
-        at_ < text_.size() ? Quoted(text_.substr(at_, 1)) : std::string("its end");
+        at_ < text_.size() ? words::Quoted(text_.substr(at_, 1)) : std::string("its end");
     Fail(at_, found + " where " + expected + " is expected");
   }
 
@@ -142,7 +146,8 @@ class LiteralParser {
   std::string Descr() {
     if (Peek() == '[' || Peek() == '(' || Peek() == '{') {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(file_.path()) + ": is a structured array (records with named fields); " +
+                  words::PathText(file_.path()) +
+                      ": is a structured array (records with named fields); " +
                       "save each field as an array of its own",
                   file_.path());
     }
@@ -164,7 +169,7 @@ class LiteralParser {
       if (!comma) FailExpected("',' or ')'");
       if (shape.size() == core::kMostDimensions) {
         throw Error(ErrorKind::kUnsupported,
-                    PathText(file_.path()) + ": has more than " +
+                    words::PathText(file_.path()) + ": has more than " +
                         std::to_string(core::kMostDimensions) + " dimensions",
                     file_.path());
       }
@@ -197,7 +202,7 @@ class LiteralParser {
     return value;
   }
 
-  const ByteSource& file_;
+  const files::ByteSource& file_;
   const std::string_view text_;
   const std::uint64_t offset_;
   std::size_t at_ = 0;
@@ -205,7 +210,7 @@ class LiteralParser {
 
 }  // namespace
 
-NpyHeader ReadNpyHeader(const ByteSource& file) {
+NpyHeader ReadNpyHeader(const files::ByteSource& file) {
   constexpr std::size_t kVersionEnd = 8;
   std::array<std::byte, 12> start{};
   const auto head = std::span(start).first(
@@ -215,32 +220,33 @@ NpyHeader ReadNpyHeader(const ByteSource& file) {
   const std::string_view magic(reinterpret_cast<const char*>(head.data()),
                                std::min(head.size(), kNpyMagic.size()));
   if (magic != kNpyMagic) {
-    FailFile(file, "does not begin with \\x93NUMPY, as an npy file does");
+    files::FailFile(file, "does not begin with \\x93NUMPY, as an npy file does");
   }
   if (head.size() < kVersionEnd)
-    FailFile(file, "ends inside its npy version; the file is cut short");
+    files::FailFile(file, "ends inside its npy version; the file is cut short");
   if (byte(6) < 1 || byte(6) > 3 || byte(7) != 0) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(file.path()) + ": has the npy version " + std::to_string(byte(6)) + '.' +
-                    std::to_string(byte(7)) + "; versions 1.0, 2.0 and 3.0 are known",
+                words::PathText(file.path()) + ": has the npy version " + std::to_string(byte(6)) +
+                    '.' + std::to_string(byte(7)) + "; versions 1.0, 2.0 and 3.0 are known",
                 file.path());
   }
   const std::size_t length_bytes = byte(6) == 1 ? 2 : 4;
   const std::size_t text_begin = kVersionEnd + length_bytes;
   if (head.size() < text_begin) {
-    FailFile(file, "ends inside the length of its header; the file is cut short");
+    files::FailFile(file, "ends inside the length of its header; the file is cut short");
   }
   const std::uint64_t length = core::LoadLittle(&head[kVersionEnd], length_bytes);
   if (length > kMostNpyHeaderBytes) {
-    FailFile(file, "gives its header " + std::to_string(length) +
-                       " bytes at offset 8; expected at "
-                       "most " +
-                       std::to_string(kMostNpyHeaderBytes));
+    files::FailFile(file, "gives its header " + std::to_string(length) +
+                              " bytes at offset 8; expected at "
+                              "most " +
+                              std::to_string(kMostNpyHeaderBytes));
   }
   if (length > file.size() - text_begin) {
-    FailFile(file, "gives its header " + CountText(length, "byte") + " at offset 8, but has only " +
-                       std::to_string(file.size() - text_begin) +
-                       " after it; the file is cut short");
+    files::FailFile(file, "gives its header " + words::CountText(length, "byte") +
+                              " at offset 8, but has only " +
+                              std::to_string(file.size() - text_begin) +
+                              " after it; the file is cut short");
   }
   std::string text(static_cast<std::size_t>(length), '\0');
   file.Read(text_begin, std::as_writable_bytes(std::span(text)));
@@ -277,4 +283,4 @@ std::string MakeNpyHeader(const NpyHeader& header) {
   return version1.size() - 10 <= kMostOfVersion1 ? version1 : with_length(2, 4);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

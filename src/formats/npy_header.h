@@ -12,7 +12,7 @@
 
 #include "files/byte_source.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 inline constexpr std::string_view kNpyMagic = "\x93NUMPY";  // an npy file begins with it
 // The alignment of the data in a file: the header is filled up to it. Arrays in an .npz have the
@@ -28,11 +28,11 @@ struct NpyHeader {
 };
 
 // Throws Error unless the header is what numpy writes for an array of one plain dtype.
-NpyHeader ReadNpyHeader(const ByteSource& file);
+NpyHeader ReadNpyHeader(const files::ByteSource& file);
 
 // The header's bytes, magic included; their number is a multiple of kNpyAlignment.
 std::string MakeNpyHeader(const NpyHeader& header);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_NPY_HEADER_H_

@@ -9,16 +9,19 @@
 
 #include "files/error.h"
 #include "formats/element_index.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kUnit = 4;  // of UCS-4
 
 [[noreturn]] void FailElement(ErrorKind kind, const std::string& where, const TensorInfo& info,
                               std::uint64_t index, const std::string& why) {
-  throw Error(kind, where + ": tensor " + Quoted(info.name) + ' ' + why + " at " +
+  throw Error(kind, where + ": tensor " + words::Quoted(info.name) + ' ' + why + " at " +
                         (info.shape.empty() ? "its only element" : IndexText(info, index)));
 }
 
@@ -38,7 +41,8 @@ std::string Hexadecimal(std::uint32_t value) {
 }  // namespace
 
 void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const NpyDtype& dtype,
-                      std::uint64_t first, std::span<const std::byte> rows, StringPiece& piece) {
+                      std::uint64_t first, std::span<const std::byte> rows,
+                      text::StringPiece& piece) {
   const auto item = static_cast<std::size_t>(dtype.item_bytes);
   const std::size_t begin = piece.bytes.size();
   // UTF-8 takes no more bytes than UCS-4.
@@ -52,11 +56,11 @@ void DecodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       end = (end + kUnit - 1) / kUnit * kUnit;
       for (std::size_t i = 0; i < end; i += kUnit) {
         const std::uint32_t point = LoadUnit(text + i, dtype.big_endian);
-        if (!text::IsUnicode(point)) {
+        if (!words::IsUnicode(point)) {
           FailElement(ErrorKind::kContents, where, info, first + row / item,
                       "holds 0x" + Hexadecimal(point) + ", which is not a Unicode character,");
         }
-        out = text::PutUtf8(point, out);
+        out = words::PutUtf8(point, out);
       }
     } else {
       std::memcpy(out, text, end);
@@ -93,10 +97,10 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
       continue;
     }
     while (!text.empty()) {
-      const text::Utf8Character c = text::DecodeUtf8(text);
+      const words::Utf8Character c = words::DecodeUtf8(text);
       if (!c.valid) {
         fail(i, ErrorKind::kUnsupported,
-             "holds the text " + Quoted(texts[i]) + ", which is not UTF-8, as <U needs it,");
+             "holds the text " + words::Quoted(texts[i]) + ", which is not UTF-8, as <U needs it,");
       }
       if (out == end) too_long();
       std::memcpy(out, &c.point, kUnit);
@@ -106,4 +110,4 @@ void EncodeNpyStrings(const std::string& where, const TensorInfo& info, const Np
   }
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -22,21 +22,24 @@
 #include "formats/npy_header.h"
 #include "formats/zip_directory.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // What one deflated member may hold, against bombs: deflate makes a thousand bytes of one.
 constexpr std::uint64_t kMostInflated = std::uint64_t{64} << 30;
 
 // "model.npz: w.npy", as messages name a member that is read as an npy file.
-std::string Label(const ByteSource& source, const ZipMember& member) {
+std::string Label(const files::ByteSource& source, const ZipMember& member) {
   return source.path() + ": " + member.name;
 }
 
 // A stored member: a part of the archive.
-class StoredMember final : public ByteSource {
+class StoredMember final : public files::ByteSource {
  public:
-  StoredMember(const ByteSource& archive, const ZipMember& member)
+  StoredMember(const files::ByteSource& archive, const ZipMember& member)
       : archive_(archive), member_(member), label_(Label(archive, member)) {}
 
   const std::string& path() const override { return label_; }
@@ -46,15 +49,15 @@ class StoredMember final : public ByteSource {
   }
 
  private:
-  const ByteSource& archive_;
+  const files::ByteSource& archive_;
   const ZipMember& member_;
   std::string label_;
 };
 
 // The first bytes of a deflated member, which its header is read from.
-class DeflatedHead final : public ByteSource {
+class DeflatedHead final : public files::ByteSource {
  public:
-  DeflatedHead(const ByteSource& archive, const ZipMember& member)
+  DeflatedHead(const files::ByteSource& archive, const ZipMember& member)
       : member_(member), label_(Label(archive, member)), inflater_(archive, member) {}
 
   const std::string& path() const override { return label_; }
@@ -80,10 +83,10 @@ class DeflatedHead final : public ByteSource {
 // needed at a time, and a checkpoint's worth of them would fill the disk or the memory.
 class InflatedMembers {
  public:
-  InflatedMembers(const ByteSource& archive, const OpenOptions& options)
+  InflatedMembers(const files::ByteSource& archive, const OpenOptions& options)
       : archive_(archive), spool_(options.spool), interrupted_(options.interrupted) {}
 
-  std::shared_ptr<const ByteSource> Get(const ZipMember& member) {
+  std::shared_ptr<const files::ByteSource> Get(const ZipMember& member) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = std::find_if(entries_.begin(), entries_.end(),
                                     [&](const Entry& entry) { return entry.member == &member; });
@@ -99,15 +102,15 @@ class InflatedMembers {
  private:
   struct Entry {
     const ZipMember* member;
-    std::shared_ptr<const ByteSource> bytes;
+    std::shared_ptr<const files::ByteSource> bytes;
   };
   static constexpr std::size_t kMost = 64;
   // Where workers go from one tensor to the next, both are read.
   static constexpr std::size_t kAlwaysKept = 2;
   static constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
-  std::shared_ptr<const ByteSource> Inflate(const ZipMember& member) const {
-    auto spool = std::make_shared<SpoolFile>(Label(archive_, member), spool_);
+  std::shared_ptr<const files::ByteSource> Inflate(const ZipMember& member) const {
+    auto spool = std::make_shared<files::SpoolFile>(Label(archive_, member), spool_);
     spool->CheckRoomFor(member.bytes);
     Inflater inflater(archive_, member);
     std::vector<std::byte> piece(std::size_t{256} << 10);
@@ -130,9 +133,9 @@ class InflatedMembers {
     entries_.erase(entry, entries_.end());
   }
 
-  const ByteSource& archive_;
-  const SpoolOptions spool_;
-  const std::shared_ptr<const CurrentInterrupt> interrupted_;
+  const files::ByteSource& archive_;
+  const files::SpoolOptions spool_;
+  const std::shared_ptr<const files::CurrentInterrupt> interrupted_;
   std::mutex mutex_;
   std::list<Entry> entries_;  // the last read first
 };
@@ -141,10 +144,10 @@ class InflatedMembers {
 // would be written with a checksum that is right.
 class StoredChecks {
  public:
-  StoredChecks(std::size_t members, std::shared_ptr<const CurrentInterrupt> interrupted)
+  StoredChecks(std::size_t members, std::shared_ptr<const files::CurrentInterrupt> interrupted)
       : interrupted_(std::move(interrupted)), is_checked_(members, false) {}
 
-  void Check(const ByteSource& archive, const ZipMember& member, std::size_t index) {
+  void Check(const files::ByteSource& archive, const ZipMember& member, std::size_t index) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (is_checked_[index]) return;
     std::vector<std::byte> piece(
@@ -167,18 +170,19 @@ class StoredChecks {
   }
 
  private:
-  const std::shared_ptr<const CurrentInterrupt> interrupted_;
+  const std::shared_ptr<const files::CurrentInterrupt> interrupted_;
   std::mutex mutex_;
   std::vector<bool> is_checked_;
 };
 
-void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& members) {
+void RefuseStrangers(const files::ByteSource& source, const std::vector<ZipMember>& members) {
   const auto is_torch = [](const ZipMember& member) {
     return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
   };
   if (std::any_of(members.begin(), members.end(), is_torch)) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(source.path()) + ": is a PyTorch checkpoint, a pickle that could run " +
+                words::PathText(source.path()) +
+                    ": is a PyTorch checkpoint, a pickle that could run " +
                     "code; save its tensors with safetensors.torch.save_file",
                 source.path());
   }
@@ -192,7 +196,7 @@ void RefuseStrangers(const ByteSource& source, const std::vector<ZipMember>& mem
 
 class NpzReader final : public TensorReader {
  public:
-  NpzReader(std::unique_ptr<ByteSource> source, const OpenOptions& options)
+  NpzReader(std::unique_ptr<files::ByteSource> source, const OpenOptions& options)
       : source_(std::move(source)),
         members_(ReadZipDirectory(*source_)),
         inflated_(*source_, options),
@@ -201,11 +205,11 @@ class NpzReader final : public TensorReader {
     arrays_.reserve(members_.size());
     bool is_assumed = false;
     for (const ZipMember& member : members_) {
-      std::unique_ptr<ByteSource> bytes;
+      std::unique_ptr<files::ByteSource> bytes;
       if (member.is_deflated && member.bytes > kMostInflated) {
         throw Error(ErrorKind::kUnsupported,
                     MemberText(*source_, member) + " would give " +
-                        CountText(member.bytes, "byte") + "; at most " +
+                        words::CountText(member.bytes, "byte") + "; at most " +
                         std::to_string(kMostInflated) +
                         " are inflated: save it without compression, by numpy.savez");
       }
@@ -224,7 +228,7 @@ class NpzReader final : public TensorReader {
     }
     if (options.assume_type && !is_assumed) {
       throw Error(ErrorKind::kArguments,
-                  PathText(source_->path()) + ": has no member that the assumed type " +
+                  words::PathText(source_->path()) + ": has no member that the assumed type " +
                       std::string(TypeName(*options.assume_type)) +
                       " fits; it is for |V1, <V2 and <f1, which do not name their type",
                   source_->path());
@@ -233,11 +237,13 @@ class NpzReader final : public TensorReader {
 
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
-    WithMember(tensor, [&](const ByteSource& bytes) { arrays_[tensor].Read(bytes, offset, out); });
+    WithMember(tensor,
+               [&](const files::ByteSource& bytes) { arrays_[tensor].Read(bytes, offset, out); });
   }
-  StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override {
-    StringPiece piece;
-    WithMember(tensor, [&](const ByteSource& bytes) {
+  text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                std::uint64_t n) const override {
+    text::StringPiece piece;
+    WithMember(tensor, [&](const files::ByteSource& bytes) {
       piece = arrays_[tensor].ReadStrings(bytes, first, n);
     });
     return piece;
@@ -252,7 +258,7 @@ class NpzReader final : public TensorReader {
       const std::string_view note = array.note();
       if (note.empty() || std::find(said.begin(), said.end(), note) != said.end()) continue;
       said.push_back(note);
-      notes.push_back(PathText(source_->path()) + ": " + std::string(note));
+      notes.push_back(words::PathText(source_->path()) + ": " + std::string(note));
     }
     return notes;
   }
@@ -268,7 +274,7 @@ class NpzReader final : public TensorReader {
     }
   }
 
-  std::unique_ptr<ByteSource> source_;
+  std::unique_ptr<files::ByteSource> source_;
   std::vector<ZipMember> members_;
   mutable InflatedMembers inflated_;
   mutable StoredChecks checks_;
@@ -289,8 +295,8 @@ bool LooksLikeNpz(std::span<const std::byte> head) {
   return false;
 }
 
-OpenedTensors OpenNpz(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+OpenedTensors OpenNpz(std::unique_ptr<files::ByteSource> source, const OpenOptions& options) {
   return {std::make_unique<NpzReader>(std::move(source), options)};
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -21,9 +21,12 @@
 #include "formats/npy_dtype.h"
 #include "formats/npy_header.h"
 #include "formats/zip_directory.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint64_t kZip64ExtraBytes = 20;
@@ -204,12 +207,12 @@ std::string EndRecords(std::uint64_t members, std::uint64_t begin, std::uint64_t
 
 void CheckNames(const std::string& path, const FileContents& contents) {
   const auto fail = [&](const std::string& name, ErrorKind kind, const std::string& why) {
-    throw Error(kind, PathText(path) + ": tensor " + Quoted(name) + ' ' + why, path);
+    throw Error(kind, words::PathText(path) + ": tensor " + words::Quoted(name) + ' ' + why, path);
   };
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
   for (const TensorInfo& info : contents.tensors) {
-    if (!text::IsUtf8(info.name)) {
+    if (!words::IsUtf8(info.name)) {
       fail(info.name, ErrorKind::kUnsupported, "has a name that is not UTF-8, as .npz needs it");
     }
     const std::string member = info.name + std::string(kNpzMemberEnding);
@@ -226,7 +229,7 @@ void CheckNames(const std::string& path, const FileContents& contents) {
   }
   if (names.size() > kMostZipMembers) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": would have " + std::to_string(names.size()) +
+                words::PathText(path) + ": would have " + std::to_string(names.size()) +
                     " members; at most " + std::to_string(kMostZipMembers) + " are written",
                 path);
   }
@@ -240,13 +243,14 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
   const auto advance = [&](std::uint64_t bytes) {
     // A little below 2^64, so that what is rounded up still fits.
     if (bytes > UINT64_MAX - (std::uint64_t{1} << 32) - end) {
-      throw Error(ErrorKind::kUnsupported, PathText(path) + ": its tensors take 2^64 bytes or more",
-                  path);
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(path) + ": its tensors take 2^64 bytes or more", path);
     }
     end += bytes;
   };
   for (const TensorInfo& info : contents.tensors) {
-    Member member{NpyPlacement(PathText(path), info), info.name + std::string(kNpzMemberEnding)};
+    Member member{NpyPlacement(words::PathText(path), info),
+                  info.name + std::string(kNpzMemberEnding)};
     member.header_begin = end;
     advance(kZipLocalBytes + member.name.size() + kZip64ExtraBytes);
     const std::uint64_t over = end % kNpyAlignment;
@@ -264,7 +268,7 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
   }
   if (directory_bytes > kMostZipDirectoryBytes) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": its central directory would take " +
+                words::PathText(path) + ": its central directory would take " +
                     std::to_string(directory_bytes) + " bytes; at most " +
                     std::to_string(kMostZipDirectoryBytes) + " are written",
                 path);
@@ -278,7 +282,7 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
 class NpzWriter final : public TensorWriter {
  public:
   NpzWriter(const std::string& path, NpzPlacement placement, bool drops_metadata,
-            const CreateOptions& options)
+            const files::CreateOptions& options)
       : file_(path, placement.file_bytes, options),
         placement_(std::move(placement)),
         crcs_(placement_.members.size()),
@@ -307,16 +311,17 @@ class NpzWriter final : public TensorWriter {
       const std::string_view name = MlDtypesName(member.placement.info().type);
       if (name.empty() || std::find(said.begin(), said.end(), name) != said.end()) continue;
       said.push_back(name);
-      hint += (hint.empty() ? "numpy.load(" + PythonString(file_.path()) + ")[" : ", [") +
-              PythonString(member.placement.info().name) + "].view(ml_dtypes." + std::string(name) +
-              ')';
+      hint += (hint.empty() ? "numpy.load(" + words::PythonString(file_.path()) + ")[" : ", [") +
+              words::PythonString(member.placement.info().name) + "].view(ml_dtypes." +
+              std::string(name) + ')';
     }
     return hint;
   }
   std::vector<std::string> notes() const override {
     std::vector<std::string> notes = file_.notes();
     if (drops_metadata_) {
-      notes.push_back(PathText(file_.path()) + ": the input's __metadata__ has no place in .npz");
+      notes.push_back(words::PathText(file_.path()) +
+                      ": the input's __metadata__ has no place in .npz");
     }
     return notes;
   }
@@ -342,7 +347,7 @@ class NpzWriter final : public TensorWriter {
     crcs_[i].Add(offset, bytes);
   }
 
-  OutputFile file_;
+  files::OutputFile file_;
   const NpzPlacement placement_;
   std::vector<PiecewiseCrc> crcs_;
   bool drops_metadata_;
@@ -351,7 +356,7 @@ class NpzWriter final : public TensorWriter {
 }  // namespace
 
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
-                                        const CreateOptions& options) {
+                                        const files::CreateOptions& options) {
   return std::make_unique<NpzWriter>(path, PlaceNpz(path, contents), !contents.metadata.empty(),
                                      options);
 }
@@ -360,4 +365,4 @@ std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents) 
   return PlaceNpz(path, contents).file_bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -11,12 +11,15 @@
 #include "core/shape.h"
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 
 // Where a tensor's values are: in one of the two, or in neither if they cannot be read.
 struct OnnxTensorReader::Values {
-  std::optional<TensorProtoValues> inside;
-  ExternalRange outside;
+  std::optional<protobuf::TensorProtoValues> inside;
+  protobuf::ExternalRange outside;
 };
 
 namespace {
@@ -44,14 +47,14 @@ class UniqueNames {
 };
 
 // The name of a tensor in its graph or function.
-std::string NameOf(const OnnxModel& model, const OnnxTensorPlace& place) {
+std::string NameOf(const protobuf::OnnxModel& model, const OnnxTensorPlace& place) {
   if (place.initializer) {
     const std::string& name =
         model.graphs.at(*place.graph).initializers.at(*place.initializer).message.name;
     return name.empty() ? "initializer " + std::to_string(*place.initializer) : name;
   }
-  const OnnxNode& node = NodeOf(model, place);
-  const OnnxAttribute& attribute = node.attributes.at(place.attribute);
+  const protobuf::OnnxNode& node = NodeOf(model, place);
+  const protobuf::OnnxAttribute& attribute = node.attributes.at(place.attribute);
   std::string name = node.outputs.empty() ? node.name : node.outputs.front();
   if (name.empty()) name = "node " + std::to_string(place.node);
   if (node.op_type == "Constant" && attribute.name == "value") return name;
@@ -60,9 +63,9 @@ std::string NameOf(const OnnxModel& model, const OnnxTensorPlace& place) {
   return name;
 }
 
-std::string PrefixOf(const OnnxModel& model, const OnnxTensorPlace& place) {
+std::string PrefixOf(const protobuf::OnnxModel& model, const OnnxTensorPlace& place) {
   if (place.function) {
-    const OnnxFunction& function = model.functions.at(*place.function);
+    const protobuf::OnnxFunction& function = model.functions.at(*place.function);
     return (function.domain.empty() ? "" : function.domain + '.') + function.name + '/';
   }
   const std::string& label = model.graphs.at(*place.graph).label;
@@ -70,11 +73,11 @@ std::string PrefixOf(const OnnxModel& model, const OnnxTensorPlace& place) {
 }
 
 // All tensors: of a graph its initializers, then those of its nodes.
-std::vector<OnnxTensorPlace> PlacesIn(const OnnxModel& model) {
+std::vector<OnnxTensorPlace> PlacesIn(const protobuf::OnnxModel& model) {
   std::vector<OnnxTensorPlace> places;
-  const auto add_nodes = [&](const std::vector<OnnxNode>& nodes, OnnxTensorPlace place) {
+  const auto add_nodes = [&](const std::vector<protobuf::OnnxNode>& nodes, OnnxTensorPlace place) {
     for (place.node = 0; place.node < nodes.size(); ++place.node) {
-      const std::vector<OnnxAttribute>& attributes = nodes[place.node].attributes;
+      const std::vector<protobuf::OnnxAttribute>& attributes = nodes[place.node].attributes;
       for (place.attribute = 0; place.attribute < attributes.size(); ++place.attribute) {
         const std::size_t tensors = attributes[place.attribute].tensors.size();
         for (place.element = 0; place.element < tensors; ++place.element) places.push_back(place);
@@ -101,22 +104,22 @@ std::vector<OnnxTensorPlace> PlacesIn(const OnnxModel& model) {
 
 }  // namespace
 
-const OnnxNode& NodeOf(const OnnxModel& model, const OnnxTensorPlace& place) {
+const protobuf::OnnxNode& NodeOf(const protobuf::OnnxModel& model, const OnnxTensorPlace& place) {
   return (place.function ? model.functions.at(*place.function).nodes
                          : model.graphs.at(*place.graph).nodes)
       .at(place.node);
 }
 
-const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
+const std::map<std::string, std::int64_t>& ImportsOf(const protobuf::OnnxModel& model,
                                                      const OnnxTensorPlace& place) {
   if (place.function) return model.functions.at(*place.function).opset_imports;
   const std::size_t scope = model.graphs.at(*place.graph).opset_scope;
   return scope == 0 ? model.opset_imports : model.functions.at(scope - 1).opset_imports;
 }
 
-OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allow_hard_links)
+OnnxTensorReader::OnnxTensorReader(std::unique_ptr<files::ByteSource> source, bool allow_hard_links)
     : source_(std::move(source)),
-      model_(ReadOnnxModel(*source_)),
+      model_(protobuf::ReadOnnxModel(*source_)),
       files_(source_->path(), allow_hard_links),
       places_(PlacesIn(model_)) {
   contents_.metadata = model_.metadata;
@@ -127,11 +130,12 @@ OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allo
   for (std::size_t i = 0; i < places_.size(); ++i) {
     std::string name = names.Make(PrefixOf(model_, places_[i]) + NameOf(model_, places_[i]));
     text += name.size();
-    if (text > kMostModelText) {
+    if (text > protobuf::kMostModelText) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(source_->path()) + ": the names of its tensors, with those of the " +
-                      "graphs they are in, take more than " + std::to_string(kMostModelText) +
-                      " bytes",
+                  words::PathText(source_->path()) +
+                      ": the names of its tensors, with those of the " +
+                      "graphs they are in, take more than " +
+                      std::to_string(protobuf::kMostModelText) + " bytes",
                   source_->path());
     }
     Add(tensor(i).message, std::move(name));
@@ -140,10 +144,10 @@ OnnxTensorReader::OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allo
 
 OnnxTensorReader::~OnnxTensorReader() = default;
 
-void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) {
+void OnnxTensorReader::Add(const protobuf::TensorProtoMessage& message, std::string name) {
   if (message.is_segment) {
-    FailTensorProto(*source_, message, ErrorKind::kUnsupported,
-                    "holds a segment of a tensor; put its parts together first");
+    protobuf::FailTensorProto(*source_, message, ErrorKind::kUnsupported,
+                              "holds a segment of a tensor; put its parts together first");
   }
   TensorInfo info;
   info.name = std::move(name);
@@ -156,19 +160,19 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
   std::optional<std::uint64_t> bytes;
   if (elements && has_size) bytes = StorageBytes(info.type, *elements);
   if (!elements || (has_size && !bytes)) {
-    FailTensorProto(*source_, message, ErrorKind::kContents,
-                    "has the shape " + ShapeText(message.dims) + " of " + info.dtype +
-                        ": more than 2^64 - 1 bits");
+    protobuf::FailTensorProto(*source_, message, ErrorKind::kContents,
+                              "has the shape " + words::ShapeText(message.dims) + " of " +
+                                  info.dtype + ": more than 2^64 - 1 bits");
   }
   info.elements = *elements;
   auto values = std::make_unique<Values>();
   if (message.is_external) {
-    values->outside = FindExternalValues(files_, *source_, message, bytes);
+    values->outside = protobuf::FindExternalValues(files_, *source_, message, bytes);
     info.bytes = values->outside.bytes;
   } else if (info.type != DataType::kUndefined) {
     values->inside.emplace(*source_, message, info.type, info.elements);
     info.bytes = values->inside->bytes();
-  } else if (message.values.number == kRawData) {
+  } else if (message.values.number == protobuf::kRawData) {
     values->outside = {source_.get(), message.values.begin, message.values.bytes};
     info.bytes = message.values.bytes;
   }
@@ -176,7 +180,7 @@ void OnnxTensorReader::Add(const TensorProtoMessage& message, std::string name) 
   values_.push_back(std::move(values));
 }
 
-const OnnxTensor& OnnxTensorReader::tensor(std::size_t tensor) const {
+const protobuf::OnnxTensor& OnnxTensorReader::tensor(std::size_t tensor) const {
   const OnnxTensorPlace& place = places_.at(tensor);
   if (place.initializer) return model_.graphs.at(*place.graph).initializers.at(*place.initializer);
   return NodeOf(model_, place).attributes.at(place.attribute).tensors.at(place.element);
@@ -192,8 +196,8 @@ void OnnxTensorReader::Read(std::size_t tensor, std::uint64_t offset,
   }
 }
 
-StringPiece OnnxTensorReader::ReadStrings(std::size_t tensor, std::uint64_t first,
-                                          std::uint64_t n) const {
+text::StringPiece OnnxTensorReader::ReadStrings(std::size_t tensor, std::uint64_t first,
+                                                std::uint64_t n) const {
   return values_.at(tensor)->inside.value().ReadStrings(first, n);
 }
 
@@ -211,20 +215,22 @@ std::vector<std::string> OnnxTensorReader::external_paths() const {
 std::vector<std::string> OnnxTensorReader::notes() const {
   std::vector<std::string> notes;
   std::uint64_t sparse = 0;
-  for (const OnnxGraph& graph : model_.graphs) sparse += graph.sparse_initializers;
+  for (const protobuf::OnnxGraph& graph : model_.graphs) sparse += graph.sparse_initializers;
   if (sparse != 0) {
-    notes.push_back(PathText(source_->path()) + ": " + CountText(sparse, "sparse initializer") +
+    notes.push_back(words::PathText(source_->path()) + ": " +
+                    words::CountText(sparse, "sparse initializer") +
                     " kept in models only, as they are");
   }
   if (model_.has_training_info) {
-    notes.push_back(PathText(source_->path()) + ": training_info kept in models only, as it is");
+    notes.push_back(words::PathText(source_->path()) +
+                    ": training_info kept in models only, as it is");
   }
   return notes;
 }
 
-OpenedTensors OpenOnnxModel(std::unique_ptr<ByteSource> source, const OpenOptions& options) {
+OpenedTensors OpenOnnxModel(std::unique_ptr<files::ByteSource> source, const OpenOptions& options) {
   auto reader = std::make_shared<OnnxTensorReader>(std::move(source), options.allow_hard_links);
   return {reader, reader.get()};
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

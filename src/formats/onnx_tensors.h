@@ -19,7 +19,7 @@
 #include "protobuf/onnx_model.h"
 #include "protobuf/tensor_proto_values.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // Where a tensor of the reader stands in its model.
 struct OnnxTensorPlace {
@@ -34,10 +34,10 @@ struct OnnxTensorPlace {
 };
 
 // The node whose attribute the tensor is; not of an initializer.
-const OnnxNode& NodeOf(const OnnxModel& model, const OnnxTensorPlace& place);
+const protobuf::OnnxNode& NodeOf(const protobuf::OnnxModel& model, const OnnxTensorPlace& place);
 
 // The opset imports in force where the tensor stands: the model's, or a function's own.
-const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
+const std::map<std::string, std::int64_t>& ImportsOf(const protobuf::OnnxModel& model,
                                                      const OnnxTensorPlace& place);
 
 // Reads a model. Tensors of the main graph have their own names; Constants that of their output;
@@ -45,44 +45,48 @@ const std::map<std::string, std::int64_t>& ImportsOf(const OnnxModel& model,
 // twice gets "#2", "#3" ... behind it.
 class OnnxTensorReader final : public TensorReader {
  public:
-  explicit OnnxTensorReader(std::unique_ptr<ByteSource> source, bool allow_hard_links = false);
+  explicit OnnxTensorReader(std::unique_ptr<files::ByteSource> source,
+                            bool allow_hard_links = false);
   ~OnnxTensorReader() override;
 
   const FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
-  StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override;
+  text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                std::uint64_t n) const override;
   std::uint64_t file_bytes() const override { return source_->size() + files_.bytes(); }
   void CheckUnchanged() const override;
   std::vector<std::string> external_paths() const override;
   // What the graph's operators take as scales and zero points, whatever it is called.
   std::vector<std::string> notes() const override;
 
-  const ByteSource& source() const { return *source_; }
-  const OnnxModel& model() const { return model_; }
+  const files::ByteSource& source() const { return *source_; }
+  const protobuf::OnnxModel& model() const { return model_; }
   // The index is that of the tensor in contents().
   const OnnxTensorPlace& place(std::size_t tensor) const { return places_.at(tensor); }
-  const OnnxTensor& tensor(std::size_t tensor) const;
+  const protobuf::OnnxTensor& tensor(std::size_t tensor) const;
   bool is_external(std::size_t tensor) const { return tensor_of(tensor).is_external; }
   // The external data files, by location.
-  const std::map<std::string, std::unique_ptr<ByteSource>>& external_files() const {
+  const std::map<std::string, std::unique_ptr<files::ByteSource>>& external_files() const {
     return files_.files();
   }
 
  private:
   struct Values;
-  void Add(const TensorProtoMessage& message, std::string name);
-  const TensorProtoMessage& tensor_of(std::size_t index) const { return tensor(index).message; }
+  void Add(const protobuf::TensorProtoMessage& message, std::string name);
+  const protobuf::TensorProtoMessage& tensor_of(std::size_t index) const {
+    return tensor(index).message;
+  }
 
-  std::unique_ptr<ByteSource> source_;
-  OnnxModel model_;
-  ExternalFiles files_;
+  std::unique_ptr<files::ByteSource> source_;
+  protobuf::OnnxModel model_;
+  protobuf::ExternalFiles files_;
   FileContents contents_;
   std::vector<OnnxTensorPlace> places_;
   std::vector<std::unique_ptr<Values>> values_;
 };
 
-OpenedTensors OpenOnnxModel(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenOnnxModel(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_ONNX_TENSORS_H_

@@ -7,16 +7,18 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using files::Error;
 
 void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
-               StagingDirectory* staging) {
+               files::StagingDirectory* staging) {
   for (const auto& [path, writer] : files) {
-    StopIfInterrupted(interrupted);
+    files::StopIfInterrupted(interrupted);
     writer->Sync();
   }
   if (staging != nullptr) staging->Sync();
-  StopIfInterrupted(interrupted);
+  files::StopIfInterrupted(interrupted);
   for (std::size_t i = 0; i < files.size(); ++i) {
     try {
       files[i].second->Commit();
@@ -24,8 +26,8 @@ void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
       if (i == 0) throw;
       throw Error(error.kind(),
                   std::string(error.what()) +
-                      "; written before it, and complete: " + PathText(files.front().first) +
-                      (i == 1 ? "" : " to " + PathText(files[i - 1].first)) +
+                      "; written before it, and complete: " + words::PathText(files.front().first) +
+                      (i == 1 ? "" : " to " + words::PathText(files[i - 1].first)) +
                       "; the others are as they were",
                   Remedy::kNone, error.subject(), error.system_error());
     }
@@ -33,4 +35,4 @@ void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
   if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

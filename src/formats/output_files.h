@@ -13,7 +13,7 @@
 #include "files/system_output_directory.h"
 #include "formats/tensor_writer.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // Each with its path.
 using OutputFiles = std::vector<std::pair<std::string, std::unique_ptr<TensorWriter>>>;
@@ -22,8 +22,8 @@ using OutputFiles = std::vector<std::pair<std::string, std::unique_ptr<TensorWri
 // gives them their names, in their order. Where the system then refuses one a name, those before it
 // stand, and the error says which. Throws Error, and Interrupted before the first has its name.
 void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
-               StagingDirectory* staging = nullptr);
+               files::StagingDirectory* staging = nullptr);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_OUTPUT_FILES_H_

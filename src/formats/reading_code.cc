@@ -11,7 +11,7 @@
 #include "formats/npy_dtype.h"
 #include "formats/safetensors_dtype.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 namespace {
 
 constexpr std::string_view kRead = R"(def read(path, name):
@@ -50,4 +50,4 @@ std::string SafetensorsReadingHint(std::span<const TensorInfo> tensors) {
          "\nimport json, math, ml_dtypes, numpy\nTYPES = {" + rows + "}\n" + std::string(kRead);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -9,12 +9,12 @@
 
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // A line that says which dtypes these are, and then the lines of a Python function; empty where the
 // library reads all of the tensors, which are to be written.
 std::string SafetensorsReadingHint(std::span<const TensorInfo> tensors);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_READING_CODE_H_

@@ -19,16 +19,19 @@
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_header.h"
 #include "json/json_text.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint64_t kDataAlignment = 8;  // of the data in the file
 
 class SafetensorsReader final : public TensorReader {
  public:
-  explicit SafetensorsReader(std::unique_ptr<ByteSource> source)
+  explicit SafetensorsReader(std::unique_ptr<files::ByteSource> source)
       : source_(std::move(source)), header_(ReadSafetensorsHeader(*source_)) {}
 
   const FileContents& contents() const override { return header_.contents; }
@@ -39,7 +42,7 @@ class SafetensorsReader final : public TensorReader {
   void CheckUnchanged() const override { source_->CheckUnchanged(); }
 
  private:
-  std::unique_ptr<ByteSource> source_;
+  std::unique_ptr<files::ByteSource> source_;
   SafetensorsHeader header_;
 };
 
@@ -82,7 +85,7 @@ class SafetensorsPlacementMaker {
     ForEachPiece(placement, [&](const std::string& piece) { length += piece.size(); });
     if (length > kMostHeaderBytes) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(path_) + ": its header would take " + std::to_string(length) +
+                  words::PathText(path_) + ": its header would take " + std::to_string(length) +
                       " bytes; safetensors allows " + std::to_string(kMostHeaderBytes),
                   path_);
     }
@@ -95,7 +98,7 @@ class SafetensorsPlacementMaker {
 
   // Writes the header that Make has measured, some of it at a time: that of a checkpoint of many
   // tensors is long.
-  void WriteHeader(const SafetensorsPlacement& placement, OutputFile& file) const {
+  void WriteHeader(const SafetensorsPlacement& placement, files::OutputFile& file) const {
     constexpr std::size_t kAtOnce = std::size_t{1} << 20;
     const std::uint64_t length = placement.header_bytes - kHeaderLengthBytes;
     std::string text;
@@ -115,11 +118,12 @@ class SafetensorsPlacementMaker {
 
  private:
   [[noreturn]] void Fail(const TensorInfo& info, ErrorKind kind, const std::string& why) const {
-    throw Error(kind, PathText(path_) + ": tensor " + Quoted(info.name) + " " + why, path_);
+    throw Error(kind, words::PathText(path_) + ": tensor " + words::Quoted(info.name) + " " + why,
+                path_);
   }
   [[noreturn]] void TooLarge() const {
-    throw Error(ErrorKind::kUnsupported, PathText(path_) + ": its tensors take 2^64 bytes or more",
-                path_);
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path_) + ": its tensors take 2^64 bytes or more", path_);
   }
 
   Stored Store(const TensorInfo& info) {
@@ -134,7 +138,7 @@ class SafetensorsPlacementMaker {
     const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
     if (!elements) {
       Fail(info, ErrorKind::kContents,
-           "has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");
+           "has the shape " + words::ShapeText(info.shape) + ": more than 2^64 - 1 elements");
     }
     const SafetensorsDtype* row = nullptr;
     if (info.type == DataType::kUndefined) {
@@ -188,9 +192,10 @@ class SafetensorsPlacementMaker {
 
   // `text` as a JSON string, quotes included.
   std::string Utf8Json(const std::string& text) const {
-    if (text::IsUtf8(text)) return io::JsonString(text);
+    if (words::IsUtf8(text)) return json::JsonString(text);
     throw Error(ErrorKind::kUnsupported,
-                PathText(path_) + ": " + Quoted(text) + " is not UTF-8, as safetensors needs it",
+                words::PathText(path_) + ": " + words::Quoted(text) +
+                    " is not UTF-8, as safetensors needs it",
                 path_);
   }
 
@@ -275,7 +280,7 @@ class SafetensorsWriter final : public TensorWriter {
  public:
   SafetensorsWriter(const std::string& path, const SafetensorsPlacementMaker& maker,
                     SafetensorsPlacement placement, std::string reading_hint,
-                    const CreateOptions& options)
+                    const files::CreateOptions& options)
       : file_(path, placement.file_bytes, options),
         file_bytes_(placement.file_bytes),
         reading_hint_(std::move(reading_hint)) {
@@ -295,7 +300,7 @@ class SafetensorsWriter final : public TensorWriter {
   void DoSync() override { file_.Sync(); }
   void DoCommit() override { file_.Commit(); }
 
-  OutputFile file_;
+  files::OutputFile file_;
   std::vector<std::uint64_t> offsets_;
   std::uint64_t file_bytes_;
   const std::string reading_hint_;
@@ -309,12 +314,12 @@ bool LooksLikeSafetensors(std::span<const std::byte> head) {
          head[kHeaderLengthBytes] == std::byte{'{'};
 }
 
-OpenedTensors OpenSafetensors(std::unique_ptr<ByteSource> source, const OpenOptions&) {
+OpenedTensors OpenSafetensors(std::unique_ptr<files::ByteSource> source, const OpenOptions&) {
   return {std::make_unique<SafetensorsReader>(std::move(source))};
 }
 
 std::unique_ptr<TensorWriter> CreateSafetensors(const std::string& path, FileContents contents,
-                                                const CreateOptions& options) {
+                                                const files::CreateOptions& options) {
   SafetensorsPlacementMaker maker(path, contents);
   SafetensorsPlacement placement = maker.Make();
   // A checkpoint may have many tensors: of the list only the offsets stay.
@@ -326,4 +331,4 @@ std::uint64_t MeasureSafetensors(const std::string& path, const FileContents& co
   return SafetensorsPlacementMaker(path, contents).Make().file_bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

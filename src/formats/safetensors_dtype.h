@@ -10,7 +10,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 struct SafetensorsDtype {
   std::string_view name;
@@ -71,6 +71,6 @@ constexpr bool NeedsPacking(DataType type, std::uint64_t n) {
   return !row->is_float() || n % 8 * static_cast<std::uint64_t>(row->bits) % 8 != 0;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_SAFETENSORS_DTYPE_H_

@@ -17,7 +17,10 @@
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_header.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 using Json = nlohmann::json;
@@ -55,7 +58,7 @@ class NumberLength {
 // The bytes of a header, one by one, through a small buffer.
 class HeaderBytes {
  public:
-  HeaderBytes(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes)
+  HeaderBytes(const files::ByteSource& file, std::uint64_t offset, std::uint64_t bytes)
       : file_(file), next_(offset), end_(offset + bytes) {
     Fill();
   }
@@ -77,21 +80,22 @@ class HeaderBytes {
     if (nul != filled.end()) {
       const auto at = next_ + static_cast<std::uint64_t>(nul - filled.begin());
       throw Error(ErrorKind::kContents,
-                  PathText(file_.path()) + ": the header is not JSON: a NUL byte at offset " +
-                      std::to_string(at),
+                  words::PathText(file_.path()) +
+                      ": the header is not JSON: a NUL byte at offset " + std::to_string(at),
                   file_.path());
     }
     for (std::size_t i = 0; i < filled_; ++i) {
       if (!number_.Accept(static_cast<char>(filled[i]))) {
-        throw Error(ErrorKind::kContents,
-                    PathText(file_.path()) + ": " + NumberLength::Refusal("the header", next_ + i),
-                    file_.path());
+        throw Error(
+            ErrorKind::kContents,
+            words::PathText(file_.path()) + ": " + NumberLength::Refusal("the header", next_ + i),
+            file_.path());
       }
     }
     next_ += filled_;
   }
 
-  const ByteSource& file_;
+  const files::ByteSource& file_;
   std::uint64_t next_;
   const std::uint64_t end_;
   std::vector<std::byte> buffer_ = std::vector<std::byte>(std::size_t{64} << 10);
@@ -229,7 +233,8 @@ class EntryHandler {
   }
   bool end_array() {
     if (place_ == Place::kOffsets && offsets_seen_ != 2) {
-      Fail("\"data_offsets\" holds " + CountText(offsets_seen_, "number") + "; expected two");
+      Fail("\"data_offsets\" holds " + words::CountText(offsets_seen_, "number") +
+           "; expected two");
     }
     place_ = Place::kEntry;
     return true;
@@ -248,9 +253,9 @@ class EntryHandler {
     constexpr std::size_t kLongestReason = 200;
     why = why.substr(0, std::min(why.find("; last read: "), kLongestReason));
     throw Error(ErrorKind::kContents,
-                PathText(path_) + ": " + what_ + " is not JSON at offset " +
+                words::PathText(path_) + ": " + what_ + " is not JSON at offset " +
                     std::to_string(offset_ + (position == 0 ? 0 : position - 1)) + ": " +
-                    Escape(why),
+                    words::Escape(why),
                 path_);
   }
 
@@ -271,12 +276,12 @@ class EntryHandler {
   void AddMetadataKey(const std::string& value) {
     if (metadata_->size() == kMostMetadataEntries) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(path_) + ": __metadata__ has more than " +
+                  words::PathText(path_) + ": __metadata__ has more than " +
                       std::to_string(kMostMetadataEntries) + " entries",
                   path_);
     }
     if (!metadata_->emplace(value, std::string()).second) {
-      Fail("has the key " + Quoted(value) + " twice");
+      Fail("has the key " + words::Quoted(value) + " twice");
     }
     metadata_key_ = value;
   }
@@ -284,21 +289,21 @@ class EntryHandler {
   void StartField(const std::string& value) {
     for (const Field field : {Field::kDtype, Field::kShape, Field::kOffsets}) {
       if (value != FieldName(field) || (field == Field::kOffsets && metadata_ == nullptr)) continue;
-      if ((fields_seen_ & Bit(field)) != 0) Fail("has the key " + Quoted(value) + " twice");
+      if ((fields_seen_ & Bit(field)) != 0) Fail("has the key " + words::Quoted(value) + " twice");
       fields_seen_ |= Bit(field);
       field_ = field;
       return;
     }
-    Fail("has the unknown key " + Quoted(value) + "; expected dtype" +
+    Fail("has the unknown key " + words::Quoted(value) + "; expected dtype" +
          (metadata_ != nullptr ? ", shape and data_offsets" : " and shape"));
   }
 
   // The file and the entry at hand.
   std::string Where() const {
-    const std::string where = PathText(path_) + ": ";
-    if (metadata_ == nullptr) return where + what_ + ": tensor " + Quoted(entry_.name);
+    const std::string where = words::PathText(path_) + ": ";
+    if (metadata_ == nullptr) return where + what_ + ": tensor " + words::Quoted(entry_.name);
     if (entry_.name == "__metadata__") return where + "__metadata__";
-    return where + "tensor " + Quoted(entry_.name);
+    return where + "tensor " + words::Quoted(entry_.name);
   }
   [[noreturn]] void Fail(const std::string& why) const {
     // After "__metadata__" and after a tensor's name alike: "has the key ... twice".
@@ -309,10 +314,10 @@ class EntryHandler {
   bool Refuse(const std::string& found) const {
     switch (place_) {
       case Place::kStart:
-        throw Error(
-            ErrorKind::kContents,
-            PathText(path_) + ": " + what_ + " is " + found + "; expected an object of tensors",
-            path_);
+        throw Error(ErrorKind::kContents,
+                    words::PathText(path_) + ": " + what_ + " is " + found +
+                        "; expected an object of tensors",
+                    path_);
       case Place::kTop:
         Fail("is " + found +
              (metadata_ == nullptr            ? "; expected an object with dtype and shape"
@@ -320,7 +325,8 @@ class EntryHandler {
                                               : "; expected an object with dtype, shape and "
                                                 "data_offsets"));
       case Place::kMetadata:
-        Fail("has " + found + " under the key " + Quoted(metadata_key_) + "; expected a string");
+        Fail("has " + found + " under the key " + words::Quoted(metadata_key_) +
+             "; expected a string");
       case Place::kEntry:
         Fail("has " + found + " as its " + std::string(FieldName(field_)) +
              (field_ == Field::kDtype   ? "; expected a string"
@@ -352,7 +358,7 @@ class EntryHandler {
 
 }  // namespace
 
-void ParseHeaderEntries(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
+void ParseHeaderEntries(const files::ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
                         const std::function<void(TensorEntry&&)>& take,
                         std::map<std::string, std::string>& metadata) {
   HeaderBytes source(file, offset, bytes);
@@ -364,18 +370,18 @@ void ParsePackedTypes(const std::string& path, const std::string& text,
                       const std::function<void(TensorEntry&&)>& take) {
   const std::string what = "__metadata__[\"" + std::string(kPackedTypesKey) + "\"]";
   if (text.find('\0') != std::string::npos) {
-    throw Error(ErrorKind::kContents, PathText(path) + ": " + what + " is not JSON: a NUL byte",
-                path);
+    throw Error(ErrorKind::kContents,
+                words::PathText(path) + ": " + what + " is not JSON: a NUL byte", path);
   }
   NumberLength number;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!number.Accept(text[i])) {
-      throw Error(ErrorKind::kContents, PathText(path) + ": " + NumberLength::Refusal(what, i),
-                  path);
+      throw Error(ErrorKind::kContents,
+                  words::PathText(path) + ": " + NumberLength::Refusal(what, i), path);
     }
   }
   EntryHandler handler(path, what, 0, take, nullptr);
   Json::sax_parse(text, &handler);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

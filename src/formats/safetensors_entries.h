@@ -12,7 +12,7 @@
 
 #include "files/byte_source.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 struct TensorEntry {
   std::string name;
@@ -24,7 +24,7 @@ struct TensorEntry {
 
 // Parses the `bytes` of a header at `offset` in its file: entries with data_offsets, and
 // __metadata__. Calls `take` for each entry, in the order of the header; names may repeat there.
-void ParseHeaderEntries(const ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
+void ParseHeaderEntries(const files::ByteSource& file, std::uint64_t offset, std::uint64_t bytes,
                         const std::function<void(TensorEntry&&)>& take,
                         std::map<std::string, std::string>& metadata);
 
@@ -32,6 +32,6 @@ void ParseHeaderEntries(const ByteSource& file, std::uint64_t offset, std::uint6
 void ParsePackedTypes(const std::string& path, const std::string& text,
                       const std::function<void(TensorEntry&&)>& take);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_SAFETENSORS_ENTRIES_H_

@@ -17,39 +17,44 @@
 #include "formats/safetensors_dtype.h"
 #include "formats/safetensors_entries.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
-[[noreturn]] void FailTensor(const ByteSource& file, const std::string& name,
+[[noreturn]] void FailTensor(const files::ByteSource& file, const std::string& name,
                              const std::string& why) {
-  FailFile(file, "tensor " + Quoted(name) + " " + why);
+  files::FailFile(file, "tensor " + words::Quoted(name) + " " + why);
 }
 
 // Reads the header's length and checks it against the file; returns it.
-std::uint64_t ReadLength(const ByteSource& file) {
+std::uint64_t ReadLength(const files::ByteSource& file) {
   if (file.size() < kHeaderLengthBytes) {
-    FailFile(file, "has " + CountText(file.size(), "byte") +
-                       "; a safetensors file begins with the 8-byte length of its header");
+    files::FailFile(file, "has " + words::CountText(file.size(), "byte") +
+                              "; a safetensors file begins with the 8-byte length of its header");
   }
   std::array<std::byte, kHeaderLengthBytes> bytes;
   file.Read(0, bytes);
   const std::uint64_t length = core::LoadLittle(bytes.data(), bytes.size());
   if (length > kMostHeaderBytes) {
-    FailFile(file, "gives its header " + std::to_string(length) +
-                       " bytes at offset 0; expected at most " + std::to_string(kMostHeaderBytes));
+    files::FailFile(file, "gives its header " + std::to_string(length) +
+                              " bytes at offset 0; expected at most " +
+                              std::to_string(kMostHeaderBytes));
   }
   if (length > file.size() - kHeaderLengthBytes) {
-    FailFile(file, "gives its header " + CountText(length, "byte") + " at offset 0, but has only " +
-                       std::to_string(file.size() - kHeaderLengthBytes) +
-                       " after it; the file is cut short");
+    files::FailFile(file, "gives its header " + words::CountText(length, "byte") +
+                              " at offset 0, but has only " +
+                              std::to_string(file.size() - kHeaderLengthBytes) +
+                              " after it; the file is cut short");
   }
-  if (length == 0) FailFile(file, "has an empty header; expected '{' at offset 8");
+  if (length == 0) files::FailFile(file, "has an empty header; expected '{' at offset 8");
   std::byte first{};
   file.Read(kHeaderLengthBytes, std::span(&first, 1));
   if (first != std::byte{'{'}) {
     const char text = static_cast<char>(first);
-    FailFile(file,
-             "has a header that begins with " + Quoted({&text, 1}) + " at offset 8; expected '{'");
+    files::FailFile(file, "has a header that begins with " + words::Quoted({&text, 1}) +
+                              " at offset 8; expected '{'");
   }
   return length;
 }
@@ -61,12 +66,12 @@ std::optional<std::uint64_t> BitCount(std::uint64_t n, int bits) {
   return n * width;
 }
 
-TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
+TensorInfo CheckEntry(const files::ByteSource& file, TensorEntry&& entry) {
   TensorInfo info;
   const std::optional<std::uint64_t> elements = core::CheckedProduct(entry.shape);
   if (!elements) {
     FailTensor(file, entry.name,
-               "has the shape " + ShapeText(entry.shape) + ": more than 2^64 - 1 elements");
+               "has the shape " + words::ShapeText(entry.shape) + ": more than 2^64 - 1 elements");
   }
   if (entry.begin > entry.end) {
     FailTensor(file, entry.name,
@@ -76,7 +81,7 @@ TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
   const std::uint64_t bytes = entry.end - entry.begin;
   if (const SafetensorsDtype* const dtype = FindDtype(entry.dtype)) {
     const std::optional<std::uint64_t> bits = BitCount(*elements, dtype->bits);
-    const std::string what = CountText(*elements, "element") + " of " + entry.dtype;
+    const std::string what = words::CountText(*elements, "element") + " of " + entry.dtype;
     if (!bits) FailTensor(file, entry.name, "has " + what + ": more than 2^64 - 1 bits");
     if (*bits % 8 != 0) {
       FailTensor(file, entry.name,
@@ -85,9 +90,9 @@ TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
     const std::uint64_t expected = *bits / 8;
     if (expected != bytes) {
       FailTensor(file, entry.name,
-                 "has " + what + ", " + CountText(expected, "byte") + ", but its data_offsets [" +
-                     std::to_string(entry.begin) + ", " + std::to_string(entry.end) + "] give " +
-                     std::to_string(bytes));
+                 "has " + what + ", " + words::CountText(expected, "byte") +
+                     ", but its data_offsets [" + std::to_string(entry.begin) + ", " +
+                     std::to_string(entry.end) + "] give " + std::to_string(bytes));
     }
     info.type = dtype->type;
   }
@@ -100,7 +105,7 @@ TensorInfo CheckEntry(const ByteSource& file, TensorEntry&& entry) {
 }
 
 // The tensors' indices in the order of their names; a name that is there twice is refused.
-std::vector<std::uint32_t> IndexByName(const ByteSource& file,
+std::vector<std::uint32_t> IndexByName(const files::ByteSource& file,
                                        const std::vector<TensorInfo>& tensors) {
   std::vector<std::uint32_t> index(tensors.size());
   std::iota(index.begin(), index.end(), 0u);
@@ -114,13 +119,13 @@ std::vector<std::uint32_t> IndexByName(const ByteSource& file,
 }
 
 // Gives the tensors named in __metadata__["tensorcast.types"] their type and shape.
-void ApplyPackedTypes(const ByteSource& file, const std::string& text,
+void ApplyPackedTypes(const files::ByteSource& file, const std::string& text,
                       const std::vector<std::uint32_t>& by_name, std::vector<TensorInfo>& tensors) {
-  const std::string where =
-      PathText(file.path()) + ": __metadata__[\"" + std::string(kPackedTypesKey) + "\"]: tensor ";
+  const std::string where = words::PathText(file.path()) + ": __metadata__[\"" +
+                            std::string(kPackedTypesKey) + "\"]: tensor ";
   ParsePackedTypes(file.path(), text, [&](TensorEntry&& entry) {
     const auto fail = [&](const std::string& why) {
-      throw Error(ErrorKind::kContents, where + Quoted(entry.name) + " " + why);
+      throw Error(ErrorKind::kContents, where + words::Quoted(entry.name) + " " + why);
     };
     const auto place = std::lower_bound(
         by_name.begin(), by_name.end(), entry.name,
@@ -134,18 +139,19 @@ void ApplyPackedTypes(const ByteSource& file, const std::string& text,
       if (row.is_packed() && row.onnx_name == entry.dtype) type = &row;
     }
     if (type == nullptr) {
-      fail("has the dtype " + Quoted(entry.dtype) +
+      fail("has the dtype " + words::Quoted(entry.dtype) +
            "; expected INT4, UINT4, INT2, UINT2, FLOAT4E2M1, FLOAT6E2M3 or FLOAT6E3M2");
     }
-    if (info.dtype != "U8") fail("has the dtype " + Quoted(info.dtype) + " itself; expected U8");
+    if (info.dtype != "U8")
+      fail("has the dtype " + words::Quoted(info.dtype) + " itself; expected U8");
     if (info.type != DataType::kUint8) fail("is there twice");
     const std::optional<std::uint64_t> elements = core::CheckedProduct(entry.shape);
     const std::optional<std::uint64_t> bytes =
         elements ? StorageBytes(type->type, *elements) : std::nullopt;
     if (!bytes || info.shape != std::vector<std::uint64_t>{*bytes}) {
-      fail("has the shape " + ShapeText(entry.shape) + " of " + entry.dtype + ", packed " +
-           (bytes ? CountText(*bytes, "byte") : std::string("more than 2^64 - 1 bytes")) +
-           ", but is stored as U8 of shape " + ShapeText(info.shape));
+      fail("has the shape " + words::ShapeText(entry.shape) + " of " + entry.dtype + ", packed " +
+           (bytes ? words::CountText(*bytes, "byte") : std::string("more than 2^64 - 1 bytes")) +
+           ", but is stored as U8 of shape " + words::ShapeText(info.shape));
     }
     info.type = type->type;
     info.shape = std::move(entry.shape);
@@ -171,7 +177,7 @@ void Reorder(std::vector<std::uint32_t>& order, std::vector<TensorInfo>& tensors
 }
 
 // Taken by offset, each tensor begins where the one before ends, and the last ends with the file.
-void CheckRanges(const ByteSource& file, std::uint64_t data_bytes,
+void CheckRanges(const files::ByteSource& file, std::uint64_t data_bytes,
                  const std::vector<TensorInfo>& tensors,
                  const std::vector<std::uint64_t>& offsets) {
   std::uint64_t end = 0;
@@ -179,30 +185,30 @@ void CheckRanges(const ByteSource& file, std::uint64_t data_bytes,
     if (offsets[i] < end) {
       FailTensor(file, tensors[i].name,
                  "begins at data offset " + std::to_string(offsets[i]) + ", inside tensor " +
-                     Quoted(tensors[i - 1].name) + ", which ends at " + std::to_string(end));
+                     words::Quoted(tensors[i - 1].name) + ", which ends at " + std::to_string(end));
     }
     if (offsets[i] > end) {
       FailTensor(file, tensors[i].name,
                  "begins at data offset " + std::to_string(offsets[i]) + ", leaving a hole of " +
-                     CountText(offsets[i] - end, "byte") + " from " + std::to_string(end));
+                     words::CountText(offsets[i] - end, "byte") + " from " + std::to_string(end));
     }
     end = offsets[i] + tensors[i].bytes;
     if (end > data_bytes) {
       FailTensor(file, tensors[i].name,
                  "ends at data offset " + std::to_string(end) + ", but the file has only " +
-                     CountText(data_bytes, "byte") + " of data; it is cut short");
+                     words::CountText(data_bytes, "byte") + " of data; it is cut short");
     }
   }
   if (end != data_bytes) {
-    FailFile(file, "has " + CountText(data_bytes - end, "byte") +
-                       " after its last tensor, from offset " +
-                       std::to_string(file.size() - (data_bytes - end)) + "; expected none");
+    files::FailFile(file, "has " + words::CountText(data_bytes - end, "byte") +
+                              " after its last tensor, from offset " +
+                              std::to_string(file.size() - (data_bytes - end)) + "; expected none");
   }
 }
 
 }  // namespace
 
-SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file) {
+SafetensorsHeader ReadSafetensorsHeader(const files::ByteSource& file) {
   const std::uint64_t length = ReadLength(file);
   const std::uint64_t data_begin = kHeaderLengthBytes + length;
 
@@ -239,4 +245,4 @@ SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file) {
   return header;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

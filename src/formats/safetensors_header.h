@@ -11,7 +11,7 @@
 #include "files/byte_source.h"
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // What stands first in the file: how long the JSON behind it is, little-endian.
 inline constexpr std::uint64_t kHeaderLengthBytes = 8;
@@ -28,8 +28,8 @@ struct SafetensorsHeader {
 // Throws Error unless everything that header and file size decide is right. The tensors named in
 // __metadata__["tensorcast.types"] have the type and shape given there, and that entry is left out
 // of the contents' metadata.
-SafetensorsHeader ReadSafetensorsHeader(const ByteSource& file);
+SafetensorsHeader ReadSafetensorsHeader(const files::ByteSource& file);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_SAFETENSORS_HEADER_H_

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 bool HasEnding(std::string_view path, std::string_view ending) {
   if (path.size() < ending.size()) return false;
@@ -17,7 +17,7 @@ bool HasEnding(std::string_view path, std::string_view ending) {
   });
 }
 
-StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {
+text::StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {
   throw std::logic_error("this format has no tensors of strings");
 }
 
@@ -36,4 +36,4 @@ void TensorWriter::Commit() {
   DoCommit();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -18,7 +18,7 @@
 #include "formats/tensor_reader.h"
 #include "formats/tensor_writer.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 class OnnxTensorReader;  // formats/onnx_tensors.h
 
@@ -26,10 +26,10 @@ struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
   // one that is held against its checksum) ends with Interrupted. Null: nothing interrupts.
-  std::shared_ptr<const CurrentInterrupt> interrupted = nullptr;
+  std::shared_ptr<const files::CurrentInterrupt> interrupted = nullptr;
   // onnx: take data from a file that has other names (hard links) too.
   bool allow_hard_links = false;
-  SpoolOptions spool = {};
+  files::SpoolOptions spool = {};
 };
 
 // What a file was opened as. A reader that takes the place of this one (scale/scaled_reader.h)
@@ -56,20 +56,21 @@ void CheckOutputFormat(const std::string& path);
 
 // The format is recognised by the first bytes, then by the ending of source->path(). Directories:
 // checkpoint/open_tensor_file.h.
-OpenedTensors OpenTensorSource(std::unique_ptr<ByteSource> source, const OpenOptions& options);
+OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
+                               const OpenOptions& options);
 
 // The format is that of the name's ending (.safetensors, .npy ...). Checks that the contents can be
 // expressed in it, that the name is free (or `overwrite`) and that the disk has room, then creates
 // a temporary file beside it. The tensors' indices are those of `contents`, whatever the order in
 // the file.
 std::unique_ptr<TensorWriter> CreateTensorFile(const std::string& path, FileContents contents,
-                                               const CreateOptions& options);
+                                               const files::CreateOptions& options);
 
 // The checks of CreateTensorFile that need no writing (a dry run): throws what it would throw.
 // Returns the size the file would have.
 std::uint64_t CheckTensorFile(const std::string& path, const FileContents& contents,
-                              const CreateOptions& options);
+                              const files::CreateOptions& options);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_TENSOR_FILE_H_

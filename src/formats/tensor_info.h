@@ -15,13 +15,7 @@
 #include "tensorcast/tensorcast.hpp"
 #include "text/string_piece.h"
 
-namespace tensorcast::io {
-
-using text::AddTextSize;
-using text::kMostStringBytes;
-using text::kStringPieceBytes;
-using text::StringPiece;
-using text::TextSize;
+namespace tensorcast::formats {
 
 // One tensor as its file declares it.
 struct TensorInfo {
@@ -35,7 +29,7 @@ struct TensorInfo {
   // Size of the tensor's dense form: StorageBytes(type, elements), or for strings and for a type
   // that is not ours the byte range the file gives.
   std::uint64_t bytes = 0;
-  TextSize text;               // strings: what a writer needs; a reader leaves it 0
+  text::TextSize text;         // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
   // How a weight whose scales are applied is stored ("fp8-block"), which is shown in the place of
   // its type; static storage.
@@ -68,6 +62,6 @@ struct FileContents {
   std::vector<ScaledOutput> scaled = {};  // of a model that is written, rising
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_TENSOR_INFO_H_

@@ -20,9 +20,12 @@
 #include "files/system.h"
 #include "protobuf/tensor_proto_message.h"
 #include "protobuf/tensor_proto_values.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // Protobuf's libraries take no longer message.
@@ -30,10 +33,12 @@ constexpr std::uint64_t kMostFileBytes = INT32_MAX;
 
 class TensorProtoReader final : public TensorReader {
  public:
-  explicit TensorProtoReader(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {
-    TensorProtoMessage message = ReadTensorProtoMessage(*source_, 0, source_->size());
+  explicit TensorProtoReader(std::unique_ptr<files::ByteSource> source)
+      : source_(std::move(source)) {
+    protobuf::TensorProtoMessage message =
+        protobuf::ReadTensorProtoMessage(*source_, 0, source_->size());
     const auto fail = [&](ErrorKind kind, const std::string& why) {
-      FailTensorProto(*source_, message, kind, why);
+      protobuf::FailTensorProto(*source_, message, kind, why);
     };
     if (message.is_segment) {
       fail(ErrorKind::kUnsupported, "holds a segment of a tensor; put its parts together first");
@@ -47,8 +52,8 @@ class TensorProtoReader final : public TensorReader {
     info.dtype = FindType(info.type)->onnx_name;
     const std::optional<std::uint64_t> elements = core::CheckedProduct(message.dims);
     if (!elements || (info.type != DataType::kString && !StorageBytes(info.type, *elements))) {
-      fail(ErrorKind::kContents, "has the shape " + ShapeText(message.dims) + " of " + info.dtype +
-                                     ": more than 2^64 - 1 bits");
+      fail(ErrorKind::kContents, "has the shape " + words::ShapeText(message.dims) + " of " +
+                                     info.dtype + ": more than 2^64 - 1 bits");
     }
     info.elements = *elements;
     values_.emplace(*source_, message, info.type, info.elements);
@@ -65,7 +70,8 @@ class TensorProtoReader final : public TensorReader {
     if (tensor != 0) throw std::out_of_range("a TensorProto is one tensor");
     values_->Read(offset, out);
   }
-  StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const override {
+  text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                std::uint64_t n) const override {
     if (tensor != 0) throw std::out_of_range("a TensorProto is one tensor");
     return values_->ReadStrings(first, n);
   }
@@ -73,26 +79,27 @@ class TensorProtoReader final : public TensorReader {
   void CheckUnchanged() const override { source_->CheckUnchanged(); }
   std::vector<std::string> notes() const override {
     if (!has_doc_string_) return {};
-    return {PathText(source_->path()) + ": its doc_string is not kept"};
+    return {words::PathText(source_->path()) + ": its doc_string is not kept"};
   }
 
  private:
-  DataType TypeOf(const TensorProtoMessage& message) const {
+  DataType TypeOf(const protobuf::TensorProtoMessage& message) const {
     const std::uint64_t id = message.data_type;
     if (const DataType type = core::TypeOfNumber(id); type != DataType::kUndefined) return type;
     if (id == 0) {
-      FailTensorProto(*source_, message, ErrorKind::kContents,
-                      "has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes");
+      protobuf::FailTensorProto(
+          *source_, message, ErrorKind::kContents,
+          "has no data_type; expected an ONNX TensorProto, as onnx.save_tensor writes");
     }
-    FailTensorProto(*source_, message, ErrorKind::kUnsupported,
-                    "has the data_type " + std::to_string(id) +
-                        (core::NameOfUnknownType(id).starts_with("COMPLEX")
-                             ? ": complex numbers are not cast; save their parts apart"
-                             : ", which is not a known type"));
+    protobuf::FailTensorProto(*source_, message, ErrorKind::kUnsupported,
+                              "has the data_type " + std::to_string(id) +
+                                  (core::NameOfUnknownType(id).starts_with("COMPLEX")
+                                       ? ": complex numbers are not cast; save their parts apart"
+                                       : ", which is not a known type"));
   }
 
-  std::unique_ptr<ByteSource> source_;
-  std::optional<TensorProtoValues> values_;
+  std::unique_ptr<files::ByteSource> source_;
+  std::optional<protobuf::TensorProtoValues> values_;
   FileContents contents_;
   bool has_doc_string_ = false;
 };
@@ -107,33 +114,34 @@ struct TensorProtoPlacement {
   std::uint64_t file_bytes = 0;  // of strings: the most there can be
 };
 
-void AppendTag(TensorProtoField field, std::string& text) {
-  constexpr auto kBytes = static_cast<std::uint32_t>(WireType::kBytes);
+void AppendTag(protobuf::TensorProtoField field, std::string& text) {
+  constexpr auto kBytes = static_cast<std::uint32_t>(protobuf::WireType::kBytes);
   protozero::add_varint_to_buffer(&text, std::uint32_t{field} << 3 | kBytes);
 }
 
 TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContents& contents) {
   if (contents.tensors.size() != 1) {
     throw Error(ErrorKind::kArguments,
-                PathText(path) + ": a .pb file holds one tensor, not " +
+                words::PathText(path) + ": a .pb file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
                 Remedy::kChooseOneTensor, path);
   }
   const TensorInfo& info = contents.tensors[0];
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kUnsupported,
-                PathText(path) + ": tensor " + Quoted(info.name) + ' ' + why, path);
+                words::PathText(path) + ": tensor " + words::Quoted(info.name) + ' ' + why, path);
   };
   if (info.type == DataType::kUndefined) {
-    fail("is " + EscapeName(info.dtype) + ", which is not written to .pb files");
+    fail("is " + words::EscapeName(info.dtype) + ", which is not written to .pb files");
   }
   if (info.fortran_order && info.shape.size() > 1) {
     fail("is in Fortran order, which a TensorProto does not have; write an .npy file");
   }
   const auto check_text = [&](const std::string& text) {
-    if (!text::IsUtf8(text)) {
+    if (!words::IsUtf8(text)) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(path) + ": " + Quoted(text) + " is not UTF-8, as a TensorProto needs it",
+                  words::PathText(path) + ": " + words::Quoted(text) +
+                      " is not UTF-8, as a TensorProto needs it",
                   path);
     }
   };
@@ -144,21 +152,23 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
   protozero::pbf_writer head(placement.head);
   for (const std::uint64_t dim : info.shape) {
     if (dim > static_cast<std::uint64_t>(INT64_MAX)) {
-      fail("has the shape " + ShapeText(info.shape) +
+      fail("has the shape " + words::ShapeText(info.shape) +
            "; a TensorProto's dimensions end at 2^63 - 1");
     }
-    head.add_int64(kDims, static_cast<std::int64_t>(dim));
+    head.add_int64(protobuf::kDims, static_cast<std::int64_t>(dim));
   }
-  head.add_int32(kDataType, static_cast<std::int32_t>(info.type));
+  head.add_int32(protobuf::kDataType, static_cast<std::int32_t>(info.type));
   protozero::pbf_writer tail(placement.tail);
-  (placement.is_string ? tail : head).add_string(kName, info.name);
+  (placement.is_string ? tail : head).add_string(protobuf::kName, info.name);
   for (const auto& [key, value] : contents.metadata) {
     check_text(key);
     check_text(value);
     std::string entry;
-    protozero::pbf_writer(entry).add_string(FieldNumber("StringStringEntryProto.key"), key);
-    protozero::pbf_writer(entry).add_string(FieldNumber("StringStringEntryProto.value"), value);
-    tail.add_message(kMetadataProps, entry);
+    protozero::pbf_writer(entry).add_string(protobuf::FieldNumber("StringStringEntryProto.key"),
+                                            key);
+    protozero::pbf_writer(entry).add_string(protobuf::FieldNumber("StringStringEntryProto.value"),
+                                            value);
+    tail.add_message(protobuf::kMetadataProps, entry);
   }
 
   // Every size that is added is below 2^32 or so, or is refused before.
@@ -170,7 +180,8 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
     return bytes;
   };
   const std::optional<std::uint64_t> elements = core::CheckedProduct(info.shape);
-  if (!elements) fail("has the shape " + ShapeText(info.shape) + ": more than 2^64 - 1 elements");
+  if (!elements)
+    fail("has the shape " + words::ShapeText(info.shape) + ": more than 2^64 - 1 elements");
   std::uint64_t values = 0;
   if (placement.is_string) {
     const auto length =
@@ -180,7 +191,7 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
     values = info.text.total_bytes + *elements * (1 + length);
   } else {
     values = check_size(StorageBytes(info.type, *elements).value_or(UINT64_MAX));
-    AppendTag(kRawData, placement.head);
+    AppendTag(protobuf::kRawData, placement.head);
     protozero::add_varint_to_buffer(&placement.head, values);
   }
   placement.file_bytes = check_size(placement.head.size() + values + placement.tail.size());
@@ -190,7 +201,7 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
 class TensorProtoWriter final : public TensorWriter {
  public:
   TensorProtoWriter(const std::string& path, TensorProtoPlacement placement,
-                    const CreateOptions& options)
+                    const files::CreateOptions& options)
       : file_(path, placement.file_bytes, options), placement_(std::move(placement)) {
     file_.Write(0, std::as_bytes(std::span(placement_.head)));
     strings_end_ = placement_.head.size();
@@ -209,7 +220,7 @@ class TensorProtoWriter final : public TensorWriter {
       throw std::out_of_range("a .pb file holds one tensor");
     std::string fields;
     for (std::uint64_t i = 0; i < texts.size(); ++i) {
-      AppendTag(kStringData, fields);
+      AppendTag(protobuf::kStringData, fields);
       protozero::add_varint_to_buffer(&fields, texts[i].size());
       fields += texts[i];
     }
@@ -231,19 +242,19 @@ class TensorProtoWriter final : public TensorWriter {
   }
   void DoCommit() override { file_.Commit(); }
 
-  OutputFile file_;
+  files::OutputFile file_;
   TensorProtoPlacement placement_;
   std::uint64_t strings_end_ = 0;
 };
 
 }  // namespace
 
-OpenedTensors OpenTensorProto(std::unique_ptr<ByteSource> source, const OpenOptions&) {
+OpenedTensors OpenTensorProto(std::unique_ptr<files::ByteSource> source, const OpenOptions&) {
   return {std::make_unique<TensorProtoReader>(std::move(source))};
 }
 
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
-                                                const CreateOptions& options) {
+                                                const files::CreateOptions& options) {
   return std::make_unique<TensorProtoWriter>(path, PlaceTensorProto(path, contents), options);
 }
 
@@ -251,4 +262,4 @@ std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& co
   return PlaceTensorProto(path, contents).file_bytes;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

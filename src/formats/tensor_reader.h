@@ -12,7 +12,7 @@
 
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // Reads one file. Opening checks all that the header and the file's size decide.
 class TensorReader {
@@ -28,7 +28,8 @@ class TensorReader {
   // 4 so that a packed type takes whole bytes, where they take more than kStringPieceBytes. UTF-8
   // from numpy's <U, the bytes that stand in the file from |S and from a TensorProto. Safe to call
   // from several threads. Throws Error. The default is for formats that have no strings.
-  virtual StringPiece ReadStrings(std::size_t tensor, std::uint64_t first, std::uint64_t n) const;
+  virtual text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                        std::uint64_t n) const;
   // The size of the file, with those that it names, as it was opened.
   virtual std::uint64_t file_bytes() const = 0;
   // Throws Error where the file, or one that it names, was rewritten since it was opened. To be
@@ -40,6 +41,6 @@ class TensorReader {
   virtual std::vector<std::string> notes() const { return {}; }
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_TENSOR_READER_H_

@@ -12,7 +12,7 @@
 
 #include "formats/tensor_info.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // Writes one file beside its final name. Nothing stands under that name before Commit.
 class TensorWriter {
@@ -51,6 +51,6 @@ class TensorWriter {
   bool synced_ = false;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_TENSOR_WRITER_H_

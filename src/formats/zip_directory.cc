@@ -14,7 +14,10 @@
 #include "core/little_endian.h"
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint16_t kStored = 0;
@@ -38,7 +41,7 @@ std::uint32_t Load32(std::span<const std::byte> bytes, std::size_t at) {
   return static_cast<std::uint32_t>(core::LoadLittle(&bytes[at], 4));
 }
 
-[[noreturn]] void FailMember(const ByteSource& source, const ZipMember& member,
+[[noreturn]] void FailMember(const files::ByteSource& source, const ZipMember& member,
                              const std::string& why, ErrorKind kind = ErrorKind::kContents) {
   throw Error(kind, MemberText(source, member) + ' ' + why);
 }
@@ -51,7 +54,7 @@ struct Directory {
 };
 
 // The offset of the end record: the last one whose comment is all that follows it.
-std::uint64_t FindEnd(const ByteSource& source) {
+std::uint64_t FindEnd(const files::ByteSource& source) {
   constexpr std::uint64_t kMostComment = 0xFFFF;
   const std::uint64_t tail = std::min<std::uint64_t>(source.size(), kZipEndBytes + kMostComment);
   std::vector<std::byte> bytes(static_cast<std::size_t>(tail));
@@ -61,17 +64,17 @@ std::uint64_t FindEnd(const ByteSource& source) {
     if (Load32(bytes, at) != kZipEndSignature) continue;
     if (Load16(bytes, at + 20) == back - kZipEndBytes) return source.size() - back;
   }
-  FailFile(source,
-           "has no end record of a ZIP archive; the file is cut short, or is not an archive");
+  files::FailFile(
+      source, "has no end record of a ZIP archive; the file is cut short, or is not an archive");
 }
 
-void RefuseDisks(const ByteSource& source) {
-  FailFile(source, "is one disk of a ZIP archive in several; join them first",
-           ErrorKind::kUnsupported);
+void RefuseDisks(const files::ByteSource& source) {
+  files::FailFile(source, "is one disk of a ZIP archive in several; join them first",
+                  ErrorKind::kUnsupported);
 }
 
 // The ZIP64 end record that a locator before the end record names; nothing without a locator.
-std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t end) {
+std::optional<Directory> ReadZip64End(const files::ByteSource& source, std::uint64_t end) {
   if (end < kZip64LocatorBytes) return std::nullopt;
   std::array<std::byte, kZip64LocatorBytes> locator;
   source.Read(end - locator.size(), locator);
@@ -80,14 +83,14 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   if (Load32(locator, 4) != 0 || Load32(locator, 16) > 1) RefuseDisks(source);
   const std::uint64_t locator_at = end - locator.size();
   if (at > locator_at || locator_at - at < kZip64EndBytes) {
-    FailFile(source, "gives its ZIP64 end record the offset " + std::to_string(at) +
-                         ", where there is no room for it");
+    files::FailFile(source, "gives its ZIP64 end record the offset " + std::to_string(at) +
+                                ", where there is no room for it");
   }
   std::array<std::byte, kZip64EndBytes> record;
   source.Read(at, record);
   if (Load32(record, 0) != kZip64EndSignature || Load64(record, 4) != locator_at - at - 12) {
-    FailFile(source, "has no ZIP64 end record at offset " + std::to_string(at) +
-                         ", where its locator says it is");
+    files::FailFile(source, "has no ZIP64 end record at offset " + std::to_string(at) +
+                                ", where its locator says it is");
   }
   if (Load32(record, 16) != 0 || Load32(record, 20) != 0) RefuseDisks(source);
   Directory directory;
@@ -96,14 +99,15 @@ std::optional<Directory> ReadZip64End(const ByteSource& source, std::uint64_t en
   directory.begin = Load64(record, 48);
   if (Load64(record, 24) != directory.entries) RefuseDisks(source);
   if (directory.begin > at || directory.bytes != at - directory.begin) {
-    FailFile(source, "has a central directory of " + CountText(directory.bytes, "byte") +
-                         " from offset " + std::to_string(directory.begin) +
-                         ", which does not end at its end record, at " + std::to_string(at));
+    files::FailFile(source, "has a central directory of " +
+                                words::CountText(directory.bytes, "byte") + " from offset " +
+                                std::to_string(directory.begin) +
+                                ", which does not end at its end record, at " + std::to_string(at));
   }
   return directory;
 }
 
-Directory FindDirectory(const ByteSource& source) {
+Directory FindDirectory(const files::ByteSource& source) {
   const std::uint64_t end = FindEnd(source);
   std::array<std::byte, kZipEndBytes> record;
   source.Read(end, record);
@@ -118,7 +122,7 @@ Directory FindDirectory(const ByteSource& source) {
     if (differs(directory.entries, 0xFFFF, wide->entries) ||
         differs(directory.bytes, UINT32_MAX, wide->bytes) ||
         differs(directory.begin, UINT32_MAX, wide->begin)) {
-      FailFile(source, "has two end records, ZIP64's and the older, that do not agree");
+      files::FailFile(source, "has two end records, ZIP64's and the older, that do not agree");
     }
     directory = *wide;
   } else {
@@ -127,16 +131,17 @@ Directory FindDirectory(const ByteSource& source) {
       RefuseDisks(source);
     }
     if (directory.begin > end || directory.bytes != end - directory.begin) {
-      FailFile(source, "has a central directory of " + CountText(directory.bytes, "byte") +
-                           " from offset " + std::to_string(directory.begin) +
-                           ", which does not end at its end record, at " + std::to_string(end));
+      files::FailFile(source,
+                      "has a central directory of " + words::CountText(directory.bytes, "byte") +
+                          " from offset " + std::to_string(directory.begin) +
+                          ", which does not end at its end record, at " + std::to_string(end));
     }
   }
   if (directory.entries > kMostZipMembers || directory.bytes > kMostZipDirectoryBytes) {
-    FailFile(source, "has " + CountText(directory.entries, "member") + " in a directory of " +
-                         CountText(directory.bytes, "byte") + "; at most " +
-                         std::to_string(kMostZipMembers) + " and " +
-                         std::to_string(kMostZipDirectoryBytes) + " are read");
+    files::FailFile(source, "has " + words::CountText(directory.entries, "member") +
+                                " in a directory of " + words::CountText(directory.bytes, "byte") +
+                                "; at most " + std::to_string(kMostZipMembers) + " and " +
+                                std::to_string(kMostZipDirectoryBytes) + " are read");
   }
   return directory;
 }
@@ -191,11 +196,11 @@ struct Entry {
 };
 
 // Takes the entry at the front of `rest`, of a directory that begins at `begin` in the file.
-Entry TakeEntry(const ByteSource& source, std::uint64_t begin, std::span<const std::byte>& rest,
-                std::uint64_t at) {
+Entry TakeEntry(const files::ByteSource& source, std::uint64_t begin,
+                std::span<const std::byte>& rest, std::uint64_t at) {
   const auto cut = [&] {
-    FailFile(source, "has no whole entry at offset " + std::to_string(begin + at) +
-                         ", in its central directory");
+    files::FailFile(source, "has no whole entry at offset " + std::to_string(begin + at) +
+                                ", in its central directory");
   };
   if (rest.size() < kZipEntryBytes || Load32(rest, 0) != kZipEntrySignature) cut();
   const std::size_t name_bytes = Load16(rest, 28);
@@ -237,12 +242,12 @@ Entry TakeEntry(const ByteSource& source, std::uint64_t begin, std::span<const s
   }
   if (!member.is_deflated && member.bytes != member.packed_bytes) {
     FailMember(source, member,
-               "is stored, but takes " + CountText(member.packed_bytes, "byte") + " for " +
+               "is stored, but takes " + words::CountText(member.packed_bytes, "byte") + " for " +
                    std::to_string(member.bytes));
   }
   if (member.is_deflated && member.bytes / kMostRatio > member.packed_bytes) {
     FailMember(source, member,
-               "would give " + CountText(member.bytes, "byte") + " from " +
+               "would give " + words::CountText(member.bytes, "byte") + " from " +
                    std::to_string(member.packed_bytes) + "; deflate cannot do more than " +
                    std::to_string(kMostRatio) + " for one");
   }
@@ -250,12 +255,13 @@ Entry TakeEntry(const ByteSource& source, std::uint64_t begin, std::span<const s
 }
 
 // Reads the local header, holds it against the entry and sets data_begin.
-void CheckLocalHeader(const ByteSource& source, std::uint64_t directory_begin, Entry& entry) {
+void CheckLocalHeader(const files::ByteSource& source, std::uint64_t directory_begin,
+                      Entry& entry) {
   ZipMember& member = entry.member;
   const auto outside = [&] {
     FailMember(source, member,
                "lies at offset " + std::to_string(member.header_begin) + " with " +
-                   CountText(member.packed_bytes, "byte") +
+                   words::CountText(member.packed_bytes, "byte") +
                    " of data, beyond the central directory's offset " +
                    std::to_string(directory_begin));
   };
@@ -302,7 +308,7 @@ void CheckLocalHeader(const ByteSource& source, std::uint64_t directory_begin, E
 }
 
 // No two members share a name, and none lies on another.
-void CheckApart(const ByteSource& source, const std::vector<ZipMember>& members) {
+void CheckApart(const files::ByteSource& source, const std::vector<ZipMember>& members) {
   std::vector<std::uint32_t> order(members.size());
   std::iota(order.begin(), order.end(), 0u);
   std::sort(order.begin(), order.end(),
@@ -323,15 +329,15 @@ void CheckApart(const ByteSource& source, const std::vector<ZipMember>& members)
     if (member.header_begin < end) {
       FailMember(source, member,
                  "begins at offset " + std::to_string(member.header_begin) + ", inside member " +
-                     Quoted(before.name) + ", which ends at " + std::to_string(end));
+                     words::Quoted(before.name) + ", which ends at " + std::to_string(end));
     }
   }
 }
 
 }  // namespace
 
-std::string MemberText(const ByteSource& source, const ZipMember& member) {
-  return PathText(source.path()) + ": member " + Quoted(member.name);
+std::string MemberText(const files::ByteSource& source, const ZipMember& member) {
+  return words::PathText(source.path()) + ": member " + words::Quoted(member.name);
 }
 
 std::string_view WhyNoMemberName(std::string_view name) {
@@ -348,7 +354,7 @@ std::string_view WhyNoMemberName(std::string_view name) {
   }
 }
 
-std::vector<ZipMember> ReadZipDirectory(const ByteSource& source) {
+std::vector<ZipMember> ReadZipDirectory(const files::ByteSource& source) {
   const Directory directory = FindDirectory(source);
   std::vector<std::byte> bytes(static_cast<std::size_t>(directory.bytes));
   source.Read(directory.begin, bytes);
@@ -360,12 +366,12 @@ std::vector<ZipMember> ReadZipDirectory(const ByteSource& source) {
     members.push_back(std::move(entry.member));
   }
   if (!rest.empty() || members.size() != directory.entries) {
-    FailFile(source, "has " + std::string(rest.empty() ? "fewer" : "more") +
-                         " members in its central directory than the " +
-                         std::to_string(directory.entries) + " of its end record");
+    files::FailFile(source, "has " + std::string(rest.empty() ? "fewer" : "more") +
+                                " members in its central directory than the " +
+                                std::to_string(directory.entries) + " of its end record");
   }
   CheckApart(source, members);
   return members;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats

@@ -12,7 +12,7 @@
 
 #include "files/byte_source.h"
 
-namespace tensorcast::io {
+namespace tensorcast::formats {
 
 // Ours, so that a small file cannot fill the memory; far above what any archive of arrays holds.
 inline constexpr std::uint64_t kMostZipMembers = 100'000;
@@ -44,14 +44,14 @@ struct ZipMember {
 
 // The members in the order of the directory. Throws Error unless every one is stored or deflated,
 // lies within the file and apart from the others, and its two headers agree.
-std::vector<ZipMember> ReadZipDirectory(const ByteSource& source);
+std::vector<ZipMember> ReadZipDirectory(const files::ByteSource& source);
 
 // Why a name is none for a member (", which ..."); empty where it is one.
 std::string_view WhyNoMemberName(std::string_view name);
 
 // Begins messages about a member: "model.npz: member "w.npy"".
-std::string MemberText(const ByteSource& source, const ZipMember& member);
+std::string MemberText(const files::ByteSource& source, const ZipMember& member);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_ZIP_DIRECTORY_H_

@@ -12,12 +12,12 @@
 #include "core/failure.h"
 #include "core/onnx_numbers.h"
 #include "graph/operator_versions.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 struct RoundModeName {
   RoundingMode mode;
@@ -195,7 +195,7 @@ class CastNode {
 
 void FailNode(const NodePlace& place, ErrorKind kind, const std::string& why) {
   std::string what =
-      place.body.NodeText(place.node) + " (" + text::Escape(place.node.op_type.substr(0, 120));
+      place.body.NodeText(place.node) + " (" + words::Escape(place.node.op_type.substr(0, 120));
   if (place.function != nullptr) what += ", in the function " + Quoted(place.function->name);
   if (place.caller != nullptr) {
     what += " called by " + place.caller->body.NodeText(place.caller->node);

@@ -15,12 +15,12 @@
 #include "graph/constant_operator.h"
 #include "graph/operator_versions.h"
 #include "graph/program_builder.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 // Instead of a value: no node has given one yet.
 constexpr std::uint32_t kNothing = UINT32_MAX;
@@ -294,12 +294,12 @@ class Compiler {
 
   static void CheckCounts(const NodePlace& place, std::size_t inputs) {
     if (place.node.inputs.size() != inputs) {
-      WrongNode(place, "has " + text::CountText(place.node.inputs.size(), "input") + "; it takes " +
-                           std::to_string(inputs));
+      WrongNode(place, "has " + words::CountText(place.node.inputs.size(), "input") +
+                           "; it takes " + std::to_string(inputs));
     }
     if (place.node.outputs.size() != 1) {
       WrongNode(place,
-                "has " + text::CountText(place.node.outputs.size(), "output") + "; it gives 1");
+                "has " + words::CountText(place.node.outputs.size(), "output") + "; it gives 1");
     }
   }
 
@@ -363,7 +363,7 @@ class Compiler {
     CheckCounts(place, 0);
     const auto& attributes = Attributes(place, scope);
     if (attributes.size() != 1) {
-      WrongNode(place, "has " + text::CountText(attributes.size(), "attribute") +
+      WrongNode(place, "has " + words::CountText(attributes.size(), "attribute") +
                            "; a Constant has one, its value");
     }
     const auto [constant, is_new] = constants_.try_emplace(attributes[0].value);
@@ -422,7 +422,7 @@ class Compiler {
                   Scope& inner) {
     const Node& node = place.node;
     if (node.inputs.size() > function.inputs.size()) {
-      WrongNode(place, "has " + text::CountText(node.inputs.size(), "input") +
+      WrongNode(place, "has " + words::CountText(node.inputs.size(), "input") +
                            "; the function takes " + std::to_string(function.inputs.size()));
     }
     for (std::size_t i = 0; i < function.inputs.size(); ++i) {
@@ -461,7 +461,7 @@ class Compiler {
                    const Scope& inner) {
     const Node& node = place.node;
     if (node.outputs.size() > function.outputs.size()) {
-      WrongNode(place, "has " + text::CountText(node.outputs.size(), "output") +
+      WrongNode(place, "has " + words::CountText(node.outputs.size(), "output") +
                            "; the function gives " + std::to_string(function.outputs.size()));
     }
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {

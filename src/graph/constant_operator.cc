@@ -8,12 +8,12 @@
 #include <string>
 
 #include "graph/operator_versions.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 [[noreturn]] void FailKind(const NodePlace& place, const NodeAttribute& attribute,
                            const char* expected) {

@@ -8,7 +8,7 @@
 #include <span>
 #include <utility>
 
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
@@ -101,9 +101,9 @@ bool Body::HasRenamed(const Node& node) const {
 void Body::Forget(ValueId id) { by_name_.erase(names_[id]); }
 
 std::string Body::NodeText(const Node& node) const {
-  if (!node.name.empty()) return "node " + text::Quoted(node.name);
+  if (!node.name.empty()) return "node " + words::Quoted(node.name);
   if (!node.outputs.empty() && node.outputs[0] != kNoValue) {
-    return "the node that gives " + text::Quoted(name(node.outputs[0]));
+    return "the node that gives " + words::Quoted(name(node.outputs[0]));
   }
   return "a node without a name";
 }

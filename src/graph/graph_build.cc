@@ -11,7 +11,7 @@
 #include "graph/constant.h"
 #include "graph/graph_state.h"
 #include "graph/tensor_check.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast {
 namespace {
@@ -20,7 +20,7 @@ using graph::CastOperator;
 using graph::kNoValue;
 using graph::Refuse;
 using graph::ValueId;
-using text::Quoted;
+using words::Quoted;
 
 graph::Constant CopyOf(const TensorView& view, std::uint64_t elements) {
   graph::Constant values;
@@ -235,7 +235,7 @@ class Builder {
     if (wanted.empty()) return state_.FreeValueName(node + "_output_0");
     if (wanted.size() != 1) {
       Refuse("node " + Quoted(node) + " is given names for " +
-             text::CountText(wanted.size(), "output") + "; it has 1");
+             words::CountText(wanted.size(), "output") + "; it has 1");
     }
     state_.CheckValueName(wanted[0], "the output of node " + Quoted(node));
     return wanted[0];

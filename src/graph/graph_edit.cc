@@ -9,7 +9,7 @@
 #include "graph/cast_operator.h"
 #include "graph/graph_state.h"
 #include "graph/program.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast {
 
@@ -17,7 +17,7 @@ using graph::CastOperator;
 using graph::kNoValue;
 using graph::Refuse;
 using graph::ValueId;
-using text::Quoted;
+using words::Quoted;
 
 void GraphState::ChangeOpset(std::int64_t to) {
   const auto is_int = [](std::int64_t opset) {
@@ -214,7 +214,7 @@ void Remove(GraphState& state, std::size_t index) {
     if (!known.is_output && known.readers == 0) continue;
     Refuse(body.NodeText(node) + " gives " + Quoted(body.name(id)) + ", which " +
            (known.is_output ? "is an output of the graph"
-                            : text::CountText(known.readers, "node input") + " read") +
+                            : words::CountText(known.readers, "node input") + " read") +
            "; it stays");
   }
   for (const ValueId id : node.inputs) {

@@ -11,8 +11,8 @@
 #include "core/onnx_numbers.h"
 #include "graph/cast_operator.h"
 #include "graph/program.h"
-#include "text/error_text.h"
-#include "text/utf8.h"
+#include "words/error_text.h"
+#include "words/utf8.h"
 
 namespace tensorcast {
 
@@ -20,7 +20,7 @@ using graph::CastOperator;
 using graph::kNoValue;
 using graph::Refuse;
 using graph::ValueId;
-using text::Quoted;
+using words::Quoted;
 
 namespace {
 
@@ -34,7 +34,7 @@ std::uint32_t NextSerial() {
 // A name that files, messages and other languages can hold.
 void CheckName(std::string_view name, std::string_view what) {
   if (name.empty()) Refuse("the name of " + std::string(what) + " is empty; give it one");
-  if (!text::IsUtf8(name)) {
+  if (!words::IsUtf8(name)) {
     Refuse("the name " + Quoted(name) + " of " + std::string(what) + " is not UTF-8");
   }
   if (graph::HasControlCharacter(name)) {
@@ -72,7 +72,7 @@ ValueId GraphState::ValueOf(GraphValue handle, std::string_view what) const {
   if (handle.graph != serial) Refuse(text + " is a value of another graph");
   if (handle.index >= known.size()) {
     Refuse(text + " is value " + std::to_string(handle.index) + " of the graph, which never had " +
-           "more than " + text::CountText(known.size(), "value"));
+           "more than " + words::CountText(known.size(), "value"));
   }
   if (!known[handle.index].is_there) {
     Refuse(text + " is a value that was removed from the graph");
@@ -88,7 +88,7 @@ std::size_t GraphState::NodeOf(const NodeKey& key) const {
       if (key.index() < count) return key.index();
       throw core::Failure(StatusCode::kNoSuchIndex, "node " + std::to_string(key.index()) +
                                                         " is not in the graph, which has " +
-                                                        text::CountText(count, "node"));
+                                                        words::CountText(count, "node"));
     case NodeKey::Is::kName: break;
   }
   const auto found = names.find(std::string(key.name()));

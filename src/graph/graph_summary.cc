@@ -9,8 +9,8 @@
 
 #include "graph/cast_operator.h"
 #include "graph/graph_state.h"
-#include "text/error_text.h"
 #include "text/shortest.h"
+#include "words/error_text.h"
 
 namespace tensorcast {
 namespace {
@@ -101,8 +101,8 @@ std::string Graph::Summary(SummaryFormat format, std::span<const NodeProfile> la
   }
   std::array<std::size_t, kColumns> widths{};
   for (Row& row : rows) {
-    row[1] = text::EscapeName(row[1]);
-    row[2] = text::EscapeName(row[2]);
+    row[1] = words::EscapeName(row[1]);
+    row[2] = words::EscapeName(row[2]);
     for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   for (const Row& row : rows) AddText(row, widths, columns, text);

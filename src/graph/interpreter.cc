@@ -9,12 +9,12 @@
 
 #include "core/failure.h"
 #include "graph/tensor_check.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 std::uint64_t BytesOf(const TensorView& view) {
   if (view.type != DataType::kString) return view.data.size();
@@ -166,7 +166,7 @@ void Interpreter::MakeNumbers(std::size_t index, const Slot& source, Slot& resul
     if (status.code() == StatusCode::kNotANumber || status.code() == StatusCode::kNotAnInteger) {
       FailStep(step, status.code(),
                "the text at index " + std::to_string(failure.index) + ", \"" + failure.text +
-                   "\", is " + std::string(text::UnparsedText(status.code())));
+                   "\", is " + std::string(words::UnparsedText(status.code())));
     }
     Check(step, status);
   } else {

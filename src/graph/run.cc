@@ -8,7 +8,7 @@
 #include "core/failure.h"
 #include "graph/interpreter.h"
 #include "graph/program.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 namespace {
@@ -92,7 +92,7 @@ void Buffer::Allocate(std::uint64_t byte_count, std::uint64_t offsets_wanted) {
 void Run(const Program& program, std::span<const TensorView> inputs, const GraphRun& run,
          Results* old, Results& outputs) {
   if (inputs.size() != program.inputs.size()) {
-    throw core::Failure(StatusCode::kBadInput, text::CountText(inputs.size(), "input") +
+    throw core::Failure(StatusCode::kBadInput, words::CountText(inputs.size(), "input") +
                                                    " given; the model has " +
                                                    std::to_string(program.inputs.size()));
   }

@@ -16,7 +16,7 @@
 #include "graph/interpreter.h"
 #include "graph/program.h"
 #include "graph/tensor_check.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast {
 
@@ -24,7 +24,7 @@ using graph::Buffer;
 using graph::Program;
 using graph::Refuse;
 using graph::Slot;
-using text::Quoted;
+using words::Quoted;
 
 // The memory of a session: each register has its buffer, which a run uses again; outputs of numbers
 // go where they are bound. It is not in an unnamed namespace, as SessionState, which has a name
@@ -199,7 +199,7 @@ std::size_t SessionState::IndexOf(const Port& port, const Names& names, std::str
     }
     throw core::Failure(StatusCode::kNoSuchIndex, std::string(what) + ' ' + std::to_string(index) +
                                                       " is not in the graph, which has " +
-                                                      text::CountText(names.size(), what));
+                                                      words::CountText(names.size(), what));
   }
   if (const auto found = names.find(port.name()); found != names.end()) return found->second;
   throw core::Failure(StatusCode::kNoSuchName,
@@ -229,7 +229,7 @@ void SessionBindings::CheckBindings() {
     if (memory.bound[i].size() < bytes) {
       throw core::Failure(StatusCode::kBufferTooSmall,
                           "output " + Quoted(program.outputs[i].name) + " takes " +
-                              text::CountText(bytes, "byte") + "; " +
+                              words::CountText(bytes, "byte") + "; " +
                               std::to_string(memory.bound[i].size()) + " are bound");
     }
     ranges.push_back(
@@ -382,7 +382,7 @@ Status Session::BindInput(const Port& input, const TensorView& view, std::string
     // The const Run takes any: official tests of ONNX have data of other ranks.
     if (view.type == info.type && info.has_shape && info.shape.size() != view.shape.size()) {
       Refuse("input " + Quoted(info.name) + " has " +
-             text::CountText(view.shape.size(), "dimension") + "; the graph declares " +
+             words::CountText(view.shape.size(), "dimension") + "; the graph declares " +
              std::to_string(info.shape.size()));
     }
     // The shape is kept; that of before too, until this one is taken.
@@ -484,7 +484,7 @@ Status Session::CopyOutput(const Port& output, std::span<std::byte> bytes,
     const auto need = [&](std::uint64_t wanted, std::uint64_t given, const char* what) {
       if (given >= wanted) return;
       throw core::Failure(StatusCode::kBufferTooSmall,
-                          "output " + Quoted(name) + " takes " + text::CountText(wanted, what) +
+                          "output " + Quoted(name) + " takes " + words::CountText(wanted, what) +
                               "; there is room for " + std::to_string(given));
     };
     if (result.view.type != DataType::kString) {
@@ -559,7 +559,7 @@ Status Session::Backward(const GraphRun& run, std::string* error) {
       const std::span<const std::uint64_t> shape = state.ShapeOf(i);
       if (std::equal(shape.begin(), shape.end(), given.shape.begin(), given.shape.end())) continue;
       Refuse("the gradient of output " + Quoted(state.program.outputs[i].name) + " has the shape " +
-             text::ShapeText(given.shape) + "; the output has " + text::ShapeText(shape));
+             words::ShapeText(given.shape) + "; the output has " + words::ShapeText(shape));
     }
     state.gradients.Run(state.given_gradients, elements, run, state.input_gradients);
     state.zeros.resize(state.program.inputs.size());

@@ -9,7 +9,7 @@
 
 #include "core/failure.h"
 #include "core/shape.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::graph {
 
@@ -17,18 +17,18 @@ std::uint64_t CheckedElements(const TensorView& view, std::string_view what,
                               std::string_view name) {
   const auto refuse = [&](const std::string& why) {
     throw core::Failure(StatusCode::kBadInput,
-                        std::string(what) + ' ' + text::Quoted(name) + ' ' + why);
+                        std::string(what) + ' ' + words::Quoted(name) + ' ' + why);
   };
   const std::optional<std::uint64_t> elements = core::CheckedProduct(view.shape);
   if (!elements) {
-    refuse("has the shape " + text::ShapeText(view.shape) + ": more than 2^64 - 1 elements");
+    refuse("has the shape " + words::ShapeText(view.shape) + ": more than 2^64 - 1 elements");
   }
   if (view.type == DataType::kString) {
     const Strings& strings = view.strings;
     const auto& offsets = strings.offsets;
     if (strings.size() != *elements) {
-      refuse("has " + text::CountText(strings.size(), "string") + "; the shape " +
-             text::ShapeText(view.shape) + " takes " + std::to_string(*elements));
+      refuse("has " + words::CountText(strings.size(), "string") + "; the shape " +
+             words::ShapeText(view.shape) + " takes " + std::to_string(*elements));
     }
     if (!std::is_sorted(offsets.begin(), offsets.end()) ||
         (!offsets.empty() && offsets.back() > strings.bytes.size())) {
@@ -38,8 +38,8 @@ std::uint64_t CheckedElements(const TensorView& view, std::string_view what,
   }
   const std::optional<std::uint64_t> bytes = StorageBytes(view.type, *elements);
   if (bytes != view.data.size()) {
-    refuse("has " + text::CountText(view.data.size(), "byte") + " of data; the shape " +
-           text::ShapeText(view.shape) + " of " + std::string(TypeName(view.type)) + " takes " +
+    refuse("has " + words::CountText(view.data.size(), "byte") + " of data; the shape " +
+           words::ShapeText(view.shape) + " of " + std::string(TypeName(view.type)) + " takes " +
            (bytes ? std::to_string(*bytes) : "more than 2^64 - 1 bits"));
   }
   if (view.data.data() == nullptr && *bytes != 0) refuse("has no data");

@@ -12,10 +12,11 @@
 #include "json/json_text.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
-namespace {
+namespace tensorcast::json {
 
-constexpr std::size_t kMostJsonDepth = 200;
+using core::ErrorKind;
+using files::Error;
+namespace {
 
 class JsonWalker {
  public:
@@ -25,7 +26,7 @@ class JsonWalker {
   void Walk() {
     Skip();
     if (at_ < text_.size() && text_[at_] != '{') {
-      throw Error(ErrorKind::kContents, PathText(label_) + ": is not a JSON object", label_);
+      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not a JSON object", label_);
     }
     if (at_ == text_.size()) Fail("an object");
     Value(0);
@@ -36,7 +37,7 @@ class JsonWalker {
  private:
   [[noreturn]] void Fail(const std::string& expected) const {
     throw Error(ErrorKind::kContents,
-                PathText(label_) + ": is not JSON at offset " + std::to_string(at_) +
+                words::PathText(label_) + ": is not JSON at offset " + std::to_string(at_) +
                     ": expected " + expected,
                 label_);
   }
@@ -54,8 +55,8 @@ class JsonWalker {
   void Value(std::size_t depth) {
     if (depth > kMostJsonDepth) {
       throw Error(ErrorKind::kContents,
-                  PathText(label_) + ": is nested more than " + std::to_string(kMostJsonDepth) +
-                      " deep at offset " + std::to_string(at_),
+                  words::PathText(label_) + ": is nested more than " +
+                      std::to_string(kMostJsonDepth) + " deep at offset " + std::to_string(at_),
                   label_);
     }
     switch (Peek()) {
@@ -157,4 +158,4 @@ void WalkJson(const std::string& label, std::string_view text, JsonEvents& event
   JsonWalker(label, text, events).Walk();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json

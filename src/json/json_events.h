@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 
 // What a document consists of, in its order. Offsets are those of the text.
 class JsonEvents {
@@ -26,6 +26,9 @@ class JsonEvents {
   virtual void Literal(std::string_view /*json*/) {}  // a number, true, false, null, NaN ...
 };
 
+// How deep JSON that is walked may be nested.
+inline constexpr std::size_t kMostJsonDepth = 200;
+
 // What JSON allows between its parts.
 constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -35,6 +38,6 @@ constexpr bool IsJsonSpace(char c) { return c == ' ' || c == '\t' || c == '\n' |
 // values have their escapes and bytes looked at by whoever reads them.
 void WalkJson(const std::string& label, std::string_view text, JsonEvents& events);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json
 
 #endif  // TENSORCAST_SRC_JSON_JSON_EVENTS_H_

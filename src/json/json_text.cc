@@ -10,7 +10,7 @@
 #include "json/json_events.h"
 #include "json/ordered_json.h"
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 namespace {
 
 // Says where members stand, those in a member's value before it.
@@ -138,4 +138,4 @@ std::optional<std::string> TextOfJsonString(std::string_view json) {
   return value.get<std::string>();
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 
 // One object as text. NaN and Infinity, which Python writes, are read too.
 class JsonText {
@@ -61,6 +61,6 @@ std::string JsonString(std::string_view text);
 // The text of a JSON string, quotes included; nullopt if it is no string.
 std::optional<std::string> TextOfJsonString(std::string_view json);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json
 
 #endif  // TENSORCAST_SRC_JSON_JSON_TEXT_H_

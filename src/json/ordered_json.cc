@@ -6,7 +6,7 @@
 #include <iterator>
 #include <string>
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 namespace {
 
 // Calls use(i) for the index of each character outside of strings.
@@ -69,4 +69,4 @@ std::string Dumped(const OrderedJson& json, int indent) {
   return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json

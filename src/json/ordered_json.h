@@ -20,7 +20,7 @@
 
 #include "json/ordered_json_fwd.h"
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 
 // What nlohmann's basic_json asks of an object: a vector of members, with a hash table of their
 // places where there are more than a few.
@@ -161,6 +161,6 @@ OrderedJson JsonOrNull(std::string_view text);
 // become U+FFFD.
 std::string Dumped(const OrderedJson& json, int indent = kOneLine);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json
 
 #endif  // TENSORCAST_SRC_JSON_ORDERED_JSON_H_

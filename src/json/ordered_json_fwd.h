@@ -1,4 +1,4 @@
-// The name of io::OrderedJson, for headers: io/ordered_json.h.
+// The name of json::OrderedJson, for headers: io/ordered_json.h.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_JSON_ORDERED_JSON_FWD_H_
@@ -6,11 +6,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-namespace tensorcast::io {
+namespace tensorcast::json {
 
 template <class Key, class T, class Less, class Allocator> class IndexedMembers;
 using OrderedJson = nlohmann::basic_json<IndexedMembers>;
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::json
 
 #endif  // TENSORCAST_SRC_JSON_ORDERED_JSON_FWD_H_

@@ -13,7 +13,7 @@
 #include "core/little_endian.h"
 #include "files/error.h"
 #include "mdf/syntax.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -45,7 +45,7 @@ class BsonReader {
   }
 
   template <class T> T Number(std::size_t end) {
-    if (end - at_ < sizeof(T)) Fail(io::CountText(sizeof(T), "byte") + " of a number");
+    if (end - at_ < sizeof(T)) Fail(words::CountText(sizeof(T), "byte") + " of a number");
     const std::uint64_t bits =
         core::LoadLittle(std::as_bytes(std::span(bytes_)).data() + at_, sizeof(T));
     at_ += sizeof(T);
@@ -57,7 +57,7 @@ class BsonReader {
   }
 
   std::string Utf8(std::string_view text, std::size_t begin) {
-    if (!text::IsUtf8(text)) {
+    if (!words::IsUtf8(text)) {
       at_ = begin;
       Fail("UTF-8");
     }
@@ -90,7 +90,7 @@ class BsonReader {
     const auto size = Number<std::int32_t>(end);
     if (size < 5 || static_cast<std::size_t>(size) > end - begin) {
       at_ = begin;
-      Fail("the length of a document of at most " + io::CountText(end - begin, "byte"));
+      Fail("the length of a document of at most " + words::CountText(end - begin, "byte"));
     }
     const std::size_t own_end = begin + static_cast<std::size_t>(size) - 1;
     if (is_array) {
@@ -150,8 +150,8 @@ class BsonWriter {
   void Put(std::uint64_t bits, std::size_t size) { core::AppendLittle(bytes_, bits, size); }
 
   void Name(Type type, std::string_view name) {
-    if (name.find('\0') != std::string_view::npos || !text::IsUtf8(name)) {
-      Refuse("the name " + io::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
+    if (name.find('\0') != std::string_view::npos || !words::IsUtf8(name)) {
+      Refuse("the name " + words::Quoted(name) + " is not one of BSON's: UTF-8 without a zero");
     }
     bytes_ += static_cast<char>(type);
     bytes_.append(name).append(1, '\0');
@@ -185,8 +185,8 @@ class BsonWriter {
         for (std::size_t i = 0; i < list->size(); ++i) Element(std::to_string(i), (*list)[i]);
       });
     } else if (const auto* const text = value.As<std::string>()) {
-      if (!text::IsUtf8(*text)) {
-        Refuse("the text " + io::Quoted(*text) + " is not UTF-8, which BSON's texts are");
+      if (!words::IsUtf8(*text)) {
+        Refuse("the text " + words::Quoted(*text) + " is not UTF-8, which BSON's texts are");
       }
       Name(kText, name);
       Put(text->size() + 1, 4);

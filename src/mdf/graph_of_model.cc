@@ -21,12 +21,12 @@
 #include "graph/graph_state.h"
 #include "mdf/distinct_ids.h"
 #include "mdf/literal.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 // MDF 0.4.15 runs every model by this opset: it says what a cast means where the file asks for no
 // newer one.

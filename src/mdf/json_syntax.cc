@@ -11,8 +11,8 @@
 #include "json/json_text.h"
 #include "mdf/number_text.h"
 #include "mdf/syntax.h"
-#include "text/error_text.h"
-#include "text/utf8.h"
+#include "words/error_text.h"
+#include "words/utf8.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -27,10 +27,10 @@ Value Scalar(std::string_view word) {
   const bool negative = word.starts_with('-');
   if (const auto whole = ParseDigits(word.substr(negative ? 1 : 0), 10, negative)) return *whole;
   if (const auto number = ParseDecimal(word)) return *number;
-  Wrong(text::Quoted(word) + " is not a number of JSON");
+  Wrong(words::Quoted(word) + " is not a number of JSON");
 }
 
-class JsonReader final : public io::JsonEvents {
+class JsonReader final : public json::JsonEvents {
  public:
   void BeginObject() override { builder_.BeginObject(); }
   void EndObject() override { builder_.End(); }
@@ -40,9 +40,9 @@ class JsonReader final : public io::JsonEvents {
     builder_.Key(std::move(key));
   }
   void String(std::string_view json) override {
-    std::optional<std::string> text = io::TextOfJsonString(json);
+    std::optional<std::string> text = json::TextOfJsonString(json);
     if (!text) {
-      Wrong("the string " + text::Quoted(json) + " has bytes or escapes that are not JSON's");
+      Wrong("the string " + words::Quoted(json) + " has bytes or escapes that are not JSON's");
     }
     builder_.Add(std::move(*text));
   }
@@ -83,10 +83,10 @@ class JsonWriter {
     if (const auto* const whole = value.As<Integer>()) return IntegerText(*whole);
     if (const auto* const number = value.As<double>()) return NumberText(*number);
     if (const auto* const text = value.As<std::string>()) {
-      if (!text::IsUtf8(*text)) {
-        Refuse("the text " + text::Quoted(*text) + " is not UTF-8, which JSON's texts are");
+      if (!words::IsUtf8(*text)) {
+        Refuse("the text " + words::Quoted(*text) + " is not UTF-8, which JSON's texts are");
       }
-      return io::JsonString(*text);
+      return json::JsonString(*text);
     }
     return "null";
   }
@@ -124,7 +124,7 @@ class JsonWriter {
 
 Value ReadJson(const std::string& path, const std::string& text) {
   JsonReader reader;
-  io::WalkJson(path, text, reader);
+  json::WalkJson(path, text, reader);
   return reader.Take();
 }
 

@@ -17,7 +17,7 @@
 #include "core/little_endian.h"
 #include "core/shape.h"
 #include "mdf/number_text.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -232,7 +232,7 @@ Literal LiteralOf(const graph::Constant& tensor, const std::string& what) {
            std::to_string(kMostValues / 2) + " are not written");
   }
   if (tensor.elements == 0 && tensor.shape.front() == 0 && tensor.shape.size() > 1) {
-    Refuse(what + " has the shape " + text::ShapeText(tensor.shape) +
+    Refuse(what + " has the shape " + words::ShapeText(tensor.shape) +
            ", which lists do not say: the first of them is empty");
   }
   std::uint64_t at = 0;

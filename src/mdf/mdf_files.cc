@@ -27,34 +27,34 @@ namespace {
 // Where a file says that it is MDF: before its graphs.
 constexpr std::uint64_t kHeadBytes = 65536;
 
-std::string TextOf(const io::ByteSource& source, std::uint64_t most) {
+std::string TextOf(const files::ByteSource& source, std::uint64_t most) {
   std::string text(static_cast<std::size_t>(std::min(source.size(), most)), '\0');
   source.Read(0, std::as_writable_bytes(std::span(text)));
   return text;
 }
 
 // A file that begins as another of our formats does is one of these.
-const Syntax* SyntaxOf(const io::ByteSource& source) {
+const Syntax* SyntaxOf(const files::ByteSource& source) {
   const std::string head = TextOf(source, kHeadBytes);
-  if (io::LooksLikeTensorFile(std::as_bytes(std::span(head)))) return nullptr;
+  if (formats::LooksLikeTensorFile(std::as_bytes(std::span(head)))) return nullptr;
   if (const Syntax* const syntax = SyntaxOfHead(head)) return syntax;
   return SyntaxOfEnding(source.path());
 }
 
 [[noreturn]] void Fail(const std::string& path, const graph::Error& error) {
-  throw io::Error(error.kind(), io::PathText(path) + ": " + error.what(), path);
+  throw files::Error(error.kind(), words::PathText(path) + ": " + error.what(), path);
 }
 
 // Calls read(model) with what a file says, and names the file in what that throws.
 template <class Read> void WithModel(const std::string& path, const Read& read) {
-  const io::InputFile source(path);
+  const files::InputFile source(path);
   const Syntax* const syntax = SyntaxOf(source);
   try {
     if (syntax == nullptr) {
       Refuse("is not an MDF model; " + JoinedSyntaxEndings("and") + " files are read");
     }
     if (source.size() > kMostFileBytes) {
-      Refuse("has " + io::CountText(source.size(), "byte") + "; MDF files of at most " +
+      Refuse("has " + words::CountText(source.size(), "byte") + "; MDF files of at most " +
              std::to_string(kMostFileBytes) + " are read");
     }
     const std::string text = TextOf(source, kMostFileBytes);
@@ -63,12 +63,12 @@ template <class Read> void WithModel(const std::string& path, const Read& read) 
     read(ReadModel(document));
   } catch (const graph::Error& error) {
     Fail(path, error);
-  } catch (const io::Error&) {
+  } catch (const files::Error&) {
     throw;
   } catch (const core::Failure& failure) {  // of the graph that is built
     const StatusCode code =
         failure.code() == StatusCode::kBadInput ? StatusCode::kBadFile : failure.code();
-    throw core::Failure(code, io::PathText(path) + ": " + failure.what(), failure.remedy());
+    throw core::Failure(code, words::PathText(path) + ": " + failure.what(), failure.remedy());
   }
 }
 
@@ -81,7 +81,7 @@ bool IsModelName(const std::string& path) { return SyntaxOfEnding(path) != nullp
 bool IsModelFile(const std::string& path) {
   bool is_model = false;
   const Status status = core::Guarded(nullptr, [&] {
-    is_model = SyntaxOf(io::InputFile(path)) != nullptr;
+    is_model = SyntaxOf(files::InputFile(path)) != nullptr;
     return Status();
   });
   // The name says it without memory; who goes on reads the file, and fails by himself or not.
@@ -108,27 +108,27 @@ Status Save(const Graph& graph, const std::string& path, const SaveOptions& opti
   return core::Guarded(error, [&] {
     const Syntax* const syntax = SyntaxOfEnding(path);
     if (syntax == nullptr) {
-      throw io::Error(io::ErrorKind::kArguments,
-                      io::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"),
-                      path);
+      throw files::Error(core::ErrorKind::kArguments,
+                         words::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"),
+                         path);
     }
     const GraphState& state = GraphAccess::State(graph);
     if (state.outputs.empty()) {
-      throw io::Error(io::ErrorKind::kArguments,
-                      io::PathText(path) + ": the graph has no output; mark one", path);
+      throw files::Error(core::ErrorKind::kArguments,
+                         words::PathText(path) + ": the graph has no output; mark one", path);
     }
-    io::CreateOptions create{options.overwrite, options.inputs};
+    files::CreateOptions create{options.overwrite, options.inputs};
     if (create.inputs.empty() && !state.loaded_from.empty()) {
-      create.permissions = io::PermissionsOfOutput(path, {&state.loaded_from, 1});
+      create.permissions = files::PermissionsOfOutput(path, {&state.loaded_from, 1});
     }
-    io::CheckOutput(path, 0, create);
+    files::CheckOutput(path, 0, create);
     std::string text;
     try {
       text = syntax->write(ModelOfGraph(state));
     } catch (const graph::Error& wrong) {
       Fail(path, wrong);
     }
-    io::OutputFile file(path, text.size(), create);
+    files::OutputFile file(path, text.size(), create);
     file.Write(0, std::as_bytes(std::span(text)));
     file.Commit();
     return Status();

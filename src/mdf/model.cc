@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "mdf/number_text.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
 
-using text::Quoted;
+using words::Quoted;
 
 constexpr std::string_view kFormat = "ModECI MDF v";
 constexpr std::string_view kVersion = "0.";  // of those that are read
@@ -398,7 +398,7 @@ Model ReadModel(const Value& document) {
   model.opset = OpsetOf(top.value);
   const Object& graphs = Children(top.value, "graphs", "the model");
   if (graphs.size() != 1) {
-    Refuse("has " + text::CountText(graphs.size(), "graph") + "; a model of one is read");
+    Refuse("has " + words::CountText(graphs.size(), "graph") + "; a model of one is read");
   }
   model.graph = graphs.front().name;
   const Value& graph = graphs.front().value;

@@ -20,14 +20,14 @@
 #include "mdf/literal.h"
 #include "mdf/model.h"
 #include "tensorcast/version.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
 
 using graph::kNoValue;
 using graph::ValueId;
-using text::Quoted;
+using words::Quoted;
 
 // Names that MDF's expressions would take for something else, and those of a function's arguments,
 // which bind what has their name in the node: Python's words, and ours.

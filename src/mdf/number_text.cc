@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "tensorcast/tensorcast.hpp"
-#include "text/error_text.h"
 #include "text/parse.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 
@@ -27,7 +27,7 @@ std::optional<Integer> ParseDigits(std::string_view digits, unsigned base, bool 
   if (failed == std::errc::result_out_of_range || value.magnitude > most) {
     Refuse(std::string("holds the whole number ")
                .append(negative ? "-" : "")
-               .append(text::EscapeName(digits))
+               .append(words::EscapeName(digits))
                .append(", which is not in the range of int64 or uint64"));
   }
   value.negative = negative && value.magnitude != 0;

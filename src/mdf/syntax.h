@@ -19,7 +19,7 @@ struct Syntax {
   // Whether a file that begins so is in this syntax, by its contents alone; `head` is its first
   // bytes, or all.
   bool (*looks_like)(std::string_view head);
-  // `path`: the file's, for messages that begin with it. Throws io::Error (contents), and
+  // `path`: the file's, for messages that begin with it. Throws files::Error (contents), and
   // graph::Error (contents; unsupported: a part of the syntax that is not read), which does not
   // name the file.
   Value (*read)(const std::string& path, const std::string& text);

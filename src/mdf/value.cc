@@ -7,7 +7,7 @@
 #include <array>
 
 #include "graph/error.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 
@@ -57,7 +57,7 @@ void ValueBuilder::End() {
     std::sort(names.begin(), names.end());
     const auto twice = std::adjacent_find(names.begin(), names.end());
     if (twice != names.end()) {
-      Wrong("an object has two members named " + text::Quoted(*twice));
+      Wrong("an object has two members named " + words::Quoted(*twice));
     }
   }
   Place(std::move(done));

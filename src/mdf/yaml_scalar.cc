@@ -12,7 +12,7 @@
 #include <string>
 
 #include "mdf/number_text.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -121,7 +121,7 @@ Value PlainScalar(std::string_view text) {
   }
   if (IsOneOf(text, {".nan", ".NaN", ".NAN"})) return std::numeric_limits<double>::quiet_NaN();
   if (IsBase60(digits)) {
-    Refuse("holds " + text::Quoted(text) +
+    Refuse("holds " + words::Quoted(text) +
            ", which YAML 1.1 reads to the base 60; put a text into quotes");
   }
   if (const auto whole = Whole(digits, negative)) return *whole;

@@ -17,8 +17,8 @@
 #include "mdf/number_text.h"
 #include "mdf/syntax.h"
 #include "mdf/yaml_scalar.h"
-#include "text/error_text.h"
-#include "text/utf8.h"
+#include "words/error_text.h"
+#include "words/utf8.h"
 
 namespace tensorcast::mdf {
 namespace {
@@ -59,7 +59,7 @@ class Event {
     if (yaml_parser_parse(&parser, &event_) != 0) return;
     if (parser.error == YAML_MEMORY_ERROR) throw std::bad_alloc();
     Wrong("is not YAML at " + PlaceText(parser.problem_mark) + ": " +
-          text::Escape(parser.problem == nullptr ? "" : parser.problem));
+          words::Escape(parser.problem == nullptr ? "" : parser.problem));
   }
   Event(const Event&) = delete;
   Event& operator=(const Event&) = delete;
@@ -198,7 +198,7 @@ class YamlReader {
   }
 
   [[noreturn]] static void RefuseTag(const yaml_event_t& event, const std::string& tag) {
-    RefuseEvent(event, "the tag " + text::Quoted(tag) + " is not read; leave it out");
+    RefuseEvent(event, "the tag " + words::Quoted(tag) + " is not read; leave it out");
   }
 
   void TakeAlias(const yaml_event_t& event) {
@@ -206,7 +206,7 @@ class YamlReader {
     if (IsKey()) RefuseEvent(event, "an alias as a name is not read");
     const auto anchor = anchors_.find(name);
     if (anchor == anchors_.end()) {
-      Wrong(PlaceText(event.start_mark) + ": the alias " + text::Quoted(name) +
+      Wrong(PlaceText(event.start_mark) + ": the alias " + words::Quoted(name) +
             " names nothing that stands before it");
     }
     builder_.Add(anchor->second);
@@ -294,8 +294,8 @@ class YamlWriter {
 
   // In quotes where without them it would be read as something else.
   void PutText(const std::string& text) {
-    if (!text::IsUtf8(text)) {
-      Refuse("the text " + text::Quoted(text) + " is not UTF-8, which YAML's texts are");
+    if (!words::IsUtf8(text)) {
+      Refuse("the text " + words::Quoted(text) + " is not UTF-8, which YAML's texts are");
     }
     PutScalar(text, IsSafe(text) ? YAML_PLAIN_SCALAR_STYLE : YAML_DOUBLE_QUOTED_SCALAR_STYLE);
   }

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "files/error.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::naming {
 namespace {
@@ -69,7 +69,7 @@ bool GlobMatches(std::string_view pattern, std::string_view name) {
       const bool whole_character = pattern[p] == '?';
       p = after;
       ++n;
-      while (whole_character && n < name.size() && text::ContinuesUtf8(name[n])) ++n;
+      while (whole_character && n < name.size() && words::ContinuesUtf8(name[n])) ++n;
     } else if (star != std::string_view::npos) {
       p = star;
       n = ++star_name;
@@ -105,10 +105,10 @@ std::string GlobFault(std::string_view pattern) {
 NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
   if (text_.starts_with(kExpression)) {
     expression_.emplace(std::string_view(text_).substr(kExpression.size()),
-                        "'" + io::EscapeName(text_) + "'");
+                        "'" + words::EscapeName(text_) + "'");
   } else if (const std::string fault = GlobFault(text_); !fault.empty()) {
-    throw io::Error(io::ErrorKind::kArguments,
-                    "'" + io::EscapeName(text_) + "' is not a pattern: " + fault);
+    throw files::Error(core::ErrorKind::kArguments,
+                       "'" + words::EscapeName(text_) + "' is not a pattern: " + fault);
   }
 }
 

@@ -17,16 +17,16 @@ namespace tensorcast::naming {
 // character x itself. "re:" in front makes it a regular expression.
 class NamePattern {
  public:
-  // Throws io::Error (arguments) where the pattern is not legal.
+  // Throws files::Error (arguments) where the pattern is not legal.
   explicit NamePattern(std::string text);
 
-  // Throws as io::RegularExpression does.
+  // Throws as naming::RegularExpression does.
   bool Matches(std::string_view name) const;
   const std::string& text() const { return text_; }
 
  private:
   std::string text_;
-  std::optional<io::RegularExpression> expression_;  // none: a glob
+  std::optional<naming::RegularExpression> expression_;  // none: a glob
 };
 
 }  // namespace tensorcast::naming

@@ -7,16 +7,16 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::naming {
 
 struct RegularExpression::Compiled {};
 
 RegularExpression::RegularExpression(std::string_view /*text*/, std::string quoted)
     : quoted_(std::move(quoted)) {
-  throw Error(ErrorKind::kUnsupported,
-              quoted_ +
-                  " is a regular expression, which this build was made without (PCRE2); use "
-                  "globs");
+  throw files::Error(core::ErrorKind::kUnsupported,
+                     quoted_ +
+                         " is a regular expression, which this build was made without (PCRE2); use "
+                         "globs");
 }
 
 bool RegularExpression::MatchesWhole(std::string_view name) const { return Matches(name, true); }
@@ -27,4 +27,4 @@ bool RegularExpression::Matches(std::string_view /*name*/, bool /*is_whole*/) co
   return false;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::naming

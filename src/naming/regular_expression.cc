@@ -14,7 +14,7 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::naming {
 namespace {
 
 // Far beyond what names of layers need: "(.*)\\.(.*)" on a name of 100 characters takes some 10,000
@@ -62,18 +62,18 @@ RegularExpression::RegularExpression(std::string_view text, std::string quoted)
                                      PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_NEVER_BACKSLASH_C,
                                      &error, &at, context.get()));
   if (compiled->code == nullptr) {
-    throw Error(ErrorKind::kArguments, quoted_ + " is not a regular expression (" +
-                                           MessageOf(error) + ", behind " + CountText(at, "byte") +
-                                           ")");
+    throw files::Error(core::ErrorKind::kArguments, quoted_ + " is not a regular expression (" +
+                                                        MessageOf(error) + ", behind " +
+                                                        words::CountText(at, "byte") + ")");
   }
   compiled_ = std::move(compiled);
 }
 
 bool RegularExpression::Matches(std::string_view name, bool is_whole) const {
   if (name.size() > kLongestName) {
-    throw Error(ErrorKind::kArguments, "a tensor's name of " + CountText(name.size(), "byte") +
-                                           " is too long for the regular expression " + quoted_ +
-                                           "; use a glob");
+    throw files::Error(core::ErrorKind::kArguments,
+                       "a tensor's name of " + words::CountText(name.size(), "byte") +
+                           " is too long for the regular expression " + quoted_ + "; use a glob");
   }
   // Nothing is asked of the groups: one pair of offsets is that of the whole.
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
@@ -86,9 +86,9 @@ bool RegularExpression::Matches(std::string_view name, bool is_whole) const {
   if (result >= 0) return !is_whole || pcre2_get_ovector_pointer(match.get())[1] == name.size();
   if (result == PCRE2_ERROR_NOMATCH) return false;
   if (result == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
-  throw Error(ErrorKind::kArguments, quoted_ + " takes too long on the name " + Quoted(name) +
-                                         " (" + MessageOf(result) +
-                                         "); write it with fewer ways to match, or use a glob");
+  throw files::Error(core::ErrorKind::kArguments,
+                     quoted_ + " takes too long on the name " + words::Quoted(name) + " (" +
+                         MessageOf(result) + "); write it with fewer ways to match, or use a glob");
 }
 
 bool RegularExpression::MatchesWhole(std::string_view name) const { return Matches(name, true); }
@@ -96,4 +96,4 @@ bool RegularExpression::MatchesBeginning(std::string_view name) const {
   return Matches(name, false);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::naming

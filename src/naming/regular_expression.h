@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace tensorcast::io {
+namespace tensorcast::naming {
 
 // Perl's syntax, as PCRE2 reads it. Names and expressions are UTF-8: a dot is one character, and a
 // name that is not UTF-8 matches nothing. \d and \w mean ASCII. Copies share what was compiled; any
@@ -33,6 +33,6 @@ class RegularExpression {
   std::shared_ptr<const Compiled> compiled_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::naming
 
 #endif  // TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_

@@ -61,9 +61,9 @@ std::optional<ComparisonText> Split(std::string_view text) {
 }
 
 [[noreturn]] void RefusePattern(std::string_view text, const std::string& why) {
-  throw io::Error(io::ErrorKind::kArguments,
-                  "'" + io::EscapeName(text) + "' is not a pattern: " + why +
-                      "; for tensors whose name begins so, put \\ in front");
+  throw files::Error(core::ErrorKind::kArguments,
+                     "'" + words::EscapeName(text) + "' is not a pattern: " + why +
+                         "; for tensors whose name begins so, put \\ in front");
 }
 
 bool IsGlobSyntax(char c) { return c == '*' || c == '?' || c == '[' || c == ']' || c == '\\'; }
@@ -74,7 +74,7 @@ TensorPattern::Condition TensorPattern::Parse(const std::string& text) {
   if (text.starts_with(kDtype)) {
     const std::string_view name = std::string_view(text).substr(kDtype.size());
     const std::optional<DataType> type = ParseType(name);
-    if (!type) RefusePattern(text, "'" + io::EscapeName(name) + "' is not a type");
+    if (!type) RefusePattern(text, "'" + words::EscapeName(name) + "' is not a type");
     return *type;
   }
   if (const std::optional<ComparisonText> comparison = Split(text)) {
@@ -83,7 +83,7 @@ TensorPattern::Condition TensorPattern::Parse(const std::string& text) {
     const char* const end = digits.data() + digits.size();
     const auto [stop, error] = std::from_chars(digits.data(), end, number);
     if (error != std::errc() || stop != end) {
-      RefusePattern(text, "'" + io::EscapeName(digits) + "' is not a number from 0 to 2^64 - 1");
+      RefusePattern(text, "'" + words::EscapeName(digits) + "' is not a number from 0 to 2^64 - 1");
     }
     const Sign& sign = *comparison->sign;
     return Comparison{comparison->figure->figure, sign.less, sign.equal, sign.greater, number};

@@ -28,7 +28,7 @@ struct PatternSubject {
 // sign allowed; anything else is a NamePattern. A \ in front makes a name of what would be another.
 class TensorPattern {
  public:
-  // Throws io::Error (arguments) where the pattern is not legal.
+  // Throws files::Error (arguments) where the pattern is not legal.
   explicit TensorPattern(std::string text);
 
   bool Matches(const PatternSubject& subject) const;

@@ -13,21 +13,21 @@ namespace tensorcast::onnx {
 namespace {
 
 enum NodeField : std::uint32_t {
-  kNodeInput = io::FieldNumber("NodeProto.input"),
-  kNodeOutput = io::FieldNumber("NodeProto.output"),
-  kNodeName = io::FieldNumber("NodeProto.name"),
-  kNodeOpType = io::FieldNumber("NodeProto.op_type"),
-  kNodeAttribute = io::FieldNumber("NodeProto.attribute"),
+  kNodeInput = protobuf::FieldNumber("NodeProto.input"),
+  kNodeOutput = protobuf::FieldNumber("NodeProto.output"),
+  kNodeName = protobuf::FieldNumber("NodeProto.name"),
+  kNodeOpType = protobuf::FieldNumber("NodeProto.op_type"),
+  kNodeAttribute = protobuf::FieldNumber("NodeProto.attribute"),
 };
 enum AttributeField : std::uint32_t {
-  kAttributeName = io::FieldNumber("AttributeProto.name"),
-  kAttributeInt = io::FieldNumber("AttributeProto.i"),
-  kAttributeString = io::FieldNumber("AttributeProto.s"),
-  kAttributeTensor = io::FieldNumber("AttributeProto.t"),
-  kAttributeType = io::FieldNumber("AttributeProto.type"),
+  kAttributeName = protobuf::FieldNumber("AttributeProto.name"),
+  kAttributeInt = protobuf::FieldNumber("AttributeProto.i"),
+  kAttributeString = protobuf::FieldNumber("AttributeProto.s"),
+  kAttributeTensor = protobuf::FieldNumber("AttributeProto.t"),
+  kAttributeType = protobuf::FieldNumber("AttributeProto.type"),
 };
 
-constexpr std::uint32_t kInitializer = io::FieldNumber("GraphProto.initializer");
+constexpr std::uint32_t kInitializer = protobuf::FieldNumber("GraphProto.initializer");
 
 std::string AttributeTypeBytes(core::AttributeType type) {
   return VarintFieldBytes(kAttributeType, static_cast<std::uint64_t>(type));
@@ -47,18 +47,18 @@ std::string IntAttribute(std::string_view name, std::uint64_t value) {
 
 std::string ExternalEntry(std::string_view key, std::string_view value) {
   return BytesFieldBytes(
-      io::kExternalData,
-      BytesFieldBytes(io::FieldNumber("StringStringEntryProto.key"), key) +
-          BytesFieldBytes(io::FieldNumber("StringStringEntryProto.value"), value));
+      protobuf::kExternalData,
+      BytesFieldBytes(protobuf::FieldNumber("StringStringEntryProto.key"), key) +
+          BytesFieldBytes(protobuf::FieldNumber("StringStringEntryProto.value"), value));
 }
 
 // A TensorProto without its values.
 std::string TensorBytes(std::string_view name, std::span<const std::uint64_t> shape,
                         DataType type) {
   std::string bytes;
-  for (const std::uint64_t dimension : shape) bytes += VarintFieldBytes(io::kDims, dimension);
-  bytes += VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(type));
-  if (!name.empty()) bytes += BytesFieldBytes(io::kName, name);
+  for (const std::uint64_t dimension : shape) bytes += VarintFieldBytes(protobuf::kDims, dimension);
+  bytes += VarintFieldBytes(protobuf::kDataType, static_cast<std::uint64_t>(type));
+  if (!name.empty()) bytes += BytesFieldBytes(protobuf::kName, name);
   return bytes;
 }
 
@@ -88,20 +88,20 @@ std::string DequantizeNode(std::uint32_t field, std::string_view codes, std::str
 std::string ExternalValues(std::string_view location, std::uint64_t offset, std::uint64_t bytes) {
   return ExternalEntry("location", location) + ExternalEntry("offset", std::to_string(offset)) +
          ExternalEntry("length", std::to_string(bytes)) +
-         VarintFieldBytes(io::kDataLocation,
-                          static_cast<std::uint64_t>(io::OnnxDataLocation::kExternal));
+         VarintFieldBytes(protobuf::kDataLocation,
+                          static_cast<std::uint64_t>(protobuf::OnnxDataLocation::kExternal));
 }
 
 std::string TensorHead(std::string_view name, std::span<const std::uint64_t> shape, DataType type,
                        std::uint64_t bytes) {
-  return TensorBytes(name, shape, type) + BytesFieldHead(io::kRawData, bytes);
+  return TensorBytes(name, shape, type) + BytesFieldHead(protobuf::kRawData, bytes);
 }
 
 std::string InitializerHead(std::string_view tensor, std::uint64_t bytes) {
   return FieldWithValues(kInitializer, tensor, bytes);
 }
 
-std::string ExternalInitializer(std::string_view name, const io::TensorInfo& info,
+std::string ExternalInitializer(std::string_view name, const formats::TensorInfo& info,
                                 std::string_view external) {
   return BytesFieldBytes(kInitializer, TensorBytes(name, info.shape, info.type).append(external));
 }

@@ -36,7 +36,7 @@ std::string InitializerHead(std::string_view tensor, std::uint64_t bytes);
 std::string ConstantHead(std::uint32_t field, std::string_view output, std::string_view name,
                          std::string_view tensor, std::uint64_t bytes);
 // A tensor of `info`'s shape and type as an initializer; `external`: ExternalValues.
-std::string ExternalInitializer(std::string_view name, const io::TensorInfo& info,
+std::string ExternalInitializer(std::string_view name, const formats::TensorInfo& info,
                                 std::string_view external);
 
 }  // namespace tensorcast::onnx

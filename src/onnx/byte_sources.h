@@ -21,19 +21,19 @@
 namespace tensorcast::onnx {
 
 // An empty model may come with a null pointer, which would say that there is a file. Throws
-// io::Error where the size is more than a ModelProto has, before a byte is read: a caller who took
-// another number for the size may not have that many.
+// files::Error where the size is more than a ModelProto has, before a byte is read: a caller who
+// took another number for the size may not have that many.
 inline std::span<const std::byte> Checked(std::span<const std::byte> bytes) {
   static constexpr std::byte kNothing{};
   if (bytes.size() > kMostModelBytes) {
-    throw io::Error(io::ErrorKind::kContents, "the model: has " + std::to_string(bytes.size()) +
-                                                  " bytes; protobuf allows " +
-                                                  std::to_string(kMostModelBytes));
+    throw files::Error(core::ErrorKind::kContents,
+                       "the model: has " + std::to_string(bytes.size()) +
+                           " bytes; protobuf allows " + std::to_string(kMostModelBytes));
   }
   return bytes.data() == nullptr ? std::span(&kNothing, 0) : bytes;
 }
 
-class MemoryBytes final : public io::ByteSource {
+class MemoryBytes final : public files::ByteSource {
  public:
   // Bytes of the caller's, which live as long as this.
   explicit MemoryBytes(std::span<const std::byte> bytes) : bytes_(Checked(bytes)) {}
@@ -61,7 +61,7 @@ class MemoryBytes final : public io::ByteSource {
 };
 
 // Bytes that a graph carries.
-class BlobSource final : public io::ByteSource {
+class BlobSource final : public files::ByteSource {
  public:
   explicit BlobSource(graph::Blob bytes) : bytes_(std::move(bytes)) {}
   const std::string& path() const override {

@@ -24,7 +24,7 @@ std::string VarintFieldBytes(std::uint32_t number, std::uint64_t value) {
 }
 
 std::string BytesFieldHead(std::uint32_t number, std::uint64_t size) {
-  constexpr auto kBytes = static_cast<std::uint64_t>(io::WireType::kBytes);
+  constexpr auto kBytes = static_cast<std::uint64_t>(protobuf::WireType::kBytes);
   return WireVarint(std::uint64_t{number} << 3 | kBytes) + WireVarint(size);
 }
 
@@ -36,20 +36,20 @@ std::string FieldWithValues(std::uint32_t number, std::string_view payload, std:
   return BytesFieldHead(number, payload.size() + values).append(payload);
 }
 
-void ModelEdit::Replace(std::span<const io::WireField> path, std::uint64_t begin, std::uint64_t end,
-                        std::string bytes) {
+void ModelEdit::Replace(std::span<const protobuf::WireField> path, std::uint64_t begin,
+                        std::uint64_t end, std::string bytes) {
   changes_.push_back({begin, end, path.size(), std::move(bytes), std::nullopt, 0});
   Grow(path, changes_.back());
 }
 
-void ModelEdit::ReplaceByValues(std::span<const io::WireField> path, std::uint64_t begin,
+void ModelEdit::ReplaceByValues(std::span<const protobuf::WireField> path, std::uint64_t begin,
                                 std::uint64_t end, std::string bytes, std::size_t tensor,
                                 std::uint64_t values) {
   changes_.push_back({begin, end, path.size(), std::move(bytes), tensor, values});
   Grow(path, changes_.back());
 }
 
-void ModelEdit::Grow(std::span<const io::WireField> path, const Change& change) {
+void ModelEdit::Grow(std::span<const protobuf::WireField> path, const Change& change) {
   for (std::size_t i = path.size(); i-- > 0;) {
     const auto [place, is_new] = enclosing_.try_emplace(path[i].offset);
     Enclosing& enclosing = place->second;
@@ -75,7 +75,7 @@ void ModelEdit::RewriteLengths() {
   });
   for (const Enclosing* const message : inside_out) {
     if (message->growth == 0) continue;  // its length stays as it is written
-    const io::WireField& field = message->field;
+    const protobuf::WireField& field = message->field;
     const std::uint64_t size = field.size() + static_cast<std::uint64_t>(message->growth);
     Change head{field.offset,   field.begin,
                 message->depth, BytesFieldHead(field.number, size),

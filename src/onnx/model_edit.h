@@ -36,10 +36,11 @@ class ModelEdit {
   // Puts `bytes`, and behind them `values` bytes of a tensor, in the place of bytes [begin, end) of
   // the source; begin == end inserts. `path`: the fields whose payloads hold that place, outermost
   // first. Of insertions at one place those in the innermost message come first, then as they came.
-  void Replace(std::span<const io::WireField> path, std::uint64_t begin, std::uint64_t end,
+  void Replace(std::span<const protobuf::WireField> path, std::uint64_t begin, std::uint64_t end,
                std::string bytes);
-  void ReplaceByValues(std::span<const io::WireField> path, std::uint64_t begin, std::uint64_t end,
-                       std::string bytes, std::size_t tensor, std::uint64_t values);
+  void ReplaceByValues(std::span<const protobuf::WireField> path, std::uint64_t begin,
+                       std::uint64_t end, std::string bytes, std::size_t tensor,
+                       std::uint64_t values);
 
   // The new message, for a source of so many bytes. Call once.
   std::vector<ModelPiece> Finish(std::uint64_t source_size);
@@ -55,13 +56,13 @@ class ModelEdit {
   };
   // A field whose length may change; by the offset of its tag.
   struct Enclosing {
-    io::WireField field;
+    protobuf::WireField field;
     std::size_t depth = 0;
     std::optional<std::uint64_t> parent;
     std::int64_t growth = 0;  // of its payload
   };
 
-  void Grow(std::span<const io::WireField> path, const Change& change);
+  void Grow(std::span<const protobuf::WireField> path, const Change& change);
   void RewriteLengths();
 
   std::vector<Change> changes_;

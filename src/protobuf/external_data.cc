@@ -15,20 +15,23 @@
 #include "files/system.h"
 #include "protobuf/protobuf_wire.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::uint64_t kMostEntryBytes = 65536;  // a path is at most 4096
 
-std::uint64_t Number(const ByteSource& source, const TensorProtoMessage& message,
+std::uint64_t Number(const files::ByteSource& source, const TensorProtoMessage& message,
                      const std::string& key, const std::string& text) {
   std::uint64_t value = 0;
   const char* const end = text.data() + text.size();
   const std::from_chars_result result = std::from_chars(text.data(), end, value);
   if (result.ec != std::errc() || result.ptr != end) {
-    FailTensorProto(
-        source, message, ErrorKind::kContents,
-        "has external data with the " + key + ' ' + Quoted(text) + "; expected a number of bytes");
+    FailTensorProto(source, message, ErrorKind::kContents,
+                    "has external data with the " + key + ' ' + words::Quoted(text) +
+                        "; expected a number of bytes");
   }
   return value;
 }
@@ -41,7 +44,7 @@ std::string WhyNoLocation(std::string_view location) {
     const std::size_t slash = std::min(location.find('/', at), location.size());
     const std::string_view part = location.substr(at, slash - at);
     if (part == "..") return "leads up";
-    if (std::string why = part == "." ? "" : WhyNoName(part); !why.empty()) return why;
+    if (std::string why = part == "." ? "" : files::WhyNoName(part); !why.empty()) return why;
     at = slash + 1;
   }
   return {};
@@ -49,7 +52,7 @@ std::string WhyNoLocation(std::string_view location) {
 
 }  // namespace
 
-ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessage& message) {
+ExternalData ParseExternalData(const files::ByteSource& source, const TensorProtoMessage& message) {
   ExternalData data;
   std::set<std::string> keys;
   WireReader fields(source, message.begin, message.end);
@@ -57,8 +60,9 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
     if (field.number != kExternalData) continue;
     if (field.size() > kMostEntryBytes) {
       FailTensorProto(source, message, ErrorKind::kUnsupported,
-                      "has an entry of external_data with " + CountText(field.size(), "byte") +
-                          "; at most " + std::to_string(kMostEntryBytes) + " are read");
+                      "has an entry of external_data with " +
+                          words::CountText(field.size(), "byte") + "; at most " +
+                          std::to_string(kMostEntryBytes) + " are read");
     }
     const auto [key, value] = ReadStringEntry(source, field, [&](std::string_view part) {
       FailTensorProto(
@@ -87,19 +91,21 @@ ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessag
 ExternalFiles::ExternalFiles(std::string model_path, bool allow_hard_links)
     : model_path_(std::move(model_path)), allow_hard_links_(allow_hard_links) {}
 
-const ByteSource& ExternalFiles::Open(const std::string& tensor, const std::string& location) {
+const files::ByteSource& ExternalFiles::Open(const std::string& tensor,
+                                             const std::string& location) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const auto found = files_.find(location); found != files_.end()) return *found->second;
   const std::string where =
-      PathText(model_path_) + ": tensor " + Quoted(tensor) + " has its data in ";
+      words::PathText(model_path_) + ": tensor " + words::Quoted(tensor) + " has its data in ";
   if (const std::string why = WhyNoLocation(location); !why.empty()) {
-    throw Error(ErrorKind::kContents, where + Quoted(location) + ", which " + why +
+    throw Error(ErrorKind::kContents, where + words::Quoted(location) + ", which " + why +
                                           "; a location is a path below the model's directory");
   }
-  const std::string path = model_path_.substr(0, NameBegin(model_path_)) + location;
-  std::unique_ptr<ByteSource> file;
+  const std::string path = model_path_.substr(0, files::NameBegin(model_path_)) + location;
+  std::unique_ptr<files::ByteSource> file;
   try {
-    file = OpenNamedFile(path, EnclosureOfModel(model_path_, allow_hard_links_), files_.size());
+    file = files::OpenNamedFile(path, files::EnclosureOfModel(model_path_, allow_hard_links_),
+                                files_.size());
   } catch (const Error& error) {
     throw Error(error.kind(), where + error.what(), error.remedy(), error.subject(),
                 error.system_error());
@@ -113,7 +119,7 @@ std::uint64_t ExternalFiles::bytes() const {
   return bytes;
 }
 
-ExternalRange FindExternalValues(ExternalFiles& files, const ByteSource& source,
+ExternalRange FindExternalValues(ExternalFiles& files, const files::ByteSource& source,
                                  const TensorProtoMessage& message,
                                  std::optional<std::uint64_t> bytes) {
   const auto fail = [&](const std::string& why) {
@@ -127,23 +133,23 @@ ExternalRange FindExternalValues(ExternalFiles& files, const ByteSource& source,
          " and in external data; a TensorProto has them in one place");
   }
   const ExternalData data = ParseExternalData(source, message);
-  const ByteSource& file = files.Open(message.name, data.location);
-  const std::string where = " in " + Quoted(data.location);
+  const files::ByteSource& file = files.Open(message.name, data.location);
+  const std::string where = " in " + words::Quoted(data.location);
   if (data.offset > file.size()) {
     fail("begins at offset " + std::to_string(data.offset) + where + ", which has " +
-         CountText(file.size(), "byte"));
+         words::CountText(file.size(), "byte"));
   }
   const std::uint64_t there = file.size() - data.offset;
   if (data.length && bytes && *data.length != *bytes) {
-    fail("has " + CountText(*data.length, "byte") + where + "; its type and shape take " +
+    fail("has " + words::CountText(*data.length, "byte") + where + "; its type and shape take " +
          std::to_string(*bytes));
   }
   const std::uint64_t wanted = bytes.value_or(data.length.value_or(there));
   if (wanted > there) {
-    fail("has " + CountText(wanted, "byte") + " from offset " + std::to_string(data.offset) +
+    fail("has " + words::CountText(wanted, "byte") + " from offset " + std::to_string(data.offset) +
          where + ", but only " + std::to_string(there) + " follow; the file is cut short");
   }
   return {&file, data.offset, wanted};
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf

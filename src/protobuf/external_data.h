@@ -15,7 +15,7 @@
 #include "files/byte_source.h"
 #include "protobuf/tensor_proto_message.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 // The entries of TensorProto.external_data, parsed. `checksum` (SHA-1) is passed over.
 struct ExternalData {
@@ -26,7 +26,7 @@ struct ExternalData {
 
 // Parses the entries of a message whose is_external is true. Throws Error where location is
 // missing, offset or length is no number, or a key stands twice. Unknown keys are passed over.
-ExternalData ParseExternalData(const ByteSource& source, const TensorProtoMessage& message);
+ExternalData ParseExternalData(const files::ByteSource& source, const TensorProtoMessage& message);
 
 // The data files of one model, for any number of threads at once.
 class ExternalFiles {
@@ -39,10 +39,10 @@ class ExternalFiles {
   // path, to a device or FIFO, which is not opened, or to a file with hard links where these are
   // not allowed; kSystem where it is missing or cannot be
   // read.
-  const ByteSource& Open(const std::string& tensor, const std::string& location);
+  const files::ByteSource& Open(const std::string& tensor, const std::string& location);
 
   // The files opened so far, by location, when no other thread opens any.
-  const std::map<std::string, std::unique_ptr<ByteSource>>& files() const { return files_; }
+  const std::map<std::string, std::unique_ptr<files::ByteSource>>& files() const { return files_; }
   // The size of them all.
   std::uint64_t bytes() const;
 
@@ -50,12 +50,12 @@ class ExternalFiles {
   std::string model_path_;
   bool allow_hard_links_;
   std::mutex mutex_;  // for files_, whose elements stay where they are
-  std::map<std::string, std::unique_ptr<ByteSource>> files_;  // by location
+  std::map<std::string, std::unique_ptr<files::ByteSource>> files_;  // by location
 };
 
 // Where the values of a tensor lie in a data file.
 struct ExternalRange {
-  const ByteSource* file = nullptr;
+  const files::ByteSource* file = nullptr;
   std::uint64_t begin = 0;
   std::uint64_t bytes = 0;
 };
@@ -64,10 +64,10 @@ struct ExternalRange {
 // a type that is not ours; then the file says. Throws Error as Open,
 // and kContents for strings, for values in the model too, for a length that is not `bytes` and for
 // a range beyond the file's end.
-ExternalRange FindExternalValues(ExternalFiles& files, const ByteSource& source,
+ExternalRange FindExternalValues(ExternalFiles& files, const files::ByteSource& source,
                                  const TensorProtoMessage& message,
                                  std::optional<std::uint64_t> bytes);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_EXTERNAL_DATA_H_

@@ -14,7 +14,7 @@
 #include <stdexcept>
 #include <string_view>
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 // How a field is laid out; the values are protobuf's. Groups (3 and 4) are refused by the reader.
 enum class WireType : std::uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
@@ -167,6 +167,6 @@ enum TensorProtoField : std::uint32_t {
 // TensorProto.DataLocation.
 enum class OnnxDataLocation : std::uint32_t { kDefault = 0, kExternal = 1 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_ONNX_FIELDS_H_

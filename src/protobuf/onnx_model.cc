@@ -11,13 +11,16 @@
 
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // A window over a source, so that thousands of small messages cost one read. For one thread.
-class WindowedSource final : public ByteSource {
+class WindowedSource final : public files::ByteSource {
  public:
-  explicit WindowedSource(const ByteSource& source) : source_(source) {}
+  explicit WindowedSource(const files::ByteSource& source) : source_(source) {}
 
   const std::string& path() const override { return source_.path(); }
   std::uint64_t size() const override { return source_.size(); }
@@ -35,7 +38,7 @@ class WindowedSource final : public ByteSource {
 
  private:
   static constexpr std::size_t kWindow = 256 * 1024;
-  const ByteSource& source_;
+  const files::ByteSource& source_;
   mutable std::vector<std::byte> window_;
   mutable std::uint64_t begin_ = 0;
 };
@@ -49,7 +52,7 @@ constexpr std::uint64_t kValueBytes = 64;
 
 class ModelReader {
  public:
-  explicit ModelReader(const ByteSource& source) : source_(source), windowed_(source) {}
+  explicit ModelReader(const files::ByteSource& source) : source_(source), windowed_(source) {}
 
   OnnxModel Read() {
     bool has_graph = false;
@@ -71,7 +74,7 @@ class ModelReader {
     });
     if (!has_graph) {
       throw Error(ErrorKind::kContents,
-                  PathText(source_.path()) +
+                  words::PathText(source_.path()) +
                       ": has no graph; expected an ONNX ModelProto, as "
                       "onnx.save writes",
                   source_.path());
@@ -83,7 +86,7 @@ class ModelReader {
   [[noreturn]] void Fail(const WireField& field, const std::string& what,
                          const std::string& why) const {
     throw Error(ErrorKind::kContents,
-                PathText(source_.path()) + ": " + what + " at offset " +
+                words::PathText(source_.path()) + ": " + what + " at offset " +
                     std::to_string(field.offset) + ' ' + why,
                 source_.path());
   }
@@ -113,7 +116,8 @@ class ModelReader {
     text_ += bytes;
     if (bytes > kMostModelText || text_ > kMostModelText) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(source_.path()) + ": the structure of the model takes more than " +
+                  words::PathText(source_.path()) +
+                      ": the structure of the model takes more than " +
                       std::to_string(kMostModelText) + " bytes at offset " +
                       std::to_string(field.offset) + "; models with less are read",
                   source_.path());
@@ -141,7 +145,7 @@ class ModelReader {
     Count(field, kValueBytes);
     if (!imports.emplace(domain, version).second) {
       Fail(field, "opset_import",
-           "imports the domain " + Quoted(domain.empty() ? "ai.onnx" : domain) +
+           "imports the domain " + words::Quoted(domain.empty() ? "ai.onnx" : domain) +
                " for the second time");
     }
   }
@@ -169,8 +173,9 @@ class ModelReader {
                         std::size_t scope, std::size_t depth) {
     if (depth > kMostNestedGraphs) {
       throw Error(ErrorKind::kUnsupported,
-                  PathText(source_.path()) + ": graph at offset " + std::to_string(field.offset) +
-                      " lies in more than " + std::to_string(kMostNestedGraphs) + " others",
+                  words::PathText(source_.path()) + ": graph at offset " +
+                      std::to_string(field.offset) + " lies in more than " +
+                      std::to_string(kMostNestedGraphs) + " others",
                   source_.path());
     }
     const std::size_t index = model_.graphs.size();
@@ -489,7 +494,7 @@ class ModelReader {
     model_.functions[index] = std::move(function);
   }
 
-  const ByteSource& source_;
+  const files::ByteSource& source_;
   WindowedSource windowed_;
   OnnxModel model_;
   std::uint64_t text_ = 0;
@@ -504,6 +509,6 @@ const OnnxAttribute* OnnxNode::Find(std::string_view attribute) const {
   return found == attributes.end() ? nullptr : &*found;
 }
 
-OnnxModel ReadOnnxModel(const ByteSource& source) { return ModelReader(source).Read(); }
+OnnxModel ReadOnnxModel(const files::ByteSource& source) { return ModelReader(source).Read(); }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf

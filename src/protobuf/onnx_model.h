@@ -19,7 +19,7 @@
 #include "protobuf/protobuf_wire.h"
 #include "protobuf/tensor_proto_message.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 // A TensorProto of the model: `message` says its name, type, shape and where the values stand.
 struct OnnxTensor {
@@ -125,8 +125,8 @@ inline constexpr std::uint64_t kMostModelText = std::uint64_t{512} << 20;
 inline constexpr std::uint64_t kMostListed = 65536;
 
 // Reads the ModelProto that a source holds. Throws Error: of contents where the bytes are no model.
-OnnxModel ReadOnnxModel(const ByteSource& source);
+OnnxModel ReadOnnxModel(const files::ByteSource& source);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_ONNX_MODEL_H_

@@ -12,7 +12,10 @@
 #include "core/little_endian.h"
 #include "files/error.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 constexpr std::size_t kLongestVarint = protozero::max_varint_length;
@@ -22,10 +25,10 @@ constexpr std::size_t kLargestWindow = 64 * 1024;
 
 }  // namespace
 
-WireReader::WireReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end)
+WireReader::WireReader(const files::ByteSource& source, std::uint64_t begin, std::uint64_t end)
     : WireReader(source, begin, begin, end) {}
 
-WireReader::WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
+WireReader::WireReader(const files::ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
                        std::uint64_t end)
     : source_(source),
       end_(end),
@@ -36,7 +39,7 @@ WireReader::WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t
       next_window_(kWindowAfterJump / 4) {}
 
 void WireReader::Fail(const std::string& why) const {
-  throw Error(ErrorKind::kContents, PathText(source_.path()) + ": " + why, source_.path());
+  throw Error(ErrorKind::kContents, words::PathText(source_.path()) + ": " + why, source_.path());
 }
 
 void WireReader::FailField(const WireField& field, const std::string& why) const {
@@ -119,7 +122,7 @@ bool WireReader::Next(WireField* field) {
     case WireType::kBytes: {
       const std::uint64_t size = Varint(end_, "a field's length");
       if (size > end_ - at_) {
-        FailField(*field, "has " + CountText(size, "byte") + ", but only " +
+        FailField(*field, "has " + words::CountText(size, "byte") + ", but only " +
                               std::to_string(end_ - at_) + " follow" + CutShort(end_));
       }
       field->begin = at_;
@@ -153,4 +156,4 @@ std::string WireReader::ReadText(const WireField& field) {
   return text;
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf

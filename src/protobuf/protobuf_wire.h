@@ -14,7 +14,7 @@
 #include "files/byte_source.h"
 #include "protobuf/onnx_fields.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 struct WireField {
   std::uint32_t number = 0;
@@ -32,11 +32,11 @@ struct WireField {
 // a message is another reader on [begin, end) of its field.
 class WireReader {
  public:
-  WireReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end);
+  WireReader(const files::ByteSource& source, std::uint64_t begin, std::uint64_t end);
 
   // Goes on where another reader of the same message stood: at `at`, which is a field's tag or, up
   // to `payload_end`, a varint of a packed payload.
-  WireReader(const ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
+  WireReader(const files::ByteSource& source, std::uint64_t at, std::uint64_t payload_end,
              std::uint64_t end);
 
   // The next field, or false at the message's end. Throws Error where the bytes are no field, or
@@ -65,7 +65,7 @@ class WireReader {
   std::uint64_t Varint(std::uint64_t end, const char* what);
   std::uint64_t Fixed(std::size_t bytes);
 
-  const ByteSource& source_;
+  const files::ByteSource& source_;
   const std::uint64_t end_;
   std::uint64_t at_;
   std::uint64_t payload_end_;  // of the field that Next gave last
@@ -75,6 +75,6 @@ class WireReader {
   std::size_t next_window_;
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_PROTOBUF_WIRE_H_

@@ -11,7 +11,10 @@
 #include "files/error.h"
 #include "protobuf/protobuf_wire.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // Bytes of a name, and of the metadata together, that are kept in memory.
@@ -29,7 +32,7 @@ const OnnxField* FindField(std::uint32_t number) {
 
 class MessageReader {
  public:
-  MessageReader(const ByteSource& source, std::uint64_t begin, std::uint64_t end)
+  MessageReader(const files::ByteSource& source, std::uint64_t begin, std::uint64_t end)
       : source_(source), fields_(source, begin, end) {
     message_.begin = begin;
     message_.end = end;
@@ -127,7 +130,7 @@ class MessageReader {
   void TakeValues(std::uint64_t width) {
     if (field_.size() % width != 0) {
       Fail(ErrorKind::kContents, "has " + Described() + " with " +
-                                     CountText(field_.size(), "byte") +
+                                     words::CountText(field_.size(), "byte") +
                                      "; expected a multiple of " + std::to_string(width));
     }
     const bool is_raw = field_.number == kRawData;
@@ -159,8 +162,8 @@ class MessageReader {
            "has " + Described() + " whose " + std::string(part) + " is not a string");
     });
     if (!message_.metadata.emplace(entry.key, entry.value).second) {
-      Fail(ErrorKind::kContents,
-           "has " + Described() + " with the key " + Quoted(entry.key) + " for the second time");
+      Fail(ErrorKind::kContents, "has " + Described() + " with the key " +
+                                     words::Quoted(entry.key) + " for the second time");
     }
   }
 
@@ -168,13 +171,13 @@ class MessageReader {
   void LimitText(std::uint64_t bytes) {
     text_bytes_ += bytes;
     if (bytes > kMostTextBytes || text_bytes_ > kMostTextBytes) {
-      Fail(ErrorKind::kUnsupported, "has " + Described() + " with " + CountText(bytes, "byte") +
-                                        "; names and metadata take at most " +
-                                        std::to_string(kMostTextBytes) + " together");
+      Fail(ErrorKind::kUnsupported,
+           "has " + Described() + " with " + words::CountText(bytes, "byte") +
+               "; names and metadata take at most " + std::to_string(kMostTextBytes) + " together");
     }
   }
 
-  const ByteSource& source_;
+  const files::ByteSource& source_;
   WireReader fields_;
   WireField field_;
   TensorProtoMessage message_;
@@ -184,7 +187,7 @@ class MessageReader {
 
 }  // namespace
 
-StringEntry ReadStringEntry(const ByteSource& source, const WireField& field,
+StringEntry ReadStringEntry(const files::ByteSource& source, const WireField& field,
                             const std::function<void(std::string_view)>& not_a_string) {
   StringEntry entry;
   WireReader fields(source, field.begin, field.end);
@@ -214,18 +217,18 @@ TensorProtoField ValueFieldOf(DataType type) {
   }
 }
 
-TensorProtoMessage ReadTensorProtoMessage(const ByteSource& source, std::uint64_t begin,
+TensorProtoMessage ReadTensorProtoMessage(const files::ByteSource& source, std::uint64_t begin,
                                           std::uint64_t end) {
   return MessageReader(source, begin, end).Read();
 }
 
-void FailTensorProto(const ByteSource& source, const TensorProtoMessage& message, ErrorKind kind,
-                     const std::string& why) {
+void FailTensorProto(const files::ByteSource& source, const TensorProtoMessage& message,
+                     ErrorKind kind, const std::string& why) {
   const bool is_whole = message.begin == 0 && message.end == source.size();
   throw Error(kind,
-              PathText(source.path()) + ": " +
-                  (is_whole ? "" : "tensor " + Quoted(message.name) + " ") + why,
+              words::PathText(source.path()) + ": " +
+                  (is_whole ? "" : "tensor " + words::Quoted(message.name) + " ") + why,
               source.path());
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf

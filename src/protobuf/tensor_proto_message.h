@@ -17,7 +17,7 @@
 #include "protobuf/protobuf_wire.h"
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 // A StringStringEntryProto: of metadata and of external data.
 struct StringEntry {
@@ -27,7 +27,7 @@ struct StringEntry {
 
 // Reads the one that a field holds; the caller has limited its size. `not_a_string` throws: its
 // "key" or "value" is something else.
-StringEntry ReadStringEntry(const ByteSource& source, const WireField& field,
+StringEntry ReadStringEntry(const files::ByteSource& source, const WireField& field,
                             const std::function<void(std::string_view)>& not_a_string);
 
 // onnx.proto's name of a field.
@@ -59,14 +59,15 @@ struct TensorProtoMessage {
 };
 
 // Reads the TensorProto that is bytes [begin, end) of a source, in bounded memory. Throws Error.
-TensorProtoMessage ReadTensorProtoMessage(const ByteSource& source, std::uint64_t begin,
+TensorProtoMessage ReadTensorProtoMessage(const files::ByteSource& source, std::uint64_t begin,
                                           std::uint64_t end);
 
 // Throws an Error about a TensorProto; `why` begins with a verb. Where the source holds more than
 // this one, the text names the tensor.
-[[noreturn]] void FailTensorProto(const ByteSource& source, const TensorProtoMessage& message,
-                                  ErrorKind kind, const std::string& why);
+[[noreturn]] void FailTensorProto(const files::ByteSource& source,
+                                  const TensorProtoMessage& message, core::ErrorKind kind,
+                                  const std::string& why);
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_TENSOR_PROTO_MESSAGE_H_

@@ -11,7 +11,10 @@
 #include "files/error.h"
 #include "protobuf/protobuf_wire.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
+
+using core::ErrorKind;
+using files::Error;
 namespace {
 
 // Strings between two entries of the index: reading begins at most so many before the wanted one.
@@ -88,9 +91,9 @@ struct VarintRange {
 };
 
 // The message was checked once; a file that is changed meanwhile may say otherwise the second time.
-[[noreturn]] void FailChanged(const ByteSource& source) {
+[[noreturn]] void FailChanged(const files::ByteSource& source) {
   throw Error(ErrorKind::kSystem,
-              PathText(source.path()) +
+              words::PathText(source.path()) +
                   ": changed while it was read; do not change a file that is "
                   "being read",
               source.path());
@@ -98,8 +101,9 @@ struct VarintRange {
 
 }  // namespace
 
-TensorProtoValues::TensorProtoValues(const ByteSource& source, const TensorProtoMessage& message,
-                                     DataType type, std::uint64_t elements)
+TensorProtoValues::TensorProtoValues(const files::ByteSource& source,
+                                     const TensorProtoMessage& message, DataType type,
+                                     std::uint64_t elements)
     : source_(&source),
       type_(type),
       elements_(elements),
@@ -288,10 +292,11 @@ void TensorProtoValues::CheckCount(const TensorProtoMessage& message, std::uint6
                                    std::uint64_t expected, std::string_view what) const {
   if (found == expected) return;
   const std::string name(TensorProtoFieldName(message.values.number));
-  Fail(message, (message.values.number == 0 ? "has no values"
-                                            : "has " + CountText(found, what) + " in " + name) +
-                    "; " + TypeText(type_) + " of the shape " + ShapeText(message.dims) +
-                    " takes " + CountText(expected, what));
+  Fail(message,
+       (message.values.number == 0 ? "has no values"
+                                   : "has " + words::CountText(found, what) + " in " + name) +
+           "; " + TypeText(type_) + " of the shape " + words::ShapeText(message.dims) + " takes " +
+           words::CountText(expected, what));
 }
 
 void TensorProtoValues::IndexStrings(const TensorProtoMessage& message) {
@@ -302,7 +307,7 @@ void TensorProtoValues::IndexStrings(const TensorProtoMessage& message) {
     if (field.number != kStringData) continue;
     if (field.size() > text::kMostStringBytes) {
       FailTensorProto(*source_, message, ErrorKind::kUnsupported,
-                      "has a string of " + CountText(field.size(), "byte") + " at offset " +
+                      "has a string of " + words::CountText(field.size(), "byte") + " at offset " +
                           std::to_string(field.offset) + "; at most " +
                           std::to_string(text::kMostStringBytes) + " are read");
     }
@@ -311,4 +316,4 @@ void TensorProtoValues::IndexStrings(const TensorProtoMessage& message) {
   if (i != elements_) FailChanged(*source_);
 }
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf

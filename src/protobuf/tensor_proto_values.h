@@ -16,7 +16,7 @@
 #include "tensorcast/tensorcast.hpp"
 #include "text/string_piece.h"
 
-namespace tensorcast::io {
+namespace tensorcast::protobuf {
 
 // Values that lie in the source as they are needed are read there. All others (varints, repeated
 // fields in many pieces) are decoded as they are read; an index of every so many of them, made once
@@ -25,8 +25,8 @@ class TensorProtoValues {
  public:
   // Checks the values against the type and the shape, a type of ours and its product. `source`
   // outlives this. Throws Error.
-  TensorProtoValues(const ByteSource& source, const TensorProtoMessage& message, DataType type,
-                    std::uint64_t elements);
+  TensorProtoValues(const files::ByteSource& source, const TensorProtoMessage& message,
+                    DataType type, std::uint64_t elements);
 
   // The size of the dense form; of strings, their bytes.
   std::uint64_t bytes() const { return bytes_; }
@@ -54,7 +54,7 @@ class TensorProtoValues {
     std::uint64_t dense = 0;  // of kPieces: the offset of its first byte in the dense form
   };
 
-  const ByteSource* source_;
+  const files::ByteSource* source_;
   DataType type_;
   std::uint64_t elements_;
   std::uint64_t bytes_ = 0;
@@ -66,6 +66,6 @@ class TensorProtoValues {
   std::uint64_t end_ = 0;                      // of the message
 };
 
-}  // namespace tensorcast::io
+}  // namespace tensorcast::protobuf
 
 #endif  // TENSORCAST_SRC_PROTOBUF_TENSOR_PROTO_VALUES_H_

@@ -168,7 +168,7 @@ std::optional<Advice> AdviceOf(const ProblemGroup& group, const CastTensors& cas
 }  // namespace
 
 std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
-                           const std::function<bool(const io::TensorInfo&)>& settled) {
+                           const std::function<bool(const formats::TensorInfo&)>& settled) {
   std::vector<ProblemGroup> groups;
   for (const std::uint32_t i : tensors.WorstFirst()) {
     if (tensors.verdict(i) == Verdict::kGood) break;

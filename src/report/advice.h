@@ -52,13 +52,13 @@ struct Advice {
 
 // Whether the output could hold a cast tensor in another type; empty: in any. A model's opset may
 // have no Cast from it.
-using CanHold = std::function<bool(const io::TensorInfo&, DataType)>;
+using CanHold = std::function<bool(const formats::TensorInfo&, DataType)>;
 
 // Where values were lost in a way that another type or option prevents: the worst problem first, at
 // most three, none with a remedy that was given before, and none of tensors that are `settled` by
 // other advice.
 std::vector<Advice> Advise(const CastTensors& tensors, const CanHold& can_hold,
-                           const std::function<bool(const io::TensorInfo&)>& settled = {});
+                           const std::function<bool(const formats::TensorInfo&)>& settled = {});
 
 }  // namespace tensorcast::report
 

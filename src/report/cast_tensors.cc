@@ -8,7 +8,7 @@
 
 namespace tensorcast::report {
 
-void CastTensors::Add(const io::TensorInfo& info, DataType to, const std::string& taken_by,
+void CastTensors::Add(const formats::TensorInfo& info, DataType to, const std::string& taken_by,
                       bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled) {
   tensors_.push_back(
       {&info, &taken_by, ComparableDecibel(loss), to, Judge(loss), is_companion, scaled});

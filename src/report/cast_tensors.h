@@ -20,7 +20,7 @@ namespace tensorcast::report {
 
 // One tensor and what it lost.
 struct CastTensor {
-  const io::TensorInfo* info = nullptr;  // of the input
+  const formats::TensorInfo* info = nullptr;  // of the input
   DataType to = DataType::kUndefined;
   std::string_view taken_by;  // what chose it: the request's type, or a rule
   LossReport loss;
@@ -32,14 +32,14 @@ struct CastTensor {
 class CastTensors {
  public:
   // `info` and `taken_by` outlive this.
-  void Add(const io::TensorInfo& info, DataType to, const std::string& taken_by, bool is_companion,
-           const LossReport& loss, const scale::WrittenForm& scaled = {});
+  void Add(const formats::TensorInfo& info, DataType to, const std::string& taken_by,
+           bool is_companion, const LossReport& loss, const scale::WrittenForm& scaled = {});
 
   bool empty() const { return tensors_.empty(); }
   std::size_t size() const { return tensors_.size(); }
   CastTensor operator[](std::size_t i) const;
 
-  const io::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
+  const formats::TensorInfo& info(std::size_t i) const { return *tensors_[i].info; }
   DataType to(std::size_t i) const { return tensors_[i].to; }
   const scale::WrittenForm& scaled(std::size_t i) const { return tensors_[i].scaled; }
   Verdict verdict(std::size_t i) const { return tensors_[i].verdict; }
@@ -51,7 +51,7 @@ class CastTensors {
 
  private:
   struct Entry {
-    const io::TensorInfo* info;
+    const formats::TensorInfo* info;
     const std::string* taken_by;
     double decibel;  // to compare by
     DataType to;

@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "naming/name_parts.h"
-#include "report/text_width.h"
-#include "text/error_text.h"
-#include "text/utf8.h"
+#include "words/error_text.h"
+#include "words/text_width.h"
+#include "words/utf8.h"
 
 namespace tensorcast::report {
 namespace {
@@ -55,7 +55,7 @@ std::size_t CommonBack(const Views& names, std::size_t front) {
   }
   const std::string_view first = names.front();
   while (common > 0 && (!IsDivider(first[first.size() - common]) ||
-                        text::ContinuesUtf8(first[first.size() - common]))) {
+                        words::ContinuesUtf8(first[first.size() - common]))) {
     --common;
   }
   return common;
@@ -81,21 +81,21 @@ std::string WithoutWords(std::string_view name, std::size_t columns) {
   constexpr std::size_t kLeastEnd = 6;  // of a word, to be worth showing
   const Views parts = PartsOf(name);
   const std::size_t last = parts.size() - 1;
-  std::size_t width = TextWidth(name);
+  std::size_t width = words::TextWidth(name);
   std::size_t end = 0;  // words before this part are left out
   while (end < last && width > columns) {
     const std::string_view part = parts[end++];
     if (naming::IsNumber(part)) continue;
     // With the divider behind it. "…" stands in the place of the divider before it; where there is
     // none, at the front, it takes a column.
-    width -= TextWidth(part) + 1;
+    width -= words::TextWidth(part) + 1;
     if (end == 1) ++width;
   }
   if (last == 0) return {};
   // A part of which the end is shown, and how much.
   std::size_t cut = parts.size(), room = 0;
   if (width > columns) {
-    const std::size_t taken = width - TextWidth(parts[last]);
+    const std::size_t taken = width - words::TextWidth(parts[last]);
     if (naming::IsNumber(parts[last - 1]) || taken + kLeastEnd > columns) return {};
     cut = last;
     room = columns - taken;
@@ -114,7 +114,8 @@ std::string WithoutWords(std::string_view name, std::size_t columns) {
     } else if (is_behind_shown) {
       shown += name[static_cast<std::size_t>(parts[i].data() - name.data()) - 1];
     }
-    shown += i == cut && !is_number ? parts[i].substr(BeginOfBack(parts[i], room)) : parts[i];
+    shown +=
+        i == cut && !is_number ? parts[i].substr(words::BeginOfBack(parts[i], room)) : parts[i];
     is_behind_shown = true;
   }
   return shown;
@@ -142,9 +143,9 @@ std::string NumbersOf(std::string_view front) {
 using ShortenOne = std::string (*)(std::string_view text, std::size_t columns);
 
 std::string ShortenTensor(std::string_view name, std::size_t columns) {
-  if (name.size() <= columns || TextWidth(name) <= columns) return std::string(name);
+  if (name.size() <= columns || words::TextWidth(name) <= columns) return std::string(name);
   const std::string shown = WithoutWords(name, columns);
-  return !shown.empty() ? shown : Shorten(name, columns);
+  return !shown.empty() ? shown : words::Shorten(name, columns);
 }
 
 // In so many rounds at most: parts of names take one.
@@ -161,13 +162,13 @@ std::vector<std::string> DisplayAround(const Views& names, std::size_t columns,
   std::size_t widest = 0;
   for (const std::string_view name : names) {
     middles.push_back(name.substr(front, name.size() - front - back));
-    widest = std::max(widest, TextWidth(middles.back()));
+    widest = std::max(widest, words::TextWidth(middles.back()));
   }
   const std::string_view head = names.front().substr(0, front);
   const std::string_view tail = names.front().substr(names.front().size() - back);
   constexpr std::size_t kLeastMiddle = 6;
   std::string numbers = NumbersOf(head);
-  const std::size_t taken = TextWidth(numbers) + TextWidth(tail);
+  const std::size_t taken = words::TextWidth(numbers) + words::TextWidth(tail);
   if (shorten == ShortenTensor && front + back > 0 && taken + kLeastMiddle <= columns) {
     std::vector<std::string> shown = Display(middles, columns - taken, shorten);
     for (std::string& text : shown) text = numbers + text + std::string(tail);
@@ -176,20 +177,21 @@ std::vector<std::string> DisplayAround(const Views& names, std::size_t columns,
   // A third of the room is kept for the ends, where there is something at them.
   constexpr std::size_t kMarks = 2;
   const std::size_t room = columns > kMarks ? columns - kMarks : 1;
-  const std::size_t least = std::min(TextWidth(head) + TextWidth(tail), room / 3);
+  const std::size_t least = std::min(words::TextWidth(head) + words::TextWidth(tail), room / 3);
   const std::size_t for_middle = std::min(widest, std::max<std::size_t>(room - least, 1));
   const std::size_t for_ends = room - std::min(room, for_middle);
   // The end says what the tensor is, the front which model: the end has the larger share.
-  const std::size_t for_tail = std::min(
-      TextWidth(tail), std::max(for_ends * 2 / 3, for_ends - std::min(for_ends, TextWidth(head))));
-  const std::size_t for_head = std::min(TextWidth(head), for_ends - for_tail);
+  const std::size_t for_tail =
+      std::min(words::TextWidth(tail),
+               std::max(for_ends * 2 / 3, for_ends - std::min(for_ends, words::TextWidth(head))));
+  const std::size_t for_head = std::min(words::TextWidth(head), for_ends - for_tail);
   std::string before(head);
-  if (for_head < TextWidth(head)) {
-    before = std::string(head.substr(0, EndOfFront(head, for_head))) + "…";
+  if (for_head < words::TextWidth(head)) {
+    before = std::string(head.substr(0, words::EndOfFront(head, for_head))) + "…";
   }
   std::string behind(tail);
-  if (for_tail < TextWidth(tail)) {
-    behind = "…" + std::string(tail.substr(BeginOfBack(tail, for_tail)));
+  if (for_tail < words::TextWidth(tail)) {
+    behind = "…" + std::string(tail.substr(words::BeginOfBack(tail, for_tail)));
   }
   std::vector<std::string> shown = front + back > 0
                                        ? Display(middles, for_middle, shorten)
@@ -255,17 +257,17 @@ std::vector<std::string> Display(const Views& names, std::size_t columns, Shorte
 
 }  // namespace
 
-NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors) {
-  return {tensors.size(), [&](std::size_t i) { return text::Escape(tensors[i].name); }};
+NamesOfFile EscapedNames(const std::vector<formats::TensorInfo>& tensors) {
+  return {tensors.size(), [&](std::size_t i) { return words::Escape(tensors[i].name); }};
 }
 
 std::vector<std::string> DistinctNames(const std::vector<std::string>& names, std::size_t columns,
                                        const NamesOfFile& file) {
-  const ShortenOne shorten = file.count > 0 ? ShortenTensor : Shorten;
+  const ShortenOne shorten = file.count > 0 ? ShortenTensor : words::Shorten;
   std::set<std::string> distinct(names.begin(), names.end());
   std::set<std::string> looks;  // texts that no other name may have
   for (const std::string& name : distinct) {
-    if (TextWidth(name) > columns) looks.insert(shorten(name, columns));
+    if (words::TextWidth(name) > columns) looks.insert(shorten(name, columns));
   }
   Views views;
   std::vector<std::string> shown;

@@ -19,7 +19,7 @@ struct NamesOfFile {
   std::function<std::string(std::size_t)> name;
 };
 // Escaped. `tensors` outlives the result.
-NamesOfFile EscapedNames(const std::vector<io::TensorInfo>& tensors);
+NamesOfFile EscapedNames(const std::vector<formats::TensorInfo>& tensors);
 
 // Each of `names` in at most `columns` columns, "…" standing for what is left out of it. No two
 // names that differ look alike, neither among `names` nor among those of `file`: where there is no

@@ -21,7 +21,7 @@ constexpr auto kKinds = static_cast<std::size_t>(convert::Keep::kPacked);
 constexpr std::size_t kSets = std::size_t{1} << kKinds;
 
 // One bit for each kind, in their order.
-unsigned KindsOf(const io::TensorInfo& info) {
+unsigned KindsOf(const formats::TensorInfo& info) {
   unsigned kinds = 0;
   for (std::size_t k = 0; k < kKinds; ++k) {
     if (naming::KeptBy(convert::Keeps().subspan(k, 1), info.name, info.shape)) kinds |= 1u << k;

@@ -18,10 +18,10 @@ namespace tensorcast::report {
 
 // A tensor that was cast, or measured as if.
 struct CastFigures {
-  const io::TensorInfo* info = nullptr;  // of the input
-  std::uint64_t bytes = 0;               // of the result
-  double decibel = 0;                    // what it lost: ComparableDecibel
-  bool may_be_kept = true;               // false: a rule took it
+  const formats::TensorInfo* info = nullptr;  // of the input
+  std::uint64_t bytes = 0;                    // of the result
+  double decibel = 0;                         // what it lost: ComparableDecibel
+  bool may_be_kept = true;                    // false: a rule took it
 };
 
 struct KeepAdvice {

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tensorcast/report.hpp"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast {
 inline namespace TENSORCAST_ABI {
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kSnr = "snr";
 
-std::string Quoted(std::string_view text) { return "'" + text::Escape(text) + "'"; }
+std::string Quoted(std::string_view text) { return "'" + words::Escape(text) + "'"; }
 
 template <class Number> bool ParseWhole(std::string_view text, Number* number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), *number);

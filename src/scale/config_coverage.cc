@@ -25,14 +25,15 @@ void ConfigCoverage::ModuleNames::Add(const QuantizationConfig& config, const st
     if (style == LayerNames::kParts) {
       parts_.push_back(entry);
     } else if (entry.starts_with(kRegex)) {
-      expressions_.emplace_back(std::string_view(entry).substr(kRegex.size()), io::Quoted(entry));
+      expressions_.emplace_back(std::string_view(entry).substr(kRegex.size()),
+                                words::Quoted(entry));
     } else if (style == LayerNames::kGlobs) {
       globs_.emplace_back(entry);
     } else {
       whole_.insert(entry);
     }
-  } catch (const io::Error& error) {
-    throw io::Error(io::ErrorKind::kContents, config.file + ": " + error.what());
+  } catch (const files::Error& error) {
+    throw files::Error(core::ErrorKind::kContents, config.file + ": " + error.what());
   }
 }
 
@@ -75,12 +76,12 @@ std::string ConfigCoverage::PlainName(std::string_view codes) const {
   return std::string(codes.substr(0, codes.size() - layout->codes.size())).append(layout->plain);
 }
 
-bool ConfigCoverage::Excepts(const io::TensorInfo& weight) const {
+bool ConfigCoverage::Excepts(const formats::TensorInfo& weight) const {
   const std::string name = PlainName(weight.name);
   return ignored_.Contain(naming::ModuleOf(name));
 }
 
-bool ConfigCoverage::Covers(const io::TensorInfo& weight) const {
+bool ConfigCoverage::Covers(const formats::TensorInfo& weight) const {
   const std::string name = PlainName(weight.name);
   const std::string_view module = naming::ModuleOf(name);
   // To a configuration heads and routers are linear layers too, unless it names them.

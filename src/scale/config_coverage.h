@@ -23,12 +23,12 @@ namespace tensorcast::scale {
 // exclude_modules, which are globs. What a method says otherwise covers nothing.
 class ConfigCoverage {
  public:
-  // Throws io::Error (contents) where a pattern is none.
+  // Throws files::Error (contents) where a pattern is none.
   explicit ConfigCoverage(const QuantizationConfig& config);
 
-  bool Covers(const io::TensorInfo& weight) const;
+  bool Covers(const formats::TensorInfo& weight) const;
   // Whether it is among the exceptions, which are plain.
-  bool Excepts(const io::TensorInfo& weight) const;
+  bool Excepts(const formats::TensorInfo& weight) const;
 
  private:
   // Names that stand for a module or, as patterns, for several.
@@ -41,7 +41,7 @@ class ConfigCoverage {
     std::unordered_set<std::string> whole_;
     std::vector<std::string> parts_;  // of transformers' list: a name's beginning, end or middle
     std::vector<naming::NamePattern> globs_;
-    std::vector<io::RegularExpression> expressions_;
+    std::vector<naming::RegularExpression> expressions_;
   };
 
   // The weight's own name, where its codes are called otherwise.

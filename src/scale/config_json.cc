@@ -10,7 +10,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 std::uint64_t Number(const Json& json) {
   return json.is_number_unsigned() ? json.get<std::uint64_t>() : 0;
@@ -27,7 +27,7 @@ void ReadBlock(const Json& json, const char* key, WeightScheme& scheme) {
     scheme.block_columns = Number(size[1]);
   }
   if (scheme.block_rows != 0 && scheme.block_columns != 0) return;
-  const std::string text = io::Dumped(size);
+  const std::string text = json::Dumped(size);
   scheme.misread = std::string(key) + " " + text.substr(0, kShown) +
                    (text.size() > kShown ? "..." : "") + ", which is not two sizes";
 }
@@ -85,6 +85,6 @@ void ReadFp8(const Json& json, QuantizationConfig& config) {
   ReadBlock(json, "weight_block_size", scheme);
 }
 
-std::string ConfigText(const Json& json, int indent) { return io::Dumped(json, indent); }
+std::string ConfigText(const Json& json, int indent) { return json::Dumped(json, indent); }
 
 }  // namespace tensorcast::scale

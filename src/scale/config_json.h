@@ -17,17 +17,17 @@
 namespace tensorcast::scale {
 
 // null where `json` is no object, or has no such member.
-const io::OrderedJson& Member(const io::OrderedJson& json, const char* key);
-std::string Text(const io::OrderedJson& json);
-std::vector<std::string> Texts(const io::OrderedJson& json);  // those of a list
+const json::OrderedJson& Member(const json::OrderedJson& json, const char* key);
+std::string Text(const json::OrderedJson& json);
+std::vector<std::string> Texts(const json::OrderedJson& json);  // those of a list
 
 // "config_groups" of compressed-tensors and ModelOpt: a scheme for each that has weights.
-void ReadGroups(const io::OrderedJson& json, QuantizationConfig& config);
+void ReadGroups(const json::OrderedJson& json, QuantizationConfig& config);
 // transformers' "fp8" and the like: float8, in blocks of "weight_block_size".
-void ReadFp8(const io::OrderedJson& json, QuantizationConfig& config);
+void ReadFp8(const json::OrderedJson& json, QuantizationConfig& config);
 
 // A configuration's text, whatever bytes its names have.
-std::string ConfigText(const io::OrderedJson& json, int indent = 2);
+std::string ConfigText(const json::OrderedJson& json, int indent = 2);
 
 }  // namespace tensorcast::scale
 

@@ -70,14 +70,14 @@ const std::vector<ServingOperator>& Operators() {
 
 class GraphSearch {
  public:
-  GraphSearch(const io::OnnxTensorReader& model, ScaleCompanions& found)
+  GraphSearch(const formats::OnnxTensorReader& model, ScaleCompanions& found)
       : model_(model), found_(found) {
     const std::size_t count = model.contents().tensors.size();
     for (std::size_t i = 0; i < count; ++i) {
-      const io::OnnxTensorPlace& place = model.place(i);
+      const formats::OnnxTensorPlace& place = model.place(i);
       if (place.initializer) {
         by_value_.emplace(model.tensor(i).message.name, i);
-      } else if (const io::OnnxNode& node = NodeOf(model.model(), place);
+      } else if (const protobuf::OnnxNode& node = NodeOf(model.model(), place);
                  node.op_type == "Constant" && !node.outputs.empty()) {
         by_value_.emplace(node.outputs.front(), i);
       }
@@ -85,14 +85,14 @@ class GraphSearch {
   }
 
   void Run() {
-    for (const io::OnnxGraph& graph : model_.model().graphs) Look(graph.nodes);
-    for (const io::OnnxFunction& function : model_.model().functions) Look(function.nodes);
+    for (const protobuf::OnnxGraph& graph : model_.model().graphs) Look(graph.nodes);
+    for (const protobuf::OnnxFunction& function : model_.model().functions) Look(function.nodes);
     Merge();
   }
 
  private:
-  void Look(const std::vector<io::OnnxNode>& nodes) {
-    for (const io::OnnxNode& node : nodes) {
+  void Look(const std::vector<protobuf::OnnxNode>& nodes) {
+    for (const protobuf::OnnxNode& node : nodes) {
       for (const ServingOperator& row : Operators()) {
         if (node.op_type != row.op_type) continue;
         for (const ServingInput& one : row.inputs) {
@@ -105,7 +105,7 @@ class GraphSearch {
 
   // Values of one name in several graphs are all taken: a scale too many costs a Cast, one too few
   // the model.
-  void Take(const io::OnnxNode& node, const ServingInput& one) {
+  void Take(const protobuf::OnnxNode& node, const ServingInput& one) {
     const std::string of = one.served < node.inputs.size() && !node.inputs[one.served].empty()
                                ? node.inputs[one.served]
                                : node.name;
@@ -131,7 +131,7 @@ class GraphSearch {
     found_.unscaled.clear();
   }
 
-  const io::OnnxTensorReader& model_;
+  const formats::OnnxTensorReader& model_;
   ScaleCompanions& found_;
   std::unordered_multimap<std::string, std::size_t> by_value_;
   std::unordered_map<std::size_t, Companion> companions_;
@@ -140,7 +140,7 @@ class GraphSearch {
 
 }  // namespace
 
-void AddGraphCompanions(const io::OnnxTensorReader& model, ScaleCompanions& found) {
+void AddGraphCompanions(const formats::OnnxTensorReader& model, ScaleCompanions& found) {
   GraphSearch(model, found).Run();
 }
 

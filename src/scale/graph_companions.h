@@ -12,7 +12,7 @@ namespace tensorcast::scale {
 
 // Adds them to what the names told. None is left unscaled: what the graph does not scale has no
 // scale.
-void AddGraphCompanions(const io::OnnxTensorReader& model, ScaleCompanions& found);
+void AddGraphCompanions(const formats::OnnxTensorReader& model, ScaleCompanions& found);
 
 }  // namespace tensorcast::scale
 

@@ -161,10 +161,10 @@ std::vector<std::string> IgnoredModules(LayerNames style, const QuantisedModules
   return names;
 }
 
-void AddNames(io::OrderedJson& list, std::span<const std::string> names) {
-  if (!list.is_array()) list = io::OrderedJson::array();
+void AddNames(json::OrderedJson& list, std::span<const std::string> names) {
+  if (!list.is_array()) list = json::OrderedJson::array();
   std::unordered_set<std::string> known;
-  for (const io::OrderedJson& one : list) {
+  for (const json::OrderedJson& one : list) {
     if (one.is_string()) known.insert(one.get<std::string>());
   }
   for (const std::string& name : names) {
@@ -172,16 +172,16 @@ void AddNames(io::OrderedJson& list, std::span<const std::string> names) {
   }
 }
 
-void Forget(io::OrderedJson& layers, std::span<const std::string> names) {
+void Forget(json::OrderedJson& layers, std::span<const std::string> names) {
   const std::unordered_set<std::string_view> gone(names.begin(), names.end());
-  layers.get_ref<io::OrderedJson::object_t&>().EraseIf(
+  layers.get_ref<json::OrderedJson::object_t&>().EraseIf(
       [&](const std::string& layer) { return gone.contains(layer); });
 }
 
 // transformers leaves the head alone where there is no list, and nothing else where there is one.
 WrittenConfig AddNotConverted(const QuantisedModules& modules, const QuantizationConfig& config) {
   constexpr const char* kNotConverted = "modules_to_not_convert";
-  io::OrderedJson json = *config.json;
+  json::OrderedJson json = *config.json;
   const bool has_list = Member(json, kNotConverted).is_array();
   AddNames(json[kNotConverted],
            has_list ? modules.freed : IgnoredModules(LayerNames::kParts, modules));

@@ -20,9 +20,9 @@ namespace tensorcast::scale {
 std::vector<std::string> IgnoredModules(LayerNames names, const QuantisedModules& modules);
 
 // Adds names that a list has not; what is no list becomes one.
-void AddNames(io::OrderedJson& list, std::span<const std::string> names);
+void AddNames(json::OrderedJson& list, std::span<const std::string> names);
 // Takes away what an object says of layers.
-void Forget(io::OrderedJson& layers, std::span<const std::string> names);
+void Forget(json::OrderedJson& layers, std::span<const std::string> names);
 
 // A configuration of transformers with the layers that became plain in "modules_to_not_convert".
 WrittenConfig AddNotConverted(const QuantisedModules& modules, const QuantizationConfig& config);

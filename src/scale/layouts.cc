@@ -13,7 +13,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using io::TensorInfo;
+using formats::TensorInfo;
 using Shape = std::vector<std::uint64_t>;
 using enum Storage;
 using enum ScaleType;
@@ -305,7 +305,7 @@ std::string SchemeText(const QuantizationConfig& config, const Reading& reading)
   for (const WeightScheme& scheme : config.schemes) {
     if (HasBits(scheme, reading)) return scheme.Text();
   }
-  std::string text = io::Quoted(config.method);
+  std::string text = words::Quoted(config.method);
   if (!config.schemes.empty()) {
     const WeightScheme& first = config.schemes.front();
     text +=

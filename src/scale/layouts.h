@@ -20,10 +20,10 @@ namespace tensorcast::scale {
 
 // The tensors of one weight.
 struct WeightTensors {
-  const io::TensorInfo* codes = nullptr;
-  const io::TensorInfo* scale = nullptr;
-  const io::TensorInfo* global = nullptr;
-  const io::TensorInfo* zero_point = nullptr;
+  const formats::TensorInfo* codes = nullptr;
+  const formats::TensorInfo* scale = nullptr;
+  const formats::TensorInfo* global = nullptr;
+  const formats::TensorInfo* zero_point = nullptr;
 };
 
 // Codes and scales understood in one way.

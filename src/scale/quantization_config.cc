@@ -12,6 +12,8 @@
 #include "checkpoint/checkpoint.h"
 #include "files/system.h"
 #include "files/system_directory.h"
+#include "json/json_events.h"
+#include "json/json_text.h"
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
@@ -19,17 +21,45 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
-constexpr std::size_t kDeepest = 32;  // of arrays and objects
+// Reads the files of a configuration by the rules by which an output's are edited (JsonText,
+// Enclosure), so that what is understood here is what is written there.
+class ConfigFiles {
+ public:
+  explicit ConfigFiles(const std::string& path) {
+    if (files::IsDirectory(path)) {
+      enclosure_ = files::EnclosureOfCheckpoint(path);
+      directory_ = files::Joined(path, "");
+    } else {
+      directory_ = path.substr(0, files::NameBegin(path));
+    }
+  }
 
-// The JSON of a file; null if it cannot be read as such.
-Json ReadJson(const std::string& path) {
-  if (!io::IsFile(path)) return nullptr;
-  const io::InputFile file(path);
-  if (file.size() > io::kMostConfigBytes) return nullptr;
-  return io::ParseJson(io::ReadText(file, io::kMostConfigBytes), kDeepest).value_or(nullptr);
-}
+  bool Has(const std::string& name) const { return files::IsFile(directory_ + name); }
+  // The JSON of a file; null if there is none, or it cannot be read as such, which problem() says.
+  Json Read(const std::string& name) {
+    if (!Has(name)) return nullptr;
+    const std::string path = directory_ + name;
+    const files::InputFile file =
+        enclosure_ ? files::InputFile(path, *enclosure_) : files::InputFile(path);
+    try {
+      const std::string text = checkpoint::ReadText(file, checkpoint::kMostConfigBytes);
+      const json::JsonText walked(path, text);
+      return json::ParseJson(text, json::kMostJsonDepth).value_or(nullptr);
+    } catch (const files::Error& error) {
+      if (error.kind() != core::ErrorKind::kContents) throw;
+      if (problem_.empty()) problem_ = error.what();
+      return nullptr;
+    }
+  }
+  const std::string& problem() const { return problem_; }
+
+ private:
+  std::string directory_;
+  std::optional<files::Enclosure> enclosure_;
+  std::string problem_;
+};
 
 // Whether an object in it, at any depth, says how tensors are quantised: a multimodal model has one
 // configuration for each of its parts.
@@ -37,7 +67,8 @@ bool SaysQuantised(const Json& json) {
   if (!json.is_structured()) return false;
   return std::ranges::any_of(json.items(), [](const auto& member) {
     const Json& value = member.value();
-    return (value.is_object() && io::IsQuantisationKey(member.key())) || SaysQuantised(value);
+    return (value.is_object() && checkpoint::IsQuantisationKey(member.key())) ||
+           SaysQuantised(value);
   });
 }
 
@@ -108,22 +139,23 @@ std::string WeightScheme::Text() const {
 QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   QuantizationConfig config;
   if (path.empty()) return config;
-  const std::string directory =
-      io::IsDirectory(path) ? io::Joined(path, "") : path.substr(0, io::NameBegin(path));
+  ConfigFiles files(path);
   std::string name = "config.json";
-  if (!io::IsFile(directory + name)) name = io::kQuantizationFile;
+  if (!files.Has(name)) name = checkpoint::kQuantizationFile;
   const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
-  const Json json = ReadJson(directory + name);
+  const Json json = files.Read(name);
   ReadModel(json, config);
-  const Json* said = name == io::kQuantizationFile ? &json : &Member(json, "quantization_config");
+  const Json* said =
+      name == checkpoint::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
-  const std::string of_modelopt = directory + "hf_quant_config.json";
+  const std::string of_modelopt = "hf_quant_config.json";
   config.says_quantised =
-      io::IsFile(of_modelopt) ||
-      (io::IsFile(directory + name) &&
-       (json.is_null() || name == io::kQuantizationFile || SaysQuantised(json)));
-  Json beside = ReadJson(of_modelopt);
+      files.Has(of_modelopt) ||
+      (files.Has(name) &&
+       (json.is_null() || name == checkpoint::kQuantizationFile || SaysQuantised(json)));
+  Json beside = files.Read(of_modelopt);
+  config.problem = files.problem();
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);

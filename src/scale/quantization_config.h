@@ -1,6 +1,6 @@
 // What a checkpoint's configuration says of the model, and of how its weights are quantised:
-// config.json's "quantization_config", or the file that stands for it (io::kQuantizationFile);
-// hf_quant_config.json.
+// config.json's "quantization_config", or the file that stands for it
+// (checkpoint::kQuantizationFile); hf_quant_config.json.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
@@ -37,6 +37,8 @@ struct WeightScheme {
 };
 
 struct QuantizationConfig {
+  // Why a file of it is not understood, in a line that begins with its path; empty if all are.
+  std::string problem;
   // Whether anything says that tensors are quantised. What cannot be read is taken to say so.
   bool says_quantised = false;
   // config.json's own, empty where it does not say: its first architecture or its type, the type
@@ -49,8 +51,8 @@ struct QuantizationConfig {
   // Whose method it is; null: nobody's who is known here.
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.
-  std::shared_ptr<const io::OrderedJson> json;
-  std::shared_ptr<const io::OrderedJson> beside;  // ModelOpt's: all of hf_quant_config.json
+  std::shared_ptr<const json::OrderedJson> json;
+  std::shared_ptr<const json::OrderedJson> beside;  // ModelOpt's: all of hf_quant_config.json
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes' (there are none if the method is not read
@@ -61,7 +63,7 @@ struct QuantizationConfig {
 };
 
 // Reads that of the checkpoint at `path`, a file or a directory; without a path there is none. One
-// that cannot be read says only that there is one. Throws io::Error (system).
+// that cannot be read says only that there is one. Throws files::Error (system).
 QuantizationConfig ReadQuantizationConfig(const std::string& path);
 
 }  // namespace tensorcast::scale

@@ -62,7 +62,7 @@ bool SoundsLikeCompanion(std::string_view name) {
 }
 
 // Whether a tensor has a type in which codes are kept.
-bool CanBeScaled(const io::TensorInfo& info) {
+bool CanBeScaled(const formats::TensorInfo& info) {
   static constexpr CompanionName kAnyName = {"", "", CompanionRole::kScale};
   return TensorFits(kAnyName, info, true);
 }
@@ -80,7 +80,7 @@ std::string_view Replaced(std::string_view name, std::string_view ending, std::s
 // speak of all.
 class QuantizationMetadata {
  public:
-  explicit QuantizationMetadata(const io::FileContents& contents)
+  explicit QuantizationMetadata(const formats::FileContents& contents)
       : layers_(DescribedLayers(contents)) {}
 
   bool Covers(std::string_view tensor) const {
@@ -90,12 +90,12 @@ class QuantizationMetadata {
   }
 
  private:
-  const io::OrderedJson layers_;
+  const json::OrderedJson layers_;
 };
 
 class CompanionFinder {
  public:
-  CompanionFinder(const io::FileContents& contents, const std::string& path,
+  CompanionFinder(const formats::FileContents& contents, const std::string& path,
                   const QuantizationConfig& config)
       : contents_(contents),
         tensors_(contents.tensors),
@@ -112,7 +112,7 @@ class CompanionFinder {
   ScaleCompanions Find() {
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) FindInThisFile(i);
     if (LeavesQuestions()) {
-      io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+      checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
         if (!IndexOf(name)) FindInOtherFile(name, file);
       });
       if (IsSure()) {
@@ -147,16 +147,16 @@ class CompanionFinder {
   bool IsSure() const { return config_.says_quantised || has_scaled_; }
 
   // Whether the two can be what a row says.
-  bool Fit(const CompanionName& row, const io::TensorInfo& companion,
-           const io::TensorInfo& tensor) {
+  bool Fit(const CompanionName& row, const formats::TensorInfo& companion,
+           const formats::TensorInfo& tensor) {
     if (!CompanionFits(row, companion, tensor)) return false;
     // A type that holds nothing but scales says what a name leaves open.
     return TensorFits(row, tensor, companion.type == DataType::kFloat8E8M0) ||
            (TensorFits(row, tensor, true) && IsSure());
   }
 
-  static bool IsMisfit(const CompanionName& row, const io::TensorInfo& companion,
-                       const io::TensorInfo& tensor) {
+  static bool IsMisfit(const CompanionName& row, const formats::TensorInfo& companion,
+                       const formats::TensorInfo& tensor) {
     if (companion.elements == 0) {
       // Nothing where something must be: a weight read without it would be another.
       return TensorFits(row, tensor, false) &&
@@ -246,7 +246,7 @@ class CompanionFinder {
   }
 
   void FindOfLayer(std::uint32_t i) {
-    const io::TensorInfo& info = tensors_[i];
+    const formats::TensorInfo& info = tensors_[i];
     const CompanionName* const row = RowOfLayer(info.name);
     Place& place = places_[i];
     if (row == nullptr || place.serves != nullptr || place.scale_row != nullptr ||
@@ -259,8 +259,9 @@ class CompanionFinder {
 
   // Marks say of tensors that have no scales of their own that they are scaled.
   void FindMarks() {
-    const auto mark = std::find_if(tensors_.begin(), tensors_.end(),
-                                   [](const io::TensorInfo& info) { return IsMark(info.name); });
+    const auto mark =
+        std::find_if(tensors_.begin(), tensors_.end(),
+                     [](const formats::TensorInfo& info) { return IsMark(info.name); });
     std::optional<QuantizationMetadata> metadata;
     if (contents_.metadata.contains(std::string(kMetadataMark))) {
       metadata.emplace(contents_);
@@ -268,7 +269,7 @@ class CompanionFinder {
     if (mark == tensors_.end() && !metadata) return;
     static constexpr CompanionName kRow = {"", kTensorMark, CompanionRole::kState};
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
-      const io::TensorInfo& info = tensors_[i];
+      const formats::TensorInfo& info = tensors_[i];
       Place& place = places_[i];
       if (IsMark(info.name)) {
         place.serves = &kRow;
@@ -343,8 +344,8 @@ class CompanionFinder {
     std::string file;
   };
 
-  const io::FileContents& contents_;
-  const std::vector<io::TensorInfo>& tensors_;
+  const formats::FileContents& contents_;
+  const std::vector<formats::TensorInfo>& tensors_;
   const std::string& path_;
   const QuantizationConfig& config_;
   std::vector<std::uint32_t> by_name_;
@@ -358,17 +359,17 @@ class CompanionFinder {
 
 }  // namespace
 
-io::OrderedJson DescribedLayers(const io::FileContents& contents) {
+json::OrderedJson DescribedLayers(const formats::FileContents& contents) {
   const auto found = contents.metadata.find(std::string(kMetadataMark));
   if (found == contents.metadata.end()) return nullptr;
-  io::OrderedJson json = io::JsonOrNull(found->second);
+  json::OrderedJson json = json::JsonOrNull(found->second);
   return json.is_object() && json.contains("layers") ? std::move(json["layers"])
-                                                     : io::OrderedJson("unreadable");
+                                                     : json::OrderedJson("unreadable");
 }
 
-ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path,
+ScaleCompanions FindScaleCompanions(const formats::FileContents& contents, const std::string& path,
                                     const QuantizationConfig& config) {
-  const auto concerned = [](const io::TensorInfo& info) {
+  const auto concerned = [](const formats::TensorInfo& info) {
     return CanBeScaled(info) || SoundsLikeCompanion(info.name);
   };
   if (std::none_of(contents.tensors.begin(), contents.tensors.end(), concerned)) return {};

@@ -67,12 +67,12 @@ struct ScaleCompanions {
 // Tells them by names, types and shapes, and by what stands beside the file at `path` (see
 // checkpoint.h), which is looked at only if the contents leave a question; empty: nothing stands
 // there. Throws Error if the index beside it cannot be read.
-ScaleCompanions FindScaleCompanions(const io::FileContents& contents, const std::string& path,
+ScaleCompanions FindScaleCompanions(const formats::FileContents& contents, const std::string& path,
                                     const QuantizationConfig& config);
 
 // What __metadata__["_quantization_metadata"] says of each layer, by its name; null if there is no
 // such text, and no object if it cannot be read.
-io::OrderedJson DescribedLayers(const io::FileContents& contents);
+json::OrderedJson DescribedLayers(const formats::FileContents& contents);
 
 }  // namespace tensorcast::scale
 

@@ -18,7 +18,7 @@ using enum CompanionRole;
 using enum Codes;
 
 // How many codes an element can hold: integers may hold several, of two bits or more.
-std::uint64_t MostCodes(const io::TensorInfo& info) {
+std::uint64_t MostCodes(const formats::TensorInfo& info) {
   const TypeInfo* const type = FindType(info.type);
   return type != nullptr && type->is_integer()
              ? std::max<std::uint64_t>(1, static_cast<std::uint64_t>(type->bits) / 2)
@@ -27,7 +27,7 @@ std::uint64_t MostCodes(const io::TensorInfo& info) {
 
 // Whether a grid of scales can lie over a tensor: one for all, a list of any length, or each of its
 // dimensions at most as long as one of the tensor's, in their order.
-bool IsGridOver(const std::vector<std::uint64_t>& grid, const io::TensorInfo& tensor) {
+bool IsGridOver(const std::vector<std::uint64_t>& grid, const formats::TensorInfo& tensor) {
   const auto lengths =
       std::count_if(grid.begin(), grid.end(), [](std::uint64_t n) { return n > 1; });
   if (lengths < 2) return true;
@@ -74,13 +74,13 @@ std::span<const CompanionName> CompanionNames() {
   return kRows;
 }
 
-bool IsNarrowFloat(const io::TensorInfo& info) {
+bool IsNarrowFloat(const formats::TensorInfo& info) {
   const TypeInfo* const type = FindType(info.type);
   return type != nullptr && type->is_float() && type->bits <= 8 &&
          type->type != DataType::kFloat8E8M0;
 }
 
-bool TensorFits(const CompanionName& row, const io::TensorInfo& tensor, bool is_sure) {
+bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, bool is_sure) {
   const TypeInfo* const type = FindType(tensor.type);
   if (type == nullptr || tensor.elements == 0) return false;
   switch (row.codes) {
@@ -95,7 +95,7 @@ bool TensorFits(const CompanionName& row, const io::TensorInfo& tensor, bool is_
   return type->bits <= 8 || (!tensor.shape.empty() && tensor.shape.back() == 1);
 }
 
-bool CompanionTypeFits(const CompanionName& row, const io::TensorInfo& companion) {
+bool CompanionTypeFits(const CompanionName& row, const formats::TensorInfo& companion) {
   const TypeInfo* const type = FindType(companion.type);
   if (companion.elements == 0) return false;
   switch (row.role) {
@@ -113,8 +113,8 @@ bool CompanionTypeFits(const CompanionName& row, const io::TensorInfo& companion
   return type != nullptr && (type->type == DataType::kUint8 || companion.elements == 1);
 }
 
-bool CompanionFits(const CompanionName& row, const io::TensorInfo& companion,
-                   const io::TensorInfo& tensor) {
+bool CompanionFits(const CompanionName& row, const formats::TensorInfo& companion,
+                   const formats::TensorInfo& tensor) {
   if (!CompanionTypeFits(row, companion)) return false;
   switch (row.role) {
     case kCodeMap:

@@ -57,17 +57,17 @@ struct CompanionName {
 std::span<const CompanionName> CompanionNames();
 
 // Float8 and narrower, but for float8e8m0, which holds scales itself.
-bool IsNarrowFloat(const io::TensorInfo& info);
+bool IsNarrowFloat(const formats::TensorInfo& info);
 
 // Whether a tensor can be what the row says. Where `is_sure`, something beside the names says that
 // there are quantised tensors.
-bool TensorFits(const CompanionName& row, const io::TensorInfo& tensor, bool is_sure);
+bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, bool is_sure);
 
 // Whether a companion has a type that its role takes; the first is all that can be said where the
 // tensor stands in another file.
-bool CompanionTypeFits(const CompanionName& row, const io::TensorInfo& companion);
-bool CompanionFits(const CompanionName& row, const io::TensorInfo& companion,
-                   const io::TensorInfo& tensor);
+bool CompanionTypeFits(const CompanionName& row, const formats::TensorInfo& companion);
+bool CompanionFits(const CompanionName& row, const formats::TensorInfo& companion,
+                   const formats::TensorInfo& tensor);
 
 }  // namespace tensorcast::scale
 

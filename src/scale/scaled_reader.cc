@@ -45,7 +45,7 @@ struct ScaledReader::Slab {
   std::vector<double> scales;
 };
 
-ScaledReader::ScaledReader(std::shared_ptr<const io::TensorReader> base,
+ScaledReader::ScaledReader(std::shared_ptr<const formats::TensorReader> base,
                            std::vector<AppliedWeight> applied, bool drops_metadata)
     : base_(std::move(base)), applied_(std::move(applied)), contents_(base_->contents()) {
   contents_.is_dequantised = drops_metadata;
@@ -53,7 +53,7 @@ ScaledReader::ScaledReader(std::shared_ptr<const io::TensorReader> base,
   for (std::size_t i = 0; i < applied_.size(); ++i) {
     const ScaledWeight& weight = applied_[i].weight;
     by_codes_.emplace(weight.codes, i);
-    io::TensorInfo& info = contents_.tensors[weight.codes];
+    formats::TensorInfo& info = contents_.tensors[weight.codes];
     info.name = weight.name;
     info.shape = weight.shape;
     info.elements = *core::CheckedProduct(info.shape);
@@ -66,9 +66,9 @@ ScaledReader::ScaledReader(std::shared_ptr<const io::TensorReader> base,
     }
     const auto bytes = StorageBytes(DataType::kFloat64, info.elements);
     if (!bytes) {
-      throw io::Error(
-          io::ErrorKind::kContents,
-          io::EscapeName(info.name) + " has more values than 64 bits can count as float64");
+      throw files::Error(
+          core::ErrorKind::kContents,
+          words::EscapeName(info.name) + " has more values than 64 bits can count as float64");
     }
     info.bytes = *bytes;
   }
@@ -336,7 +336,7 @@ std::vector<std::string> ScaledReader::Findings() const {
     const auto found = findings_.find(applied.weight.codes);
     if (found == findings_.end()) continue;
     const ScaleFindings& findings = found->second;
-    const io::TensorInfo& scale = base_->contents().tensors[applied.weight.scale];
+    const formats::TensorInfo& scale = base_->contents().tensors[applied.weight.scale];
     std::string what;
     const auto add = [&](std::uint64_t count, std::string_view word) {
       if (count == 0) return;
@@ -345,8 +345,9 @@ std::vector<std::string> ScaledReader::Findings() const {
     add(findings.not_positive, "zero or negative");
     add(findings.infinite, "Inf");
     add(findings.nan, "NaN");
-    lines.push_back(io::EscapeName(scale.name) + ": of " + io::CountText(scale.elements, "scale") +
-                    " " + what + ", the first at index " + std::to_string(findings.first));
+    lines.push_back(words::EscapeName(scale.name) + ": of " +
+                    words::CountText(scale.elements, "scale") + " " + what +
+                    ", the first at index " + std::to_string(findings.first));
   }
   if (std::string fused = FusedText(); !fused.empty()) lines.push_back(std::move(fused));
   return lines;
@@ -393,11 +394,11 @@ std::string ScaledReader::FusedText() const {
     });
     if (!differs || found++ > 0) continue;
     for (const std::uint32_t i : matrix) {
-      first += (first.empty() ? "" : ", ") + io::EscapeName(applied_[i].weight.name);
+      first += (first.empty() ? "" : ", ") + words::EscapeName(applied_[i].weight.name);
     }
   }
   if (found == 0) return {};
-  return first + (found > 1 ? " and " + io::CountText(found - 1, "more group") : "") +
+  return first + (found > 1 ? " and " + words::CountText(found - 1, "more group") : "") +
          " have different global scales: each is applied by its own, and a runtime that loads them "
          "as one matrix uses one for all";
 }

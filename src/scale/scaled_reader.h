@@ -32,18 +32,18 @@ struct AppliedWeight {
 
 // Tensors keep their indices: at that of a weight's codes stands the weight, under its plain name
 // and in its own shape, and what serves it stands as it is, to be left out by the caller.
-class ScaledReader final : public io::TensorReader {
+class ScaledReader final : public formats::TensorReader {
  public:
   // `applied` in the order of their codes. `drops_metadata`: they are all that have scales; keys of
   // the metadata that speak of scales are left out then.
-  ScaledReader(std::shared_ptr<const io::TensorReader> base, std::vector<AppliedWeight> applied,
-               bool drops_metadata);
+  ScaledReader(std::shared_ptr<const formats::TensorReader> base,
+               std::vector<AppliedWeight> applied, bool drops_metadata);
   ~ScaledReader() override;
 
-  const io::FileContents& contents() const override { return contents_; }
+  const formats::FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
-  io::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
-                              std::uint64_t n) const override {
+  text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
+                                std::uint64_t n) const override {
     return base_->ReadStrings(tensor, first, n);
   }
   std::uint64_t file_bytes() const override { return base_->file_bytes(); }
@@ -54,7 +54,7 @@ class ScaledReader final : public io::TensorReader {
   // The applied weight whose codes have this index, or nullptr.
   const AppliedWeight* applied(std::size_t tensor) const;
   // The tensors as the file has them.
-  const std::vector<io::TensorInfo>& stored() const { return base_->contents().tensors; }
+  const std::vector<formats::TensorInfo>& stored() const { return base_->contents().tensors; }
 
   // One line for each weight in which a scale was met that is <= 0, Inf or NaN, of all scales of
   // the weight: "q.weight_scale: of 16 scales 1 zero or negative, 1 NaN, the first at index 3". One
@@ -89,10 +89,10 @@ class ScaledReader final : public io::TensorReader {
   void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
   void Note(const ScaledWeight& weight, std::span<const double> scales) const;
 
-  std::shared_ptr<const io::TensorReader> base_;
+  std::shared_ptr<const formats::TensorReader> base_;
   std::vector<AppliedWeight> applied_;
   std::unordered_map<std::size_t, std::size_t> by_codes_;  // indices of applied_
-  io::FileContents contents_;
+  formats::FileContents contents_;
   std::vector<std::uint32_t> order_;  // of applied_, those that are fused, matrix by matrix
   std::vector<std::uint32_t> ends_;   // of each matrix, in order_
   mutable std::mutex mutex_;          // guards what follows

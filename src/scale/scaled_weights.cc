@@ -17,19 +17,19 @@
 namespace tensorcast::scale {
 namespace {
 
-using io::ErrorKind;
-using io::TensorInfo;
+using core::ErrorKind;
+using formats::TensorInfo;
 
 constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
 
 // "q.weight_scale [4, 4]"
 std::string ShapedName(const TensorInfo& info) {
-  return io::EscapeName(info.name) + " " + io::ShapeText(info.shape);
+  return words::EscapeName(info.name) + " " + words::ShapeText(info.shape);
 }
 
 class Finder {
  public:
-  Finder(const io::TensorReader& reader, const std::string& path, const ScaleCompanions& found,
+  Finder(const formats::TensorReader& reader, const std::string& path, const ScaleCompanions& found,
          QuantizationConfig config)
       : reader_(reader),
         path_(path),
@@ -69,7 +69,7 @@ class Finder {
     const TypeInfo* const type = FindType(scale.type);
     if (scale.elements > 0 && type != nullptr && !type->is_float() &&
         type->type != DataType::kUint8) {
-      return io::EscapeName(scale.name) + ", the scales of " + io::EscapeName(codes.name) +
+      return words::EscapeName(scale.name) + ", the scales of " + words::EscapeName(codes.name) +
              ", has the type " + std::string(type->name) + ", and scales are floats";
     }
     return ShapedName(codes) + " and " + ShapedName(scale) + " fit no layout of scaled weights";
@@ -109,23 +109,23 @@ class Finder {
     if (scales.empty()) return;
     if (scales.size() > 1) {
       Refuse(codes, ErrorKind::kContents,
-             io::EscapeName(tensors_[codes].name) + " has two scales, " +
-                 io::EscapeName(tensors_[scales[0]].name) + " and " +
-                 io::EscapeName(tensors_[scales[1]].name));
+             words::EscapeName(tensors_[codes].name) + " has two scales, " +
+                 words::EscapeName(tensors_[scales[0]].name) + " and " +
+                 words::EscapeName(tensors_[scales[1]].name));
       return;
     }
     weight.scale = scales.front();
     for (const Companion* one : companions) {
       if (const std::string why = WhyNot(*one); !why.empty()) {
         Refuse(codes, ErrorKind::kUnsupported,
-               io::EscapeName(tensors_[codes].name) + " has " +
-                   io::EscapeName(tensors_[one->tensor].name) + ", " + why);
+               words::EscapeName(tensors_[codes].name) + " has " +
+                   words::EscapeName(tensors_[one->tensor].name) + ", " + why);
         return;
       }
     }
     if (const std::string why = WhyNotOfMetadata(tensors_[codes].name); !why.empty()) {
       Refuse(codes, ErrorKind::kUnsupported,
-             io::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
+             words::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
                  std::string(kMetadataMark) + "\"], " + why);
       return;
     }
@@ -171,7 +171,7 @@ class Finder {
     if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
     std::string text(static_cast<std::size_t>(info.bytes), '\0');
     reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return dialect.why_not_described(io::JsonOrNull(text));
+    return dialect.why_not_described(json::JsonOrNull(text));
   }
 
   void Choose(ScaledWeight weight) {
@@ -183,8 +183,8 @@ class Finder {
     if (const std::string file = readings.empty() ? FileOfGlobal(weight) : std::string();
         !file.empty()) {
       Refuse(weight.codes, ErrorKind::kContents,
-             ShapedName(codes) + " has its scales in " + io::EscapeName(scale.name) +
-                 " and the scale of these in " + io::EscapeName(file));
+             ShapedName(codes) + " has its scales in " + words::EscapeName(scale.name) +
+                 " and the scale of these in " + words::EscapeName(file));
       result_.unread.back().remedy = Remedy::kTakeDirectory;
       return;
     }
@@ -242,7 +242,7 @@ class Finder {
   const std::unordered_map<std::string, std::string>& Globals() {
     if (globals_) return *globals_;
     globals_.emplace();
-    io::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
+    checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
       for (const Dialect* const dialect : Dialects()) {
         if (std::ranges::any_of(dialect->layouts, [&](const Layout& layout) {
               return !layout.global.empty() && name.ends_with(layout.global);
@@ -276,7 +276,7 @@ class Finder {
       }
     }
     const std::string method =
-        config.method.empty() ? std::string("a quantization") : io::Quoted(config.method);
+        config.method.empty() ? std::string("a quantization") : words::Quoted(config.method);
     return config.file + " says " + method + (said.empty() ? "" : ", " + said) +
            "; names, types and shapes fit";
   }
@@ -295,8 +295,8 @@ class Finder {
     std::erase_if(result_.weights, [&](const ScaledWeight& weight) {
       if (weight.name == tensors_[weight.codes].name || !taken.contains(weight.name)) return false;
       Refuse(weight.codes, ErrorKind::kContents,
-             io::EscapeName(tensors_[weight.codes].name) + " is the weight " +
-                 io::EscapeName(weight.name) + ", and a tensor of that name is there too");
+             words::EscapeName(tensors_[weight.codes].name) + " is the weight " +
+                 words::EscapeName(weight.name) + ", and a tensor of that name is there too");
       return true;
     });
   }
@@ -304,7 +304,7 @@ class Finder {
   // If the method is not read here, integers that nothing else explains are its weights, and floats
   // of the same layers serve them.
   void LeaveToMethod() {
-    const std::string method = io::Quoted(config_.method);
+    const std::string method = words::Quoted(config_.method);
     // Names of tensors are those of several methods: of one that they do not tell, its own.
     if (config_.dialect == nullptr || config_.dialect->names.empty()) {
       for (OpaqueTensor& one : result_.opaque) one.writer = method;
@@ -353,13 +353,13 @@ class Finder {
     return std::ranges::any_of(kBuffers, [&](auto ending) { return name.ends_with(ending); });
   }
 
-  const io::TensorReader& reader_;
+  const formats::TensorReader& reader_;
   const std::string& path_;
   const std::vector<TensorInfo>& tensors_;
   const ScaleCompanions& found_;
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
-  const io::OrderedJson described_;
+  const json::OrderedJson described_;
   std::optional<std::unordered_map<std::string, std::string>> globals_;
   ScaledWeights result_;
 };
@@ -370,7 +370,7 @@ std::string ScaledWeight::LayoutText() const {
   return std::string(reading.Name()) + " (" + std::string(reading.Writer()) + ")";
 }
 
-ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
+ScaledWeights FindScaledWeights(const formats::TensorReader& reader, const std::string& path,
                                 const ScaleCompanions& companions, QuantizationConfig config) {
   return Finder(reader, path, companions, std::move(config)).Find();
 }

@@ -37,7 +37,7 @@ struct ScaledWeight {
 // file's name.
 struct UnreadWeight {
   std::size_t tensor = 0;
-  io::ErrorKind kind = io::ErrorKind::kContents;
+  core::ErrorKind kind = core::ErrorKind::kContents;
   std::string why;
   Remedy remedy = Remedy::kIgnoreScales;
   // Names, types and shapes that are known say so. Where not, something else suggests it: integers
@@ -64,9 +64,9 @@ struct ScaledWeights {
 };
 
 // Goes on from what FindScaleCompanions found in the reader's contents; `path` is the checkpoint's,
-// a file or a directory, whose configuration counts as evidence. Throws io::Error where a tensor
+// a file or a directory, whose configuration counts as evidence. Throws files::Error where a tensor
 // that describes a layer, or the configuration, cannot be read by the system.
-ScaledWeights FindScaledWeights(const io::TensorReader& reader, const std::string& path,
+ScaledWeights FindScaledWeights(const formats::TensorReader& reader, const std::string& path,
                                 const ScaleCompanions& companions, QuantizationConfig config);
 
 }  // namespace tensorcast::scale

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::text {
 
@@ -17,7 +17,7 @@ void AddTextSize(const Strings& texts, TextSize& size) {
     if (text.size() <= size.most_code_points) continue;
     std::uint64_t points = 0;
     for (std::string_view rest = text; !rest.empty(); ++points) {
-      rest.remove_prefix(DecodeUtf8(rest).bytes);
+      rest.remove_prefix(words::DecodeUtf8(rest).bytes);
     }
     size.most_code_points = std::max(size.most_code_points, points);
   }

@@ -53,12 +53,12 @@ TEST_F(GivenCode, AnExecutorThatThrows) {
 TEST_F(GivenCode, AnExecutorThatThrowsWhileTextsAreParsed) {
   // A .npy of 100,000 texts, which are parsed in slices.
   const std::string path = Path("in.npy");
-  io::FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {io::Tensor("", DataType::kString, {100'000})};
-  io::TensorInfo& texts = contents.tensors[0];
+  formats::TensorInfo& texts = contents.tensors[0];
   texts.text = {1, 1, texts.elements};
   texts.bytes = texts.elements;
-  const auto writer = io::CreateTensorFile(path, contents, {true, {}});
+  const auto writer = formats::CreateTensorFile(path, contents, {true, {}});
   const std::string digits(100'000, '7');
   std::vector<std::uint64_t> offsets(100'001);
   for (std::size_t i = 0; i < offsets.size(); ++i) offsets[i] = i;

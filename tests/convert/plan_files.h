@@ -43,12 +43,12 @@ inline Ran RunPlan(const ConversionPlan& plan, std::size_t buffer_bytes = std::s
 class Plans : public io::FileTest {
  protected:
   // A file of tensors of random codes.
-  std::string Make(const std::string& name, std::vector<io::TensorInfo> tensors) {
+  std::string Make(const std::string& name, std::vector<formats::TensorInfo> tensors) {
     const std::string path = Path(name);
-    io::FileContents contents;
+    formats::FileContents contents;
     contents.tensors = std::move(tensors);
     contents.metadata["made"] = "here";
-    const auto writer = io::CreateTensorFile(path, contents, {true, {}});
+    const auto writer = formats::CreateTensorFile(path, contents, {true, {}});
     for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
       writer->Write(i, 0, RandomBytes(contents.tensors[i].bytes, static_cast<unsigned>(i)));
     }
@@ -57,13 +57,14 @@ class Plans : public io::FileTest {
   }
   // Of every type that the format holds: odd sizes, several blocks.
   std::string MakeMany(const std::string& name) {
-    std::vector<io::TensorInfo> tensors;
+    std::vector<formats::TensorInfo> tensors;
     for (const TypeInfo& row : Types()) {
       if (row.bits == 0) continue;
-      const io::TensorInfo info = io::Tensor("t." + std::string(row.name), row.type, {3, 5001});
+      const formats::TensorInfo info =
+          io::Tensor("t." + std::string(row.name), row.type, {3, 5001});
       try {
-        io::CheckTensorFile(Path(name), {{info}, {}}, {true, {}});
-      } catch (const io::Error&) {
+        formats::CheckTensorFile(Path(name), {{info}, {}}, {true, {}});
+      } catch (const files::Error&) {
         continue;  // no type of the format's
       }
       tensors.push_back(info);

@@ -71,10 +71,10 @@ TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
 
 TEST_F(Plans, RunsFindScalesThatNoQuantiserWrites) {
   const std::string path = Path("a.safetensors");
-  io::FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {io::Tensor("a.weight", DataType::kFloat8E4M3FN, {3, 16}),
                       io::Tensor("a.weight_scale", DataType::kFloat32, {3, 1})};
-  const auto writer = io::CreateTensorFile(path, contents, {true, {}});
+  const auto writer = formats::CreateTensorFile(path, contents, {true, {}});
   writer->Write(0, 0, std::vector<std::byte>(48, std::byte{0x38}));
   const float scales[] = {1, 0, -2};
   writer->Write(1, 0, std::as_bytes(std::span(scales)));

@@ -112,16 +112,16 @@ TEST_F(QuantiseJobs, ThePlanSaysWhatIsMadeAndComesBackFromJson) {
 // once.
 TEST_F(QuantiseJobs, WeightsThatShareAScaleAreReadAsOftenAsOthers) {
   const auto tensors = [](const std::string& parent) {
-    return std::vector<io::TensorInfo>{
+    return std::vector<formats::TensorInfo>{
         io::Tensor(parent + "q_proj.weight", DataType::kBfloat16, {64, 64}),
         io::Tensor(parent + "k_proj.weight", DataType::kFloat32, {32, 64}),
         io::Tensor(parent + "v_proj.weight", DataType::kFloat16, {16, 64}),
         io::Tensor(parent + "o_proj.weight", DataType::kBfloat16, {64, 64})};
   };
-  std::vector<io::TensorInfo> all = tensors("a.");
-  for (const io::TensorInfo& one : tensors("b.")) all.push_back(one);
+  std::vector<formats::TensorInfo> all = tensors("a.");
+  for (const formats::TensorInfo& one : tensors("b.")) all.push_back(one);
   std::uint64_t bytes = 0;
-  for (const io::TensorInfo& one : all) bytes += one.bytes;
+  for (const formats::TensorInfo& one : all) bytes += one.bytes;
   Request request;
   request.files = {{Make("in.safetensors", all), Path("out.safetensors")}};
   request.to = ScaledFormat::kNvfp4;

@@ -38,9 +38,9 @@ Refused Last() {
 class Remedies : public Plans {
  protected:
   Remedies() {
-    const io::TensorInfo codes = io::Tensor("a.weight", DataType::kFloat8E4M3FN, {64, 64});
-    const std::vector<io::TensorInfo> two = {io::Tensor("w", DataType::kFloat32, {2}),
-                                             io::Tensor("v", DataType::kFloat32, {2})};
+    const formats::TensorInfo codes = io::Tensor("a.weight", DataType::kFloat8E4M3FN, {64, 64});
+    const std::vector<formats::TensorInfo> two = {io::Tensor("w", DataType::kFloat32, {2}),
+                                                  io::Tensor("v", DataType::kFloat32, {2})};
     Make("two.safetensors", two);
     Make("there.safetensors", two);
     Make("scaled.safetensors", {codes, io::Tensor("a.weight_scale", DataType::kFloat32, {3, 5})});

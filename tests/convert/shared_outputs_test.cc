@@ -125,11 +125,11 @@ TEST_F(SharedOutputs, HaveOneGlobalScaleForWeightsThatAreFused) {
   request.to = ScaledFormat::kNvfp4;
   const ConversionPlan plan = PlanOf(request);
   ExpectTheSameOfTwo(plan);
-  const auto written = io::OpenTensorFile(Path("b.safetensors"), {}).reader;
+  const auto written = checkpoint::OpenTensorFile(Path("b.safetensors"), {}).reader;
   const auto global = [&](const std::string& name) {
-    const std::vector<io::TensorInfo>& tensors = written->contents().tensors;
+    const std::vector<formats::TensorInfo>& tensors = written->contents().tensors;
     const auto tensor = std::ranges::find(
-        tensors, "model.layers.0." + name + ".weight_global_scale", &io::TensorInfo::name);
+        tensors, "model.layers.0." + name + ".weight_global_scale", &formats::TensorInfo::name);
     float value = 0;
     written->Read(static_cast<std::size_t>(tensor - tensors.begin()), 0,
                   std::as_writable_bytes(std::span(&value, 1)));

@@ -10,16 +10,16 @@
 namespace tensorcast::convert {
 namespace {
 
+using files::Interrupted;
+using formats::FileContents;
+using formats::TensorInfo;
+using formats::TensorReader;
+using formats::TensorWriter;
 using io::ErrorOf;
-using io::FileContents;
-using io::Interrupted;
 using io::LittleEndian;
-using io::StringPiece;
 using io::Tensor;
-using io::TensorInfo;
-using io::TensorReader;
-using io::TensorWriter;
-using io::TextSize;
+using text::StringPiece;
+using text::TextSize;
 
 // A file of strings in memory: text i of each tensor is a function of i.
 class TextSource final : public TensorReader {

@@ -97,7 +97,7 @@ TEST_F(ConversionThreads, ApplyScales) {
 // The global scale of a matrix is known to all once one of them has read it, and those of the
 // matrices with which it is fused.
 TEST_F(ConversionThreads, LearnGlobalScales) {
-  std::vector<io::TensorInfo> tensors;
+  std::vector<formats::TensorInfo> tensors;
   for (int layer = 0; layer < 8; ++layer) {
     for (const char* const part : {"q", "k", "v"}) {
       tensors.push_back(io::Tensor(
@@ -114,7 +114,7 @@ TEST_F(ConversionThreads, LearnGlobalScales) {
 // Slabs of matrices that stand transposed are shared, and so is what is found of scales: of random
 // bytes some are NaN.
 TEST_F(ConversionThreads, ApplyScalesOfTransposedMatrices) {
-  std::vector<io::TensorInfo> tensors;
+  std::vector<formats::TensorInfo> tensors;
   for (int layer = 0; layer < 6; ++layer) {
     const std::string experts = "model.layers." + std::to_string(layer) + ".mlp.experts.down_proj_";
     tensors.push_back(io::Tensor(experts + "blocks", DataType::kUint8, {3, 32, 30, 16}));
@@ -204,19 +204,19 @@ TEST_F(ConversionThreads, EndWhenTheyAreInterrupted) {
 }
 
 // A tensor no part of which can be read; its first readers fail at once.
-class TornSource final : public io::TensorReader {
+class TornSource final : public formats::TensorReader {
  public:
   TornSource() { contents_.tensors = {io::Tensor("t", DataType::kFloat32, {512, 1024})}; }
-  const io::FileContents& contents() const override { return contents_; }
+  const formats::FileContents& contents() const override { return contents_; }
   std::uint64_t file_bytes() const override { return 0; }
   void Read(std::size_t, std::uint64_t offset, std::span<std::byte>) const override {
     all_are_here_.arrive_and_wait();
-    throw io::Error(io::ErrorKind::kContents, "torn at " + std::to_string(offset));
+    throw files::Error(core::ErrorKind::kContents, "torn at " + std::to_string(offset));
   }
   void CheckUnchanged() const override {}
 
  private:
-  io::FileContents contents_;
+  formats::FileContents contents_;
   mutable std::latch all_are_here_{kThreads};
 };
 

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -39,9 +40,13 @@ TEST(Types, RowsAgreeWithTheOracles) {
 }
 
 TEST(Types, FindType) {
+  const auto known = [](int id) {
+    return id == 8 || std::any_of(oracle::kRows.begin(), oracle::kRows.end(),
+                                  [id](const oracle::Row& row) { return row.id == id; });
+  };
   for (int id = -3; id < 40; ++id) {
     const TypeInfo* info = FindType(static_cast<DataType>(id));
-    const bool there = id >= 1 && id <= 28 && id != 14 && id != 15;
+    const bool there = known(id);
     ASSERT_EQ(info != nullptr, there) << id;
     if (there) {
       EXPECT_EQ(static_cast<int>(info->type), id);

@@ -84,41 +84,42 @@ TEST_F(FormatChoice, ReadsThroughLinks) {
 
 TEST_F(FormatChoice, WritesByTheEnding) {
   const std::string path = Path("out.bin");
-  EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, {}, {}); }),
+  EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }),
             "5 " + path +
                 ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb "
                 "and .onnx are written");
-  EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, {}, {}); }),
-            ErrorOf([&] { CreateTensorFile(path, {}, {}); }));
-  CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
+  EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, {}, {}); }),
+            ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }));
+  formats::CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
   EXPECT_EQ(ReadBytes(Path("out.SafeTensors")), Safetensors("{}      "));
 }
 
 TEST(Escape, LeavesTextAndShowsTheRest) {
-  EXPECT_EQ(Escape("layers.0.weight"), "layers.0.weight");
-  EXPECT_EQ(Escape("caf\u00e9 \u4e2d \U0001F600"), "caf\u00e9 \u4e2d \U0001F600");
-  EXPECT_EQ(Escape(std::string_view("a\0b", 3)), "a\\x00b");
-  EXPECT_EQ(Escape("\n\r\t\x1b\x7f"), "\\x0A\\x0D\\x09\\x1B\\x7F");
-  EXPECT_EQ(Escape("\u0085\u009b"), "\\xC2\\x85\\xC2\\x9B");            // C1: ESC [ in one
-  EXPECT_EQ(Escape("\u202e\u2066"), "\\xE2\\x80\\xAE\\xE2\\x81\\xA6");  // turns what follows round
+  EXPECT_EQ(words::Escape("layers.0.weight"), "layers.0.weight");
+  EXPECT_EQ(words::Escape("caf\u00e9 \u4e2d \U0001F600"), "caf\u00e9 \u4e2d \U0001F600");
+  EXPECT_EQ(words::Escape(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(words::Escape("\n\r\t\x1b\x7f"), "\\x0A\\x0D\\x09\\x1B\\x7F");
+  EXPECT_EQ(words::Escape("\u0085\u009b"), "\\xC2\\x85\\xC2\\x9B");  // C1: ESC [ in one
+  EXPECT_EQ(words::Escape("\u202e\u2066"),
+            "\\xE2\\x80\\xAE\\xE2\\x81\\xA6");  // turns what follows round
   // The Arabic letter mark, the zero-width space, the soft hyphen, a line separator.
-  EXPECT_EQ(Escape("\u061c\u200b\u00ad\u2028"),
+  EXPECT_EQ(words::Escape("\u061c\u200b\u00ad\u2028"),
             "\\xD8\\x9C\\xE2\\x80\\x8B\\xC2\\xAD\\xE2\\x80\\xA8");
-  EXPECT_EQ(Escape("\xff\xc0\xaf\xed\xa0\x80"), "\\xFF\\xC0\\xAF\\xED\\xA0\\x80");
-  EXPECT_EQ(Escape("\xf4\x90\x80\x80"), "\\xF4\\x90\\x80\\x80");
-  EXPECT_EQ(Escape("\xe2\x82"), "\\xE2\\x82");
+  EXPECT_EQ(words::Escape("\xff\xc0\xaf\xed\xa0\x80"), "\\xFF\\xC0\\xAF\\xED\\xA0\\x80");
+  EXPECT_EQ(words::Escape("\xf4\x90\x80\x80"), "\\xF4\\x90\\x80\\x80");
+  EXPECT_EQ(words::Escape("\xe2\x82"), "\\xE2\\x82");
 }
 
 TEST(Escape, KeepsTheEndsOfALongName) {
-  EXPECT_EQ(EscapeName("layers.0.weight"), "layers.0.weight");
-  EXPECT_EQ(EscapeName(std::string(120, 'a')), std::string(120, 'a'));
-  EXPECT_EQ(EscapeName(std::string(99'999, 'a') + "z"),
+  EXPECT_EQ(words::EscapeName("layers.0.weight"), "layers.0.weight");
+  EXPECT_EQ(words::EscapeName(std::string(120, 'a')), std::string(120, 'a'));
+  EXPECT_EQ(words::EscapeName(std::string(99'999, 'a') + "z"),
             std::string(80, 'a') + "…" + std::string(39, 'a') + "z (100000 bytes)");
   // Cut between characters, of whatever is none too.
   std::string wide;
   for (int i = 0; i < 1000; ++i) wide += "\u4e2d";
-  EXPECT_EQ(EscapeName(wide).find("\\x"), std::string::npos);
-  EXPECT_LT(EscapeName(std::string(100'000, '\x80')).size(), 600u);
+  EXPECT_EQ(words::EscapeName(wide).find("\\x"), std::string::npos);
+  EXPECT_LT(words::EscapeName(std::string(100'000, '\x80')).size(), 600u);
 }
 
 }  // namespace

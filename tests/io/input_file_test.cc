@@ -18,10 +18,10 @@ class InputTest : public FileTest {
   std::vector<std::string> WriteAll() const {
     std::vector<std::string> paths;
     for (const char* const name : {"x.safetensors", "x.npy", "x.npz", "x.pb"}) {
-      FileContents contents;
+      formats::FileContents contents;
       contents.tensors = {Tensor("a", DataType::kUint8, {4})};
       paths.push_back(Path(name));
-      const auto writer = CreateTensorFile(paths.back(), contents, {});
+      const auto writer = formats::CreateTensorFile(paths.back(), contents, {});
       WriteTensor(*writer, 0, "1234");
       writer->Commit();
     }
@@ -37,7 +37,7 @@ class InputTest : public FileTest {
     return paths;
   }
 
-  static std::string Measure(const TensorReader& reader) {
+  static std::string Measure(const formats::TensorReader& reader) {
     const convert::TensorJob job{0, 0, {DataType::kInt8}};
     return ErrorOf([&] { convert::RunJobs(reader, std::span(&job, 1), nullptr, {}); });
   }
@@ -103,9 +103,9 @@ TEST_F(InputTest, RewrittenWithItsTimePutBack) {
 TEST_F(InputTest, ACheckpointsOtherFilesRewritten) {
   const std::string shard = "model-00001-of-00001.safetensors";
   const std::string index = "model.safetensors.index.json";
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("a", DataType::kUint8, {4})};
-  const auto writer = CreateTensorFile(Path(shard), contents, {});
+  const auto writer = formats::CreateTensorFile(Path(shard), contents, {});
   WriteTensor(*writer, 0, "1234");
   writer->Commit();
   WriteBytes(Path(index), R"({"weight_map": {"a": ")" + shard + R"("}})");
@@ -175,9 +175,9 @@ TEST_F(InputTest, DataWithHardLinks) {
             "3 " + Path("x.onnx") + ": tensor \"a\" has its data in " + Path("x.data") +
                 ": has 2 hard links, so it may be a file from elsewhere: copy it, or allow "
                 "hard links");
-  OpenOptions options;
+  formats::OpenOptions options;
   options.allow_hard_links = true;
-  EXPECT_EQ(ReadTensor(*OpenTensorFile(Path("x.onnx"), options).reader, 0), "1234");
+  EXPECT_EQ(ReadTensor(*checkpoint::OpenTensorFile(Path("x.onnx"), options).reader, 0), "1234");
   // The model itself is what the user named.
   std::filesystem::remove(Path("another"));
   std::filesystem::create_hard_link(Path("x.onnx"), Path("y.onnx"));

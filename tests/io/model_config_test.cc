@@ -17,8 +17,8 @@ namespace {
 // What __TEXT__ of a member reads as, in the order in which members end.
 std::string Visited(const std::string& text) {
   std::string all;
-  const JsonText json("x.json", text);
-  json.ForEach([&](const JsonText::Member& member) {
+  const json::JsonText json("x.json", text);
+  json.ForEach([&](const json::JsonText::Member& member) {
     for (const std::string& key : member.keys) all += '/' + key;
     all += '=' + std::string(json.ValueText(member)) + ' ';
   });
@@ -26,7 +26,7 @@ std::string Visited(const std::string& text) {
 }
 
 std::string ParseError(const std::string& text) {
-  return ErrorOf([&] { JsonText("x.json", text); });
+  return ErrorOf([&] { json::JsonText("x.json", text); });
 }
 
 TEST(JsonText, VisitsMembersWithTheirKeys) {
@@ -63,17 +63,17 @@ TEST(JsonText, RefusesWhatIsNotOneObject) {
 }
 
 TEST(JsonText, SetsMembersInTheStyleOfTheOthers) {
-  JsonText lines("x.json", "{\n    \"a\": 1,\n    \"b\": 2\n}\n");
+  json::JsonText lines("x.json", "{\n    \"a\": 1,\n    \"b\": 2\n}\n");
   lines.Set("a", "[]");
   lines.Set("c", "{}");
   EXPECT_EQ(lines.text(), "{\n    \"a\": [],\n    \"b\": 2,\n    \"c\": {}\n}\n");
-  JsonText line("x.json", "{\"a\": {\"c\": 1}}");
+  json::JsonText line("x.json", "{\"a\": {\"c\": 1}}");
   line.Set("c", "3");
   EXPECT_EQ(line.text(), "{\"a\": {\"c\": 1},\"c\": 3}");
-  JsonText empty("x.json", " { } ");
+  json::JsonText empty("x.json", " { } ");
   empty.Set("c", "3");
   EXPECT_EQ(empty.text(), " {\n  \"c\": 3\n} ");
-  JsonText twice("x.json", R"({"a": 1, "a": 2})");
+  json::JsonText twice("x.json", R"({"a": 1, "a": 2})");
   EXPECT_EQ(twice.Find("a"), "2");
   twice.Set("a", "3");
   EXPECT_EQ(twice.text(), R"({"a": 3, "a": 3})");
@@ -81,9 +81,9 @@ TEST(JsonText, SetsMembersInTheStyleOfTheOthers) {
 
 TEST(JsonText, RemovesMembersWithTheirCommas) {
   const auto without = [](const std::string& text, const char* key) {
-    JsonText json("x.json", text);
+    json::JsonText json("x.json", text);
     EXPECT_TRUE(json.Remove(key));
-    JsonText("x.json", json.text());  // is JSON still
+    json::JsonText("x.json", json.text());  // is JSON still
     return json.text();
   };
   EXPECT_EQ(without("{\n  \"a\": 1,\n  \"b\": {\"a\": 2},\n  \"c\": 3\n}", "a"),
@@ -94,21 +94,21 @@ TEST(JsonText, RemovesMembersWithTheirCommas) {
   EXPECT_EQ(without(R"({"a": 1})", "a"), "{}");
   EXPECT_EQ(without(R"({"a": 1, "a": 2})", "a"), "{}");
   EXPECT_EQ(without(R"({"a": 1, "b": 0, "a": 2})", "a"), R"({"b": 0})");
-  JsonText json("x.json", R"({"b": {"a": 1}})");
+  json::JsonText json("x.json", R"({"b": {"a": 1}})");
   EXPECT_FALSE(json.Remove("a"));
   EXPECT_EQ(json.text(), R"({"b": {"a": 1}})");
 }
 
 class ModelConfigTest : public FileTest {
  protected:
-  ModelConfig Config(const std::string& text) {
+  checkpoint::ModelConfig Config(const std::string& text) {
     WriteBytes(Path("config.json"), text);
-    return ModelConfig(InputFile(Path("config.json")));
+    return checkpoint::ModelConfig(files::InputFile(Path("config.json")));
   }
 };
 
 TEST_F(ModelConfigTest, NamesTheTypeInEveryPartOfTheModel) {
-  ModelConfig config = Config(R"({
+  checkpoint::ModelConfig config = Config(R"({
   "eps": 1e-05, "limit": [0.0, Infinity], "big": 12345678901234567890123,
   "torch_dtype": "float32",
   "text_config": {"dtype": "torch.float16", "name": "\u00e9"},
@@ -128,7 +128,7 @@ TEST_F(ModelConfigTest, NamesTheTypeInEveryPartOfTheModel) {
 }
 
 TEST_F(ModelConfigTest, IsTheTypeOfTheMostValuesThatTorchComputesIn) {
-  ModelTypeCount count;
+  checkpoint::ModelTypeCount count;
   EXPECT_EQ(count.Most(), DataType::kUndefined);
   count.Add(DataType::kFloat8E4M3FN, 1000);
   count.Add(DataType::kInt64, 500);
@@ -142,7 +142,7 @@ TEST_F(ModelConfigTest, IsTheTypeOfTheMostValuesThatTorchComputesIn) {
 }
 
 TEST_F(ModelConfigTest, LosesWhatSaysHowTensorsAreQuantised) {
-  ModelConfig config = Config(R"({
+  checkpoint::ModelConfig config = Config(R"({
   "quantization_config": {"quantization": {"bits": 4}, "a": 1},
   "text_config": {"x": 1, "quantization_config": {"b": 2}},
   "quantization": null,
@@ -161,7 +161,7 @@ TEST_F(ModelConfigTest, LosesWhatSaysHowTensorsAreQuantised) {
 TEST_F(ModelConfigTest, RefusesWhatIsTooLarge) {
   WriteBytes(Path("config.json"), "{}");
   std::filesystem::resize_file(Path("config.json"), (16 << 20) + 1);
-  EXPECT_EQ(ErrorOf([&] { ModelConfig(InputFile(Path("config.json"))); }),
+  EXPECT_EQ(ErrorOf([&] { checkpoint::ModelConfig(files::InputFile(Path("config.json"))); }),
             "3 " + Path("config.json") + ": has 16777217 bytes; at most 16777216 are read");
 }
 

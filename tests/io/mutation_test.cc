@@ -158,9 +158,9 @@ std::string Damaged(std::string bytes, std::mt19937_64& random) {
 }
 
 // What was accepted must hold together, and all of it must be readable.
-void CheckConsistent(const TensorReader& reader) {
+void CheckConsistent(const formats::TensorReader& reader) {
   for (std::size_t i = 0; i < reader.contents().tensors.size(); ++i) {
-    const TensorInfo& info = reader.contents().tensors[i];
+    const formats::TensorInfo& info = reader.contents().tensors[i];
     std::uint64_t elements = 1;
     for (const std::uint64_t n : info.shape) elements *= n;
     EXPECT_EQ(info.elements, elements);
@@ -191,16 +191,17 @@ void Mutation::Run(const std::vector<std::string>& files, const std::string& end
     std::mt19937_64 random(seed + i);
     const std::string bytes = Damaged(files[i % files.size()], random);
     WriteBytes(path, bytes);
-    OpenOptions options;
+    formats::OpenOptions options;
     if (ending.empty() && i % files.size() == 3) options.assume_type = DataType::kFloat6E2M3;
     try {
-      const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
+      const std::shared_ptr<const formats::TensorReader> reader =
+          checkpoint::OpenTensorFile(path, options).reader;
       CheckConsistent(*reader);
       ++read;
-    } catch (const Error& error) {
+    } catch (const files::Error& error) {
       const std::string text = error.what();
       EXPECT_TRUE(text.starts_with(path + ": ")) << text;
-      EXPECT_EQ(Escape(text), text);  // fit for a terminal, whatever the file holds
+      EXPECT_EQ(words::Escape(text), text);  // fit for a terminal, whatever the file holds
       EXPECT_LT(text.size(), 2000u);
       ++refused;
     }

@@ -20,8 +20,9 @@ std::string Row(std::initializer_list<std::uint32_t> points, std::size_t width, 
   return row;
 }
 
-std::vector<std::string> Texts(const TensorReader& reader, std::uint64_t first, std::uint64_t n) {
-  const StringPiece piece = reader.ReadStrings(0, first, n);
+std::vector<std::string> Texts(const formats::TensorReader& reader, std::uint64_t first,
+                               std::uint64_t n) {
+  const text::StringPiece piece = reader.ReadStrings(0, first, n);
   std::vector<std::string> texts;
   for (std::uint64_t i = 0; i < piece.view().size(); ++i) {
     texts.emplace_back(piece.view()[i]);
@@ -29,12 +30,12 @@ std::vector<std::string> Texts(const TensorReader& reader, std::uint64_t first, 
   return texts;
 }
 
-std::vector<std::string> Texts(const TensorReader& reader) {
+std::vector<std::string> Texts(const formats::TensorReader& reader) {
   return Texts(reader, 0, reader.contents().tensors.at(0).elements);
 }
 
-StringPiece Piece(const std::vector<std::string>& texts) {
-  StringPiece piece;
+text::StringPiece Piece(const std::vector<std::string>& texts) {
+  text::StringPiece piece;
   for (const std::string& text : texts) piece.Append(text);
   return piece;
 }
@@ -48,8 +49,8 @@ TEST_F(NpyStrings, ReadsUcs4OfEitherByteOrder) {
                              Row({0xE9, 0x4E2D, 0x1F600}, 3, big) + Row({'a', 0, 'b'}, 3, big) +
                              Row({' ', '\n'}, 3, big) + Row({0x10FFFF}, 3, big);
     WriteBytes(path, Npy(NpyDict(big ? ">U3" : "<U3", "(2, 3)"), rows));
-    const std::shared_ptr<const TensorReader> reader = Open(path);
-    const TensorInfo& info = reader->contents().tensors.at(0);
+    const std::shared_ptr<const formats::TensorReader> reader = Open(path);
+    const formats::TensorInfo& info = reader->contents().tensors.at(0);
     EXPECT_EQ(info.type, DataType::kString);
     EXPECT_EQ(info.dtype, big ? ">U3" : "<U3");
     EXPECT_EQ(info.elements, 6u);
@@ -100,11 +101,12 @@ TEST_F(NpyStrings, SaysWhichIsNoUnicode) {
 
 TEST_F(NpyStrings, WritesTheWidthOfTheWidest) {
   const std::string path = Path("x.npy");
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("t", DataType::kString, {2, 2})};
   contents.tensors[0].fortran_order = true;
   contents.tensors[0].text.most_code_points = 2;
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   writer->WriteStrings(0, 0, Piece({"\u00e9\U0001F600"}).view());
   writer->WriteStrings(0, 1, Piece({"", "b", "\n"}).view());
   writer->Commit();
@@ -115,9 +117,10 @@ TEST_F(NpyStrings, WritesTheWidthOfTheWidest) {
 
 TEST_F(NpyStrings, WritesAtLeastOneCharacter) {
   const std::string path = Path("x.npy");
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("t", DataType::kString, {1})};
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   writer->WriteStrings(0, 0, Piece({""}).view());
   writer->Commit();
   EXPECT_EQ(ReadBytes(path), Npy(NpyDict("<U1", "(1,)"), Row({}, 1)));
@@ -127,11 +130,11 @@ TEST_F(NpyStrings, WritesAtLeastOneCharacter) {
 TEST_F(NpyStrings, KeepsAFilesOwnDtype) {
   const std::string path = Path("x.npy");
   const auto written = [&](const std::string& dtype) {
-    FileContents contents;
+    formats::FileContents contents;
     contents.tensors = {Tensor("t", DataType::kString, {2})};
     contents.tensors[0].dtype = dtype;
-    const std::unique_ptr<TensorWriter> writer =
-        CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
     writer->WriteStrings(0, 0, Piece({"a", "b"}).view());
     writer->Commit();
     return ReadBytes(path);
@@ -143,11 +146,12 @@ TEST_F(NpyStrings, KeepsAFilesOwnDtype) {
 TEST_F(NpyStrings, RefusesWhatNumpyWouldCutOrNotHold) {
   const std::string path = Path("x.npy");
   const auto error = [&](const std::string& dtype, const std::string& text) {
-    FileContents contents;
+    formats::FileContents contents;
     contents.tensors = {Tensor("t", DataType::kString, {2, 2})};
     contents.tensors[0].dtype = dtype;
     contents.tensors[0].text.most_code_points = 2;
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, contents, {});
     return ReplaceAll(ErrorOf([&] {
                         writer->WriteStrings(0, 1, Piece({"a", text}).view());
                       }),

@@ -216,7 +216,7 @@ TEST_F(NpyFile, TruncatedAtEveryByte) {
 TEST_F(NpyFile, ShrinksWhileItIsRead) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict(">i2", "(50,)"), std::string(100, 'x')));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   std::filesystem::resize_file(path, 128 + 60);
   EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),
             "4 " + path +
@@ -233,8 +233,8 @@ TEST_F(NpyFile, ReadsTheLiteralInItsVariants) {
         std::string(
             "  {\n'descr' : '\\x3ci4' ,\t'fortran_order': False, 'shape': ( 3 , 2 , ) } ")}) {
     WriteBytes(path, Npy(dict, "aaaabbbbccccddddeeeeffff"));
-    const std::shared_ptr<const TensorReader> reader = Open(path);
-    const TensorInfo& info = reader->contents().tensors.at(0);
+    const std::shared_ptr<const formats::TensorReader> reader = Open(path);
+    const formats::TensorInfo& info = reader->contents().tensors.at(0);
     EXPECT_EQ(info.name, "x");
     EXPECT_EQ(info.dtype, "<i4");
     EXPECT_EQ(info.type, DataType::kInt32);
@@ -259,7 +259,7 @@ TEST_F(NpyFile, ReadsEveryVersion) {
 TEST_F(NpyFile, TurnsBigEndianRound) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict(">u4", "(3,)"), "abcdefghijkl"));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().tensors[0].dtype, ">u4");
   EXPECT_EQ(ReadTensor(*reader, 0), "dcbahgfelkji");
   // Ranges that cut elements.
@@ -279,12 +279,13 @@ TEST_F(NpyFile, TurnsBigEndianRound) {
 TEST_F(NpyFile, KeepsFortranOrder) {
   const std::string path = Path("x.npy");
   WriteBytes(path, Npy(NpyDict("|i1", "(2, 3)", "True"), "abcdef"));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_TRUE(reader->contents().tensors[0].fortran_order);
   EXPECT_EQ(ReadTensor(*reader, 0), "abcdef");
 
   const std::string out = Path("y.npy");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(out, reader->contents(), {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(out, reader->contents(), {});
   WriteTensor(*writer, 0, "abcdef");
   writer->Commit();
   EXPECT_EQ(ReadBytes(out), ReadBytes(path));
@@ -295,8 +296,8 @@ TEST_F(NpyFile, SaysHowVoidWasRead) {
   const auto read = [&](const std::string& descr, const std::string& data,
                         std::optional<DataType> assume) {
     WriteBytes(path, Npy(NpyDict(descr, "(2,)"), data));
-    const std::shared_ptr<const TensorReader> reader =
-        OpenTensorFile(path, {.assume_type = assume}).reader;
+    const std::shared_ptr<const formats::TensorReader> reader =
+        checkpoint::OpenTensorFile(path, {.assume_type = assume}).reader;
     const auto notes = reader->notes();
     return std::string(TypeName(reader->contents().tensors[0].type)) + ' ' +
            ReadTensor(*reader, 0) + ' ' +
@@ -323,8 +324,8 @@ TEST_F(NpyFile, RefusesAnAssumedTypeThatDoesNotFit) {
   const std::string path = Path("x.npy");
   const auto error = [&](const std::string& descr, DataType assume) {
     WriteBytes(path, Npy(NpyDict(descr, "(0,)")));
-    return ReplaceAll(ErrorOf([&] { OpenTensorFile(path, {.assume_type = assume}); }), path,
-                      "FILE");
+    return ReplaceAll(ErrorOf([&] { checkpoint::OpenTensorFile(path, {.assume_type = assume}); }),
+                      path, "FILE");
   };
   EXPECT_EQ(
       error("<V1", DataType::kFloat16),
@@ -344,11 +345,12 @@ TEST_F(NpyFile, RefusesAnAssumedTypeThatDoesNotFit) {
 
 // ---------------------------------------------------------------------------------- writing
 
-std::string Written(const std::string& path, const TensorInfo& info, const std::string& data) {
-  FileContents contents;
+std::string Written(const std::string& path, const formats::TensorInfo& info,
+                    const std::string& data) {
+  formats::FileContents contents;
   contents.tensors = {info};
-  const std::unique_ptr<TensorWriter> writer =
-      CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
   WriteTensor(*writer, 0, data);
   writer->Commit();
   return writer->reading_hint();
@@ -410,28 +412,29 @@ TEST_F(NpyFile, WritesVoidAsMlDtypesDoes) {
 }
 
 TEST_F(NpyFile, HoldsOneTensor) {
-  FileContents contents;
+  formats::FileContents contents;
   const std::string path = Path("x.npy");
-  EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, contents, {}); }),
+  EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); }),
             "2 " + path + ": an .npy file holds one tensor, not 0");
   contents.tensors = {Tensor("a", DataType::kInt8, {}), Tensor("b", DataType::kInt8, {})};
-  EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, contents, {}); }),
+  EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, contents, {}); }),
             "2 " + path + ": an .npy file holds one tensor, not 2");
   EXPECT_TRUE(Names().empty());
 }
 
 TEST_F(NpyFile, RefusesWhatNumpyDoesNotHold) {
   const std::string path = Path("x.npy");
-  const auto error = [&](const TensorInfo& info) {
-    FileContents contents;
+  const auto error = [&](const formats::TensorInfo& info) {
+    formats::FileContents contents;
     contents.tensors = {info};
-    return ReplaceAll(ErrorOf([&] { CreateTensorFile(path, contents, {}); }), path, "FILE");
+    return ReplaceAll(ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); }), path,
+                      "FILE");
   };
-  TensorInfo complex;
+  formats::TensorInfo complex;
   complex.name = "z";
   complex.dtype = "C64";
   EXPECT_EQ(error(complex), "5 FILE: tensor \"z\" is C64, which is not written to .npy files");
-  TensorInfo text = Tensor("s", DataType::kString, {});
+  formats::TensorInfo text = Tensor("s", DataType::kString, {});
   text.text.most_code_points = (std::uint64_t{4} << 20) + 1;
   EXPECT_EQ(error(text),
             "5 FILE: tensor \"s\" has a text of 4194305 characters; at most 4194304 are written "
@@ -443,11 +446,11 @@ TEST_F(NpyFile, RefusesWhatNumpyDoesNotHold) {
 }
 
 TEST_F(NpyFile, SaysThatMetadataIsLost) {
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("a", DataType::kInt8, {0})};
   contents.metadata["format"] = "pt";
   const std::string path = Path("x.npy");
-  EXPECT_EQ(CreateTensorFile(path, contents, {})->notes(),
+  EXPECT_EQ(formats::CreateTensorFile(path, contents, {})->notes(),
             std::vector<std::string>{path + ": the input's __metadata__ has no place in .npy"});
 }
 

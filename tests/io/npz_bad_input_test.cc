@@ -264,13 +264,13 @@ TEST_F(NpzBadInput, NeedsAPlaceToInflateTo) {
   deflated.Deflate(DeflateStored(kArray));
   const std::string path = Path("x.npz");
   WriteBytes(path, Zip({deflated}));
-  OpenOptions options;
+  formats::OpenOptions options;
   options.spool = {Path("none"), "; name another"};
-  EXPECT_EQ(ErrorOf([&] { ReadTensor(*OpenTensorFile(path, options).reader, 0); }),
+  EXPECT_EQ(ErrorOf([&] { ReadTensor(*checkpoint::OpenTensorFile(path, options).reader, 0); }),
             "4 " + path + ": v.npy: needs a temporary file, which cannot be created in " +
                 Path("none") + ": No such file or directory; name another");
   options.spool.directory = Path(".");
-  EXPECT_EQ(ReadTensor(*OpenTensorFile(path, options).reader, 0), "12345678");
+  EXPECT_EQ(ReadTensor(*checkpoint::OpenTensorFile(path, options).reader, 0), "12345678");
   // Without a directory in memory, whatever the environment says.
   EXPECT_EQ(ReadTensor(*Open(path), 0), "12345678");
 }

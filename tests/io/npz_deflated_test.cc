@@ -108,7 +108,7 @@ TEST_F(NpzDeflated, EveryLegalArchiveIsRead) {
     }
     WriteBytes(path, Zip(entries));
     ASSERT_EQ(ErrorOf([&] {
-                const std::shared_ptr<const TensorReader> reader = Open(path);
+                const std::shared_ptr<const formats::TensorReader> reader = Open(path);
                 for (int m = 0; m < kMembers; ++m) {
                   ASSERT_EQ(ReadTensor(*reader, static_cast<std::size_t>(m)), expected[m])
                       << "archive " << i << ", member " << m;

@@ -30,12 +30,12 @@ TEST_F(NpzFile, ReadsTheMembersInTheOrderOfTheDirectory) {
   const std::string other = Npy(NpyDict(">i2", "(1, 2)", "True"), "abcd");
   WriteBytes(path, Zip({NumpyEntry("z.npy", kStoredArray), deflated,
                         NumpyEntry("caf\u00e9.npy", other), ZipEntry(".npy", kStoredArray)}));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(TensorNames(*reader), (std::vector<std::string>{"z", "a/b", "caf\u00e9", ""}));
   EXPECT_EQ(ReadTensor(*reader, "z"), "12345678");
   EXPECT_EQ(ReadTensor(*reader, "a/b"), "12345678");
   EXPECT_EQ(ReadTensor(*reader, "caf\u00e9"), "badc");
-  const TensorInfo& info = reader->contents().tensors[2];
+  const formats::TensorInfo& info = reader->contents().tensors[2];
   EXPECT_EQ(info.type, DataType::kInt16);
   EXPECT_EQ(info.shape, (std::vector<std::uint64_t>{1, 2}));
   EXPECT_TRUE(info.fortran_order);
@@ -77,7 +77,7 @@ TEST_F(NpzFile, ReadsWhatOtherProgramsWrite) {
         Zip({streamed, wide},
             {.directory_bytes = UINT32_MAX, .directory_begin = UINT32_MAX, .before = records})}) {
     WriteBytes(path, bytes);
-    const std::shared_ptr<const TensorReader> reader = Open(path);
+    const std::shared_ptr<const formats::TensorReader> reader = Open(path);
     EXPECT_EQ(ReadTensor(*reader, "s"), "12345678");
     EXPECT_EQ(ReadTensor(*reader, "w"), "12345678");
   }
@@ -86,13 +86,13 @@ TEST_F(NpzFile, ReadsWhatOtherProgramsWrite) {
 TEST_F(NpzFile, AssumesATypeWhereItFits) {
   const std::string path = Path("x.npz");
   const auto open = [&](DataType type) {
-    return OpenTensorFile(path, {.assume_type = type}).reader;
+    return checkpoint::OpenTensorFile(path, {.assume_type = type}).reader;
   };
   WriteBytes(path, Zip({ZipEntry("one.npy", Npy(NpyDict("|V1", "(2,)"), "ab")),
                         ZipEntry("two.npy", Npy(NpyDict("<V2", "(1,)"), "ab")),
                         ZipEntry("also.npy", Npy(NpyDict("<V2", "(1,)"), "cd")),
                         ZipEntry("f.npy", kStoredArray)}));
-  const std::shared_ptr<const TensorReader> reader = open(DataType::kInt4);
+  const std::shared_ptr<const formats::TensorReader> reader = open(DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[0].type, DataType::kInt4);
   EXPECT_EQ(reader->contents().tensors[1].type, DataType::kBfloat16);
   EXPECT_EQ(reader->contents().tensors[3].type, DataType::kFloat32);
@@ -118,7 +118,7 @@ TEST_F(NpzFile, InflatesForSeveralThreadsAndAgain) {
     entries.push_back(entry);
   }
   WriteBytes(path, Zip(entries));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -133,10 +133,11 @@ TEST_F(NpzFile, InflatesForSeveralThreadsAndAgain) {
 
 TEST_F(NpzFile, WritesExactlyTheseBytes) {
   const std::string path = Path("x.npz");
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("w", DataType::kFloat32, {2}),
                       Tensor("\u00e9/x", DataType::kInt4, {3})};
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   WriteTensor(*writer, 1, "\x21\x03");
   writer->Write(0, 4, std::as_bytes(std::span("5678", 4)));
   writer->Write(0, 0, std::as_bytes(std::span("1234", 4)));
@@ -177,12 +178,12 @@ TEST_F(NpzFile, WritesExactlyTheseBytes) {
 TEST_F(NpzFile, RefusesWhatAnArchiveDoesNotHold) {
   const std::string path = Path("x.npz");
   const auto error = [&](const std::vector<std::string>& names) {
-    FileContents contents;
+    formats::FileContents contents;
     for (const std::string& name : names) {
       contents.tensors.push_back(Tensor(name, DataType::kInt8, {1}));
     }
-    const std::string text = ErrorOf([&] { CreateTensorFile(path, contents, {}); });
-    EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, contents, {}); }), text);
+    const std::string text = ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); });
+    EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, contents, {}); }), text);
     return ReplaceAll(text, path, "FILE");
   };
   EXPECT_EQ(error({"a", "b", "a"}), "2 FILE: tensor \"a\" would be in the file twice");
@@ -202,10 +203,10 @@ TEST_F(NpzFile, RefusesWhatAnArchiveDoesNotHold) {
 }
 
 TEST_F(NpzFile, SaysThatMetadataIsLost) {
-  FileContents contents;
+  formats::FileContents contents;
   contents.metadata["format"] = "pt";
   const std::string path = Path("x.npz");
-  EXPECT_EQ(CreateTensorFile(path, contents, {})->notes(),
+  EXPECT_EQ(formats::CreateTensorFile(path, contents, {})->notes(),
             std::vector<std::string>{path + ": the input's __metadata__ has no place in .npz"});
 }
 
@@ -253,7 +254,7 @@ TEST_F(NpzFile, ReadsBeyondFourGibibytes) {
          << LittleEndian(2, 2) << LittleEndian(tail.size(), 4) << LittleEndian(UINT32_MAX, 4)
          << LittleEndian(0, 2);
   }
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   ASSERT_EQ(reader->contents().tensors.size(), 2u);
   EXPECT_EQ(reader->contents().tensors[0].bytes, n);
   std::string end(4, 'x');
@@ -269,12 +270,13 @@ TEST_F(NpzFile, ReadingAWholeMemberCanBeInterrupted) {
   WriteBytes(Path("x.npz"),
              Zip({deflated.Deflate(DeflateStored(array)), ZipEntry("s.npy", array)}));
   std::atomic<bool> interrupted = false;
-  OpenOptions options;
-  options.interrupted = std::make_shared<CurrentInterrupt>(&interrupted);
-  const std::shared_ptr<const TensorReader> reader = OpenTensorFile(Path("x.npz"), options).reader;
+  formats::OpenOptions options;
+  options.interrupted = std::make_shared<files::CurrentInterrupt>(&interrupted);
+  const std::shared_ptr<const formats::TensorReader> reader =
+      checkpoint::OpenTensorFile(Path("x.npz"), options).reader;
   interrupted = true;
-  EXPECT_THROW(ReadTensor(*reader, 0), Interrupted);
-  EXPECT_THROW(ReadTensor(*reader, 1), Interrupted);
+  EXPECT_THROW(ReadTensor(*reader, 0), files::Interrupted);
+  EXPECT_THROW(ReadTensor(*reader, 1), files::Interrupted);
   interrupted = false;  // and nothing is left half done
   EXPECT_EQ(ReadTensor(*reader, 0), "abc");
   EXPECT_EQ(ReadTensor(*reader, 1), "abc");
@@ -285,7 +287,7 @@ TEST_F(NpzFile, ADamagedStoredMemberIsNotRead) {
   std::string whole = Zip({NumpyEntry("a.npy", kStoredArray), NumpyEntry("b.npy", kStoredArray)});
   whole[whole.find("12345678") + 3] ^= 1;
   WriteBytes(path, whole);
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(ReadTensor(*reader, 1), "12345678");
   for (int again = 0; again < 2; ++again) {
     EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),

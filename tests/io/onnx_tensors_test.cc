@@ -24,7 +24,7 @@ using onnx::TensorBytes;
 
 class ModelFile : public FileTest {
  protected:
-  std::shared_ptr<const TensorReader> OpenBytes(const std::string& bytes) {
+  std::shared_ptr<const formats::TensorReader> OpenBytes(const std::string& bytes) {
     WriteBytes(Path("x.onnx"), bytes);
     return Open(Path("x.onnx"));
   }
@@ -38,9 +38,9 @@ const std::string kFloats = FloatBytes({1, -2});
 
 std::string Weight(std::string_view name) { return TensorBytes(name, kFloat, 2, kFloats); }
 
-std::vector<std::string> NamesOf(const TensorReader& reader) {
+std::vector<std::string> NamesOf(const formats::TensorReader& reader) {
   std::vector<std::string> names;
-  for (const TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
+  for (const formats::TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
   return names;
 }
 
@@ -110,7 +110,9 @@ TEST_F(ModelFile, RefusesWhatIsNoModel) {
   EXPECT_NE(Error(ModelBytes(Initializer(Weight("w") + BytesField(3, "")))).find("segment"),
             std::string::npos);
   WriteBytes(Path("x.onnx"), ModelBytes(""));
-  EXPECT_EQ(ErrorOf([&] { OpenTensorFile(Path("x.onnx"), {DataType::kFloat8E5M2}); }).substr(0, 2),
+  EXPECT_EQ(ErrorOf([&] {
+              checkpoint::OpenTensorFile(Path("x.onnx"), {DataType::kFloat8E5M2});
+            }).substr(0, 2),
             "2 ");
 }
 
@@ -173,8 +175,8 @@ class ExternalDataFile : public FileTest {
   std::string Read(const std::string& model, const std::string& name = "x.onnx") {
     if (!std::filesystem::exists(Path(name))) WriteBytes(Path(name), model);
     std::string values;
-    const std::string error =
-        ErrorOf([&] { values = ReadTensor(*OpenTensorFile(Path(name), {}).reader, 0); });
+    const std::string error = ErrorOf(
+        [&] { values = ReadTensor(*checkpoint::OpenTensorFile(Path(name), {}).reader, 0); });
     std::filesystem::remove(Path(name));
     if (error == "no error") return values;
     return ReplaceAll(ReplaceAll(error, Path("x.onnx"), "FILE"), directory(), "DIR");

@@ -21,26 +21,27 @@ namespace {
 
 class OutputTest : public FileTest {
  protected:
-  static FileContents Bytes(std::uint64_t n) {
-    FileContents contents;
+  static formats::FileContents Bytes(std::uint64_t n) {
+    formats::FileContents contents;
     contents.tensors = {Tensor("a", DataType::kUint8, {n})};
     return contents;
   }
 
   // Both ways to ask say the same, and leave the directory as it was.
-  std::string Refusal(const std::string& path, const CreateOptions& options = {},
+  std::string Refusal(const std::string& path, const files::CreateOptions& options = {},
                       std::uint64_t bytes = 4) const {
     const std::vector<std::string> before = Names();
-    const std::string error = ErrorOf([&] { CreateTensorFile(path, Bytes(bytes), options); });
-    EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, Bytes(bytes), options); }), error);
+    const std::string error =
+        ErrorOf([&] { formats::CreateTensorFile(path, Bytes(bytes), options); });
+    EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, Bytes(bytes), options); }), error);
     EXPECT_EQ(Names(), before);
     return ReplaceAll(error, directory(), "DIR");
   }
 
   static void WriteWhole(const std::string& path, std::string_view data,
-                         const CreateOptions& options = {}) {
-    const std::unique_ptr<TensorWriter> writer =
-        CreateTensorFile(path, Bytes(data.size()), options);
+                         const files::CreateOptions& options = {}) {
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(data.size()), options);
     WriteTensor(*writer, 0, data);
     writer->Commit();
   }
@@ -66,9 +67,10 @@ class OutputTest : public FileTest {
 
 TEST_F(OutputTest, StandsUnderItsNameOnlyWhenCommitted) {
   const std::string path = Path("x.safetensors");
-  const std::uint64_t expected = CheckTensorFile(path, Bytes(4), {});
+  const std::uint64_t expected = formats::CheckTensorFile(path, Bytes(4), {});
   {
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(4), {});
     EXPECT_EQ(writer->file_bytes(), expected);
     WriteTensor(*writer, 0, "1234");
     EXPECT_EQ(Temporaries(), std::vector<std::string>{".x.safetensors.tensorcast-########.tmp"});
@@ -87,7 +89,8 @@ TEST_F(OutputTest, LargeOutputsHoldWhatWasWrittenLast) {
   const std::string path = Path("x.safetensors");
   std::string expected(kSize, '\0');
   for (std::size_t i = 0; i < kSize; ++i) expected[i] = static_cast<char>(i * 2654435761u >> 24);
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(kSize), {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, Bytes(kSize), {});
   const auto write = [&](std::size_t begin, char mask) {
     std::string piece = expected.substr(begin, kPiece);
     for (char& byte : piece) byte = static_cast<char>(byte ^ mask);
@@ -103,7 +106,8 @@ TEST_F(OutputTest, LargeOutputsHoldWhatWasWrittenLast) {
 
 TEST_F(OutputTest, RemovesWhatItWroteWhenTheJobThrows) {
   try {
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(Path("x.npy"), Bytes(4), {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(Path("x.npy"), Bytes(4), {});
     WriteTensor(*writer, 0, "12");
     throw std::runtime_error("interrupted");
   } catch (const std::runtime_error&) {
@@ -122,7 +126,8 @@ TEST_F(OutputTest, DoesNotReplaceUnlessAsked) {
 
 TEST_F(OutputTest, DoesNotReplaceWhatAppearsMeanwhile) {
   const std::string path = Path("x.npy");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, Bytes(4), {});
   WriteTensor(*writer, 0, "1234");
   WriteBytes(path, "another run's");
   EXPECT_EQ(ErrorOf([&] { writer->Commit(); }),
@@ -160,7 +165,7 @@ TEST_F(OutputTest, IsNeverTheInputByAnyName) {
 
 TEST_F(OutputTest, IsAFile) {
   std::filesystem::create_directory(Path("d.npy"));
-  const CreateOptions force{.overwrite = true, .inputs = {}};
+  const files::CreateOptions force{.overwrite = true, .inputs = {}};
   EXPECT_EQ(Refusal(Path("d.npy"), force), "2 DIR/d.npy: the output is a directory; name a file");
   std::filesystem::create_directory_symlink("d.npy", Path("l.npy"));
   EXPECT_EQ(Refusal(Path("l.npy"), force), "2 DIR/l.npy: the output is a directory; name a file");
@@ -220,7 +225,7 @@ TEST_F(OutputTest, LetsOthersDoNoMoreThanItsInputs) {
       WriteBytes(Path("second"), "");
       ASSERT_EQ(chmod(Path("first").c_str(), row.first), 0);
       ASSERT_EQ(chmod(Path("second").c_str(), row.second), 0);
-      const std::unique_ptr<TensorWriter> writer = CreateTensorFile(
+      const std::unique_ptr<formats::TensorWriter> writer = formats::CreateTensorFile(
           Path(name), Bytes(4), {.overwrite = true, .inputs = {Path("first"), Path("second")}});
       ASSERT_EQ(Temporaries().size(), 1u);
       EXPECT_EQ(StatusOf(Path(Names()[0])).st_mode & 07777, row.output) << name;
@@ -254,8 +259,8 @@ TEST_F(OutputTest, KeepsThePermissionsOfWhatItReplaces) {
   for (const mode_t mode : {0600, 0640, 0664, 0666, 0755, 0444, 0000}) {
     WriteBytes(path, "old");
     ASSERT_EQ(chmod(path.c_str(), mode), 0);
-    const std::unique_ptr<TensorWriter> writer =
-        CreateTensorFile(path, Bytes(4), {.overwrite = true, .inputs = {}});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(4), {.overwrite = true, .inputs = {}});
     // Nor does the unfinished file let anybody else in.
     ASSERT_EQ(Temporaries().size(), 1u);
     EXPECT_EQ(StatusOf(Path(Names()[0])).st_mode & 07777, mode | 0600);
@@ -305,8 +310,9 @@ TEST_F(OutputTest, IsNeverAStandardStream) {
   ASSERT_GE(child, 0);
   if (child == 0) {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) close(stream);
-    const std::shared_ptr<const TensorReader> reader = Open(input);
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+    const std::shared_ptr<const formats::TensorReader> reader = Open(input);
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(4), {});
     WriteTensor(*writer, 0, "1234");
     int landed = 0;
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -331,9 +337,10 @@ TEST_F(OutputTest, LongNamesHaveRoomForTheTemporaryOne) {
 
 TEST_F(OutputTest, SaysBeforehandThatTheDiskHasNoRoom) {
   const std::string path = Path("x.npy");
-  const FileContents contents = Bytes(std::uint64_t{1} << 61);
-  for (const std::string& error : {ErrorOf([&] { CheckTensorFile(path, contents, {}); }),
-                                   ErrorOf([&] { CreateTensorFile(path, contents, {}); })}) {
+  const formats::FileContents contents = Bytes(std::uint64_t{1} << 61);
+  for (const std::string& error :
+       {ErrorOf([&] { formats::CheckTensorFile(path, contents, {}); }),
+        ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); })}) {
     EXPECT_TRUE(error.starts_with("4 " + path + ": the output takes 2305843009213694080 bytes, " +
                                   "and its disk has "))
         << error;
@@ -363,7 +370,8 @@ TEST_F(OutputTest, FailedWritesLeaveNothing) {
   small.rlim_cur = 4096;
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   {
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(10'000), {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(10'000), {});
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
     const std::string error = ErrorOf([&] { WriteTensor(*writer, 0, std::string(10'000, 'x')); });
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &old), 0);
@@ -395,7 +403,8 @@ TEST_F(OutputTest, FullDisk) {
               "room, or write to another disk");
     // Enough when looked at, taken by another before it is reserved.
     {
-      const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(40'000), {});
+      const std::unique_ptr<formats::TensorWriter> writer =
+          formats::CreateTensorFile(path, Bytes(40'000), {});
       EXPECT_EQ(Refusal(Path("y.npy"), {}, 40'000).substr(0, 45),
                 "4 DIR/y.npy: the output takes 40128 bytes, an");
     }
@@ -403,10 +412,10 @@ TEST_F(OutputTest, FullDisk) {
     // No inode left: the directory takes one, two files the others.
     WriteBytes(Path("1"), "");
     WriteBytes(Path("2"), "");
-    EXPECT_EQ(
-        ReplaceAll(ErrorOf([&] { CreateTensorFile(path, Bytes(1), {}); }), directory(), "DIR"),
-        "4 DIR/x.npy: cannot be created in DIR: No space left on device; free some room, or "
-        "write to another disk");
+    EXPECT_EQ(ReplaceAll(ErrorOf([&] { formats::CreateTensorFile(path, Bytes(1), {}); }),
+                         directory(), "DIR"),
+              "4 DIR/x.npy: cannot be created in DIR: No space left on device; free some room, or "
+              "write to another disk");
     _exit(HasFailure() ? 1 : 0);
   }
   int status = 0;
@@ -437,7 +446,8 @@ TEST_F(OutputTest, KilledWhileWriting) {
   const std::string path = Path("x.npy");
   for (const std::size_t written : {0, 1, 3, 4}) {
     KilledAfter([&] {
-      const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+      const std::unique_ptr<formats::TensorWriter> writer =
+          formats::CreateTensorFile(path, Bytes(4), {});
       WriteTensor(*writer, 0, std::string_view("1234").substr(0, written));
       kill(getpid(), SIGKILL);
     });
@@ -445,10 +455,11 @@ TEST_F(OutputTest, KilledWhileWriting) {
     ASSERT_EQ(Names().size(), 1u);
     const std::string stale = Path(Names()[0]);
     // The next run of the same output removes it and says so; one of another output does not.
-    CreateTensorFile(Path("y.npy"), Bytes(4), {});
-    CheckTensorFile(path, Bytes(4), {});
+    formats::CreateTensorFile(Path("y.npy"), Bytes(4), {});
+    formats::CheckTensorFile(path, Bytes(4), {});
     EXPECT_EQ(Temporaries().size(), 1u);
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, Bytes(4), {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, Bytes(4), {});
     EXPECT_EQ(writer->notes(),
               std::vector<std::string>{"removed " + stale + ", left by a run that was killed"});
     EXPECT_FALSE(std::filesystem::exists(stale));
@@ -487,9 +498,11 @@ TEST_F(OutputTest, KilledAtAnyMoment) {
 
 TEST_F(OutputTest, LeavesTheTemporaryFileOfALivingRun) {
   const std::string path = Path("x.npy");
-  const std::unique_ptr<TensorWriter> first = CreateTensorFile(path, Bytes(4), {});
+  const std::unique_ptr<formats::TensorWriter> first =
+      formats::CreateTensorFile(path, Bytes(4), {});
   WriteTensor(*first, 0, "1111");
-  const std::unique_ptr<TensorWriter> second = CreateTensorFile(path, Bytes(4), {});
+  const std::unique_ptr<formats::TensorWriter> second =
+      formats::CreateTensorFile(path, Bytes(4), {});
   EXPECT_TRUE(second->notes().empty());
   EXPECT_EQ(Temporaries().size(), 2u);
   WriteTensor(*second, 0, "2222");
@@ -508,7 +521,8 @@ TEST_F(OutputTest, RemovesOnlyWhatIsItsOwn) {
   std::filesystem::create_symlink("target", Path(".x.npy.tensorcast-00000000.tmp"));
   std::filesystem::create_directory(Path(".x.npy.tensorcast-0000000.tmp"));
   const std::vector<std::string> before = Names();
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(Path("x.npy"), Bytes(1), {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(Path("x.npy"), Bytes(1), {});
   EXPECT_TRUE(writer->notes().empty());
   EXPECT_EQ(Names().size(), before.size() + 1);
 }

@@ -12,10 +12,10 @@ namespace {
 // "number:type:value" of each field, its payload instead of a value where it has one.
 std::string Walk(const MemorySource& source, std::uint64_t begin, std::uint64_t end) {
   std::string text;
-  WireReader reader(source, begin, end);
-  for (WireField field; reader.Next(&field);) {
+  protobuf::WireReader reader(source, begin, end);
+  for (protobuf::WireField field; reader.Next(&field);) {
     text += std::to_string(field.number) + ':' + std::to_string(static_cast<int>(field.type)) + ':';
-    if (field.type == WireType::kBytes) {
+    if (field.type == protobuf::WireType::kBytes) {
       std::string payload(field.size(), '?');
       reader.ReadPayload(field.begin, std::as_writable_bytes(std::span(payload)));
       text += payload;
@@ -102,8 +102,8 @@ TEST(WireReader, StaysInItsRange) {
 TEST(WireReader, ReadsPackedVarints) {
   const auto packed = [](const std::string& payload) {
     const MemorySource source(BytesField(5, payload) + VarintField(6, 7));
-    WireReader reader(source, 0, source.size());
-    WireField field;
+    protobuf::WireReader reader(source, 0, source.size());
+    protobuf::WireField field;
     EXPECT_TRUE(reader.Next(&field));
     std::string text;
     for (std::uint64_t value = 0; reader.NextVarint(&value);) text += std::to_string(value) + ' ';
@@ -121,8 +121,8 @@ TEST(WireReader, ReadsPackedVarints) {
 
 TEST(WireReader, GoesOnBehindAPayloadThatWasReadInPart) {
   const MemorySource source(BytesField(5, "\x01\x02\x03") + VarintField(6, 7));
-  WireReader reader(source, 0, source.size());
-  WireField field;
+  protobuf::WireReader reader(source, 0, source.size());
+  protobuf::WireField field;
   std::uint64_t value = 0;
   ASSERT_TRUE(reader.Next(&field));
   ASSERT_TRUE(reader.NextVarint(&value));
@@ -133,8 +133,8 @@ TEST(WireReader, GoesOnBehindAPayloadThatWasReadInPart) {
 
 TEST(WireReader, FieldsStandWhereTheyAre) {
   const MemorySource source(VarintField(1, 300) + BytesField(2, "abc"));
-  WireReader reader(source, 0, source.size());
-  WireField field;
+  protobuf::WireReader reader(source, 0, source.size());
+  protobuf::WireField field;
   ASSERT_TRUE(reader.Next(&field));
   EXPECT_EQ(field.offset, 0u);
   EXPECT_EQ(field.begin, 1u);
@@ -163,9 +163,9 @@ TEST(WireReader, PassesOverPayloads) {
   std::string bytes;
   for (int i = 0; i < 10; ++i) bytes += BytesField(9, std::string(10'000'000, 'x')) + "\x08\x01";
   const MemorySource source(bytes);
-  WireReader reader(source, 0, source.size());
+  protobuf::WireReader reader(source, 0, source.size());
   int fields = 0;
-  for (WireField field; reader.Next(&field);) ++fields;
+  for (protobuf::WireField field; reader.Next(&field);) ++fields;
   EXPECT_EQ(fields, 20);
   EXPECT_LE(source.reads(), 12u);
   EXPECT_LE(source.bytes_read(), 12u * 4'096);

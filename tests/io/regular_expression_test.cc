@@ -24,7 +24,7 @@ std::string Repeated(std::string_view text, int times) {
   return all;
 }
 
-RegularExpression Expression(std::string_view text) { return {text, Quoted(text)}; }
+naming::RegularExpression Expression(std::string_view text) { return {text, words::Quoted(text)}; }
 
 std::string FirstRefusal(std::string_view text, const std::string& name) {
   return ErrorOf([&] { Expression(text).MatchesWhole(name); });
@@ -61,7 +61,7 @@ TEST(RegularExpressions, MatchAsPythonsDo) {
       {"^a$", "a", true, true},
   };
   for (const auto& row : rows) {
-    const RegularExpression expression = Expression(row.text);
+    const naming::RegularExpression expression = Expression(row.text);
     EXPECT_EQ(expression.MatchesWhole(row.name), row.whole) << row.text << " on " << row.name;
     EXPECT_EQ(expression.MatchesBeginning(row.name), row.beginning)
         << row.text << " on " << row.name;
@@ -88,8 +88,8 @@ TEST(RegularExpressions, WhatTakesTooLongIsRefusedAndNamed) {
   for (const std::string_view text : {"(a|a)*[bc]", "(a|aa|aaa)+[bc]", "(?=((a|a)+)+[bc]).*",
                                       "((a|a)*(b|b)*)*[bc]", "(a|(?R)a|a)*[bc]"}) {
     const std::string error = FirstRefusal(text, letters);
-    EXPECT_TRUE(error.starts_with("2 " + Quoted(text) + " takes too long on the name " +
-                                  Quoted(letters) + " ("))
+    EXPECT_TRUE(error.starts_with("2 " + words::Quoted(text) + " takes too long on the name " +
+                                  words::Quoted(letters) + " ("))
         << error;
   }
 }
@@ -123,7 +123,7 @@ TEST(RegularExpressions, NeitherDepthNorLengthTakeStack) {
 }
 
 TEST(RegularExpressions, CopiesMatchOnAnyThread) {
-  const RegularExpression expression = Expression(R"((\w+\.)*weight)");
+  const naming::RegularExpression expression = Expression(R"((\w+\.)*weight)");
   const auto work = [copy = expression] {
     for (int i = 0; i < 1000; ++i) EXPECT_TRUE(copy.MatchesWhole("a.b.weight"));
   };

@@ -32,7 +32,7 @@ std::vector<DataType> FixedWidthTypes() {
 // The step in which ranges of a type's dense form may be cut.
 std::uint64_t Grain(DataType type) { return FindType(type)->bits == 6 ? 3 : 8; }
 
-void WriteInPieces(TensorWriter& writer, std::size_t tensor, const std::string& bytes,
+void WriteInPieces(formats::TensorWriter& writer, std::size_t tensor, const std::string& bytes,
                    std::uint64_t piece) {
   for (std::uint64_t at = bytes.size() / piece * piece;; at -= piece) {  // backwards: any order
     const std::string_view part = std::string_view(bytes).substr(at, piece);
@@ -41,7 +41,8 @@ void WriteInPieces(TensorWriter& writer, std::size_t tensor, const std::string& 
   }
 }
 
-std::string ReadInPieces(const TensorReader& reader, std::size_t tensor, std::uint64_t piece) {
+std::string ReadInPieces(const formats::TensorReader& reader, std::size_t tensor,
+                         std::uint64_t piece) {
   std::string bytes(reader.contents().tensors[tensor].bytes, '\xEE');
   for (std::uint64_t at = 0; at < bytes.size(); at += piece) {
     const std::uint64_t n = std::min<std::uint64_t>(piece, bytes.size() - at);
@@ -52,7 +53,7 @@ std::string ReadInPieces(const TensorReader& reader, std::size_t tensor, std::ui
 
 TEST_F(RoundTrip, EveryTypeInOneSafetensorsFile) {
   std::mt19937_64 random(20261120);
-  FileContents contents;
+  formats::FileContents contents;
   std::vector<std::string> data;
   for (const DataType type : FixedWidthTypes()) {
     for (const std::uint64_t n : {0, 1, 2, 3, 4, 5, 7, 8, 31, 32, 33, 4099}) {
@@ -68,23 +69,24 @@ TEST_F(RoundTrip, EveryTypeInOneSafetensorsFile) {
   contents.metadata["format"] = "pt";
 
   const std::string path = Path("all.safetensors");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   for (std::size_t i = 0; i < data.size(); ++i) {
     WriteInPieces(*writer, i, data[i], 20 * Grain(contents.tensors[i].type));
   }
   writer->Commit();
   EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().metadata, contents.metadata);
   ASSERT_EQ(reader->contents().tensors.size(), data.size());
   for (std::size_t i = 0; i < data.size(); ++i) {
-    const TensorInfo& wanted = contents.tensors[i];
+    const formats::TensorInfo& wanted = contents.tensors[i];
     SCOPED_TRACE(wanted.name);
     const auto& tensors = reader->contents().tensors;
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const TensorInfo& info) {
-      return info.name == wanted.name;
-    });
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(),
+                     [&](const formats::TensorInfo& info) { return info.name == wanted.name; });
     ASSERT_NE(found, tensors.end());
     EXPECT_EQ(found->type, wanted.type);
     EXPECT_EQ(found->shape, wanted.shape);
@@ -100,7 +102,7 @@ TEST_F(RoundTrip, EveryTypeInOneNpz) {
   std::mt19937_64 random(20261123);
   for (const DataType type : FixedWidthTypes()) {
     SCOPED_TRACE(TypeName(type));
-    FileContents contents;
+    formats::FileContents contents;
     std::vector<std::string> data;
     for (const std::uint64_t n : {40'003, 0, 1, 2, 3, 4, 5, 33, 16'384, 16'385}) {
       contents.tensors.push_back(
@@ -108,20 +110,21 @@ TEST_F(RoundTrip, EveryTypeInOneNpz) {
       data.push_back(RandomTensor(type, n, random));
     }
     const std::string path = Path("x.npz");
-    const std::unique_ptr<TensorWriter> writer =
-        CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
     for (std::size_t i = data.size(); i-- > 0;) {
       WriteInPieces(*writer, i, data[i], 2000 * Grain(type));
     }
     writer->Commit();
     EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-    OpenOptions options;
+    formats::OpenOptions options;
     if (ReadBytes(path).find("'<V1'") != std::string::npos) options.assume_type = type;
-    const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
+    const std::shared_ptr<const formats::TensorReader> reader =
+        checkpoint::OpenTensorFile(path, options).reader;
     ASSERT_EQ(reader->contents().tensors.size(), data.size());
     for (std::size_t i = 0; i < data.size(); ++i) {
-      const TensorInfo& info = reader->contents().tensors[i];
+      const formats::TensorInfo& info = reader->contents().tensors[i];
       EXPECT_EQ(info.name, contents.tensors[i].name);
       EXPECT_EQ(info.type, type);
       EXPECT_EQ(info.shape, contents.tensors[i].shape);
@@ -139,18 +142,19 @@ TEST_F(RoundTrip, EveryTypeInNpyFiles) {
       const std::string path = Path("x.npy");
       SCOPED_TRACE(std::string(TypeName(type)) + " " + std::to_string(n));
       const std::string data = RandomTensor(type, n, random);
-      FileContents contents;
+      formats::FileContents contents;
       contents.tensors.push_back(Tensor("whatever", type, {n, 1}));
-      const std::unique_ptr<TensorWriter> writer =
-          CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
+      const std::unique_ptr<formats::TensorWriter> writer =
+          formats::CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
       WriteInPieces(*writer, 0, data, 2000 * Grain(type));
       writer->Commit();
       EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-      OpenOptions options;
+      formats::OpenOptions options;
       if (ReadBytes(path).find("'<V1'") != std::string::npos) options.assume_type = type;
-      const std::shared_ptr<const TensorReader> reader = OpenTensorFile(path, options).reader;
-      const TensorInfo& info = reader->contents().tensors.at(0);
+      const std::shared_ptr<const formats::TensorReader> reader =
+          checkpoint::OpenTensorFile(path, options).reader;
+      const formats::TensorInfo& info = reader->contents().tensors.at(0);
       EXPECT_EQ(info.name, "x");
       EXPECT_EQ(info.type, type);
       EXPECT_EQ(info.shape, (std::vector<std::uint64_t>{n, 1}));
@@ -168,17 +172,17 @@ TEST_F(RoundTrip, EveryTypeInTensorProtos) {
     for (const std::uint64_t n : {0, 1, 2, 3, 4, 5, 33, 16'385, 40'003}) {
       SCOPED_TRACE(std::string(TypeName(type)) + " " + std::to_string(n));
       const std::string data = RandomTensor(type, n, random);
-      FileContents contents;
+      formats::FileContents contents;
       contents.tensors.push_back(Tensor("its.name", type, {n, 1}));
       contents.metadata["key"] = "value";
-      const std::unique_ptr<TensorWriter> writer =
-          CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
+      const std::unique_ptr<formats::TensorWriter> writer =
+          formats::CreateTensorFile(path, contents, {.overwrite = true, .inputs = {}});
       WriteInPieces(*writer, 0, data, 2000 * Grain(type));
       writer->Commit();
       EXPECT_EQ(std::filesystem::file_size(path), writer->file_bytes());
 
-      const std::shared_ptr<const TensorReader> reader = Open(path);
-      const TensorInfo& info = reader->contents().tensors.at(0);
+      const std::shared_ptr<const formats::TensorReader> reader = Open(path);
+      const formats::TensorInfo& info = reader->contents().tensors.at(0);
       EXPECT_EQ(info.name, "its.name");
       EXPECT_EQ(info.type, type);
       EXPECT_EQ(info.shape, (std::vector<std::uint64_t>{n, 1}));
@@ -196,9 +200,10 @@ TEST_F(RoundTrip, FromSeveralThreads) {
     const std::string path = Path("x" + ending);
     const std::uint64_t n = 100'003;
     const std::string data = RandomTensor(DataType::kFloat6E3M2, n, random);
-    FileContents contents;
+    formats::FileContents contents;
     contents.tensors.push_back(Tensor("x", DataType::kFloat6E3M2, {n}));
-    const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+    const std::unique_ptr<formats::TensorWriter> writer =
+        formats::CreateTensorFile(path, contents, {});
     constexpr std::size_t kThreads = 4;
     const std::size_t part = 3 * 6'000;
     std::vector<std::thread> threads;
@@ -214,8 +219,8 @@ TEST_F(RoundTrip, FromSeveralThreads) {
     threads.clear();
     writer->Commit();
 
-    const std::shared_ptr<const TensorReader> reader =
-        OpenTensorFile(
+    const std::shared_ptr<const formats::TensorReader> reader =
+        checkpoint::OpenTensorFile(
             path, {.assume_type = ending.starts_with(".np") ? std::optional(DataType::kFloat6E3M2)
                                                             : std::nullopt})
             .reader;

@@ -325,7 +325,7 @@ TEST_F(SafetensorsBadInput, ShrinksWhileItIsRead) {
   WriteBytes(path,
              Safetensors('{' + Entry("a", "U8", "[100]", "[0,100]") + '}', std::string(100, 'x')));
   const std::uint64_t size = std::filesystem::file_size(path);
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   std::filesystem::resize_file(path, size - 40);
   EXPECT_EQ(ErrorOf([&] { ReadTensor(*reader, 0); }),
             "4 " + path + ": shrank while it was read: nothing at offset " +

@@ -16,9 +16,9 @@ TEST_F(SafetensorsFile, ReadsEntriesInTheOrderOfTheirData) {
                                R"("first":{"data_offsets":[0,8],"dtype":"F32","shape":[2,1]},)"
                                R"("scalar":{"dtype":"I16","shape":[],"data_offsets":[11,13]}}   )",
                                "ABCDEFGHabcXY"));
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(TensorNames(*reader), (std::vector<std::string>{"first", "empty", "late", "scalar"}));
-  const std::vector<TensorInfo>& tensors = reader->contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
   EXPECT_EQ(tensors[0].type, DataType::kFloat32);
   EXPECT_EQ(tensors[0].dtype, "F32");
   EXPECT_EQ(tensors[0].shape, (std::vector<std::uint64_t>{2, 1}));
@@ -68,7 +68,7 @@ TEST_F(SafetensorsFile, KnowsEveryDtypeOfTheFormat) {
                Safetensors(R"({"a":{"dtype":")" + dtype + R"(","shape":[4],"data_offsets":[0,)" +
                                std::to_string(bytes) + "]}}",
                            std::string(bytes, 'x')));
-    const std::shared_ptr<const TensorReader> reader = Open(path);
+    const std::shared_ptr<const formats::TensorReader> reader = Open(path);
     EXPECT_EQ(reader->contents().tensors[0].type, type) << dtype;
     EXPECT_EQ(reader->contents().tensors[0].bytes, bytes) << dtype;
   }
@@ -76,7 +76,7 @@ TEST_F(SafetensorsFile, KnowsEveryDtypeOfTheFormat) {
 
 // Names are any text: they come back as they are, and are only escaped where they are shown.
 TEST_F(SafetensorsFile, KeepsNamesThatAreTraps) {
-  FileContents contents;
+  formats::FileContents contents;
   for (const std::string& name :
        {std::string("a\0b", 3), std::string("new\nline"), std::string("\x1b[2J"),
         std::string("../../etc/passwd"), std::string("/dev/null"), std::string(), std::string("\""),
@@ -84,12 +84,13 @@ TEST_F(SafetensorsFile, KeepsNamesThatAreTraps) {
     contents.tensors.push_back(Tensor(name, DataType::kUint8, {1}));
   }
   const std::string path = Path("x.safetensors");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
     WriteTensor(*writer, i, std::string(1, static_cast<char>('A' + i)));
   }
   writer->Commit();
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
     EXPECT_EQ(ReadTensor(*reader, contents.tensors[i].name),
               std::string(1, static_cast<char>('A' + i)));
@@ -98,10 +99,10 @@ TEST_F(SafetensorsFile, KeepsNamesThatAreTraps) {
 }
 
 TEST_F(SafetensorsFile, WritesWideTypesFirstThenByName) {
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("b", DataType::kBool, {1}), Tensor("z", DataType::kFloat32, {1}),
                       Tensor("a", DataType::kFloat32, {2}), Tensor("i", DataType::kInt64, {1})};
-  TensorInfo unknown;
+  formats::TensorInfo unknown;
   unknown.name = "0";
   unknown.dtype = "F3_E1M1";
   unknown.shape = {5};
@@ -109,7 +110,8 @@ TEST_F(SafetensorsFile, WritesWideTypesFirstThenByName) {
   contents.tensors.push_back(unknown);
   contents.metadata = {{"format", "pt"}};
   const std::string path = Path("x.safetensors");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   WriteTensor(*writer, 0, "B");
   WriteTensor(*writer, 1, "zzzz");
   WriteTensor(*writer, 2, "aaaaAAAA");
@@ -126,8 +128,8 @@ TEST_F(SafetensorsFile, WritesWideTypesFirstThenByName) {
   EXPECT_EQ(ReadBytes(path), Safetensors(header, "iiiiIIIIaaaaAAAAzzzzB???"));
 
   // What is unknown passes through with its text and its bytes.
-  const std::shared_ptr<const TensorReader> reader = Open(path);
-  const TensorInfo& last = reader->contents().tensors.back();
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
+  const formats::TensorInfo& last = reader->contents().tensors.back();
   EXPECT_EQ(last.dtype, "F3_E1M1");
   EXPECT_EQ(last.type, DataType::kUndefined);
   EXPECT_EQ(last.elements, 5u);
@@ -136,7 +138,7 @@ TEST_F(SafetensorsFile, WritesWideTypesFirstThenByName) {
 }
 
 TEST_F(SafetensorsFile, PacksWhatHasNoDtypeIntoU8) {
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {
       Tensor("i4", DataType::kInt4, {3, 1}), Tensor("even", DataType::kFloat4E2M1, {2}),
       Tensor("odd", DataType::kFloat4E2M1, {3}), Tensor("six", DataType::kFloat6E2M3, {4}),
@@ -144,7 +146,8 @@ TEST_F(SafetensorsFile, PacksWhatHasNoDtypeIntoU8) {
   // An entry of the input's map: its tensor is no longer packed.
   contents.metadata["tensorcast.types"] = R"({"even":{"dtype":"INT4","shape":[2]}})";
   const std::string path = Path("x.safetensors");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   WriteTensor(*writer, 0, "\x21\x03");
   WriteTensor(*writer, 1, "\x54");
   WriteTensor(*writer, 2, "\x76\x01");
@@ -171,9 +174,9 @@ TEST_F(SafetensorsFile, PacksWhatHasNoDtypeIntoU8) {
                                          "defg\x21\x03\x76\x01"
                                          "abc\x54"));
 
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_TRUE(reader->contents().metadata.empty());  // the map is in the types now
-  const TensorInfo& info = reader->contents().tensors[1];
+  const formats::TensorInfo& info = reader->contents().tensors[1];
   EXPECT_EQ(info.name, "i4");
   EXPECT_EQ(info.dtype, "U8");
   EXPECT_EQ(info.type, DataType::kInt4);
@@ -183,11 +186,12 @@ TEST_F(SafetensorsFile, PacksWhatHasNoDtypeIntoU8) {
 }
 
 TEST_F(SafetensorsFile, DropsTheMapWithItsLastPackedTensor) {
-  FileContents contents;
+  formats::FileContents contents;
   contents.tensors = {Tensor("a", DataType::kInt8, {1})};
   contents.metadata["tensorcast.types"] = R"({"a":{"dtype":"INT4","shape":[2]}})";
   const std::string path = Path("x.safetensors");
-  const std::unique_ptr<TensorWriter> writer = CreateTensorFile(path, contents, {});
+  const std::unique_ptr<formats::TensorWriter> writer =
+      formats::CreateTensorFile(path, contents, {});
   WriteTensor(*writer, 0, "A");
   EXPECT_EQ(writer->reading_hint(), "");
   writer->Commit();
@@ -196,14 +200,14 @@ TEST_F(SafetensorsFile, DropsTheMapWithItsLastPackedTensor) {
 
 TEST_F(SafetensorsFile, RefusesWhatItCannotHold) {
   const std::string path = Path("x.safetensors");
-  const auto error = [&](TensorInfo info) {
-    FileContents contents;
+  const auto error = [&](formats::TensorInfo info) {
+    formats::FileContents contents;
     contents.tensors = {std::move(info)};
-    const std::string text = ErrorOf([&] { CreateTensorFile(path, contents, {}); });
-    EXPECT_EQ(ErrorOf([&] { CheckTensorFile(path, contents, {}); }), text);
+    const std::string text = ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); });
+    EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, contents, {}); }), text);
     return ReplaceAll(text, path, "FILE");
   };
-  TensorInfo column_major = Tensor("a", DataType::kFloat32, {2, 3});
+  formats::TensorInfo column_major = Tensor("a", DataType::kFloat32, {2, 3});
   column_major.fortran_order = true;
   EXPECT_EQ(error(column_major),
             "5 FILE: tensor \"a\" is in Fortran order, which safetensors does not have; write an "
@@ -219,9 +223,9 @@ TEST_F(SafetensorsFile, RefusesWhatItCannotHold) {
             "elements");
   EXPECT_EQ(error(Tensor("a", DataType::kFloat32, {1ull << 63})),
             "5 FILE: its tensors take 2^64 bytes or more");
-  FileContents twice;
+  formats::FileContents twice;
   twice.tensors = {Tensor("a", DataType::kInt8, {}), Tensor("a", DataType::kInt16, {})};
-  EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, twice, {}); }),
+  EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, twice, {}); }),
             "2 " + path + ": tensor \"a\" would be in the file twice");
   EXPECT_TRUE(Names().empty());
 }
@@ -229,7 +233,7 @@ TEST_F(SafetensorsFile, RefusesWhatItCannotHold) {
 TEST_F(SafetensorsFile, NamesItsTypesItself) {
   const std::string path = Path("x.safetensors");
   WriteBytes(path, Safetensors("{}"));
-  EXPECT_EQ(ErrorOf([&] { OpenTensorFile(path, {.assume_type = DataType::kInt4}); }),
+  EXPECT_EQ(ErrorOf([&] { checkpoint::OpenTensorFile(path, {.assume_type = DataType::kInt4}); }),
             "2 " + path +
                 ": is a safetensors file, which names its types; a type is assumed only of .npy "
                 "files that do not");

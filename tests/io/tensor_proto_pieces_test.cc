@@ -31,7 +31,7 @@ struct Typed {
 Typed MakeTyped(const TypeInfo& info) {
   Typed typed;
   const int bits = info.bits;
-  const TensorProtoField field = ValueFieldOf(info.type);
+  const protobuf::TensorProtoField field = protobuf::ValueFieldOf(info.type);
   const bool is_packed_byte = bits == 2 || bits == 4;
   const std::uint64_t n =
       is_packed_byte ? (kElements * static_cast<unsigned>(bits) + 7) / 8 : kElements;
@@ -41,7 +41,7 @@ Typed MakeTyped(const TypeInfo& info) {
     std::uint64_t code = i * 0x9E3779B97F4A7C15u;
     const int width = bits == 6 ? 6 : std::max(8, bits);
     if (width < 64) code &= (std::uint64_t{1} << width) - 1;
-    if (field == kFloatData || field == kDoubleData) {
+    if (field == protobuf::kFloatData || field == protobuf::kDoubleData) {
       typed.values.push_back(LittleEndian(code, bits / 8));
     } else {
       typed.values.push_back(Varint(code));
@@ -61,10 +61,10 @@ Typed MakeTyped(const TypeInfo& info) {
 
 // `most` values to a payload, unknown fields between; 1: each in a field of its own, not packed.
 std::string Message(const TypeInfo& info, const Typed& typed, std::size_t most) {
-  const TensorProtoField field = ValueFieldOf(info.type);
-  const int wire_type = field == kFloatData ? 5 : field == kDoubleData ? 1 : 0;
-  std::string bytes =
-      VarintField(kDims, kElements) + VarintField(kDataType, static_cast<std::uint64_t>(info.type));
+  const protobuf::TensorProtoField field = protobuf::ValueFieldOf(info.type);
+  const int wire_type = field == protobuf::kFloatData ? 5 : field == protobuf::kDoubleData ? 1 : 0;
+  std::string bytes = VarintField(protobuf::kDims, kElements) +
+                      VarintField(protobuf::kDataType, static_cast<std::uint64_t>(info.type));
   for (std::size_t i = 0; i < typed.values.size();) {
     if (most == 1) {
       bytes += Tag(field, wire_type) + typed.values[i++];
@@ -84,8 +84,9 @@ TEST(TensorProtoPieces, AnyPieceOfAnyLayoutOfEveryType) {
     const Typed typed = MakeTyped(info);
     for (const std::size_t most : {std::size_t{1}, std::size_t{1001}, std::size_t{kElements}}) {
       const MemorySource source(Message(info, typed, most));
-      const TensorProtoMessage message = ReadTensorProtoMessage(source, 0, source.size());
-      const TensorProtoValues values(source, message, info.type, kElements);
+      const protobuf::TensorProtoMessage message =
+          protobuf::ReadTensorProtoMessage(source, 0, source.size());
+      const protobuf::TensorProtoValues values(source, message, info.type, kElements);
       ASSERT_EQ(values.bytes(), typed.dense.size()) << info.name;
       std::string whole(typed.dense.size(), '?');
       values.Read(0, std::as_writable_bytes(std::span(whole)));
@@ -112,8 +113,9 @@ TEST(TensorProtoPieces, APieceNearTheEndIsReadFromNearby) {
   const TypeInfo& info = *FindType(DataType::kInt64);
   const Typed typed = MakeTyped(info);
   const MemorySource source(Message(info, typed, kElements));
-  const TensorProtoMessage message = ReadTensorProtoMessage(source, 0, source.size());
-  const TensorProtoValues values(source, message, info.type, kElements);
+  const protobuf::TensorProtoMessage message =
+      protobuf::ReadTensorProtoMessage(source, 0, source.size());
+  const protobuf::TensorProtoValues values(source, message, info.type, kElements);
   const std::uint64_t before = source.bytes_read();
   std::string piece(16, '?');
   values.Read(typed.dense.size() - 16, std::as_writable_bytes(std::span(piece)));

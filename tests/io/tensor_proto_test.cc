@@ -15,7 +15,7 @@ namespace {
 
 class TensorProtoFile : public FileTest {
  protected:
-  std::shared_ptr<const TensorReader> OpenBytes(const std::string& bytes) {
+  std::shared_ptr<const formats::TensorReader> OpenBytes(const std::string& bytes) {
     const std::string path = Path("x.pb");
     WriteBytes(path, bytes);
     return Open(path);
@@ -25,7 +25,8 @@ class TensorProtoFile : public FileTest {
     return ReadTensor(*OpenBytes(Head(type, n) + fields), 0);
   }
   static std::string Head(DataType type, std::uint64_t n) {
-    return VarintField(kDims, n) + VarintField(kDataType, static_cast<std::uint64_t>(type));
+    return VarintField(protobuf::kDims, n) +
+           VarintField(protobuf::kDataType, static_cast<std::uint64_t>(type));
   }
 };
 
@@ -36,11 +37,12 @@ std::string Bytes(std::initializer_list<int> values) {
 }
 
 TEST_F(TensorProtoFile, SaysWhatItHolds) {
-  const auto reader = OpenBytes(VarintField(kDims, 2) + VarintField(kDims, 3) +
-                                VarintField(kDataType, 1) + BytesField(kName, "layer.weight") +
-                                BytesField(kRawData, "abcdefghijklmnopqrstuvwx"));
+  const auto reader =
+      OpenBytes(VarintField(protobuf::kDims, 2) + VarintField(protobuf::kDims, 3) +
+                VarintField(protobuf::kDataType, 1) + BytesField(protobuf::kName, "layer.weight") +
+                BytesField(protobuf::kRawData, "abcdefghijklmnopqrstuvwx"));
   ASSERT_EQ(reader->contents().tensors.size(), 1u);
-  const TensorInfo& info = reader->contents().tensors[0];
+  const formats::TensorInfo& info = reader->contents().tensors[0];
   EXPECT_EQ(info.name, "layer.weight");
   EXPECT_EQ(info.dtype, "FLOAT");
   EXPECT_EQ(info.type, DataType::kFloat32);
@@ -54,21 +56,23 @@ TEST_F(TensorProtoFile, SaysWhatItHolds) {
 }
 
 TEST_F(TensorProtoFile, WithoutANameIsCalledAsItsFile) {
-  const std::string bytes = Head(DataType::kUint8, 1) + BytesField(kRawData, "a");
+  const std::string bytes = Head(DataType::kUint8, 1) + BytesField(protobuf::kRawData, "a");
   EXPECT_EQ(OpenBytes(bytes)->contents().tensors[0].name, "x");
-  EXPECT_EQ(OpenBytes(BytesField(kName, "") + bytes)->contents().tensors[0].name, "x");
+  EXPECT_EQ(OpenBytes(BytesField(protobuf::kName, "") + bytes)->contents().tensors[0].name, "x");
   WriteBytes(Path("input.0.PB"), bytes);
   EXPECT_EQ(Open(Path("input.0.PB"))->contents().tensors[0].name, "input.0");
 }
 
 TEST_F(TensorProtoFile, ScalarsAndEmptyTensors) {
-  const auto scalar = OpenBytes(VarintField(kDataType, 2) + BytesField(kRawData, "a"));
+  const auto scalar =
+      OpenBytes(VarintField(protobuf::kDataType, 2) + BytesField(protobuf::kRawData, "a"));
   EXPECT_TRUE(scalar->contents().tensors[0].shape.empty());
   EXPECT_EQ(ReadTensor(*scalar, 0), "a");
-  for (const std::string& values : {std::string(), BytesField(kRawData, ""),
-                                    BytesField(kFloatData, ""), BytesField(kInt64Data, "")}) {
-    const auto empty = OpenBytes(VarintField(kDims, 3) + VarintField(kDims, 0) +
-                                 VarintField(kDataType, 1) + values);
+  for (const std::string& values :
+       {std::string(), BytesField(protobuf::kRawData, ""), BytesField(protobuf::kFloatData, ""),
+        BytesField(protobuf::kInt64Data, "")}) {
+    const auto empty = OpenBytes(VarintField(protobuf::kDims, 3) + VarintField(protobuf::kDims, 0) +
+                                 VarintField(protobuf::kDataType, 1) + values);
     EXPECT_EQ(empty->contents().tensors[0].elements, 0u);
     EXPECT_EQ(ReadTensor(*empty, 0), "");
   }
@@ -78,35 +82,37 @@ TEST_F(TensorProtoFile, RawDataIsTakenAsItIs) {
   for (const TypeInfo& row : Types()) {
     if (row.bits == 0) continue;
     std::string data(*StorageBytes(row.type, 5), '\xA5');
-    EXPECT_EQ(Dense(row.type, 5, BytesField(kRawData, data)), data) << row.name;
+    EXPECT_EQ(Dense(row.type, 5, BytesField(protobuf::kRawData, data)), data) << row.name;
   }
 }
 
 TEST_F(TensorProtoFile, Int32DataHoldsIntegersByValue) {
   using enum DataType;
   const std::string minus_one = Negative(-1);
-  EXPECT_EQ(Dense(kInt32, 3,
-                  BytesField(kInt32Data, std::string("\x05") + minus_one + Varint(0x7FFFFFFF))),
-            Bytes({5, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 127}));
-  EXPECT_EQ(Dense(kInt16, 2, BytesField(kInt32Data, Negative(-2) + Varint(0x1234))),
+  EXPECT_EQ(
+      Dense(kInt32, 3,
+            BytesField(protobuf::kInt32Data, std::string("\x05") + minus_one + Varint(0x7FFFFFFF))),
+      Bytes({5, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 127}));
+  EXPECT_EQ(Dense(kInt16, 2, BytesField(protobuf::kInt32Data, Negative(-2) + Varint(0x1234))),
             Bytes({0xFE, 0xFF, 0x34, 0x12}));
-  EXPECT_EQ(Dense(kUint16, 2, BytesField(kInt32Data, Varint(65'535) + Varint(1))),
+  EXPECT_EQ(Dense(kUint16, 2, BytesField(protobuf::kInt32Data, Varint(65'535) + Varint(1))),
             Bytes({255, 255, 1, 0}));
-  EXPECT_EQ(Dense(kInt8, 2, BytesField(kInt32Data, Negative(-128) + Varint(127))),
+  EXPECT_EQ(Dense(kInt8, 2, BytesField(protobuf::kInt32Data, Negative(-128) + Varint(127))),
             Bytes({128, 127}));
-  EXPECT_EQ(Dense(kUint8, 2, BytesField(kInt32Data, Varint(255) + Varint(0))), Bytes({255, 0}));
-  EXPECT_EQ(Dense(kBool, 3, BytesField(kInt32Data, Bytes({0, 1, 2}))), Bytes({0, 1, 2}));
+  EXPECT_EQ(Dense(kUint8, 2, BytesField(protobuf::kInt32Data, Varint(255) + Varint(0))),
+            Bytes({255, 0}));
+  EXPECT_EQ(Dense(kBool, 3, BytesField(protobuf::kInt32Data, Bytes({0, 1, 2}))), Bytes({0, 1, 2}));
 }
 
 TEST_F(TensorProtoFile, Int32DataHoldsTheBitsOfSmallFloats) {
   using enum DataType;
   for (const DataType type : {kFloat16, kBfloat16}) {
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Varint(0x3C00) + Varint(0xFBFF))),
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Varint(0x3C00) + Varint(0xFBFF))),
               Bytes({0x00, 0x3C, 0xFF, 0xFB}));
   }
   for (const DataType type :
        {kFloat8E4M3FN, kFloat8E4M3FNUZ, kFloat8E5M2, kFloat8E5M2FNUZ, kFloat8E8M0}) {
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Varint(0x38) + Varint(0xFE))),
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Varint(0x38) + Varint(0xFE))),
               Bytes({0x38, 0xFE}));
   }
 }
@@ -116,27 +122,30 @@ TEST_F(TensorProtoFile, Int32DataHoldsTheBitsOfSmallFloats) {
 TEST_F(TensorProtoFile, Int32DataMayBeSignExtended) {
   using enum DataType;
   for (const DataType type : {kUint8, kInt8, kFloat8E4M3FN, kFloat8E8M0}) {
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Negative(-1) + Varint(255))), "\xFF\xFF");
-    EXPECT_EQ(Dense(type, 1, BytesField(kInt32Data, Negative(-128))), "\x80");
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Negative(-1) + Varint(255))),
+              "\xFF\xFF");
+    EXPECT_EQ(Dense(type, 1, BytesField(protobuf::kInt32Data, Negative(-128))), "\x80");
   }
   for (const DataType type : {kUint4, kInt4, kFloat4E2M1}) {
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Negative(-16))), "\xF0");
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Negative(-16))), "\xF0");
   }
   for (const DataType type : {kUint16, kInt16, kFloat16, kBfloat16}) {
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Negative(-1) + Varint(0xFFFF))),
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Negative(-1) + Varint(0xFFFF))),
               "\xFF\xFF\xFF\xFF");
   }
-  EXPECT_EQ(Dense(kInt32, 1, BytesField(kInt32Data, Varint(0xFFFFFFFF))), "\xFF\xFF\xFF\xFF");
+  EXPECT_EQ(Dense(kInt32, 1, BytesField(protobuf::kInt32Data, Varint(0xFFFFFFFF))),
+            "\xFF\xFF\xFF\xFF");
 }
 
 TEST_F(TensorProtoFile, Int32DataHoldsAPackedByteOfTypesOfTwoAndFourBits) {
   using enum DataType;
   for (const DataType type : {kUint4, kInt4, kFloat4E2M1}) {
-    EXPECT_EQ(Dense(type, 5, BytesField(kInt32Data, Varint(0x21) + Varint(0xF3) + Varint(0x05))),
+    EXPECT_EQ(Dense(type, 5,
+                    BytesField(protobuf::kInt32Data, Varint(0x21) + Varint(0xF3) + Varint(0x05))),
               Bytes({0x21, 0xF3, 0x05}));
   }
   for (const DataType type : {kUint2, kInt2}) {
-    EXPECT_EQ(Dense(type, 5, BytesField(kInt32Data, Varint(0xE4) + Varint(0x01))),
+    EXPECT_EQ(Dense(type, 5, BytesField(protobuf::kInt32Data, Varint(0xE4) + Varint(0x01))),
               Bytes({0xE4, 0x01}));
   }
 }
@@ -146,11 +155,12 @@ TEST_F(TensorProtoFile, Int32DataHoldsAPackedByteOfTypesOfTwoAndFourBits) {
 TEST_F(TensorProtoFile, Int32DataHoldsACodeForEachFloat6) {
   using enum DataType;
   for (const DataType type : {kFloat6E2M3, kFloat6E3M2}) {
-    EXPECT_EQ(Dense(type, 4, BytesField(kInt32Data, Bytes({0x01, 0x02, 0x03, 0x3F}))),
+    EXPECT_EQ(Dense(type, 4, BytesField(protobuf::kInt32Data, Bytes({0x01, 0x02, 0x03, 0x3F}))),
               Bytes({0x81, 0x30, 0xFC}));
-    EXPECT_EQ(Dense(type, 5, BytesField(kInt32Data, Bytes({0x01, 0x02, 0x03, 0x3F, 0x2A}))),
-              Bytes({0x81, 0x30, 0xFC, 0x2A}));
-    EXPECT_EQ(Dense(type, 2, BytesField(kInt32Data, Bytes({0x7F}) + Negative(-64))),
+    EXPECT_EQ(
+        Dense(type, 5, BytesField(protobuf::kInt32Data, Bytes({0x01, 0x02, 0x03, 0x3F, 0x2A}))),
+        Bytes({0x81, 0x30, 0xFC, 0x2A}));
+    EXPECT_EQ(Dense(type, 2, BytesField(protobuf::kInt32Data, Bytes({0x7F}) + Negative(-64))),
               Bytes({0x3F, 0x00}));
   }
 }
@@ -158,45 +168,54 @@ TEST_F(TensorProtoFile, Int32DataHoldsACodeForEachFloat6) {
 TEST_F(TensorProtoFile, TheOtherFields) {
   using enum DataType;
   EXPECT_EQ(
-      Dense(kInt64, 3, BytesField(kInt64Data, Negative(INT64_MIN) + Varint(INT64_MAX) + "\x07")),
+      Dense(kInt64, 3,
+            BytesField(protobuf::kInt64Data, Negative(INT64_MIN) + Varint(INT64_MAX) + "\x07")),
       LittleEndian(1ULL << 63, 8) + LittleEndian(INT64_MAX, 8) + LittleEndian(7, 8));
-  EXPECT_EQ(Dense(kUint64, 2, BytesField(kUint64Data, Varint(UINT64_MAX) + "\x01")),
+  EXPECT_EQ(Dense(kUint64, 2, BytesField(protobuf::kUint64Data, Varint(UINT64_MAX) + "\x01")),
             LittleEndian(UINT64_MAX, 8) + LittleEndian(1, 8));
-  EXPECT_EQ(Dense(kUint32, 2, BytesField(kUint64Data, Varint(UINT32_MAX) + "\x01")),
+  EXPECT_EQ(Dense(kUint32, 2, BytesField(protobuf::kUint64Data, Varint(UINT32_MAX) + "\x01")),
             LittleEndian(UINT32_MAX, 4) + LittleEndian(1, 4));
-  EXPECT_EQ(Dense(kFloat32, 2, BytesField(kFloatData, "abcdefgh")), "abcdefgh");
-  EXPECT_EQ(Dense(kFloat64, 2, BytesField(kDoubleData, "abcdefghijklmnop")), "abcdefghijklmnop");
+  EXPECT_EQ(Dense(kFloat32, 2, BytesField(protobuf::kFloatData, "abcdefgh")), "abcdefgh");
+  EXPECT_EQ(Dense(kFloat64, 2, BytesField(protobuf::kDoubleData, "abcdefghijklmnop")),
+            "abcdefghijklmnop");
 }
 
 // Protobuf has a reader take repeated fields packed, not packed, and cut in any way.
 TEST_F(TensorProtoFile, RepeatedFieldsComeInAnyEncoding) {
   using enum DataType;
-  EXPECT_EQ(Dense(kInt64, 4,
-                  VarintField(kInt64Data, 1) + BytesField(kInt64Data, "\x02\x03") +
-                      BytesField(kInt64Data, "") + VarintField(kInt64Data, 4)),
-            LittleEndian(1, 8) + LittleEndian(2, 8) + LittleEndian(3, 8) + LittleEndian(4, 8));
-  EXPECT_EQ(Dense(kUint8, 3, VarintField(kInt32Data, 7) + BytesField(kInt32Data, "\x08\x09")),
-            "\x07\x08\x09");
-  EXPECT_EQ(Dense(kFloat32, 1, Tag(kFloatData, 5) + "abcd"), "abcd");
-  EXPECT_EQ(Dense(kFloat32, 4,
-                  Tag(kFloatData, 5) + "abcd" + BytesField(kFloatData, "efghijkl") +
-                      Tag(kFloatData, 5) + "mnop"),
-            "abcdefghijklmnop");
   EXPECT_EQ(
-      Dense(kFloat64, 2, BytesField(kDoubleData, "abcdefgh") + Tag(kDoubleData, 1) + "ijklmnop"),
+      Dense(kInt64, 4,
+            VarintField(protobuf::kInt64Data, 1) + BytesField(protobuf::kInt64Data, "\x02\x03") +
+                BytesField(protobuf::kInt64Data, "") + VarintField(protobuf::kInt64Data, 4)),
+      LittleEndian(1, 8) + LittleEndian(2, 8) + LittleEndian(3, 8) + LittleEndian(4, 8));
+  EXPECT_EQ(
+      Dense(kUint8, 3,
+            VarintField(protobuf::kInt32Data, 7) + BytesField(protobuf::kInt32Data, "\x08\x09")),
+      "\x07\x08\x09");
+  EXPECT_EQ(Dense(kFloat32, 1, Tag(protobuf::kFloatData, 5) + "abcd"), "abcd");
+  EXPECT_EQ(
+      Dense(kFloat32, 4,
+            Tag(protobuf::kFloatData, 5) + "abcd" + BytesField(protobuf::kFloatData, "efghijkl") +
+                Tag(protobuf::kFloatData, 5) + "mnop"),
       "abcdefghijklmnop");
+  EXPECT_EQ(Dense(kFloat64, 2,
+                  BytesField(protobuf::kDoubleData, "abcdefgh") + Tag(protobuf::kDoubleData, 1) +
+                      "ijklmnop"),
+            "abcdefghijklmnop");
   // Shapes too.
-  const auto reader = OpenBytes(BytesField(kDims, "\x02\x03") + VarintField(kDims, 1) +
-                                VarintField(kDataType, 2) + BytesField(kRawData, "abcdef"));
+  const auto reader =
+      OpenBytes(BytesField(protobuf::kDims, "\x02\x03") + VarintField(protobuf::kDims, 1) +
+                VarintField(protobuf::kDataType, 2) + BytesField(protobuf::kRawData, "abcdef"));
   EXPECT_EQ(reader->contents().tensors[0].shape, (std::vector<std::uint64_t>{2, 3, 1}));
 }
 
 TEST_F(TensorProtoFile, FieldsComeInAnyOrderAndTheLastOfASingleOneCounts) {
-  const auto reader = OpenBytes(BytesField(kRawData, "abcd") + BytesField(kName, "first") +
-                                VarintField(kDataType, 7) + VarintField(kDataLocation, 1) +
-                                VarintField(kDataType, 3) + VarintField(kDims, 4) +
-                                BytesField(kName, "second") + VarintField(kDataLocation, 0));
-  const TensorInfo& info = reader->contents().tensors[0];
+  const auto reader =
+      OpenBytes(BytesField(protobuf::kRawData, "abcd") + BytesField(protobuf::kName, "first") +
+                VarintField(protobuf::kDataType, 7) + VarintField(protobuf::kDataLocation, 1) +
+                VarintField(protobuf::kDataType, 3) + VarintField(protobuf::kDims, 4) +
+                BytesField(protobuf::kName, "second") + VarintField(protobuf::kDataLocation, 0));
+  const formats::TensorInfo& info = reader->contents().tensors[0];
   EXPECT_EQ(info.name, "second");
   EXPECT_EQ(info.type, DataType::kInt8);
   EXPECT_EQ(ReadTensor(*reader, 0), "abcd");
@@ -206,22 +225,25 @@ TEST_F(TensorProtoFile, PassesOverWhatItDoesNotKnow) {
   const std::string unknown = VarintField(15, 1) + BytesField(17, "what") + Tag(18, 5) + "abcd" +
                               Tag(536'870'911, 1) + "abcdefgh";
   const auto reader =
-      OpenBytes(unknown + VarintField(kDims, 2) + unknown + VarintField(kDataType, 7) +
-                VarintField(kInt64Data, 5) + unknown + VarintField(kInt64Data, 6) + unknown);
+      OpenBytes(unknown + VarintField(protobuf::kDims, 2) + unknown +
+                VarintField(protobuf::kDataType, 7) + VarintField(protobuf::kInt64Data, 5) +
+                unknown + VarintField(protobuf::kInt64Data, 6) + unknown);
   EXPECT_EQ(ReadTensor(*reader, 0), LittleEndian(5, 8) + LittleEndian(6, 8));
 }
 
 TEST_F(TensorProtoFile, Strings) {
-  const auto reader = OpenBytes(
-      VarintField(kDims, 2) + VarintField(kDims, 2) + VarintField(kDataType, 8) +
-      BytesField(kStringData, "one") + BytesField(kStringData, "") + BytesField(kName, "words") +
-      BytesField(kStringData, "caf\xC3\xA9\n") + BytesField(kStringData, std::string("\0\xFF", 2)));
-  const TensorInfo& info = reader->contents().tensors[0];
+  const auto reader =
+      OpenBytes(VarintField(protobuf::kDims, 2) + VarintField(protobuf::kDims, 2) +
+                VarintField(protobuf::kDataType, 8) + BytesField(protobuf::kStringData, "one") +
+                BytesField(protobuf::kStringData, "") + BytesField(protobuf::kName, "words") +
+                BytesField(protobuf::kStringData, "caf\xC3\xA9\n") +
+                BytesField(protobuf::kStringData, std::string("\0\xFF", 2)));
+  const formats::TensorInfo& info = reader->contents().tensors[0];
   EXPECT_EQ(info.type, DataType::kString);
   EXPECT_EQ(info.dtype, "STRING");
   EXPECT_EQ(info.elements, 4u);
   EXPECT_EQ(info.bytes, 11u);
-  const StringPiece all = reader->ReadStrings(0, 0, 4);
+  const text::StringPiece all = reader->ReadStrings(0, 0, 4);
   ASSERT_EQ(all.view().size(), 4u);
   EXPECT_EQ(all.view()[0], "one");
   EXPECT_EQ(all.view()[1], "");
@@ -239,7 +261,7 @@ TEST_F(TensorProtoFile, ManyStringsFromAnywhere) {
     return std::to_string(i) + std::string(i % 300 == 0 ? 5'000 : i % 7, 'x');
   };
   for (std::uint64_t i = 0; i < kStrings; ++i) {
-    bytes += BytesField(kStringData, text(i));
+    bytes += BytesField(protobuf::kStringData, text(i));
     if (i % 1'000 == 500) bytes += BytesField(17, "between");  // unknown: passed over
   }
   const auto reader = OpenBytes(bytes);
@@ -247,7 +269,7 @@ TEST_F(TensorProtoFile, ManyStringsFromAnywhere) {
   for (int times = 0; times < 100; ++times) {
     const std::uint64_t first = random() % kStrings;
     const std::uint64_t n = random() % std::min<std::uint64_t>(kStrings - first + 1, 2'000);
-    const StringPiece piece = reader->ReadStrings(0, first, n);
+    const text::StringPiece piece = reader->ReadStrings(0, first, n);
     ASSERT_EQ(piece.view().size(), n);
     for (std::uint64_t i = 0; i < n; ++i) ASSERT_EQ(piece.view()[i], text(first + i));
   }
@@ -260,16 +282,16 @@ TEST_F(TensorProtoFile, LongStringsInPieces) {
   std::string bytes = Head(DataType::kString, kStrings);
   const auto length = [](std::uint64_t i) { return i < 1'000 ? 1 : kLong; };
   for (std::uint64_t i = 0; i < kStrings; ++i) {
-    bytes += BytesField(kStringData, std::string(length(i), 'x'));
+    bytes += BytesField(protobuf::kStringData, std::string(length(i), 'x'));
   }
   const auto reader = OpenBytes(bytes);
   std::uint64_t pieces = 0;
   for (std::uint64_t first = 0; first < kStrings; ++pieces) {
-    const StringPiece piece = reader->ReadStrings(0, first, kStrings - first);
+    const text::StringPiece piece = reader->ReadStrings(0, first, kStrings - first);
     const Strings texts = piece.view();
     ASSERT_GT(texts.size(), 0u);
     ASSERT_TRUE(texts.size() % 4 == 0 || first + texts.size() == kStrings);
-    ASSERT_LE(texts.bytes.size(), kStringPieceBytes + 4 * kLong);
+    ASSERT_LE(texts.bytes.size(), text::kStringPieceBytes + 4 * kLong);
     for (std::uint64_t i = 0; i < texts.size(); ++i) ASSERT_EQ(texts[i].size(), length(first + i));
     first += texts.size();
   }
@@ -277,21 +299,23 @@ TEST_F(TensorProtoFile, LongStringsInPieces) {
 }
 
 TEST_F(TensorProtoFile, RefusesAStringOfMoreThan16Mebibytes) {
-  const std::string most(kMostStringBytes, 'x');
-  EXPECT_EQ(OpenBytes(Head(DataType::kString, 1) + BytesField(kStringData, most))
+  const std::string most(text::kMostStringBytes, 'x');
+  EXPECT_EQ(OpenBytes(Head(DataType::kString, 1) + BytesField(protobuf::kStringData, most))
                 ->ReadStrings(0, 0, 1)
                 .view()
                 .bytes.size(),
-            kMostStringBytes);
-  EXPECT_EQ(
-      ErrorOf([&] { OpenBytes(Head(DataType::kString, 1) + BytesField(kStringData, most + 'x')); }),
-      "5 " + Path("x.pb") +
-          ": has a string of 16777217 bytes at offset 4; at most 16777216 are read");
+            text::kMostStringBytes);
+  EXPECT_EQ(ErrorOf([&] {
+              OpenBytes(Head(DataType::kString, 1) + BytesField(protobuf::kStringData, most + 'x'));
+            }),
+            "5 " + Path("x.pb") +
+                ": has a string of 16777217 bytes at offset 4; at most 16777216 are read");
 }
 
 TEST_F(TensorProtoFile, StringsOfAFileThatChanges) {
-  const auto reader = OpenBytes(Head(DataType::kString, 2) + BytesField(kStringData, "one") +
-                                BytesField(kStringData, "two"));
+  const auto reader =
+      OpenBytes(Head(DataType::kString, 2) + BytesField(protobuf::kStringData, "one") +
+                BytesField(protobuf::kStringData, "two"));
   {  // the same file, of the same size: its second string becomes a field that is not known
     std::fstream file(Path("x.pb"), std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(9);
@@ -303,7 +327,7 @@ TEST_F(TensorProtoFile, StringsOfAFileThatChanges) {
 }
 
 // Gives other bytes from its n-th reading on, as a file that is rewritten in place does.
-class ChangingSource final : public ByteSource {
+class ChangingSource final : public files::ByteSource {
  public:
   ChangingSource(std::string before, std::string after, int readings)
       : before_(std::move(before)), after_(std::move(after)), readings_(readings) {}
@@ -324,16 +348,17 @@ class ChangingSource final : public ByteSource {
 TEST_F(TensorProtoFile, ChangesBetweenTwoPasses) {
   constexpr std::uint64_t kStrings = 3000;
   std::string strings, none, long_string;
-  for (std::uint64_t i = 0; i < kStrings; ++i) strings += BytesField(kStringData, "abc");
+  for (std::uint64_t i = 0; i < kStrings; ++i) strings += BytesField(protobuf::kStringData, "abc");
   none = BytesField(15, std::string(strings.size() - 3, 'x'));
-  long_string = BytesField(kStringData, std::string(strings.size() - 3, 'x'));
+  long_string = BytesField(protobuf::kStringData, std::string(strings.size() - 3, 'x'));
   std::string floats, fewer, more;
-  for (int i = 0; i < 2; ++i) floats += BytesField(kFloatData, "12345678");
+  for (int i = 0; i < 2; ++i) floats += BytesField(protobuf::kFloatData, "12345678");
   floats += BytesField(15, "12345678");
-  fewer =
-      BytesField(kFloatData, "12345678") + BytesField(15, "12345678") + BytesField(15, "12345678");
-  more = BytesField(kFloatData, "12345678") + BytesField(kFloatData, "12345678") +
-         BytesField(kFloatData, "12345678");
+  fewer = BytesField(protobuf::kFloatData, "12345678") + BytesField(15, "12345678") +
+          BytesField(15, "12345678");
+  more = BytesField(protobuf::kFloatData, "12345678") +
+         BytesField(protobuf::kFloatData, "12345678") +
+         BytesField(protobuf::kFloatData, "12345678");
   struct Case {
     std::string before, after;
   };
@@ -346,10 +371,10 @@ TEST_F(TensorProtoFile, ChangesBetweenTwoPasses) {
     int changed = 0;
     for (int readings = 1; readings < 12; ++readings) {
       const std::string error = ErrorOf([&] {
-        const auto reader =
-            OpenTensorProto(std::make_unique<ChangingSource>(c.before, c.after, readings), {})
-                .reader;
-        const TensorInfo& info = reader->contents().tensors[0];
+        const auto reader = formats::OpenTensorProto(
+                                std::make_unique<ChangingSource>(c.before, c.after, readings), {})
+                                .reader;
+        const formats::TensorInfo& info = reader->contents().tensors[0];
         if (info.type != DataType::kString) {
           ReadTensor(*reader, 0);
           return;
@@ -367,11 +392,12 @@ TEST_F(TensorProtoFile, ChangesBetweenTwoPasses) {
 
 TEST_F(TensorProtoFile, MetadataIsKeptAndADocStringIsNot) {
   const auto entry = [](const std::string& key, const std::string& value) {
-    return BytesField(kMetadataProps, BytesField(1, key) + BytesField(2, value));
+    return BytesField(protobuf::kMetadataProps, BytesField(1, key) + BytesField(2, value));
   };
-  const auto reader = OpenBytes(
-      Head(DataType::kUint8, 1) + BytesField(kRawData, "a") + entry("k", "v") + entry("", "") +
-      BytesField(kMetadataProps, BytesField(1, "only a key")) + BytesField(kDocString, "# about"));
+  const auto reader =
+      OpenBytes(Head(DataType::kUint8, 1) + BytesField(protobuf::kRawData, "a") + entry("k", "v") +
+                entry("", "") + BytesField(protobuf::kMetadataProps, BytesField(1, "only a key")) +
+                BytesField(protobuf::kDocString, "# about"));
   EXPECT_EQ(reader->contents().metadata,
             (std::map<std::string, std::string>{{"k", "v"}, {"", ""}, {"only a key", ""}}));
   ASSERT_EQ(reader->notes().size(), 1u);
@@ -381,7 +407,8 @@ TEST_F(TensorProtoFile, MetadataIsKeptAndADocStringIsNot) {
 // Protobuf's own libraries end at 2 GiB; nothing here does.
 TEST_F(TensorProtoFile, BeyondFourGigabytes) {
   constexpr std::uint64_t kBytes = (1ULL << 32) + 10;
-  const std::string head = Head(DataType::kUint8, kBytes) + Tag(kRawData, 2) + Varint(kBytes);
+  const std::string head =
+      Head(DataType::kUint8, kBytes) + Tag(protobuf::kRawData, 2) + Varint(kBytes);
   const std::string path = Path("x.pb");
   WriteBytes(path, head);
   std::filesystem::resize_file(path, head.size() + kBytes);  // zeros that take no room
@@ -404,21 +431,25 @@ TEST_F(TensorProtoFile, BeyondFourGigabytes) {
 
 // As the initializers of a model will: the message is a range of a larger source.
 TEST_F(TensorProtoFile, ATensorProtoWithinAnotherMessage) {
-  const std::string small = Head(DataType::kInt64, 2) + BytesField(kInt64Data, "\x05\x06");
-  const std::string large = Head(DataType::kInt64, 2) + BytesField(kInt64Data, "\x07\x08");
-  const std::string texts = Head(DataType::kString, 2) + BytesField(kStringData, "ab") +
-                            BytesField(kStringData, "cd") + BytesField(kName, "t");
-  const MemorySource source("before" + small + large + texts + BytesField(kStringData, "not mine"));
+  const std::string small =
+      Head(DataType::kInt64, 2) + BytesField(protobuf::kInt64Data, "\x05\x06");
+  const std::string large =
+      Head(DataType::kInt64, 2) + BytesField(protobuf::kInt64Data, "\x07\x08");
+  const std::string texts = Head(DataType::kString, 2) + BytesField(protobuf::kStringData, "ab") +
+                            BytesField(protobuf::kStringData, "cd") +
+                            BytesField(protobuf::kName, "t");
+  const MemorySource source("before" + small + large + texts +
+                            BytesField(protobuf::kStringData, "not mine"));
   std::uint64_t end = 6;
   const auto next = [&](const std::string& bytes) {
     const std::uint64_t begin = end;
     end += bytes.size();
-    return ReadTensorProtoMessage(source, begin, end);
+    return protobuf::ReadTensorProtoMessage(source, begin, end);
   };
-  const TensorProtoValues five_six(source, next(small), DataType::kInt64, 2);
-  const TensorProtoValues seven_eight(source, next(large), DataType::kInt64, 2);
-  const TensorProtoMessage message = next(texts);
-  const TensorProtoValues strings(source, message, DataType::kString, 2);
+  const protobuf::TensorProtoValues five_six(source, next(small), DataType::kInt64, 2);
+  const protobuf::TensorProtoValues seven_eight(source, next(large), DataType::kInt64, 2);
+  const protobuf::TensorProtoMessage message = next(texts);
+  const protobuf::TensorProtoValues strings(source, message, DataType::kString, 2);
   std::string bytes(16, '?');
   five_six.Read(0, std::as_writable_bytes(std::span(bytes)));
   EXPECT_EQ(bytes, LittleEndian(5, 8) + LittleEndian(6, 8));
@@ -426,7 +457,7 @@ TEST_F(TensorProtoFile, ATensorProtoWithinAnotherMessage) {
   EXPECT_EQ(bytes, LittleEndian(8, 8) + LittleEndian(6, 8));
   EXPECT_EQ(strings.ReadStrings(1, 1).view()[0], "cd");
   // Errors name the tensor, as there are others.
-  EXPECT_EQ(ErrorOf([&] { TensorProtoValues(source, message, DataType::kString, 3); }),
+  EXPECT_EQ(ErrorOf([&] { protobuf::TensorProtoValues(source, message, DataType::kString, 3); }),
             "3 MEMORY: tensor \"t\" has 2 strings in string_data; STRING of the shape [2] takes 3 "
             "strings");
 }
@@ -435,28 +466,28 @@ TEST_F(TensorProtoFile, ATensorProtoWithinAnotherMessage) {
 
 class TensorProtoWriting : public TensorProtoFile {
  protected:
-  std::string Written(const FileContents& contents, std::string_view data) {
+  std::string Written(const formats::FileContents& contents, std::string_view data) {
     const std::string path = Path("out.pb");
-    const CreateOptions options{.overwrite = true, .inputs = {}};
-    const std::uint64_t checked = CheckTensorFile(path, contents, options);
-    const auto writer = CreateTensorFile(path, contents, options);
+    const files::CreateOptions options{.overwrite = true, .inputs = {}};
+    const std::uint64_t checked = formats::CheckTensorFile(path, contents, options);
+    const auto writer = formats::CreateTensorFile(path, contents, options);
     EXPECT_EQ(writer->file_bytes(), checked);
     EXPECT_EQ(writer->reading_hint(), "");
     WriteTensor(*writer, 0, data);
     writer->Commit();
     return ReadBytes(path);
   }
-  std::string Refusal(const FileContents& contents) {
+  std::string Refusal(const formats::FileContents& contents) {
     const std::string path = Path("out.pb");
-    const std::string error = ErrorOf([&] { CheckTensorFile(path, contents, {}); });
-    EXPECT_EQ(ErrorOf([&] { CreateTensorFile(path, contents, {}); }), error);
+    const std::string error = ErrorOf([&] { formats::CheckTensorFile(path, contents, {}); });
+    EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, contents, {}); }), error);
     EXPECT_EQ(Names(), std::vector<std::string>{});
     return ReplaceAll(error, path, "FILE");
   }
 };
 
-FileContents One(TensorInfo info) {
-  FileContents contents;
+formats::FileContents One(formats::TensorInfo info) {
+  formats::FileContents contents;
   contents.tensors.push_back(std::move(info));
   return contents;
 }
@@ -471,7 +502,7 @@ TEST_F(TensorProtoWriting, ExactBytes) {
             std::string("\x08\x00\x08\x03\x10\x19\x42\x01"
                         "e\x4A\x00",
                         11));
-  FileContents contents = One(Tensor("m", DataType::kUint8, {1}));
+  formats::FileContents contents = One(Tensor("m", DataType::kUint8, {1}));
   contents.metadata = {{"key", "value"}, {"", ""}};
   EXPECT_EQ(Written(contents, "!"), std::string("\x08\x01\x10\x02\x42\x01m\x4A\x01!"
                                                 "\x82\x01\x04\x0A\x00\x12\x00"
@@ -481,11 +512,11 @@ TEST_F(TensorProtoWriting, ExactBytes) {
 
 TEST_F(TensorProtoWriting, Strings) {
   const std::vector<std::string> texts = {"a", "", std::string(130, 'b'), "caf\xC3\xA9"};
-  TensorInfo info = Tensor("t", DataType::kString, {2, 2});
+  formats::TensorInfo info = Tensor("t", DataType::kString, {2, 2});
   info.text = {.most_code_points = 130, .most_bytes = 130, .total_bytes = 136};
   const std::string path = Path("out.pb");
-  const auto writer = CreateTensorFile(path, One(info), {});
-  StringPiece piece;
+  const auto writer = formats::CreateTensorFile(path, One(info), {});
+  text::StringPiece piece;
   piece.Append(texts[0]);
   writer->WriteStrings(0, 0, piece.view());
   piece = {};
@@ -501,26 +532,26 @@ TEST_F(TensorProtoWriting, Strings) {
   EXPECT_EQ(writer->file_bytes(), expected.size());
 
   const auto reader = Open(path);
-  const StringPiece back = reader->ReadStrings(0, 0, 4);
+  const text::StringPiece back = reader->ReadStrings(0, 0, 4);
   for (std::uint64_t i = 0; i < 4; ++i) EXPECT_EQ(back.view()[i], texts[i]);
   // No string at all.
   info = Tensor("t", DataType::kString, {0});
-  const auto none = CreateTensorFile(path, One(info), {.overwrite = true, .inputs = {}});
+  const auto none = formats::CreateTensorFile(path, One(info), {.overwrite = true, .inputs = {}});
   none->Commit();
   EXPECT_EQ(ReadBytes(path), std::string("\x08\x00\x10\x08\x42\x01t", 7));
 }
 
 TEST_F(TensorProtoWriting, RefusesWhatATensorProtoCannotSay) {
-  FileContents two = One(Tensor("a", DataType::kInt8, {1}));
+  formats::FileContents two = One(Tensor("a", DataType::kInt8, {1}));
   two.tensors.push_back(Tensor("b", DataType::kInt8, {1}));
   EXPECT_EQ(Refusal(two), "2 FILE: a .pb file holds one tensor, not 2");
   EXPECT_EQ(Refusal({}), "2 FILE: a .pb file holds one tensor, not 0");
 
-  TensorInfo other = Tensor("z", DataType::kUndefined, {1});
+  formats::TensorInfo other = Tensor("z", DataType::kUndefined, {1});
   other.dtype = "C64";
   EXPECT_EQ(Refusal(One(other)), "5 FILE: tensor \"z\" is C64, which is not written to .pb files");
 
-  TensorInfo fortran = Tensor("f", DataType::kInt8, {2, 2});
+  formats::TensorInfo fortran = Tensor("f", DataType::kInt8, {2, 2});
   fortran.fortran_order = true;
   EXPECT_EQ(Refusal(One(fortran)),
             "5 FILE: tensor \"f\" is in Fortran order, which a TensorProto does not have; write an "
@@ -531,7 +562,7 @@ TEST_F(TensorProtoWriting, RefusesWhatATensorProtoCannotSay) {
 
   EXPECT_EQ(Refusal(One(Tensor("\xFF", DataType::kInt8, {1}))),
             "5 FILE: \"\\xFF\" is not UTF-8, as a TensorProto needs it");
-  FileContents metadata = One(Tensor("m", DataType::kInt8, {1}));
+  formats::FileContents metadata = One(Tensor("m", DataType::kInt8, {1}));
   metadata.metadata["k"] = "\xC3";
   EXPECT_EQ(Refusal(metadata), "5 FILE: \"\\xC3\" is not UTF-8, as a TensorProto needs it");
   EXPECT_EQ(Refusal(One(Tensor("d", DataType::kInt8, {0, 1ULL << 63}))),
@@ -546,15 +577,16 @@ TEST_F(TensorProtoWriting, RefusesWhatATensorProtoCannotSay) {
 TEST_F(TensorProtoWriting, EndsAtTwoGigabytes) {
   constexpr std::uint64_t kMost = 2'147'483'647;
   // dims, data_type, name, the tag and length of raw_data: 6 + 2 + 3 + 6 bytes.
-  EXPECT_EQ(CheckTensorFile(Path("out.pb"), One(Tensor("w", DataType::kInt8, {kMost - 17})), {}),
-            kMost);
+  EXPECT_EQ(
+      formats::CheckTensorFile(Path("out.pb"), One(Tensor("w", DataType::kInt8, {kMost - 17})), {}),
+      kMost);
   EXPECT_EQ(Refusal(One(Tensor("w", DataType::kInt8, {kMost - 16}))),
             "5 FILE: tensor \"w\" would take 2147483648 bytes as a TensorProto; protobuf allows "
             "2147483647; write a .safetensors or .npy file");
   EXPECT_EQ(Refusal(One(Tensor("w", DataType::kInt64, {1ULL << 40}))),
             "5 FILE: tensor \"w\" would take 8796093022208 bytes as a TensorProto; protobuf allows "
             "2147483647; write a .safetensors or .npy file");
-  TensorInfo strings = Tensor("w", DataType::kString, {1'000'000'000});
+  formats::TensorInfo strings = Tensor("w", DataType::kString, {1'000'000'000});
   strings.text = {.most_code_points = 1, .most_bytes = 1, .total_bytes = 1'000'000'000};
   EXPECT_EQ(Refusal(One(strings)),
             "5 FILE: tensor \"w\" would take 3000000011 bytes as a TensorProto; protobuf allows "

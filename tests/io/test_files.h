@@ -57,9 +57,9 @@ class FileTest : public ::testing::Test {
   std::string directory_;
 };
 
-inline std::vector<std::string> TensorNames(const TensorReader& reader) {
+inline std::vector<std::string> TensorNames(const formats::TensorReader& reader) {
   std::vector<std::string> names;
-  for (const TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
+  for (const formats::TensorInfo& info : reader.contents().tensors) names.push_back(info.name);
   return names;
 }
 
@@ -120,24 +120,24 @@ inline std::string ReplaceAll(std::string_view text, std::string_view from, std:
 template <class Function> std::string ErrorOf(Function call) {
   try {
     call();
-  } catch (const Error& error) {
+  } catch (const files::Error& error) {
     EXPECT_EQ(std::string_view(error.what()).find('\n'), std::string_view::npos) << error.what();
     return std::to_string(static_cast<int>(error.kind()) + 2) + ' ' + error.what();
   }
   return "no error";
 }
 
-inline std::shared_ptr<const TensorReader> Open(const std::string& path) {
-  return OpenTensorFile(path, {}).reader;
+inline std::shared_ptr<const formats::TensorReader> Open(const std::string& path) {
+  return checkpoint::OpenTensorFile(path, {}).reader;
 }
 
-inline std::string ReadTensor(const TensorReader& reader, std::size_t tensor) {
+inline std::string ReadTensor(const formats::TensorReader& reader, std::size_t tensor) {
   std::string bytes(reader.contents().tensors.at(tensor).bytes, '\xEE');
   reader.Read(tensor, 0, std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
-inline std::string ReadTensor(const TensorReader& reader, const std::string& name) {
+inline std::string ReadTensor(const formats::TensorReader& reader, const std::string& name) {
   const auto& tensors = reader.contents().tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (tensors[i].name == name) return ReadTensor(reader, i);
@@ -146,12 +146,13 @@ inline std::string ReadTensor(const TensorReader& reader, const std::string& nam
   return {};
 }
 
-inline void WriteTensor(TensorWriter& writer, std::size_t tensor, std::string_view bytes) {
+inline void WriteTensor(formats::TensorWriter& writer, std::size_t tensor, std::string_view bytes) {
   writer.Write(tensor, 0, std::as_bytes(std::span(bytes)));
 }
 
-inline TensorInfo Tensor(const std::string& name, DataType type, std::vector<std::uint64_t> shape) {
-  TensorInfo info;
+inline formats::TensorInfo Tensor(const std::string& name, DataType type,
+                                  std::vector<std::uint64_t> shape) {
+  formats::TensorInfo info;
   info.name = name;
   info.type = type;
   info.shape = std::move(shape);

@@ -40,7 +40,7 @@ inline std::string BytesField(std::uint64_t number, std::string_view payload) {
 }
 
 // A source of bytes in memory that counts how they are read.
-class MemorySource final : public ByteSource {
+class MemorySource final : public files::ByteSource {
  public:
   explicit MemorySource(std::string bytes) : bytes_(std::move(bytes)) {}
   const std::string& path() const override { return path_; }

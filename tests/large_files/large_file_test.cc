@@ -31,7 +31,7 @@ TEST_F(LargeFile, ReadsBeyondFourGibibytes) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << "tail";
   }
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   EXPECT_EQ(reader->contents().tensors[0].bytes, first);
   EXPECT_EQ(ReadTensor(*reader, 1), "tail");
   std::string end(8, 'x');
@@ -48,7 +48,7 @@ TEST_F(LargeFile, ReadsNpyBeyondFourGibibytes) {
     std::ofstream file(path, std::ios::binary | std::ios::app);
     file << "abcd";
   }
-  const std::shared_ptr<const TensorReader> reader = Open(path);
+  const std::shared_ptr<const formats::TensorReader> reader = Open(path);
   std::string end(8, 'x');
   reader->Read(0, 4 * n - 8, std::as_writable_bytes(std::span(end)));
   EXPECT_EQ(end, std::string(4, '\0') + "dcba");
@@ -159,14 +159,14 @@ TEST_F(HeaderMemory, OfWriting) {
 #if defined(TENSORCAST_TEST_SANITIZED)
   GTEST_SKIP() << "sanitizers have their own memory";
 #endif
-  FileContents contents;
+  formats::FileContents contents;
   for (int i = 0; i < 700'000; ++i) {
     contents.tensors.push_back(Tensor("layers." + std::to_string(i), DataType::kInt4, {3, 1}));
   }
   const std::string path = Path("x.safetensors");
-  const std::uint64_t bytes = CheckTensorFile(path, contents, {});
+  const std::uint64_t bytes = formats::CheckTensorFile(path, contents, {});
   const std::uint64_t header = bytes - 2 * contents.tensors.size();
-  const std::uint64_t used = PeakOf([&] { CheckTensorFile(path, contents, {}); });
+  const std::uint64_t used = PeakOf([&] { formats::CheckTensorFile(path, contents, {}); });
   std::printf("header %llu bytes, peak %llu bytes\n", static_cast<unsigned long long>(header),
               static_cast<unsigned long long>(used));
   EXPECT_LT(used, kTimesHeader * header + kBeside);

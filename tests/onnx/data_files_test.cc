@@ -26,7 +26,7 @@ std::string TestBytes(std::size_t n) {
 }
 
 std::string Digest(const std::string& bytes, std::size_t piece) {
-  io::Xxh64 digest;
+  files::Xxh64 digest;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const std::size_t n = std::min(piece, bytes.size() - at);
     digest.Add(std::as_bytes(std::span(bytes)).subspan(at, n));

@@ -16,9 +16,9 @@ namespace {
 using io::WriteBytes;
 
 // The field at `offset` of a message.
-io::WireField FieldAt(const io::ByteSource& source, std::uint64_t offset) {
-  io::WireReader reader(source, offset, source.size());
-  io::WireField field;
+protobuf::WireField FieldAt(const files::ByteSource& source, std::uint64_t offset) {
+  protobuf::WireReader reader(source, offset, source.size());
+  protobuf::WireField field;
   EXPECT_TRUE(reader.Next(&field));
   return field;
 }
@@ -48,8 +48,8 @@ TEST(ModelEdit, WithoutAChangeIsTheSource) {
 TEST(ModelEdit, InsertionsAtOnePlaceStandInnermostFirst) {
   const std::string before = BytesField(1, BytesField(2, "ab")) + BytesField(3, "next");
   const io::MemorySource source(before);
-  const io::WireField outer = FieldAt(source, 0), inner = FieldAt(source, outer.begin);
-  const io::WireField next = FieldAt(source, outer.end);
+  const protobuf::WireField outer = FieldAt(source, 0), inner = FieldAt(source, outer.begin);
+  const protobuf::WireField next = FieldAt(source, outer.end);
   ModelEdit edit;
   edit.Replace({}, outer.end, outer.end, "<first>");
   edit.Replace(std::vector{outer}, outer.end, outer.end, "<outer>");
@@ -69,9 +69,9 @@ TEST(ModelEdit, LengthsGrowAndShrinkAroundAChange) {
       };
       const std::string before = message(std::string(size, 's'));
       const io::MemorySource source(before);
-      const io::WireField first = FieldAt(source, 0);
-      const io::WireField second = FieldAt(source, first.begin + 3);
-      const io::WireField text = FieldAt(source, second.begin);
+      const protobuf::WireField first = FieldAt(source, 0);
+      const protobuf::WireField second = FieldAt(source, first.begin + 3);
+      const protobuf::WireField text = FieldAt(source, second.begin);
       ModelEdit edit;
       edit.ReplaceByValues(std::vector{first, second}, text.offset, text.end,
                            BytesFieldHead(9, wanted), 3, wanted);
@@ -108,8 +108,8 @@ class LargeModel : public io::FileTest {
     WriteBytes(Path("in.onnx"), head);
     std::filesystem::resize_file(Path("in.onnx"), head.size() + size);
   }
-  io::OnnxTensorReader OpenModel() {
-    return io::OnnxTensorReader(std::make_unique<io::InputFile>(Path("in.onnx")));
+  formats::OnnxTensorReader OpenModel() {
+    return formats::OnnxTensorReader(std::make_unique<files::InputFile>(Path("in.onnx")));
   }
 };
 
@@ -125,8 +125,8 @@ TEST_F(LargeModel, WhatDoesNotFitGoesToADataFile) {
   WriteSparse(VarintField(1, 10) + BytesField(8, OpsetBytes(21)) +
                   BytesFieldHead(7, graph.size() + 2 * kElements) + graph,
               2 * kElements);
-  const io::OnnxTensorReader model = OpenModel();
-  io::FileContents contents = model.contents();
+  const formats::OnnxTensorReader model = OpenModel();
+  formats::FileContents contents = model.contents();
   ASSERT_EQ(contents.tensors.size(), 3u);
   contents.tensors[2].type = DataType::kFloat32;
   contents.tensors[2].bytes = 4 * kElements;
@@ -145,8 +145,8 @@ TEST_F(LargeModel, WhatCannotGoThereIsRefused) {
   constexpr std::uint64_t kSize = std::uint64_t{1} << 31;
   const std::string graph = BytesField(5, TensorBytes("w", kFloat, 2, FloatBytes({1, 2})));
   WriteSparse(ModelBytes(graph) + BytesFieldHead(999, kSize), kSize);
-  const io::OnnxTensorReader model = OpenModel();
-  io::FileContents contents = model.contents();
+  const formats::OnnxTensorReader model = OpenModel();
+  formats::FileContents contents = model.contents();
   contents.tensors[0].type = DataType::kFloat16;
   contents.tensors[0].bytes = 4;
   const std::string error =
@@ -161,8 +161,8 @@ TEST_F(LargeModel, ValuesInTooManyPlacesAreRefused) {
     tensor += io::Tag(4, 5) + std::string(4, '\0') + VarintField(99, 1);
   }
   WriteBytes(Path("in.onnx"), ModelBytes(BytesField(5, tensor)));
-  const io::OnnxTensorReader model = OpenModel();
-  io::FileContents contents = model.contents();
+  const formats::OnnxTensorReader model = OpenModel();
+  formats::FileContents contents = model.contents();
   contents.tensors[0].type = DataType::kFloat16;
   contents.tensors[0].bytes = 140000;
   const std::string error =

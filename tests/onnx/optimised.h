@@ -44,10 +44,10 @@ inline Optimisation Optimised(const ModelBytes& model,
 // "Cast x -> y", one for each node; those of subgraphs after their graph's.
 inline std::vector<std::string> NodesOf(const std::string& bytes) {
   const tensorcast::onnx::MemoryBytes source(std::as_bytes(std::span(bytes)));
-  const tensorcast::io::OnnxModel model = tensorcast::io::ReadOnnxModel(source);
+  const tensorcast::protobuf::OnnxModel model = tensorcast::protobuf::ReadOnnxModel(source);
   std::vector<std::string> texts;
-  const auto add = [&](const std::vector<tensorcast::io::OnnxNode>& nodes) {
-    for (const tensorcast::io::OnnxNode& node : nodes) {
+  const auto add = [&](const std::vector<tensorcast::protobuf::OnnxNode>& nodes) {
+    for (const tensorcast::protobuf::OnnxNode& node : nodes) {
       std::string text = node.op_type;
       for (const std::string& input : node.inputs) text += ' ' + input;
       text += " ->";
@@ -55,8 +55,8 @@ inline std::vector<std::string> NodesOf(const std::string& bytes) {
       texts.push_back(std::move(text));
     }
   };
-  for (const tensorcast::io::OnnxGraph& graph : model.graphs) add(graph.nodes);
-  for (const tensorcast::io::OnnxFunction& function : model.functions) add(function.nodes);
+  for (const tensorcast::protobuf::OnnxGraph& graph : model.graphs) add(graph.nodes);
+  for (const tensorcast::protobuf::OnnxFunction& function : model.functions) add(function.nodes);
   return texts;
 }
 

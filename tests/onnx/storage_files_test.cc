@@ -65,16 +65,16 @@ class StoredFiles : public io::FileTest {
 
   // What a model calls its data files.
   Listing LocationsOf(const std::string& name) const {
-    const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path(name)));
+    const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(Path(name)));
     Listing locations;
     for (const auto& [location, file] : model.external_files()) locations.push_back(location);
     return locations;
   }
 
   // A writer of in.onnx with all stored as float16, and its values: all but the commit.
-  std::unique_ptr<io::TensorWriter> Prepare(const io::OnnxTensorReader& model,
-                                            const io::FileContents& contents,
-                                            const io::CreateOptions& options) const {
+  std::unique_ptr<formats::TensorWriter> Prepare(const formats::OnnxTensorReader& model,
+                                                 const formats::FileContents& contents,
+                                                 const files::CreateOptions& options) const {
     auto writer = CreateStorageModel(Path("out.onnx"), model, contents, options);
     for (std::size_t i = 0; i < contents.tensors.size(); ++i) {
       if (!writer->Wants(i)) continue;
@@ -84,9 +84,9 @@ class StoredFiles : public io::FileTest {
     return writer;
   }
 
-  static io::FileContents Halved(const io::OnnxTensorReader& model) {
-    io::FileContents contents = model.contents();
-    for (io::TensorInfo& info : contents.tensors) {
+  static formats::FileContents Halved(const formats::OnnxTensorReader& model) {
+    formats::FileContents contents = model.contents();
+    for (formats::TensorInfo& info : contents.tensors) {
       info.type = DataType::kFloat16;
       info.bytes /= 2;
     }
@@ -345,8 +345,8 @@ TEST_F(StoredFiles, TheModelDoesNotReplaceItsOwnData) {
 
 TEST_F(StoredFiles, AModelThatGetsNoNameTakesItsDataAway) {
   WriteModel();
-  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
-  const io::FileContents contents = Halved(model);
+  const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(Path("in.onnx")));
+  const formats::FileContents contents = Halved(model);
   {
     const auto writer = Prepare(model, contents, {});
     writer->Sync();
@@ -367,12 +367,12 @@ TEST_F(StoredFiles, AModelThatGetsNoNameTakesItsDataAway) {
 
 TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
   WriteModel();
-  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
-  const io::FileContents halved = Halved(model);
-  io::FileContents one = model.contents();
+  const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(Path("in.onnx")));
+  const formats::FileContents halved = Halved(model);
+  formats::FileContents one = model.contents();
   one.tensors[1] = halved.tensors[1];
   {
-    const io::CreateOptions options{.overwrite = false, .inputs = {}};
+    const files::CreateOptions options{.overwrite = false, .inputs = {}};
     const auto first = Prepare(model, halved, options);
     const auto second = Prepare(model, one, options);
     first->Commit();
@@ -389,7 +389,7 @@ TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
       if (name.starts_with("out.")) std::filesystem::remove(Path(name));
     }
     {
-      const io::CreateOptions options{.overwrite = true, .inputs = {}};
+      const files::CreateOptions options{.overwrite = true, .inputs = {}};
       const auto first = Prepare(model, halved, options);
       const auto second = Prepare(model, one, options);
       (is_first_last ? second : first)->Commit();
@@ -406,7 +406,7 @@ TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
   // Over a pair: the last is there, whole, and nothing else.
   ASSERT_EQ(Convert("in.onnx", "out.onnx"), "done");
   {
-    const io::CreateOptions options{.overwrite = true, .inputs = {}};
+    const files::CreateOptions options{.overwrite = true, .inputs = {}};
     const auto first = Prepare(model, halved, options);
     const auto second = Prepare(model, one, options);
     second->Commit();
@@ -420,11 +420,11 @@ TEST_F(StoredFiles, TwoRunsAtOnceDoNotMix) {
 TEST_F(StoredFiles, CopyingDataIsInterrupted) {
   WriteModel();
   std::filesystem::create_directory(Path("other"));
-  const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
+  const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(Path("in.onnx")));
   interrupted_ = true;
   EXPECT_THROW(
       CreateStorageModel(Path("other/out.onnx"), model, model.contents(), {}, &interrupted_),
-      io::Interrupted);
+      files::Interrupted);
   EXPECT_TRUE(std::filesystem::is_empty(Path("other")));
 }
 
@@ -493,8 +493,8 @@ TEST_F(StoredFiles, AKilledRunLeavesNothingUnderTheFinalNames) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    const io::OnnxTensorReader model(std::make_unique<io::InputFile>(Path("in.onnx")));
-    const io::FileContents contents = Halved(model);
+    const formats::OnnxTensorReader model(std::make_unique<files::InputFile>(Path("in.onnx")));
+    const formats::FileContents contents = Halved(model);
     const auto writer = CreateStorageModel(Path("out.onnx"), model, contents, {});
     raise(SIGKILL);
     _exit(0);
@@ -516,7 +516,7 @@ TEST_F(StoredFiles, DataOfAKilledRunGoes) {
   const auto kill_with = [&](const std::string& name) {
     const pid_t child = fork();
     if (child == 0) {
-      const auto status = io::StatusOf(Path(name));
+      const auto status = files::StatusOf(Path(name));
       const DataJournal journal(Path("out.onnx"), {{name, *status}});
       raise(SIGKILL);
     }

@@ -43,7 +43,7 @@ std::string OptionsText(const tensorcast::CastOptions& options) {
 }  // namespace
 
 int main() {
-  for (const tensorcast::io::OnnxField& field : tensorcast::io::kOnnxFields) {
+  for (const tensorcast::protobuf::OnnxField& field : tensorcast::protobuf::kOnnxFields) {
     std::printf("field\t%.*s\t%.*s\t%u\t%d\t%d\n", static_cast<int>(field.message.size()),
                 field.message.data(), static_cast<int>(field.name.size()), field.name.data(),
                 field.number, static_cast<int>(field.type), field.is_repeated ? 1 : 0);

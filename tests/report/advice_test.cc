@@ -47,7 +47,7 @@ class Conversion {
  private:
   DataType to_;
   std::deque<Codes> codes_;
-  std::deque<io::TensorInfo> infos_;
+  std::deque<formats::TensorInfo> infos_;
   report::CastTensors tensors_;
 };
 
@@ -134,9 +134,9 @@ TEST(Advice, OnlyWhatTheOutputCanHold) {
   for (int i = 0; i < 3; ++i) conversion.Add("well" + std::to_string(i), Normal(100, 1, 2));
   const std::optional<DataType> better = conversion.Advised().at(0).better;
   ASSERT_TRUE(better);
-  const auto not_that = [&](const io::TensorInfo&, DataType type) { return type != *better; };
+  const auto not_that = [&](const formats::TensorInfo&, DataType type) { return type != *better; };
   EXPECT_NE(conversion.Advised(not_that).at(0).better, better);
-  const auto nothing = [](const io::TensorInfo&, DataType) { return false; };
+  const auto nothing = [](const formats::TensorInfo&, DataType) { return false; };
   const Advice none = conversion.Advised(nothing).at(0);
   EXPECT_FALSE(none.better);
   EXPECT_EQ(none.prevention, Prevention::kLeaveAlone);

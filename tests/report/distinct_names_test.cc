@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "report/distinct_names.h"
-#include "report/text_width.h"
+#include "words/text_width.h"
 
 namespace tensorcast::report {
 namespace {
@@ -41,7 +41,7 @@ void ExpectApart(const std::vector<std::string>& names, std::size_t columns,
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto [place, is_new] = name_of.emplace(shown[i], names[i]);
     EXPECT_EQ(place->second, names[i]) << shown[i] << " in " << columns << " columns";
-    if (TextWidth(names[i]) <= columns) {
+    if (words::TextWidth(names[i]) <= columns) {
       EXPECT_EQ(shown[i], names[i]);
     }
   }
@@ -83,7 +83,7 @@ TEST(DistinctNames, AreApartFromTheRestOfTheFile) {
   for (const std::size_t columns : {5u, 12u, 20u, 24u, 30u, 40u, 60u}) {
     for (const std::string& name : names) {
       const std::string shown = DistinctName(name, columns, file);
-      if (TextWidth(name) <= columns) {
+      if (words::TextWidth(name) <= columns) {
         EXPECT_EQ(shown, name);
       }
       for (const std::string& other : names) {
@@ -139,7 +139,7 @@ TEST(DistinctNames, KeepTheWidth) {
   const std::vector<std::string> names = ModelNames(40);
   for (const std::size_t columns : {40u, 60u}) {
     for (const std::string& shown : DistinctNames(names, columns)) {
-      EXPECT_LE(TextWidth(shown), columns) << shown;
+      EXPECT_LE(words::TextWidth(shown), columns) << shown;
     }
   }
 }
@@ -148,19 +148,19 @@ TEST(DistinctNames, TheSameNameIsShownTheSame) {
   const std::string name(100, 'x');
   const std::vector<std::string> shown = DistinctNames({name, "y", name}, 20);
   EXPECT_EQ(shown[0], shown[2]);
-  EXPECT_LE(TextWidth(shown[0]), 20u);
+  EXPECT_LE(words::TextWidth(shown[0]), 20u);
 }
 
 TEST(TextWidth, CountsColumns) {
-  EXPECT_EQ(TextWidth("abc"), 3u);
-  EXPECT_EQ(TextWidth("é"), 1u);
-  EXPECT_EQ(TextWidth("e\u0301"), 1u);  // a combining accent
-  EXPECT_EQ(TextWidth("層"), 2u);
-  EXPECT_EQ(TextWidth("\xff"), 1u);  // no UTF-8
-  EXPECT_EQ(Shorten("abcdefgh", 5), "ab…gh");
-  EXPECT_EQ(Shorten("層層層層", 5), "層…層");
-  EXPECT_EQ(Shorten("abc", 3), "abc");
-  EXPECT_EQ(Shorten("abc", 0), "");
+  EXPECT_EQ(words::TextWidth("abc"), 3u);
+  EXPECT_EQ(words::TextWidth("é"), 1u);
+  EXPECT_EQ(words::TextWidth("e\u0301"), 1u);  // a combining accent
+  EXPECT_EQ(words::TextWidth("層"), 2u);
+  EXPECT_EQ(words::TextWidth("\xff"), 1u);  // no UTF-8
+  EXPECT_EQ(words::Shorten("abcdefgh", 5), "ab…gh");
+  EXPECT_EQ(words::Shorten("層層層層", 5), "層…層");
+  EXPECT_EQ(words::Shorten("abc", 3), "abc");
+  EXPECT_EQ(words::Shorten("abc", 0), "");
 }
 
 }  // namespace

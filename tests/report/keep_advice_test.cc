@@ -22,10 +22,10 @@ struct Cast {
 
 // From float32 to one byte; the result's bytes are those of the tensors.
 std::optional<KeepAdvice> Advised(const std::vector<Cast>& casts) {
-  std::vector<io::TensorInfo> infos;
+  std::vector<formats::TensorInfo> infos;
   std::uint64_t bytes = 0;
   for (const Cast& cast : casts) {
-    io::TensorInfo& info = infos.emplace_back();
+    formats::TensorInfo& info = infos.emplace_back();
     info.name = cast.name;
     info.shape = cast.shape;
     info.elements = 1;

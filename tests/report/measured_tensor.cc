@@ -53,8 +53,8 @@ oracle::LossFigures Expected(DataType from, const Codes& codes, DataType to) {
   return loss.Figures();
 }
 
-io::TensorInfo InfoOf(std::string name, DataType type, std::uint64_t elements) {
-  io::TensorInfo info;
+formats::TensorInfo InfoOf(std::string name, DataType type, std::uint64_t elements) {
+  formats::TensorInfo info;
   info.name = std::move(name);
   info.dtype = TypeName(type);
   info.type = type;

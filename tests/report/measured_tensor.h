@@ -29,7 +29,7 @@ LossReport Measured(DataType from, const Codes& codes, DataType to);
 oracle::LossFigures Expected(DataType from, const Codes& codes, DataType to);
 
 // A tensor of one dimension.
-io::TensorInfo InfoOf(std::string name, DataType type, std::uint64_t elements);
+formats::TensorInfo InfoOf(std::string name, DataType type, std::uint64_t elements);
 
 }  // namespace tensorcast::testing
 

@@ -58,8 +58,8 @@ TEST(Dialects, NamesAreOfOneDialectEach) {
       std::ranges::count_if(all, [](const Dialect* one) { return !one->metadata_key.empty(); }), 1);
 }
 
-io::TensorInfo InfoOf(const WrittenTensor& made) {
-  io::TensorInfo info;
+formats::TensorInfo InfoOf(const WrittenTensor& made) {
+  formats::TensorInfo info;
   info.name = made.name;
   info.type = made.type;
   info.shape = made.shape;
@@ -70,7 +70,8 @@ io::TensorInfo InfoOf(const WrittenTensor& made) {
 }
 
 // Whether a row of the names makes one tensor the companion of another.
-bool IsFound(const io::TensorInfo& companion, const io::TensorInfo& codes, CompanionRole role) {
+bool IsFound(const formats::TensorInfo& companion, const formats::TensorInfo& codes,
+             CompanionRole role) {
   return std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
     if (row.role != role || !codes.name.ends_with(row.tensor)) return false;
     const std::string stem = codes.name.substr(0, codes.name.size() - row.tensor.size());
@@ -91,7 +92,7 @@ TEST(Dialects, WhatIsWrittenIsRead) {
       const ScaledFormat* const format = FindScaledFormat(layout.format);
       ASSERT_NE(format, nullptr);
       const WrittenForm form = {.format = format, .dialect = dialect, .layout = &layout};
-      std::vector<io::TensorInfo> tensors;
+      std::vector<formats::TensorInfo> tensors;
       for (const WrittenTensor& made : TensorsOf(form, name, shape)) {
         tensors.push_back(InfoOf(made));
       }

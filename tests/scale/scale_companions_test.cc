@@ -10,12 +10,12 @@
 namespace tensorcast::scale {
 namespace {
 
+using formats::FileContents;
+using formats::TensorInfo;
 using io::ErrorOf;
-using io::FileContents;
 using io::FileTest;
 using io::ReplaceAll;
 using io::Tensor;
-using io::TensorInfo;
 using io::WriteBytes;
 
 constexpr DataType kFp8 = DataType::kFloat8E4M3FN;

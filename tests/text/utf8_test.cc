@@ -1,7 +1,7 @@
 // UTF-8 against the table of well-formed sequences of the Unicode standard (3-7).
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -57,13 +57,13 @@ TEST(Utf8, WellFormedOrNot) {
           for (std::size_t size = 1; size <= 4; ++size) {
             const std::string_view some = std::string_view(text).substr(0, size);
             const std::size_t bytes = Bytes(some);
-            const Utf8Character found = DecodeUtf8(some);
+            const words::Utf8Character found = words::DecodeUtf8(some);
             ASSERT_EQ(found.valid, bytes != 0) << a << ' ' << b << ' ' << c << ' ' << d;
             ASSERT_EQ(found.bytes, bytes == 0 ? 1 : bytes);
             if (bytes == 0) continue;
-            ASSERT_TRUE(IsUnicode(found.point));
+            ASSERT_TRUE(words::IsUnicode(found.point));
             char written[4];
-            const char* const end = PutUtf8(found.point, written);
+            const char* const end = words::PutUtf8(found.point, written);
             ASSERT_EQ(std::string_view(written, static_cast<std::size_t>(end - written)),
                       some.substr(0, bytes));
           }
@@ -77,11 +77,11 @@ TEST(Utf8, ATextIsCutBetweenCharacters) {
   const std::string_view text = "a\xC3\xA9\xF0\x9F\x98\x80z";  // of 1, 2, 4 and 1 bytes
   const std::size_t whole[] = {0, 1, 1, 3, 3, 3, 3, 7, 8, 8};
   for (std::size_t most = 0; most < std::size(whole); ++most) {
-    EXPECT_EQ(WholeUtf8(text, most), whole[most]) << most;
+    EXPECT_EQ(words::WholeUtf8(text, most), whole[most]) << most;
   }
-  EXPECT_EQ(WholeUtf8("\x80\x80", 1), 0u);
-  EXPECT_TRUE(ContinuesUtf8('\xBF'));
-  EXPECT_FALSE(ContinuesUtf8('\xC3') || ContinuesUtf8('a'));
+  EXPECT_EQ(words::WholeUtf8("\x80\x80", 1), 0u);
+  EXPECT_TRUE(words::ContinuesUtf8('\xBF'));
+  EXPECT_FALSE(words::ContinuesUtf8('\xC3') || words::ContinuesUtf8('a'));
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace {
 
 class ConstantFolder {
  public:
-  ConstantFolder(const io::OnnxModel& model, const io::ByteSource& source, bool fold_all,
+  ConstantFolder(const protobuf::OnnxModel& model, const files::ByteSource& source, bool fold_all,
                  ModelValues& values, NodeFates& fates)
       : model_(model), source_(source), fold_all_(fold_all), values_(values), fates_(fates) {}
 
@@ -70,13 +70,13 @@ class ConstantFolder {
   // Nothing where it is no constant, or none that can be cast here.
   std::optional<Root> RootOf(ValueId id) {
     const ModelValue& value = At(id);
-    const io::OnnxTensor* tensor = value.initializer;
+    const protobuf::OnnxTensor* tensor = value.initializer;
     std::uint64_t field_bytes = 0;
     if (tensor != nullptr) {
       field_bytes = tensor->field.end - tensor->field.offset;
     } else if (value.node && values_.nodes[*value.node].constant != nullptr) {
       tensor = values_.nodes[*value.node].constant;
-      const io::WireField& field = values_.nodes[*value.node].message->field;
+      const protobuf::WireField& field = values_.nodes[*value.node].message->field;
       field_bytes = field.end - field.offset;
     }
     if (tensor == nullptr || value.is_unclear || value.type == DataType::kUndefined ||
@@ -84,7 +84,7 @@ class ConstantFolder {
         value.type != core::TypeOfNumber(tensor->message.data_type)) {
       return std::nullopt;
     }
-    if (value.initializer != nullptr && model_.ir_version < io::kFirstIrOfConstants) {
+    if (value.initializer != nullptr && model_.ir_version < protobuf::kFirstIrOfConstants) {
       return std::nullopt;
     }
     if (tensor->message.is_external) {
@@ -94,7 +94,7 @@ class ConstantFolder {
     try {
       return Root{FoldedConstant(source_, tensor->message), value.initializer != nullptr,
                   field_bytes};
-    } catch (const io::Error&) {  // left to whoever runs the model
+    } catch (const files::Error&) {  // left to whoever runs the model
       return std::nullopt;
     }
   }
@@ -174,12 +174,12 @@ class ConstantFolder {
   }
 
   std::uint64_t NodeBytes(std::size_t index) const {
-    const io::WireField& field = values_.nodes[index].message->field;
+    const protobuf::WireField& field = values_.nodes[index].message->field;
     return field.end - field.offset;
   }
 
-  const io::OnnxModel& model_;
-  const io::ByteSource& source_;
+  const protobuf::OnnxModel& model_;
+  const files::ByteSource& source_;
   const bool fold_all_;
   ModelValues& values_;
   NodeFates& fates_;
@@ -190,7 +190,7 @@ class ConstantFolder {
 
 }  // namespace
 
-FoldedConstants FoldConstants(const io::OnnxModel& model, const io::ByteSource& source,
+FoldedConstants FoldConstants(const protobuf::OnnxModel& model, const files::ByteSource& source,
                               bool fold_all, ModelValues& values, NodeFates& fates) {
   return ConstantFolder(model, source, fold_all, values, fates).Fold();
 }

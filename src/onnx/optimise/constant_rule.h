@@ -25,13 +25,13 @@ struct NewConstant {
 };
 
 struct FoldedConstants {
-  std::vector<NewConstant> constants;                      // by their nodes, rising
-  std::vector<const io::OnnxTensor*> unread_initializers;  // which can go
+  std::vector<NewConstant> constants;                            // by their nodes, rising
+  std::vector<const protobuf::OnnxTensor*> unread_initializers;  // which can go
 };
 
 // After ApplyCastRules, whose values and fates it goes on with; constants that nobody reads any
 // more go too. `source` holds the model and outlives the result.
-FoldedConstants FoldConstants(const io::OnnxModel& model, const io::ByteSource& source,
+FoldedConstants FoldConstants(const protobuf::OnnxModel& model, const files::ByteSource& source,
                               bool fold_all, ModelValues& values, NodeFates& fates);
 
 }  // namespace tensorcast::onnx

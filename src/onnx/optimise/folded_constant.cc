@@ -23,10 +23,12 @@ std::uint64_t BytesOf(DataType type, std::uint64_t elements) {
 
 }  // namespace
 
-FoldedConstant::FoldedConstant(const io::ByteSource& source, const io::TensorProtoMessage& message)
+FoldedConstant::FoldedConstant(const files::ByteSource& source,
+                               const protobuf::TensorProtoMessage& message)
     : dims_(message.dims), elements_(core::CheckedProduct(message.dims).value()) {
   types_.push_back(core::TypeOfNumber(message.data_type));
-  values_ = std::make_shared<io::TensorProtoValues>(source, message, types_.front(), elements_);
+  values_ =
+      std::make_shared<protobuf::TensorProtoValues>(source, message, types_.front(), elements_);
 }
 
 FoldedConstant FoldedConstant::Cast(DataType to, const CastOptions& options) const {

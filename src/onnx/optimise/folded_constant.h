@@ -24,7 +24,7 @@ class FoldedConstant {
  public:
   // The tensor as it stands in the model, which holds its values itself; of a type of ours that is
   // no string. `source` outlives this. Throws Error where the values do not fit the shape.
-  FoldedConstant(const io::ByteSource& source, const io::TensorProtoMessage& message);
+  FoldedConstant(const files::ByteSource& source, const protobuf::TensorProtoMessage& message);
 
   // The same after one more cast, to a type other than a string.
   FoldedConstant Cast(DataType to, const CastOptions& options) const;
@@ -37,7 +37,7 @@ class FoldedConstant {
   void Read(std::uint64_t offset, std::span<std::byte> out) const;
 
  private:
-  std::shared_ptr<const io::TensorProtoValues> values_;
+  std::shared_ptr<const protobuf::TensorProtoValues> values_;
   std::vector<std::uint64_t> dims_;
   std::uint64_t elements_ = 0;
   std::vector<DataType> types_;  // the tensor's own, and that after each cast

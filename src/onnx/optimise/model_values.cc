@@ -36,16 +36,16 @@ constexpr KeptBy kKeeping[] = {
 
 class ValueFinder {
  public:
-  ValueFinder(const io::OnnxModel& model, const io::ByteSource& source)
+  ValueFinder(const protobuf::OnnxModel& model, const files::ByteSource& source)
       : model_(model), text_(std::shared_ptr<void>(), &source) {
-    for (const io::OnnxFunction& function : model.functions) {
+    for (const protobuf::OnnxFunction& function : model.functions) {
       if (function.domain.empty()) overridden_.insert(function.name);
     }
   }
 
   ModelValues Find() {
     TakeGraph(0, std::nullopt);
-    for (const io::OnnxFunction& function : model_.functions) TakeFunction(function);
+    for (const protobuf::OnnxFunction& function : model_.functions) TakeFunction(function);
     return std::move(found_);
   }
 
@@ -110,7 +110,7 @@ class ValueFinder {
     if (!value.elements) value.elements = elements;
   }
 
-  void Declare(const io::OnnxValue& declared, std::size_t body) {
+  void Declare(const protobuf::OnnxValue& declared, std::size_t body) {
     const ValueId id = Look(declared.name);
     if (id == kNoValue || At(id).body != body || !declared.has_type) return;
     const DataType type =
@@ -132,7 +132,7 @@ class ValueFinder {
   }
 
   void TakeGraph(std::size_t index, std::optional<std::size_t> parent) {
-    const io::OnnxGraph& graph = model_.graphs.at(index);
+    const protobuf::OnnxGraph& graph = model_.graphs.at(index);
     const std::size_t body = found_.bodies.size();
     found_.bodies.push_back(
         {&graph, nullptr, parent,
@@ -141,22 +141,23 @@ class ValueFinder {
                             : model_.functions.at(graph.opset_scope - 1).opset_imports)});
     Scope scope(*this, body);
     std::set<std::string_view> inputs;
-    for (const io::OnnxValue& input : graph.inputs) {
+    for (const protobuf::OnnxValue& input : graph.inputs) {
       inputs.insert(input.name);
       Give(scope.Define(input.name));
     }
-    for (const io::OnnxTensor& tensor : graph.initializers) TakeInitializer(tensor, inputs, scope);
+    for (const protobuf::OnnxTensor& tensor : graph.initializers)
+      TakeInitializer(tensor, inputs, scope);
     for (const std::string& name : graph.sparse_names) Give(scope.Define(name));
     DefineOutputs(graph.nodes, scope);
     for (const auto* const values : {&graph.inputs, &graph.value_infos, &graph.outputs}) {
-      for (const io::OnnxValue& value : *values) Declare(value, body);
+      for (const protobuf::OnnxValue& value : *values) Declare(value, body);
     }
     for (const std::string& name : graph.annotated) Fix(name);
-    for (const io::OnnxValue& output : graph.outputs) Fix(output.name);
-    for (const io::OnnxNode& node : graph.nodes) TakeNode(node, body);
+    for (const protobuf::OnnxValue& output : graph.outputs) Fix(output.name);
+    for (const protobuf::OnnxNode& node : graph.nodes) TakeNode(node, body);
   }
 
-  void TakeInitializer(const io::OnnxTensor& tensor, const std::set<std::string_view>& inputs,
+  void TakeInitializer(const protobuf::OnnxTensor& tensor, const std::set<std::string_view>& inputs,
                        Scope& scope) {
     const std::string& name = tensor.message.name;
     const DataType type = core::TypeOfNumber(tensor.message.data_type);
@@ -171,7 +172,7 @@ class ValueFinder {
     Declare(id, type, core::CheckedProduct(tensor.message.dims));
   }
 
-  void TakeFunction(const io::OnnxFunction& function) {
+  void TakeFunction(const protobuf::OnnxFunction& function) {
     const std::size_t body = found_.bodies.size();
     found_.bodies.push_back(
         {nullptr, &function, std::nullopt, graph::OpsetOf(function.opset_imports)});
@@ -179,17 +180,17 @@ class ValueFinder {
     for (const std::string& input : function.inputs) Give(scope.Define(input));
     DefineOutputs(function.nodes, scope);
     for (const std::string& output : function.outputs) Fix(output);
-    for (const io::OnnxNode& node : function.nodes) TakeNode(node, body);
+    for (const protobuf::OnnxNode& node : function.nodes) TakeNode(node, body);
   }
 
   // All of them before any is read: one that is read too early is found out.
-  static void DefineOutputs(const std::vector<io::OnnxNode>& nodes, Scope& scope) {
-    for (const io::OnnxNode& node : nodes) {
+  static void DefineOutputs(const std::vector<protobuf::OnnxNode>& nodes, Scope& scope) {
+    for (const protobuf::OnnxNode& node : nodes) {
       for (const std::string& output : node.outputs) scope.Define(output);
     }
   }
 
-  void TakeNode(const io::OnnxNode& message, std::size_t body) {
+  void TakeNode(const protobuf::OnnxNode& message, std::size_t body) {
     ModelNode node;
     node.message = &message;
     node.body = body;
@@ -202,7 +203,7 @@ class ValueFinder {
       if (!is_given_[id]) value.is_unclear = true;
       if (message.has_other_fields) value.is_fixed = true;
     }
-    for (const io::OnnxAttribute& attribute : message.attributes) {
+    for (const protobuf::OnnxAttribute& attribute : message.attributes) {
       for (const std::size_t graph : attribute.graphs) TakeGraph(graph, body);
     }
     for (const std::string& output : message.outputs) {
@@ -220,12 +221,12 @@ class ValueFinder {
     found_.nodes.push_back(std::move(node));
   }
 
-  bool IsOfOnnx(const io::OnnxNode& node) const {
+  bool IsOfOnnx(const protobuf::OnnxNode& node) const {
     return node.domain.empty() && node.overload.empty() && !overridden_.contains(node.op_type);
   }
 
   void InferOutput(ModelNode& node) {
-    const io::OnnxNode& message = *node.message;
+    const protobuf::OnnxNode& message = *node.message;
     if (!IsOfOnnx(message) || node.outputs.size() != 1 || node.outputs[0] == kNoValue) return;
     const ValueId first = node.inputs.empty() ? kNoValue : node.inputs[0];
     node.cast = ReadCast(node);
@@ -242,13 +243,13 @@ class ValueFinder {
   }
 
   void InferConstant(ModelNode& node) {
-    const std::vector<io::OnnxAttribute>& attributes = node.message->attributes;
+    const std::vector<protobuf::OnnxAttribute>& attributes = node.message->attributes;
     if (attributes.size() != 1 || attributes[0].name != "value" || !attributes[0].ref.empty() ||
         attributes[0].tensors.size() != 1) {
       return;
     }
     node.constant = &attributes[0].tensors[0];
-    const io::TensorProtoMessage& tensor = node.constant->message;
+    const protobuf::TensorProtoMessage& tensor = node.constant->message;
     Declare(node.outputs[0], core::TypeOfNumber(tensor.data_type),
             core::CheckedProduct(tensor.dims));
   }
@@ -256,7 +257,7 @@ class ValueFinder {
   // Nothing where the node breaks a rule of its opset, or stands for what each call of its function
   // says anew.
   std::optional<ModelCast> ReadCast(const ModelNode& node) {
-    const io::OnnxNode& message = *node.message;
+    const protobuf::OnnxNode& message = *node.message;
     const bool is_like = message.op_type == "CastLike";
     const std::optional<std::int64_t> opset = found_.bodies[node.body].opset;
     if ((!is_like && message.op_type != "Cast") || !opset || message.has_other_fields ||
@@ -268,7 +269,7 @@ class ValueFinder {
     }
     std::vector<graph::Attribute> attributes;
     attributes.reserve(message.attributes.size());
-    for (const io::OnnxAttribute& attribute : message.attributes) {
+    for (const protobuf::OnnxAttribute& attribute : message.attributes) {
       if (!attribute.ref.empty()) return std::nullopt;
       attributes.push_back(PlainAttribute(attribute, text_));
     }
@@ -297,7 +298,7 @@ class ValueFinder {
     }
   }
 
-  const io::OnnxModel& model_;
+  const protobuf::OnnxModel& model_;
   std::shared_ptr<const graph::ByteStore> text_;  // of attributes
   std::set<std::string, std::less<>>
       overridden_;  // operators that a function of the model stands for
@@ -310,7 +311,7 @@ class ValueFinder {
 
 }  // namespace
 
-ModelValues FindValues(const io::OnnxModel& model, const io::ByteSource& source) {
+ModelValues FindValues(const protobuf::OnnxModel& model, const files::ByteSource& source) {
   return ValueFinder(model, source).Find();
 }
 

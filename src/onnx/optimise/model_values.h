@@ -26,8 +26,8 @@ inline constexpr ValueId kNoValue = UINT32_MAX;  // left out, or given by nothin
 
 // Where values have their names: a graph or a function.
 struct ModelBody {
-  const io::OnnxGraph* graph = nullptr;  // exactly one of the two is set
-  const io::OnnxFunction* function = nullptr;
+  const protobuf::OnnxGraph* graph = nullptr;  // exactly one of the two is set
+  const protobuf::OnnxFunction* function = nullptr;
   std::optional<std::size_t> parent;  // the body around it, whose values it reads; by index
   std::optional<std::int64_t> opset;  // of ai.onnx
 };
@@ -43,7 +43,7 @@ struct ModelValue {
   // understood.
   bool is_fixed = false;
   bool is_unclear = false;
-  const io::OnnxTensor* initializer = nullptr;  // that no input overrides
+  const protobuf::OnnxTensor* initializer = nullptr;  // that no input overrides
 };
 
 // A Cast or CastLike whose every attribute is understood.
@@ -55,8 +55,8 @@ struct ModelCast {
 };
 
 struct ModelNode {
-  const io::OnnxNode* message = nullptr;
-  const io::OnnxTensor* constant = nullptr;  // where it is a Constant that holds one tensor
+  const protobuf::OnnxNode* message = nullptr;
+  const protobuf::OnnxTensor* constant = nullptr;  // where it is a Constant that holds one tensor
   std::size_t body = 0;
   std::vector<ValueId> inputs;
   std::vector<ValueId> outputs;
@@ -72,7 +72,7 @@ struct ModelValues {
 };
 
 // `source` holds the model.
-ModelValues FindValues(const io::OnnxModel& model, const io::ByteSource& source);
+ModelValues FindValues(const protobuf::OnnxModel& model, const files::ByteSource& source);
 
 }  // namespace tensorcast::onnx
 

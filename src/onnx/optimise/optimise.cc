@@ -32,7 +32,7 @@ namespace {
 // A graph that trains is differentiated node by node: one Cast for two gives other gradients.
 constexpr std::string_view kTrainingKey = "tensorcast.training";
 
-bool IsCastOperator(const io::OnnxNode& node) {
+bool IsCastOperator(const protobuf::OnnxNode& node) {
   return node.domain.empty() && (node.op_type == "Cast" || node.op_type == "CastLike");
 }
 
@@ -43,7 +43,7 @@ std::string BodyLabel(const ModelBody& body) {
 
 class Optimiser {
  public:
-  Optimiser(const io::OnnxModel& model, const io::ByteSource& source,
+  Optimiser(const protobuf::OnnxModel& model, const files::ByteSource& source,
             const OptimizeOptions& options, OptimizeReport& report)
       : model_(model), source_(source), options_(options), report_(report) {}
 
@@ -88,7 +88,7 @@ class Optimiser {
   }
 
  private:
-  std::vector<io::WireField> PathOf(std::size_t body) const {
+  std::vector<protobuf::WireField> PathOf(std::size_t body) const {
     const ModelBody& at = values_.bodies[body];
     if (at.graph != nullptr) return at.graph->path;
     return {at.function->field};
@@ -96,13 +96,13 @@ class Optimiser {
 
   void EditNode(std::size_t index) {
     const ModelNode& node = values_.nodes[index];
-    const io::WireField& field = node.message->field;
+    const protobuf::WireField& field = node.message->field;
     if (fates_.removed[index]) {
       ReportRemoved(index);
       for (const ValueId output : node.outputs) {
         if (output != kNoValue) gone_[node.body].insert(values_.values[output].name);
       }
-      std::vector<io::WireField> path = PathOf(node.body);
+      std::vector<protobuf::WireField> path = PathOf(node.body);
       const auto constant =
           std::lower_bound(folded_.constants.begin(), folded_.constants.end(), index,
                            [](const NewConstant& each, std::size_t at) { return each.node < at; });
@@ -123,12 +123,12 @@ class Optimiser {
                     });
     if (!is_changed) return;
     if (fates_.rerouted[index]) ++report_.casts_rerouted;
-    std::vector<io::WireField> path = PathOf(node.body);
+    std::vector<protobuf::WireField> path = PathOf(node.body);
     path.push_back(field);
-    io::WireReader fields(source_, field.begin, field.end);
+    protobuf::WireReader fields(source_, field.begin, field.end);
     std::size_t i = 0;
-    for (io::WireField part; fields.Next(&part);) {
-      if (part.number != io::FieldNumber("NodeProto.input")) continue;
+    for (protobuf::WireField part; fields.Next(&part);) {
+      if (part.number != protobuf::FieldNumber("NodeProto.input")) continue;
       const ValueId id = node.inputs[i];
       if (id != kNoValue && values_.values[id].name != node.message->inputs[i]) {
         edit_.Replace(path, part.offset, part.end,
@@ -142,16 +142,16 @@ class Optimiser {
     for (std::size_t i = 0; i < folded_.constants.size(); ++i) {
       const NewConstant& constant = folded_.constants[i];
       if (!constant.is_initializer) continue;
-      const std::vector<io::WireField> path = PathOf(values_.nodes[constant.node].body);
+      const std::vector<protobuf::WireField> path = PathOf(values_.nodes[constant.node].body);
       edit_.ReplaceByValues(path, path.back().end, path.back().end, constant.head, i,
                             constant.values.bytes());
     }
-    const std::unordered_set<const io::OnnxTensor*> unread(folded_.unread_initializers.begin(),
-                                                           folded_.unread_initializers.end());
+    const std::unordered_set<const protobuf::OnnxTensor*> unread(
+        folded_.unread_initializers.begin(), folded_.unread_initializers.end());
     if (unread.empty()) return;
     for (std::size_t body = 0; body < values_.bodies.size(); ++body) {
       if (values_.bodies[body].graph == nullptr) continue;
-      for (const io::OnnxTensor& tensor : values_.bodies[body].graph->initializers) {
+      for (const protobuf::OnnxTensor& tensor : values_.bodies[body].graph->initializers) {
         if (!unread.contains(&tensor)) continue;
         gone_[body].insert(tensor.message.name);
         edit_.Replace(PathOf(body), tensor.field.offset, tensor.field.end, {});
@@ -166,9 +166,9 @@ class Optimiser {
       gone_[node.body].erase(values_.values[node.outputs[0]].name);
     }
     for (const auto& [body, names] : gone_) {
-      const io::OnnxGraph* const graph = values_.bodies[body].graph;
+      const protobuf::OnnxGraph* const graph = values_.bodies[body].graph;
       if (graph == nullptr) continue;
-      for (const io::OnnxValue& value : graph->value_infos) {
+      for (const protobuf::OnnxValue& value : graph->value_infos) {
         if (!names.contains(value.name)) continue;
         edit_.Replace(graph->path, value.field.offset, value.field.end, {});
       }
@@ -232,16 +232,16 @@ class Optimiser {
 
   void CheckSize() const {
     if (report_.model_bytes_after <= std::max(kMostModelBytes, report_.model_bytes_before)) return;
-    throw io::Error(io::ErrorKind::kUnsupported,
-                    io::PathText(source_.path()) + ": would take " +
-                        io::CountText(report_.model_bytes_after, "byte") +
-                        " with all its constants cast; protobuf allows " +
-                        std::to_string(kMostModelBytes) + "; cast fewer",
-                    source_.path());
+    throw files::Error(core::ErrorKind::kUnsupported,
+                       words::PathText(source_.path()) + ": would take " +
+                           words::CountText(report_.model_bytes_after, "byte") +
+                           " with all its constants cast; protobuf allows " +
+                           std::to_string(kMostModelBytes) + "; cast fewer",
+                       source_.path());
   }
 
-  const io::OnnxModel& model_;
-  const io::ByteSource& source_;
+  const protobuf::OnnxModel& model_;
+  const files::ByteSource& source_;
   const OptimizeOptions& options_;
   OptimizeReport& report_;
   ModelValues values_;
@@ -256,10 +256,10 @@ class Optimiser {
 // A model after changes, as bytes that are put together where they are read: what stayed from the
 // model as it was, what is new, and constants that are cast. It has the path of the model as it
 // was: external data is found from there.
-class EditedModel final : public io::ByteSource {
+class EditedModel final : public files::ByteSource {
  public:
   // `pieces` of `source`, whose tensors are those of `constants`, which are read from it.
-  EditedModel(std::unique_ptr<const io::ByteSource> source, std::vector<ModelPiece> pieces,
+  EditedModel(std::unique_ptr<const files::ByteSource> source, std::vector<ModelPiece> pieces,
               std::vector<FoldedConstant> constants)
       : source_(std::move(source)), pieces_(std::move(pieces)), constants_(std::move(constants)) {
     if (!pieces_.empty()) size_ = pieces_.back().at + pieces_.back().size;
@@ -271,7 +271,7 @@ class EditedModel final : public io::ByteSource {
   void CheckUnchanged() const override { source_->CheckUnchanged(); }
 
  private:
-  std::unique_ptr<const io::ByteSource> source_;
+  std::unique_ptr<const files::ByteSource> source_;
   std::vector<ModelPiece> pieces_;
   std::vector<FoldedConstant> constants_;
   std::uint64_t size_ = 0;
@@ -301,10 +301,10 @@ void EditedModel::Read(std::uint64_t offset, std::span<std::byte> out) const {
 
 }  // namespace
 
-std::unique_ptr<io::ByteSource> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
-                                              const OptimizeOptions& options,
-                                              OptimizeReport& report) {
-  const io::OnnxModel model = io::ReadOnnxModel(*source);
+std::unique_ptr<files::ByteSource> OptimiseModel(std::unique_ptr<const files::ByteSource> source,
+                                                 const OptimizeOptions& options,
+                                                 OptimizeReport& report) {
+  const protobuf::OnnxModel model = protobuf::ReadOnnxModel(*source);
   Optimiser optimiser(model, *source, options, report);
   optimiser.Run();
   return std::make_unique<EditedModel>(std::move(source), optimiser.TakePieces(),

@@ -12,11 +12,11 @@
 
 namespace tensorcast::onnx {
 
-// The model that `source` holds. Throws io::Error: of contents where it is no model, unsupported
+// The model that `source` holds. Throws files::Error: of contents where it is no model, unsupported
 // where it would be larger than protobuf allows.
-std::unique_ptr<io::ByteSource> OptimiseModel(std::unique_ptr<const io::ByteSource> source,
-                                              const OptimizeOptions& options,
-                                              OptimizeReport& report);
+std::unique_ptr<files::ByteSource> OptimiseModel(std::unique_ptr<const files::ByteSource> source,
+                                                 const OptimizeOptions& options,
+                                                 OptimizeReport& report);
 
 }  // namespace tensorcast::onnx
 

@@ -27,14 +27,14 @@ namespace {
 constexpr std::uint64_t kPieceBytes = std::uint64_t{3} << 18;
 
 // The values that the writer wants: those that move to another data file.
-void CopyValues(const io::OnnxTensorReader& model, io::TensorWriter& writer,
+void CopyValues(const formats::OnnxTensorReader& model, formats::TensorWriter& writer,
                 const std::atomic<bool>* interrupted) {
   std::vector<std::byte> piece;
-  const std::vector<io::TensorInfo>& tensors = model.contents().tensors;
+  const std::vector<formats::TensorInfo>& tensors = model.contents().tensors;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     if (!writer.Wants(i)) continue;
     for (std::uint64_t done = 0; done < tensors[i].bytes; done += piece.size()) {
-      io::StopIfInterrupted(interrupted);
+      files::StopIfInterrupted(interrupted);
       piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, tensors[i].bytes - done)));
       model.Read(i, done, piece);
       writer.Write(i, done, piece);
@@ -54,10 +54,10 @@ Status Optimize(const std::string& input, const std::string& output, const Optim
     OptimizeReport made;
     // What is written is a model in its own right, stored as it is: the writer of models whose
     // weights are stored anew does that too.
-    const io::OnnxTensorReader model(
-        OptimiseModel(std::make_unique<io::InputFile>(input), options, made),
+    const formats::OnnxTensorReader model(
+        OptimiseModel(std::make_unique<files::InputFile>(input), options, made),
         options.allow_hard_links);
-    const std::unique_ptr<io::TensorWriter> writer = CreateStorageModel(
+    const std::unique_ptr<formats::TensorWriter> writer = CreateStorageModel(
         output, model, model.contents(), {options.overwrite, {}}, options.interrupted);
     CopyValues(model, *writer, options.interrupted);
     writer->Sync();

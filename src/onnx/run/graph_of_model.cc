@@ -23,55 +23,55 @@
 namespace tensorcast::onnx {
 namespace {
 
-using io::FieldNumber;
+using protobuf::FieldNumber;
 
-static_assert(graph::kMostListed == io::kMostListed);
+static_assert(graph::kMostListed == protobuf::kMostListed);
 
 // Reads the tensors of one model, for any number of threads at once.
 class ConstantReader {
  public:
   // `memory`: the model's bytes, or nothing where they are in a file.
-  ConstantReader(std::shared_ptr<const io::ByteSource> source, std::span<const std::byte> memory,
+  ConstantReader(std::shared_ptr<const files::ByteSource> source, std::span<const std::byte> memory,
                  bool allow_hard_links)
       : source_(std::move(source)), memory_(memory) {
     if (memory.data() == nullptr) files_.emplace(source_->path(), allow_hard_links);
   }
 
   // Throws Error; `type` is the message's, one of ours.
-  graph::Constant Read(const io::TensorProtoMessage& message, DataType type);
+  graph::Constant Read(const protobuf::TensorProtoMessage& message, DataType type);
 
  private:
   // Where a tensor's values stand in the model's bytes as a result would have them: in one piece,
   // aligned, without pad bits.
-  const std::byte* InMemory(const io::TensorProtoMessage& message, DataType type,
+  const std::byte* InMemory(const protobuf::TensorProtoMessage& message, DataType type,
                             std::uint64_t elements) const;
 
-  std::shared_ptr<const io::ByteSource> source_;
+  std::shared_ptr<const files::ByteSource> source_;
   std::span<const std::byte> memory_;
-  std::optional<io::ExternalFiles> files_;  // none: the model is in memory
+  std::optional<protobuf::ExternalFiles> files_;  // none: the model is in memory
 };
 
-graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, DataType type) {
-  const auto fail = [&](io::ErrorKind kind, const std::string& why) {
-    io::FailTensorProto(*source_, message, kind, why);
+graph::Constant ConstantReader::Read(const protobuf::TensorProtoMessage& message, DataType type) {
+  const auto fail = [&](core::ErrorKind kind, const std::string& why) {
+    protobuf::FailTensorProto(*source_, message, kind, why);
   };
   graph::Constant constant;
   constant.type = type;
   constant.shape = message.dims;
   const auto elements = core::CheckedProduct(message.dims);
   if (!elements || (type != DataType::kString && !StorageBytes(type, *elements))) {
-    fail(io::ErrorKind::kContents, "has the shape " + io::ShapeText(message.dims) + " of " +
-                                       std::string(TypeName(type)) + ": more than 2^64 - 1 bits");
+    fail(core::ErrorKind::kContents, "has the shape " + words::ShapeText(message.dims) + " of " +
+                                         std::string(TypeName(type)) + ": more than 2^64 - 1 bits");
   }
   constant.elements = *elements;
-  if (message.is_segment) fail(io::ErrorKind::kUnsupported, "holds a segment of a tensor");
+  if (message.is_segment) fail(core::ErrorKind::kUnsupported, "holds a segment of a tensor");
   if (message.is_external) {
     if (!files_) {
       fail(
-          io::ErrorKind::kUnsupported,
+          core::ErrorKind::kUnsupported,
           "has external data, which a model in memory has no directory for; load it from its file");
     }
-    const io::ExternalRange range = io::FindExternalValues(
+    const protobuf::ExternalRange range = protobuf::FindExternalValues(
         *files_, *source_, message, StorageBytes(type, *elements).value_or(0));
     const std::span<std::byte> data = constant.Allocate(range.bytes);
     range.file->Read(range.begin, data);
@@ -80,7 +80,7 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
     core::ClearPadBits(*FindType(type), *elements, data);
     return constant;
   }
-  const io::TensorProtoValues values(*source_, message, type, *elements);
+  const protobuf::TensorProtoValues values(*source_, message, type, *elements);
   if (type == DataType::kString) {
     for (std::uint64_t done = 0; done < *elements;) {
       const text::StringPiece piece = values.ReadStrings(done, *elements - done);
@@ -102,10 +102,10 @@ graph::Constant ConstantReader::Read(const io::TensorProtoMessage& message, Data
   return constant;
 }
 
-const std::byte* ConstantReader::InMemory(const io::TensorProtoMessage& message, DataType type,
-                                          std::uint64_t elements) const {
+const std::byte* ConstantReader::InMemory(const protobuf::TensorProtoMessage& message,
+                                          DataType type, std::uint64_t elements) const {
   const bool is_one_piece =
-      message.values.number == io::kRawData && message.values.occurrences == 1;
+      message.values.number == protobuf::kRawData && message.values.occurrences == 1;
   const auto bits = static_cast<std::uint64_t>(FindType(type)->bits);
   if (memory_.data() == nullptr || !is_one_piece || elements % 8 * bits % 8 != 0) return nullptr;
   const std::byte* const begin = memory_.data() + message.values.begin;
@@ -116,7 +116,7 @@ const std::byte* ConstantReader::InMemory(const io::TensorProtoMessage& message,
 // A tensor of the model, which is read when a program needs it.
 class ModelTensor final : public graph::TensorData {
  public:
-  ModelTensor(std::shared_ptr<ConstantReader> reader, io::TensorProtoMessage message)
+  ModelTensor(std::shared_ptr<ConstantReader> reader, protobuf::TensorProtoMessage message)
       : reader_(std::move(reader)), message_(std::move(message)) {}
   graph::Constant Read() const override {
     graph::Constant constant = reader_->Read(message_, core::TypeOfNumber(message_.data_type));
@@ -126,15 +126,15 @@ class ModelTensor final : public graph::TensorData {
 
  private:
   std::shared_ptr<ConstantReader> reader_;
-  io::TensorProtoMessage message_;
+  protobuf::TensorProtoMessage message_;
 };
 
 class GraphMaker {
  public:
-  GraphMaker(std::shared_ptr<const io::ByteSource> source, std::span<const std::byte> memory,
+  GraphMaker(std::shared_ptr<const files::ByteSource> source, std::span<const std::byte> memory,
              bool allow_hard_links)
       : source_(*source),
-        model_(io::ReadOnnxModel(source_)),
+        model_(protobuf::ReadOnnxModel(source_)),
         reader_(std::make_shared<ConstantReader>(source, memory, allow_hard_links)),
         bytes_(std::move(source)) {}
 
@@ -143,7 +143,7 @@ class GraphMaker {
     graph.ir_version = model_.ir_version;
     TakeImports(graph);
     graph.opsets = std::move(model_.opset_imports);
-    io::OnnxGraph& main = model_.graphs.at(0);
+    protobuf::OnnxGraph& main = model_.graphs.at(0);
     TakeFields(0, source_.size(), graph.model_fields,
                {FieldNumber("ModelProto.ir_version"), FieldNumber("ModelProto.graph"),
                 FieldNumber("ModelProto.opset_import")});
@@ -153,7 +153,7 @@ class GraphMaker {
                 FieldNumber("GraphProto.value_info")});
     TakeValues(main.inputs, graph.body, graph.inputs);
     graph.initializers.reserve(main.initializers.size());
-    for (io::OnnxTensor& tensor : main.initializers) {
+    for (protobuf::OnnxTensor& tensor : main.initializers) {
       graph.initializers.push_back({graph.body.ValueOf(tensor.message.name), Tensor(tensor)});
     }
     graph.sparse_initializers = main.sparse_initializers;
@@ -161,7 +161,7 @@ class GraphMaker {
     TakeValues(main.value_infos, graph.body, graph.between);
     TakeValues(main.outputs, graph.body, graph.outputs);
     graph.functions.reserve(model_.functions.size());
-    for (io::OnnxFunction& function : model_.functions) {
+    for (protobuf::OnnxFunction& function : model_.functions) {
       graph.functions.push_back(Function(function));
     }
     return graph;
@@ -171,20 +171,20 @@ class GraphMaker {
   // The fields of a message, each whole, but for those that are told otherwise.
   void TakeFields(std::uint64_t begin, std::uint64_t end, std::vector<graph::Blob>& fields,
                   std::initializer_list<std::uint32_t> told) const {
-    io::WireReader reader(source_, begin, end);
-    for (io::WireField field; reader.Next(&field);) {
+    protobuf::WireReader reader(source_, begin, end);
+    for (protobuf::WireField field; reader.Next(&field);) {
       if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
       fields.push_back({bytes_, field.offset, field.end - field.offset});
     }
   }
 
   void TakeImports(graph::Graph& graph) const {
-    io::WireReader reader(source_, 0, source_.size());
-    for (io::WireField field; reader.Next(&field);) {
+    protobuf::WireReader reader(source_, 0, source_.size());
+    for (protobuf::WireField field; reader.Next(&field);) {
       if (field.number != FieldNumber("ModelProto.opset_import")) continue;
       std::string domain;
-      io::WireReader parts(source_, field.begin, field.end);
-      for (io::WireField part; parts.Next(&part);) {
+      protobuf::WireReader parts(source_, field.begin, field.end);
+      for (protobuf::WireField part; parts.Next(&part);) {
         if (part.number == FieldNumber("OperatorSetIdProto.domain")) {
           domain = Bytes(part).Text(part.size());
         }
@@ -195,9 +195,9 @@ class GraphMaker {
     }
   }
 
-  void TakeValues(const std::vector<io::OnnxValue>& values, graph::Body& body,
+  void TakeValues(const std::vector<protobuf::OnnxValue>& values, graph::Body& body,
                   std::vector<graph::Declaration>& declarations) const {
-    for (const io::OnnxValue& value : values) {
+    for (const protobuf::OnnxValue& value : values) {
       graph::Declaration& declared = declarations.emplace_back();
       declared.value = body.ValueOf(value.name);
       declared.has_type = value.has_type;
@@ -211,11 +211,11 @@ class GraphMaker {
     }
   }
 
-  graph::Blob Bytes(const io::WireField& field) const {
+  graph::Blob Bytes(const protobuf::WireField& field) const {
     return {bytes_, field.begin, field.size()};
   }
 
-  graph::Tensor Tensor(io::OnnxTensor& from) const {
+  graph::Tensor Tensor(protobuf::OnnxTensor& from) const {
     graph::Tensor tensor;
     tensor.name = from.message.name;
     tensor.number = from.message.data_type;
@@ -236,9 +236,9 @@ class GraphMaker {
     return values;
   }
 
-  void TakeNodes(std::vector<io::OnnxNode>& nodes, graph::Body& body) {
+  void TakeNodes(std::vector<protobuf::OnnxNode>& nodes, graph::Body& body) {
     body.nodes.reserve(nodes.size());
-    for (io::OnnxNode& from : nodes) {
+    for (protobuf::OnnxNode& from : nodes) {
       graph::Node& node = body.nodes.emplace_back();
       node.op_type = std::move(from.op_type);
       node.domain = std::move(from.domain);
@@ -247,29 +247,29 @@ class GraphMaker {
       node.inputs = Values(from.inputs, body);
       node.bytes = Bytes(from.field);
       node.attributes.reserve(from.attributes.size());
-      for (io::OnnxAttribute& attribute : from.attributes) {
+      for (protobuf::OnnxAttribute& attribute : from.attributes) {
         node.attributes.push_back(Attribute(attribute));
       }
       node.outputs = Values(from.outputs, body);
-      from = io::OnnxNode();  // of a million nodes two copies would be there at once
+      from = protobuf::OnnxNode();  // of a million nodes two copies would be there at once
     }
   }
 
-  graph::Attribute Attribute(io::OnnxAttribute& from) {
+  graph::Attribute Attribute(protobuf::OnnxAttribute& from) {
     graph::Attribute attribute = PlainAttribute(from, bytes_);
     attribute.bytes = Bytes(from.field);
     attribute.ref = std::move(from.ref);
     attribute.ints = std::move(from.ints);
     attribute.floats = std::move(from.floats);
-    for (const io::WireField& text : from.strings) attribute.strings.push_back(Bytes(text));
+    for (const protobuf::WireField& text : from.strings) attribute.strings.push_back(Bytes(text));
     attribute.listed = from.listed;
-    for (io::OnnxTensor& tensor : from.tensors) {
+    for (protobuf::OnnxTensor& tensor : from.tensors) {
       attribute.tensors.push_back(Tensor(tensor));
     }
     return attribute;
   }
 
-  graph::Function Function(io::OnnxFunction& from) {
+  graph::Function Function(protobuf::OnnxFunction& from) {
     graph::Function function;
     function.domain = std::move(from.domain);
     function.name = std::move(from.name);
@@ -282,21 +282,21 @@ class GraphMaker {
     for (const std::string& output : from.outputs) {
       function.outputs.push_back(body.ValueOf(output));
     }
-    for (io::OnnxAttribute& attribute : from.default_attributes) {
+    for (protobuf::OnnxAttribute& attribute : from.default_attributes) {
       function.default_attributes.push_back(Attribute(attribute));
     }
     return function;
   }
 
-  const io::ByteSource& source_;
-  io::OnnxModel model_;
+  const files::ByteSource& source_;
+  protobuf::OnnxModel model_;
   std::shared_ptr<ConstantReader> reader_;
   std::shared_ptr<const graph::ByteStore> bytes_;
 };
 
 }  // namespace
 
-graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
+graph::Attribute PlainAttribute(const protobuf::OnnxAttribute& from,
                                 const std::shared_ptr<const graph::ByteStore>& bytes) {
   graph::Attribute attribute;
   attribute.name = from.name;
@@ -307,13 +307,14 @@ graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
   return attribute;
 }
 
-graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
+graph::Graph ReadGraph(std::shared_ptr<const files::ByteSource> source,
                        std::span<const std::byte> memory, bool allow_hard_links) {
   return GraphMaker(std::move(source), memory, allow_hard_links).Make();
 }
 
-void FailModel(const io::ByteSource& source, const graph::Error& error) {
-  throw io::Error(error.kind(), io::PathText(source.path()) + ": " + error.what(), source.path());
+void FailModel(const files::ByteSource& source, const graph::Error& error) {
+  throw files::Error(error.kind(), words::PathText(source.path()) + ": " + error.what(),
+                     source.path());
 }
 
 }  // namespace tensorcast::onnx

@@ -16,17 +16,17 @@
 namespace tensorcast::onnx {
 
 // What an attribute says without lists, tensors and graphs; its text stands in `bytes`.
-graph::Attribute PlainAttribute(const io::OnnxAttribute& from,
+graph::Attribute PlainAttribute(const protobuf::OnnxAttribute& from,
                                 const std::shared_ptr<const graph::ByteStore>& bytes);
 
 // Reads the model that a source holds. Tensors, texts and what is carried stay where they are; the
 // graph holds the source. `memory`: the model's bytes, which live as long as the source, or nothing
 // where they are in a file. Throws Error where the bytes are no model.
-graph::Graph ReadGraph(std::shared_ptr<const io::ByteSource> source,
+graph::Graph ReadGraph(std::shared_ptr<const files::ByteSource> source,
                        std::span<const std::byte> memory, bool allow_hard_links);
 
-// Throws what is wrong with the graph of a source as an io::Error, which begins with its path.
-[[noreturn]] void FailModel(const io::ByteSource& source, const graph::Error& error);
+// Throws what is wrong with the graph of a source as an files::Error, which begins with its path.
+[[noreturn]] void FailModel(const files::ByteSource& source, const graph::Error& error);
 
 }  // namespace tensorcast::onnx
 

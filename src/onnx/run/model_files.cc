@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = std::uint64_t{1} << 20;
 
-std::unique_ptr<GraphState> Read(const std::shared_ptr<const io::ByteSource>& source,
+std::unique_ptr<GraphState> Read(const std::shared_ptr<const files::ByteSource>& source,
                                  std::span<const std::byte> memory,
                                  const onnx::LoadOptions& options) {
   graph::Graph read = onnx::ReadGraph(source, memory, options.allow_hard_links);
@@ -43,7 +43,7 @@ std::unique_ptr<GraphState> Read(const std::shared_ptr<const io::ByteSource>& so
   } catch (const graph::Error& error) {
     onnx::FailModel(*source, error);
   } catch (const core::Failure& failure) {
-    throw core::Failure(failure.code(), io::PathText(source->path()) + ": " + failure.what(),
+    throw core::Failure(failure.code(), words::PathText(source->path()) + ": " + failure.what(),
                         failure.remedy());
   }
   state->graph = std::move(read);
@@ -88,7 +88,8 @@ std::vector<std::byte> Written(const onnx::WireMessage& model) {
   return bytes;
 }
 
-std::unique_ptr<const io::ByteSource> Optimised(std::unique_ptr<const io::ByteSource> source) {
+std::unique_ptr<const files::ByteSource> Optimised(
+    std::unique_ptr<const files::ByteSource> source) {
   onnx::OptimizeReport report;
   return onnx::OptimiseModel(std::move(source), {}, report);
 }
@@ -103,7 +104,7 @@ Status CheckOptions(const onnx::LoadOptions& options) {
 
 // `memory`: as ReadGraph takes it. Constants are read, or are views of it where they stand there as
 // a run needs them.
-void Set(Session* session, const std::shared_ptr<const io::ByteSource>& source,
+void Set(Session* session, const std::shared_ptr<const files::ByteSource>& source,
          std::span<const std::byte> memory, const onnx::LoadOptions& options) {
   const graph::Graph graph = onnx::ReadGraph(source, memory, options.allow_hard_links);
   const bool as_tests = options.contradictions == onnx::Contradictions::kTests;
@@ -123,7 +124,7 @@ inline namespace TENSORCAST_ABI {
 Status Graph::Load(const std::string& path, const onnx::LoadOptions& options, Graph* graph,
                    std::string* error) {
   return core::Guarded(error, [&] {
-    std::unique_ptr<GraphState> state = Read(std::make_shared<io::InputFile>(path), {}, options);
+    std::unique_ptr<GraphState> state = Read(std::make_shared<files::InputFile>(path), {}, options);
     state->loaded_from = path;
     GraphAccess::Set(*graph, std::move(state));
     return Status();
@@ -143,11 +144,11 @@ Status Graph::Parse(std::span<const std::byte> bytes, const onnx::LoadOptions& o
 Status Graph::Save(const std::string& path, const SaveOptions& options, std::string* error) const {
   return graph::GuardedGraph(error, [&] {
     const onnx::WireMessage model = ModelOf(GraphAccess::State(*this), options);
-    io::CreateOptions create;
+    files::CreateOptions create;
     create.overwrite = options.overwrite;
     const std::string& from = GraphAccess::State(*this).loaded_from;
-    if (!from.empty()) create.permissions = io::PermissionsOfOutput(path, {&from, 1});
-    io::OutputFile file(path, model.size(), create);
+    if (!from.empty()) create.permissions = files::PermissionsOfOutput(path, {&from, 1});
+    files::OutputFile file(path, model.size(), create);
     std::uint64_t at = 0;
     WriteAll(model, [&](std::span<const std::byte> bytes) {
       file.Write(at, bytes);
@@ -201,7 +202,7 @@ Status Session::Load(const std::string& path, const onnx::LoadOptions& options, 
                      std::string* error) {
   return core::Guarded(error, [&] {
     if (const Status status = CheckOptions(options); !status.ok()) return status;
-    std::unique_ptr<const io::ByteSource> source = std::make_unique<io::InputFile>(path);
+    std::unique_ptr<const files::ByteSource> source = std::make_unique<files::InputFile>(path);
     if (options.optimize) source = Optimised(std::move(source));
     Set(session, std::move(source), {}, options);
     return Status();

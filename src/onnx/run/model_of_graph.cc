@@ -22,13 +22,13 @@
 #include "protobuf/onnx_fields.h"
 #include "protobuf/onnx_model.h"
 #include "protobuf/protobuf_wire.h"
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 namespace tensorcast::onnx {
 namespace {
 
 using graph::Blob;
-using io::FieldNumber;
+using protobuf::FieldNumber;
 
 struct IrVersion {
   std::int64_t since;  // the first opset that came with it
@@ -36,7 +36,7 @@ struct IrVersion {
 };
 // Source: onnx/helper.py, VERSION_TABLE; tests/peers/check_graphs.py holds it against that. No
 // model gets an older one than that from which on an initializer need not be an input.
-constexpr IrVersion kIrVersions[] = {{1, io::kFirstIrOfConstants},
+constexpr IrVersion kIrVersions[] = {{1, protobuf::kFirstIrOfConstants},
                                      {10, 5},
                                      {11, 6},
                                      {12, 7},
@@ -186,8 +186,8 @@ class ModelWriter {
                         std::initializer_list<std::uint32_t> told) {
     if (bytes.store == nullptr) return;
     const BlobSource source(bytes);
-    io::WireReader reader(source, 0, bytes.size);
-    for (io::WireField field; reader.Next(&field);) {
+    protobuf::WireReader reader(source, 0, bytes.size);
+    for (protobuf::WireField field; reader.Next(&field);) {
       if (std::find(told.begin(), told.end(), field.number) != told.end()) continue;
       into.Add(Blob{bytes.store, bytes.begin + field.offset, field.end - field.offset});
     }
@@ -198,8 +198,8 @@ class ModelWriter {
     Blob part;
     if (bytes.store == nullptr) return part;
     const BlobSource source(bytes);
-    io::WireReader reader(source, 0, bytes.size);
-    for (io::WireField field; reader.Next(&field);) {
+    protobuf::WireReader reader(source, 0, bytes.size);
+    for (protobuf::WireField field; reader.Next(&field);) {
       if (field.number != number) continue;
       part = {bytes.store, bytes.begin + field.begin, field.size()};
     }
@@ -267,21 +267,22 @@ class ModelWriter {
 
   static WireMessage Tensor(const graph::Tensor& tensor) {
     WireMessage message;
-    message.AddBytes(io::kName, tensor.name);
+    message.AddBytes(protobuf::kName, tensor.name);
     if (tensor.bytes.store != nullptr) {
-      AddOthers(message, tensor.bytes, {io::kName, io::kExternalData, io::kDataLocation});
+      AddOthers(message, tensor.bytes,
+                {protobuf::kName, protobuf::kExternalData, protobuf::kDataLocation});
       if (tensor.is_external) AddExternal(message, tensor);
       return message;
     }
-    for (const std::uint64_t size : tensor.shape) message.AddVarint(io::kDims, size);
-    message.AddVarint(io::kDataType, tensor.number);
+    for (const std::uint64_t size : tensor.shape) message.AddVarint(protobuf::kDims, size);
+    message.AddVarint(protobuf::kDataType, tensor.number);
     if (core::TypeOfNumber(tensor.number) == DataType::kString) {
       const graph::Constant texts = tensor.data->Read();
       for (std::uint64_t i = 0; i < texts.elements; ++i) {
-        message.AddBytes(io::kStringData, texts.strings()[i]);
+        message.AddBytes(protobuf::kStringData, texts.strings()[i]);
       }
     } else {
-      message.AddBytes(io::kRawData, tensor.values);
+      message.AddBytes(protobuf::kRawData, tensor.values);
     }
     return message;
   }
@@ -293,10 +294,10 @@ class ModelWriter {
         elements && FindType(type) != nullptr ? StorageBytes(type, *elements) : std::nullopt;
     if (!bytes) {
       throw core::Failure(StatusCode::kUnsupportedFile,
-                          "tensor " + text::Quoted(tensor.name) +
+                          "tensor " + words::Quoted(tensor.name) +
                               " has external data of a type that is not known here");
     }
-    message.AddBytes(io::kRawData,
+    message.AddBytes(protobuf::kRawData,
                      Blob{std::make_shared<BytesOfTensor>(tensor.data, *bytes), 0, *bytes});
   }
 

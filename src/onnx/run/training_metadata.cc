@@ -14,8 +14,8 @@
 #include "protobuf/onnx_fields.h"
 #include "protobuf/protobuf_wire.h"
 #include "protobuf/tensor_proto_message.h"
-#include "text/error_text.h"
 #include "text/shortest.h"
+#include "words/error_text.h"
 
 namespace tensorcast::onnx {
 namespace {
@@ -59,16 +59,16 @@ std::optional<std::string_view> OutputOf(std::string_view key) {
 }
 
 // The entry that a field of the model holds, if it is metadata.
-std::optional<io::StringEntry> EntryOf(const graph::Blob& bytes) {
+std::optional<protobuf::StringEntry> EntryOf(const graph::Blob& bytes) {
   constexpr std::uint64_t kTagBytes = 10;
   if (bytes.size > kMostEntryBytes + kTagBytes) return std::nullopt;
   const BlobSource source(bytes);
-  io::WireReader reader(source, 0, bytes.size);
-  io::WireField field;
-  if (!reader.Next(&field) || field.number != io::FieldNumber("ModelProto.metadata_props")) {
+  protobuf::WireReader reader(source, 0, bytes.size);
+  protobuf::WireField field;
+  if (!reader.Next(&field) || field.number != protobuf::FieldNumber("ModelProto.metadata_props")) {
     return std::nullopt;
   }
-  return io::ReadStringEntry(source, field, [](std::string_view) {
+  return protobuf::ReadStringEntry(source, field, [](std::string_view) {
     throw core::Failure(StatusCode::kBadFile, "metadata_props of the model hold what is no text");
   });
 }
@@ -95,7 +95,7 @@ void TakeTrainingEntries(graph::Graph& graph) {
   std::unordered_map<std::string, Setting> settings;
   std::vector<graph::Blob> others;
   for (graph::Blob& bytes : graph.model_fields) {
-    const std::optional<io::StringEntry> entry = EntryOf(bytes);
+    const std::optional<protobuf::StringEntry> entry = EntryOf(bytes);
     const std::optional<std::string_view> output =
         entry ? OutputOf(entry->key) : std::optional<std::string_view>();
     if (!output) {
@@ -103,8 +103,8 @@ void TakeTrainingEntries(graph::Graph& graph) {
       continue;
     }
     const auto refuse = [&](const std::string& why) {
-      throw core::Failure(StatusCode::kBadFile, "metadata_props has " + text::Quoted(entry->key) +
-                                                    " = " + text::Quoted(entry->value) + why);
+      throw core::Failure(StatusCode::kBadFile, "metadata_props has " + words::Quoted(entry->key) +
+                                                    " = " + words::Quoted(entry->value) + why);
     };
     if (output->empty()) {
       if (entry->value != kVersion) refuse(", a version that is not known here; expected \"1\"");

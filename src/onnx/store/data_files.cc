@@ -31,7 +31,7 @@ constexpr std::string_view kDataEnding = ".data";
 // "m.onnx" as "m" and ".onnx".
 std::pair<std::string_view, std::string_view> SplitEnding(std::string_view model) {
   const std::size_t stem =
-      io::HasEnding(model, kModelEnding) ? model.size() - kModelEnding.size() : model.size();
+      formats::HasEnding(model, kModelEnding) ? model.size() - kModelEnding.size() : model.size();
   return {model.substr(0, stem), model.substr(stem)};
 }
 
@@ -39,31 +39,31 @@ std::pair<std::string_view, std::string_view> SplitEnding(std::string_view model
 std::optional<std::set<std::string>> Locations(const std::string& path) {
   std::set<std::string> locations;
   try {
-    const io::InputFile file(path);
-    const io::OnnxModel model = io::ReadOnnxModel(file);
+    const files::InputFile file(path);
+    const protobuf::OnnxModel model = protobuf::ReadOnnxModel(file);
     // Their tensors are not listed.
     if (model.has_training_info) return std::nullopt;
-    const auto add = [&](const io::OnnxTensor& tensor) {
+    const auto add = [&](const protobuf::OnnxTensor& tensor) {
       if (tensor.message.is_external) {
-        locations.insert(io::ParseExternalData(file, tensor.message).location);
+        locations.insert(protobuf::ParseExternalData(file, tensor.message).location);
       }
     };
-    const auto add_attributes = [&](const std::vector<io::OnnxAttribute>& attributes) {
-      for (const io::OnnxAttribute& attribute : attributes) {
+    const auto add_attributes = [&](const std::vector<protobuf::OnnxAttribute>& attributes) {
+      for (const protobuf::OnnxAttribute& attribute : attributes) {
         std::for_each(attribute.tensors.begin(), attribute.tensors.end(), add);
       }
     };
-    for (const io::OnnxGraph& graph : model.graphs) {
+    for (const protobuf::OnnxGraph& graph : model.graphs) {
       if (graph.sparse_initializers != 0) return std::nullopt;
       std::for_each(graph.initializers.begin(), graph.initializers.end(), add);
-      for (const io::OnnxNode& node : graph.nodes) add_attributes(node.attributes);
+      for (const protobuf::OnnxNode& node : graph.nodes) add_attributes(node.attributes);
     }
-    for (const io::OnnxFunction& function : model.functions) {
+    for (const protobuf::OnnxFunction& function : model.functions) {
       add_attributes(function.default_attributes);
-      for (const io::OnnxNode& node : function.nodes) add_attributes(node.attributes);
+      for (const protobuf::OnnxNode& node : function.nodes) add_attributes(node.attributes);
     }
     file.CheckUnchanged();
-  } catch (const io::Error&) {
+  } catch (const files::Error&) {
     return std::nullopt;
   }
   return locations;
@@ -71,17 +71,17 @@ std::optional<std::set<std::string>> Locations(const std::string& path) {
 
 // What a file is called for as long as it is there.
 using FileKey = std::pair<std::uint64_t, std::uint64_t>;
-FileKey KeyOf(const io::FileStatus& status) { return {status.device, status.number}; }
+FileKey KeyOf(const files::FileStatus& status) { return {status.device, status.number}; }
 
 // The names of the files in a directory, or what of them could be read.
 std::vector<std::string> FilesIn(const fs::path& directory, bool* is_unreadable) {
   std::vector<std::string> names;
   try {
-    for (io::DirectoryEntry& entry :
-         io::ListDirectory(directory.empty() ? "." : directory.string())) {
-      if (entry.kind == io::DirectoryEntry::Kind::kFile) names.push_back(std::move(entry.name));
+    for (files::DirectoryEntry& entry :
+         files::ListDirectory(directory.empty() ? "." : directory.string())) {
+      if (entry.kind == files::DirectoryEntry::Kind::kFile) names.push_back(std::move(entry.name));
     }
-  } catch (const io::Error&) {
+  } catch (const files::Error&) {
     *is_unreadable = true;
   }
   return names;
@@ -92,11 +92,11 @@ class NeededData {
  public:
   explicit NeededData(const fs::path& directory) {
     for (const std::string& name : FilesIn(directory, &is_unreadable_)) {
-      if (!io::HasEnding(name, kModelEnding)) continue;
+      if (!formats::HasEnding(name, kModelEnding)) continue;
       const std::optional<std::set<std::string>> locations = Locations((directory / name).string());
       if (!locations && unclear_.empty()) unclear_ = name;
       for (const std::string& location : locations.value_or(std::set<std::string>())) {
-        if (const auto status = io::StatusOf((directory / location).string())) {
+        if (const auto status = files::StatusOf((directory / location).string())) {
           users_.emplace(KeyOf(*status), name);
         }
       }
@@ -104,16 +104,16 @@ class NeededData {
   }
 
   // A model that names the file; empty where none does, as far as can be told.
-  std::string UserOf(const io::FileStatus& status) const {
+  std::string UserOf(const files::FileStatus& status) const {
     const auto user = users_.find(KeyOf(status));
     return user != users_.end() ? user->second : std::string();
   }
   // Why a file stays; empty where nothing here needs it.
-  std::string WhyStays(const io::FileStatus& status) const {
+  std::string WhyStays(const files::FileStatus& status) const {
     if (is_unreadable_) return "its directory cannot be read";
     const std::string user = UserOf(status);
     const std::string& name = user.empty() ? unclear_ : user;
-    return name.empty() ? std::string() : io::PathText(name) + " may use it";
+    return name.empty() ? std::string() : words::PathText(name) + " may use it";
   }
 
  private:
@@ -126,25 +126,25 @@ class NeededData {
 std::set<FileKey> KeysOf(const std::vector<std::string>& paths) {
   std::set<FileKey> keys;
   for (const std::string& path : paths) {
-    if (const auto status = io::StatusOf(path)) keys.insert(KeyOf(*status));
+    if (const auto status = files::StatusOf(path)) keys.insert(KeyOf(*status));
   }
   return keys;
 }
 
 // The status of a regular file that a name itself stands for.
-std::optional<io::FileStatus> OwnFile(const fs::path& file) {
+std::optional<files::FileStatus> OwnFile(const fs::path& file) {
   std::error_code ignored;
   if (fs::symlink_status(file, ignored).type() != fs::file_type::regular) return std::nullopt;
-  return io::StatusOf(file.string());
+  return files::StatusOf(file.string());
 }
 
 void NoteStays(const fs::path& file, std::string_view what, const std::string& why,
                DataRemoval& removal) {
-  removal.notes.push_back(io::PathText(file.string()) + ", " + std::string(what) +
+  removal.notes.push_back(words::PathText(file.string()) + ", " + std::string(what) +
                           ", stays: " + why);
 }
 
-void RemoveFile(const fs::path& file, const io::FileStatus& status, std::string_view what,
+void RemoveFile(const fs::path& file, const files::FileStatus& status, std::string_view what,
                 DataRemoval& removal) {
   std::error_code error;
   fs::remove(file, error);
@@ -164,9 +164,9 @@ std::optional<bool> HasDigest(const fs::path& path, std::string_view digest,
                               const std::function<bool()>& is_interrupted) {
   constexpr std::uint64_t kPiece = std::uint64_t{1} << 20;
   try {
-    const io::InputFile file(path.string());
+    const files::InputFile file(path.string());
     std::vector<std::byte> buffer;
-    io::Xxh64 found;
+    files::Xxh64 found;
     for (std::uint64_t done = 0; done < file.size(); done += buffer.size()) {
       if (is_interrupted()) return std::nullopt;
       buffer.resize(static_cast<std::size_t>(std::min(kPiece, file.size() - done)));
@@ -175,7 +175,7 @@ std::optional<bool> HasDigest(const fs::path& path, std::string_view digest,
     }
     file.CheckUnchanged();
     return found.Hex() == digest;
-  } catch (const io::Error&) {
+  } catch (const files::Error&) {
     return std::nullopt;
   }
 }
@@ -215,7 +215,7 @@ ReplacedData::ReplacedData(const std::string& path) {
   // What a link leads to, or what has another name too, is not gone when this name is.
   const bool goes = type == fs::file_type::regular && fs::hard_link_count(file, error) == 1;
   if (error && type != fs::file_type::not_found) {
-    note_ = "data of the model that was replaced may stay: " + io::PathText(path) +
+    note_ = "data of the model that was replaced may stay: " + words::PathText(path) +
             " could not be looked at: " + error.message();
   }
   if (goes) {
@@ -244,7 +244,7 @@ DataRemoval ReplacedData::Remove(const std::vector<std::string>& kept,
     if (fs::symlink_status(file, error).type() == fs::file_type::none) {
       NoteStays(file, kReplaced, "it cannot be looked at: " + error.message(), removal);
     }
-    const std::optional<io::FileStatus> status = OwnFile(file);
+    const std::optional<files::FileStatus> status = OwnFile(file);
     if (!status || kept_files.contains(KeyOf(*status))) continue;
     if (const std::string why = needed.WhyStays(*status); !why.empty()) {
       NoteStays(file, kReplaced, why, removal);
@@ -254,7 +254,7 @@ DataRemoval ReplacedData::Remove(const std::vector<std::string>& kept,
   }
   for (const std::string& name : left_) {
     const fs::path file = fs::path(directory_) / name;
-    const std::optional<io::FileStatus> status = OwnFile(file);
+    const std::optional<files::FileStatus> status = OwnFile(file);
     if (!status || kept_files.contains(KeyOf(*status)) || !needed.UserOf(*status).empty()) continue;
     const std::optional<bool> fits = HasDigest(file, DigestIn(name, model_), is_interrupted);
     if (fits && !*fits) continue;  // another's
@@ -267,7 +267,7 @@ DataRemoval ReplacedData::Remove(const std::vector<std::string>& kept,
   }
   // Anybody may have called it so, and there is no digest to tell.
   const fs::path plain = fs::path(directory_) / DataName(model_);
-  const std::optional<io::FileStatus> status = has_plain_ ? OwnFile(plain) : std::nullopt;
+  const std::optional<files::FileStatus> status = has_plain_ ? OwnFile(plain) : std::nullopt;
   if (status && !kept_files.contains(KeyOf(*status)) && needed.UserOf(*status).empty()) {
     NoteStays(plain, kUnnamed, "it may be another program's; remove it if nothing needs it",
               removal);
@@ -283,7 +283,7 @@ DataRemoval RemoveJournaledData(const std::string& path, const std::vector<std::
   std::optional<NeededData> needed;
   TakeJournals(path, [&](const JournaledFile& one) {
     const fs::path file = directory / one.name;
-    const std::optional<io::FileStatus> status = OwnFile(file);
+    const std::optional<files::FileStatus> status = OwnFile(file);
     if (!status || !one.Is(*status) || kept_files.contains(KeyOf(*status))) return true;
     if (!needed) needed.emplace(directory);
     if (!needed->UserOf(*status).empty()) return true;

@@ -70,13 +70,13 @@ DataJournal::DataJournal(const std::string& model, const std::string& text)
 }
 
 void TakeJournals(const std::string& model, const std::function<bool(const JournaledFile&)>& use) {
-  io::ForEachStale(PathOf(model), [&](const std::string& path) {
+  files::ForEachStale(PathOf(model), [&](const std::string& path) {
     try {
-      const io::InputFile file(path);
+      const files::InputFile file(path);
       std::string text(static_cast<std::size_t>(std::min(file.size(), kMostBytes)), '\0');
       file.Read(0, std::as_writable_bytes(std::span(text)));
       if (!ForEachEntry(text, use)) return;
-    } catch (const io::Error&) {  // nothing is known of it
+    } catch (const files::Error&) {  // nothing is known of it
     }
     std::error_code ignored;
     std::filesystem::remove(path, ignored);

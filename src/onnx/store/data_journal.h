@@ -22,17 +22,18 @@ struct JournaledFile {
   std::uint64_t bytes = 0;
 
   JournaledFile() = default;
-  JournaledFile(std::string file, const io::FileStatus& status)
+  JournaledFile(std::string file, const files::FileStatus& status)
       : name(std::move(file)), number(status.number), bytes(status.bytes) {}
-  bool Is(const io::FileStatus& status) const {
-    return status.kind == io::FileKind::kFile && status.number == number && status.bytes == bytes;
+  bool Is(const files::FileStatus& status) const {
+    return status.kind == files::FileKind::kFile && status.number == number &&
+           status.bytes == bytes;
   }
 };
 
 // A hidden file beside the model, gone when the run ends by itself.
 class DataJournal {
  public:
-  // On its disk when the directory is synced next. Throws io::Error.
+  // On its disk when the directory is synced next. Throws files::Error.
   DataJournal(const std::string& model, const std::vector<JournaledFile>& files);
 
   // Leaves it to the next run: something could not be removed.
@@ -41,7 +42,7 @@ class DataJournal {
  private:
   DataJournal(const std::string& model, const std::string& text);
 
-  io::OutputFile file_;
+  files::OutputFile file_;
 };
 
 // Calls `use` with each file in the journals that killed runs of the model left, and removes a

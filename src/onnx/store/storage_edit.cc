@@ -19,30 +19,31 @@
 namespace tensorcast::onnx {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
-using io::WireField;
+using core::ErrorKind;
+using files::Error;
+using protobuf::WireField;
 
 constexpr std::uint64_t kDataAlignment = 4096;  // what mmap needs
 // The changes that one tensor may take: a hostile one could have one for every few of its bytes.
 constexpr std::size_t kMostChanges = 65536;
 constexpr std::string_view kScaleEnding = "scale";  // of names
 
-constexpr std::uint32_t kGraphNode = io::FieldNumber("GraphProto.node");
-constexpr std::uint32_t kValueName = io::FieldNumber("ValueInfoProto.name");
-constexpr std::uint32_t kElemType = io::FieldNumber("TypeProto.Tensor.elem_type");
+constexpr std::uint32_t kGraphNode = protobuf::FieldNumber("GraphProto.node");
+constexpr std::uint32_t kValueName = protobuf::FieldNumber("ValueInfoProto.name");
+constexpr std::uint32_t kElemType = protobuf::FieldNumber("TypeProto.Tensor.elem_type");
 
 bool IsValueField(std::uint32_t number) {
   static constexpr std::uint32_t kFields[] = {
-      io::kFloatData,  io::kInt32Data,  io::kStringData,   io::kInt64Data,   io::kRawData,
-      io::kDoubleData, io::kUint64Data, io::kExternalData, io::kDataLocation};
+      protobuf::kFloatData,  protobuf::kInt32Data,    protobuf::kStringData,
+      protobuf::kInt64Data,  protobuf::kRawData,      protobuf::kDoubleData,
+      protobuf::kUint64Data, protobuf::kExternalData, protobuf::kDataLocation};
   return std::ranges::find(kFields, number) != std::end(kFields);
 }
 
 class StorageEditor {
  public:
   // `all_out`: inline values go to the data file too, cast or not.
-  StorageEditor(const io::OnnxTensorReader& reader, const io::FileContents& contents,
+  StorageEditor(const formats::OnnxTensorReader& reader, const formats::FileContents& contents,
                 const std::string& location, bool all_out)
       : reader_(reader),
         contents_(contents),
@@ -64,7 +65,7 @@ class StorageEditor {
   StorageEdit Make() {
     for (std::size_t i = 0; i < stored_.size(); ++i) Take(i);
     for (const auto& [index, nodes] : casts_) {
-      const io::OnnxGraph& graph = reader_.model().graphs[index];
+      const protobuf::OnnxGraph& graph = reader_.model().graphs[index];
       edit_.Replace(graph.path, FirstNode(graph), FirstNode(graph), nodes);
     }
     made_.pieces = edit_.Finish(reader_.source().size());
@@ -79,11 +80,11 @@ class StorageEditor {
   // What becomes of one of the model's tensors.
   struct Stored {
     std::size_t output = 0;  // its index in the contents
-    const io::ScaledOutput* scaled = nullptr;
+    const formats::ScaledOutput* scaled = nullptr;
   };
 
   // As it is stored; of one that is scaled its codes.
-  const io::TensorInfo& InfoOf(std::size_t tensor) const {
+  const formats::TensorInfo& InfoOf(std::size_t tensor) const {
     return contents_.tensors[stored_[tensor].output];
   }
   bool IsCast(std::size_t tensor) const {
@@ -93,7 +94,7 @@ class StorageEditor {
 
   ValuePlace::File FileOf(std::size_t tensor) const {
     using File = ValuePlace::File;
-    const io::TensorInfo& info = InfoOf(tensor);
+    const formats::TensorInfo& info = InfoOf(tensor);
     const bool was_external = reader_.is_external(tensor);
     const bool is_dense =
         info.type != DataType::kString && (info.type != DataType::kUndefined || was_external);
@@ -109,7 +110,7 @@ class StorageEditor {
 
   void Take(std::size_t tensor) {
     if (!PlaceIn(FileOf(tensor), stored_[tensor].output)) return;
-    const io::OnnxTensorPlace& place = reader_.place(tensor);
+    const formats::OnnxTensorPlace& place = reader_.place(tensor);
     std::vector<WireField> path =
         place.function ? std::vector{reader_.model().functions.at(*place.function).field}
                        : reader_.model().graphs.at(*place.graph).path;
@@ -118,7 +119,7 @@ class StorageEditor {
       EditTensor(tensor, path, IsCast(tensor) ? TakeInitializer(tensor) : "");
       return;
     }
-    const io::OnnxNode& node = io::NodeOf(reader_.model(), place);
+    const protobuf::OnnxNode& node = formats::NodeOf(reader_.model(), place);
     path.push_back(node.field);
     if (IsCast(tensor)) TakeConstant(tensor, node, path);
     path.push_back(node.attributes.at(place.attribute).field);
@@ -140,15 +141,15 @@ class StorageEditor {
 
   // What brings an initializer back, and the input that goes with it; returns its new name.
   std::string TakeInitializer(std::size_t tensor) {
-    const io::OnnxTensorPlace& place = reader_.place(tensor);
+    const formats::OnnxTensorPlace& place = reader_.place(tensor);
     const std::string& name = reader_.tensor(tensor).message.name;
     const DataType to = InfoOf(tensor).type;
     std::string stored = NewName(name, TypeName(to));
-    const io::OnnxGraph& graph = reader_.model().graphs[*place.graph];
+    const protobuf::OnnxGraph& graph = reader_.model().graphs[*place.graph];
     std::string scale;
     if (stored_[tensor].scaled != nullptr) {
       scale = NewName(name, kScaleEnding);
-      if (reader_.model().ir_version >= io::kFirstIrOfConstants) {
+      if (reader_.model().ir_version >= protobuf::kFirstIrOfConstants) {
         AddScaleInitializer(tensor, graph, scale);
       } else {
         AddScaleConstant(tensor, graph.path, FirstNode(graph), kGraphNode, scale);
@@ -167,8 +168,8 @@ class StorageEditor {
   std::string BackNodes(std::size_t tensor, std::uint32_t field, const std::string& stored,
                         const std::string& scale, const std::string& name) {
     const DataType from = reader_.contents().tensors[tensor].type;
-    const std::int64_t opset = io::ImportsOf(reader_.model(), reader_.place(tensor)).at("");
-    const io::ScaledOutput* const scaled = stored_[tensor].scaled;
+    const std::int64_t opset = formats::ImportsOf(reader_.model(), reader_.place(tensor)).at("");
+    const formats::ScaledOutput* const scaled = stored_[tensor].scaled;
     if (scaled == nullptr) return CastNode(field, stored, name, from, opset);
     if (from == DataType::kFloat32) return DequantizeNode(field, stored, scale, name, scaled->axis);
     const std::string between = NewName(name, TypeName(DataType::kFloat32));
@@ -177,10 +178,10 @@ class StorageEditor {
   }
 
   // The scales of a tensor, behind it.
-  void AddScaleInitializer(std::size_t tensor, const io::OnnxGraph& graph,
+  void AddScaleInitializer(std::size_t tensor, const protobuf::OnnxGraph& graph,
                            const std::string& name) {
     const std::size_t output = stored_[tensor].output + 1;
-    const io::TensorInfo& info = contents_.tensors[output];
+    const formats::TensorInfo& info = contents_.tensors[output];
     const bool is_outside = info.bytes > kSmallTensorBytes && has_external_;
     PlaceIn(is_outside ? ValuePlace::File::kData : ValuePlace::File::kModel, output);
     const std::uint64_t at = reader_.tensor(tensor).field.end;
@@ -198,18 +199,18 @@ class StorageEditor {
   void AddScaleConstant(std::size_t tensor, std::span<const WireField> path, std::uint64_t at,
                         std::uint32_t field, const std::string& name) {
     const std::size_t output = stored_[tensor].output + 1;
-    const io::TensorInfo& info = contents_.tensors[output];
+    const formats::TensorInfo& info = contents_.tensors[output];
     PlaceIn(ValuePlace::File::kModel, output);
     const std::string head = TensorHead({}, info.shape, info.type, info.bytes);
     edit_.ReplaceByValues(path, at, at, ConstantHead(field, name, name, head, info.bytes), output,
                           info.bytes);
   }
 
-  using Inputs = std::unordered_map<std::string_view, const io::OnnxValue*>;
+  using Inputs = std::unordered_map<std::string_view, const protobuf::OnnxValue*>;
   const Inputs& InputsOf(std::size_t graph) {
     const auto [place, is_new] = inputs_.try_emplace(graph);
     if (is_new) {
-      for (const io::OnnxValue& value : reader_.model().graphs[graph].inputs) {
+      for (const protobuf::OnnxValue& value : reader_.model().graphs[graph].inputs) {
         place->second.emplace(value.name, &value);
       }
     }
@@ -217,8 +218,8 @@ class StorageEditor {
   }
 
   // Before IR version 4 an initializer has an input of its name and type.
-  void EditInput(const io::OnnxGraph& graph, const io::OnnxValue& input, const std::string& stored,
-                 DataType to) {
+  void EditInput(const protobuf::OnnxGraph& graph, const protobuf::OnnxValue& input,
+                 const std::string& stored, DataType to) {
     std::vector<WireField> path = graph.path;
     path.push_back(input.field);
     ReplaceText(path, input.field, kValueName, stored);
@@ -229,11 +230,11 @@ class StorageEditor {
   }
 
   // `path` ends with the node.
-  void TakeConstant(std::size_t tensor, const io::OnnxNode& node,
+  void TakeConstant(std::size_t tensor, const protobuf::OnnxNode& node,
                     const std::vector<WireField>& path) {
     const std::string& name = node.outputs.front();
     const std::string stored = NewName(name, TypeName(InfoOf(tensor).type));
-    ReplaceText(path, node.field, io::FieldNumber("NodeProto.output"), stored);
+    ReplaceText(path, node.field, protobuf::FieldNumber("NodeProto.output"), stored);
     const auto around = std::span(path).first(path.size() - 1);
     const std::uint64_t at = node.field.end;
     std::string scale;
@@ -248,7 +249,7 @@ class StorageEditor {
   // counts, so that it stands once afterwards.
   void ReplaceText(std::span<const WireField> path, const WireField& message, std::uint32_t number,
                    const std::string& text) {
-    io::WireReader fields(reader_.source(), message.begin, message.end);
+    protobuf::WireReader fields(reader_.source(), message.begin, message.end);
     bool is_first = true;
     for (WireField field; fields.Next(&field);) {
       if (field.number != number) continue;
@@ -257,7 +258,7 @@ class StorageEditor {
     }
   }
 
-  static std::uint64_t FirstNode(const io::OnnxGraph& graph) {
+  static std::uint64_t FirstNode(const protobuf::OnnxGraph& graph) {
     return graph.nodes.empty() ? graph.field.end : graph.nodes.front().field.offset;
   }
 
@@ -266,17 +267,17 @@ class StorageEditor {
     const WireField& message = path.back();
     const std::size_t output = stored_[tensor].output;
     const ValuePlace& value = made_.places[output];
-    const io::TensorInfo& info = contents_.tensors[output];
+    const formats::TensorInfo& info = contents_.tensors[output];
     std::string type_bytes;
     if (IsCast(tensor)) {
-      type_bytes = VarintFieldBytes(io::kDataType, static_cast<std::uint64_t>(info.type));
+      type_bytes = VarintFieldBytes(protobuf::kDataType, static_cast<std::uint64_t>(info.type));
     }
-    std::string name_bytes = name.empty() ? "" : BytesFieldBytes(io::kName, name);
+    std::string name_bytes = name.empty() ? "" : BytesFieldBytes(protobuf::kName, name);
     std::uint64_t inline_bytes = 0;
     std::string value_bytes;
     if (value.file == ValuePlace::File::kModel) {
       inline_bytes = info.bytes;
-      value_bytes = BytesFieldHead(io::kRawData, info.bytes);
+      value_bytes = BytesFieldHead(protobuf::kRawData, info.bytes);
     } else {
       value_bytes = ExternalValues(location_, value.offset, info.bytes);
     }
@@ -293,10 +294,10 @@ class StorageEditor {
     const auto flush = [&] {
       if (gone_end == gone_begin) return;
       if (++changes > kMostChanges) {
-        io::FailTensorProto(reader_.source(), reader_.tensor(tensor).message,
-                            ErrorKind::kUnsupported,
-                            "has its values in more than " + std::to_string(kMostChanges) +
-                                " places; write it with onnx.save, then convert it");
+        protobuf::FailTensorProto(reader_.source(), reader_.tensor(tensor).message,
+                                  ErrorKind::kUnsupported,
+                                  "has its values in more than " + std::to_string(kMostChanges) +
+                                      " places; write it with onnx.save, then convert it");
       }
       if (has_values) {
         edit_.Replace(path, gone_begin, gone_end, {});
@@ -304,7 +305,7 @@ class StorageEditor {
         place_values(gone_begin, gone_end);
       }
     };
-    io::WireReader fields(reader_.source(), message.begin, message.end);
+    protobuf::WireReader fields(reader_.source(), message.begin, message.end);
     for (WireField field; fields.Next(&field);) {
       if (IsValueField(field.number)) {
         if (field.offset != gone_end) {
@@ -312,9 +313,9 @@ class StorageEditor {
           gone_begin = field.offset;
         }
         gone_end = field.end;
-      } else if (field.number == io::kDataType && is_cast) {
+      } else if (field.number == protobuf::kDataType && is_cast) {
         edit_.Replace(path, field.offset, field.end, std::exchange(type_bytes, {}));
-      } else if (field.number == io::kName && !name.empty()) {
+      } else if (field.number == protobuf::kName && !name.empty()) {
         edit_.Replace(path, field.offset, field.end, std::exchange(name_bytes, {}));
       }
     }
@@ -337,29 +338,30 @@ class StorageEditor {
   }
 
   void GatherNames() {
-    const auto add_nodes = [&](const std::vector<io::OnnxNode>& nodes) {
-      for (const io::OnnxNode& node : nodes) {
+    const auto add_nodes = [&](const std::vector<protobuf::OnnxNode>& nodes) {
+      for (const protobuf::OnnxNode& node : nodes) {
         names_.insert(node.name);
         names_.insert(node.inputs.begin(), node.inputs.end());
         names_.insert(node.outputs.begin(), node.outputs.end());
       }
     };
-    for (const io::OnnxGraph& graph : reader_.model().graphs) {
+    for (const protobuf::OnnxGraph& graph : reader_.model().graphs) {
       add_nodes(graph.nodes);
-      for (const io::OnnxTensor& tensor : graph.initializers) names_.insert(tensor.message.name);
+      for (const protobuf::OnnxTensor& tensor : graph.initializers)
+        names_.insert(tensor.message.name);
       for (const auto* const values : {&graph.inputs, &graph.outputs, &graph.value_infos}) {
-        for (const io::OnnxValue& value : *values) names_.insert(value.name);
+        for (const protobuf::OnnxValue& value : *values) names_.insert(value.name);
       }
     }
-    for (const io::OnnxFunction& function : reader_.model().functions) {
+    for (const protobuf::OnnxFunction& function : reader_.model().functions) {
       add_nodes(function.nodes);
       names_.insert(function.inputs.begin(), function.inputs.end());
       names_.insert(function.outputs.begin(), function.outputs.end());
     }
   }
 
-  const io::OnnxTensorReader& reader_;
-  const io::FileContents& contents_;
+  const formats::OnnxTensorReader& reader_;
+  const formats::FileContents& contents_;
   const std::string& location_;
   const bool all_out_;
   std::vector<Stored> stored_;  // by the model's tensors
@@ -374,9 +376,10 @@ class StorageEditor {
 
 }  // namespace
 
-StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileContents& contents,
-                            const std::string& location, bool keeps_data) {
-  const std::vector<io::TensorInfo>& before = model.contents().tensors;
+StorageEdit MakeStorageEdit(const formats::OnnxTensorReader& model,
+                            const formats::FileContents& contents, const std::string& location,
+                            bool keeps_data) {
+  const std::vector<formats::TensorInfo>& before = model.contents().tensors;
   if (contents.tensors.size() != before.size() + contents.scaled.size()) {
     throw std::logic_error("a model keeps all its tensors");
   }
@@ -398,8 +401,8 @@ StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileCon
   }
   if (made.model_bytes > kMostModelBytes) {
     throw Error(ErrorKind::kUnsupported,
-                io::PathText(model.source().path()) + ": would take " +
-                    io::CountText(made.model_bytes, "byte") +
+                words::PathText(model.source().path()) + ": would take " +
+                    words::CountText(made.model_bytes, "byte") +
                     " without the values that can be in another file; protobuf allows " +
                     std::to_string(kMostModelBytes),
                 model.source().path());

@@ -36,10 +36,11 @@ struct StorageEdit {
 };
 
 // `location`: what the model calls its data file. `keeps_data`: where no tensor is cast the new
-// model is to name the data files of `model`. Throws io::Error (unsupported) where the model file
-// would be larger than protobuf allows.
-StorageEdit MakeStorageEdit(const io::OnnxTensorReader& model, const io::FileContents& contents,
-                            const std::string& location, bool keeps_data);
+// model is to name the data files of `model`. Throws files::Error (unsupported) where the model
+// file would be larger than protobuf allows.
+StorageEdit MakeStorageEdit(const formats::OnnxTensorReader& model,
+                            const formats::FileContents& contents, const std::string& location,
+                            bool keeps_data);
 
 }  // namespace tensorcast::onnx
 

@@ -21,19 +21,20 @@
 #include "files/xxh64.h"
 #include "onnx/store/data_files.h"
 #include "onnx/store/storage_edit.h"
-#include "text/utf8.h"
+#include "words/utf8.h"
 
 namespace tensorcast::onnx {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 
 [[noreturn]] void FailToLook(const std::string& path, const std::error_code& error) {
-  throw Error(ErrorKind::kSystem, io::PathText(path) + ": cannot be looked at: " + error.message(),
-              Remedy::kNone, path, error.value());
+  throw Error(ErrorKind::kSystem,
+              words::PathText(path) + ": cannot be looked at: " + error.message(), Remedy::kNone,
+              path, error.value());
 }
 
 // The directory of a path, whatever it is called.
@@ -42,7 +43,7 @@ std::filesystem::path DirectoryOf(const std::string& path) {
   return directory.empty() ? "." : directory;
 }
 
-bool InOneDirectory(const std::string& path, const io::OnnxTensorReader& model) {
+bool InOneDirectory(const std::string& path, const formats::OnnxTensorReader& model) {
   std::error_code error;
   const bool same =
       std::filesystem::equivalent(DirectoryOf(path), DirectoryOf(model.source().path()), error);
@@ -67,7 +68,7 @@ struct Placement {
 };
 
 // `is_contested`: another run may take names that are free now.
-Placement Place(const std::string& path, const io::OnnxTensorReader& model,
+Placement Place(const std::string& path, const formats::OnnxTensorReader& model,
                 bool is_contested = false) {
   const std::string name = std::filesystem::path(path).filename().string();
   const auto& files = model.external_files();
@@ -85,13 +86,13 @@ Placement Place(const std::string& path, const io::OnnxTensorReader& model,
   return placement;
 }
 
-StorageEdit EditFor(const std::string& path, const io::OnnxTensorReader& model,
-                    const io::FileContents& contents, const Placement& placement) {
+StorageEdit EditFor(const std::string& path, const formats::OnnxTensorReader& model,
+                    const formats::FileContents& contents, const Placement& placement) {
   StorageEdit edit = MakeStorageEdit(model, contents, placement.location, placement.keeps_data);
-  if (edit.has_data && !text::IsUtf8(placement.location)) {
+  if (edit.has_data && !words::IsUtf8(placement.location)) {
     throw Error(ErrorKind::kArguments,
-                io::PathText(path) + ": the model names its data file " +
-                    io::Quoted(placement.location) +
+                words::PathText(path) + ": the model names its data file " +
+                    words::Quoted(placement.location) +
                     ", which is not UTF-8, as ONNX needs it; name another output",
                 path);
   }
@@ -102,10 +103,10 @@ StorageEdit EditFor(const std::string& path, const io::OnnxTensorReader& model,
 struct DataFile {
   std::string path;
   std::uint64_t bytes = 0;
-  const io::ByteSource* copied_from = nullptr;
+  const files::ByteSource* copied_from = nullptr;
 };
 
-std::vector<DataFile> DataFilesOf(const std::string& path, const io::OnnxTensorReader& model,
+std::vector<DataFile> DataFilesOf(const std::string& path, const formats::OnnxTensorReader& model,
                                   const StorageEdit& edit, const Placement& placement) {
   std::vector<DataFile> files;
   if (edit.has_data) {
@@ -122,7 +123,8 @@ std::vector<DataFile> DataFilesOf(const std::string& path, const io::OnnxTensorR
 }
 
 // Neither file may be any that the model is read from.
-io::CreateOptions WithInputs(io::CreateOptions options, const io::OnnxTensorReader& model) {
+files::CreateOptions WithInputs(files::CreateOptions options,
+                                const formats::OnnxTensorReader& model) {
   options.inputs.push_back(model.source().path());
   for (const auto& [location, file] : model.external_files()) {
     options.inputs.push_back(file->path());
@@ -131,15 +133,16 @@ io::CreateOptions WithInputs(io::CreateOptions options, const io::OnnxTensorRead
 }
 
 // A model names its data, so that no data file ever takes another's place.
-io::CreateOptions OfData(io::CreateOptions options) {
+files::CreateOptions OfData(files::CreateOptions options) {
   options.overwrite = false;
   return options;
 }
 
-class Writer final : public io::TensorWriter {
+class Writer final : public formats::TensorWriter {
  public:
-  Writer(const std::string& path, const io::OnnxTensorReader& model, io::FileContents contents,
-         const io::CreateOptions& options, const std::atomic<bool>* interrupted)
+  Writer(const std::string& path, const formats::OnnxTensorReader& model,
+         formats::FileContents contents, const files::CreateOptions& options,
+         const std::atomic<bool>* interrupted)
       : source_(model),
         contents_(std::move(contents)),
         options_(options),
@@ -161,13 +164,13 @@ class Writer final : public io::TensorWriter {
       files = DataFilesOf(path, model, edit_, placement_);
     }
     file_bytes_ = edit_.model_bytes;
-    io::CreateOptions of_data = OfData(options);
+    files::CreateOptions of_data = OfData(options);
     if (files.size() > 1) {  // a model may have as many as tensors
       staging_.emplace(path, files.size());
       of_data.staging = staging_->ForFiles();
     }
     for (const DataFile& file : files) {
-      data_.push_back(std::make_unique<io::OutputFile>(file.path, file.bytes, of_data, path));
+      data_.push_back(std::make_unique<files::OutputFile>(file.path, file.bytes, of_data, path));
       data_paths_.push_back(file.path);
       file_bytes_ += file.bytes;
       if (file.copied_from != nullptr) Copy(*file.copied_from, 0, file.bytes, *data_.back(), 0);
@@ -213,7 +216,7 @@ class Writer final : public io::TensorWriter {
   // new model and its data, then without the data of the one before. The model's name is the
   // commit.
   void DoCommit() override {
-    const io::DirectoryLock lock(model_.path(), [this] { StopIfInterrupted(); });
+    const files::DirectoryLock lock(model_.path(), [this] { StopIfInterrupted(); });
     const std::optional<ReplacedData> replaced =
         options_.overwrite ? std::optional<ReplacedData>(model_.path()) : std::nullopt;
     const std::unique_ptr<DataJournal> journal = Journal(replaced);
@@ -249,12 +252,12 @@ class Writer final : public io::TensorWriter {
   std::unique_ptr<DataJournal> Journal(const std::optional<ReplacedData>& replaced) const {
     std::vector<JournaledFile> files = left_.failed;
     for (std::size_t i = 0; i < data_.size(); ++i) {
-      if (const auto status = io::StatusOf(data_[i]->temporary())) {
+      if (const auto status = files::StatusOf(data_[i]->temporary())) {
         files.emplace_back(std::filesystem::path(data_paths_[i]).filename().string(), *status);
       }
     }
     for (const std::string& name : replaced ? replaced->names() : std::vector<std::string>()) {
-      if (const auto status = io::StatusOf((DirectoryOf(model_.path()) / name).string())) {
+      if (const auto status = files::StatusOf((DirectoryOf(model_.path()) / name).string())) {
         files.emplace_back(name, *status);
       }
     }
@@ -266,10 +269,10 @@ class Writer final : public io::TensorWriter {
 
   void NoteFiles() {
     for (const std::string& path : data_paths_) {
-      late_notes_.push_back(io::PathText(path) + " holds its data; keep both together");
+      late_notes_.push_back(words::PathText(path) + " holds its data; keep both together");
     }
     if (edit_.keeps_data && data_.empty()) {
-      late_notes_.push_back(io::PathText(model_.path()) + " names the data files of the input");
+      late_notes_.push_back(words::PathText(model_.path()) + " names the data files of the input");
     }
   }
 
@@ -283,7 +286,7 @@ class Writer final : public io::TensorWriter {
       removal = replaced.Remove(kept, [this] {
         return interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed);
       });
-    } catch (const io::Error& error) {
+    } catch (const files::Error& error) {
       late_notes_.push_back(std::string("data of the model that was replaced may stay: ") +
                             error.what());
       return replaced.names().empty();
@@ -294,12 +297,12 @@ class Writer final : public io::TensorWriter {
 
   void StopIfInterrupted() const {
     if (interrupted_ != nullptr && interrupted_->load(std::memory_order_relaxed)) {
-      throw io::Interrupted();
+      throw files::Interrupted();
     }
   }
 
-  void Copy(const io::ByteSource& source, std::uint64_t from, std::uint64_t bytes,
-            io::OutputFile& file, std::uint64_t to) {
+  void Copy(const files::ByteSource& source, std::uint64_t from, std::uint64_t bytes,
+            files::OutputFile& file, std::uint64_t to) {
     for (std::uint64_t done = 0; done < bytes; done += buffer_.size()) {
       StopIfInterrupted();
       buffer_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kCopyBytes, bytes - done)));
@@ -310,7 +313,7 @@ class Writer final : public io::TensorWriter {
 
   // The data is complete: its digest is known, and the model is edited to name it.
   void NameByDigest() {
-    io::Xxh64 digest;
+    files::Xxh64 digest;
     for (std::uint64_t done = 0; done < edit_.data_bytes; done += buffer_.size()) {
       StopIfInterrupted();
       buffer_.resize(
@@ -333,23 +336,24 @@ class Writer final : public io::TensorWriter {
     if (data_[i]->NameAs(path)) return;
     if (!edit_.has_data || !placement_.has_digest) {
       throw Error(ErrorKind::kArguments,
-                  io::PathText(path) + ": appeared while the model was " +
+                  words::PathText(path) + ": appeared while the model was " +
                       "written; convert again when no other run writes it",
                   path);
     }
     // Left by a run that was killed, or in use by a copy of the model that is replaced.
     if (!HoldsTheSame(path, *data_[i])) {
       throw Error(ErrorKind::kArguments,
-                  io::PathText(path) + ": the data of the model belongs here, and another file " +
+                  words::PathText(path) +
+                      ": the data of the model belongs here, and another file " +
                       "has the name; remove it, or name another output",
                   path);
     }
     data_[i].reset();
   }
 
-  bool HoldsTheSame(const std::string& path, const io::OutputFile& data) {
+  bool HoldsTheSame(const std::string& path, const files::OutputFile& data) {
     try {
-      const io::InputFile there(path, io::EnclosureOfModel(model_.path(), false));
+      const files::InputFile there(path, files::EnclosureOfModel(model_.path(), false));
       if (there.size() != edit_.data_bytes) return false;
       std::vector<std::byte> other;
       for (std::uint64_t done = 0; done < edit_.data_bytes; done += buffer_.size()) {
@@ -367,17 +371,17 @@ class Writer final : public io::TensorWriter {
     }
   }
 
-  const io::OnnxTensorReader& source_;
-  const io::FileContents contents_;
-  const io::CreateOptions options_;
+  const formats::OnnxTensorReader& source_;
+  const formats::FileContents contents_;
+  const files::CreateOptions options_;
   const std::atomic<bool>* const interrupted_;
   const DataRemoval left_;  // of runs before this one: their names are free when ours are chosen
   Placement placement_;
   StorageEdit edit_;
-  io::OutputFile model_;
-  std::optional<io::StagingDirectory> staging_;        // of copies
-  std::vector<std::unique_ptr<io::OutputFile>> data_;  // the one that is made, or copies
-  std::vector<std::string> data_paths_;                // their final names
+  files::OutputFile model_;
+  std::optional<files::StagingDirectory> staging_;        // of copies
+  std::vector<std::unique_ptr<files::OutputFile>> data_;  // the one that is made, or copies
+  std::vector<std::string> data_paths_;                   // their final names
   std::uint64_t file_bytes_ = 0;
   std::vector<std::string> late_notes_;
   std::vector<std::byte> buffer_;
@@ -385,25 +389,25 @@ class Writer final : public io::TensorWriter {
 
 }  // namespace
 
-std::unique_ptr<io::TensorWriter> CreateStorageModel(const std::string& path,
-                                                     const io::OnnxTensorReader& model,
-                                                     io::FileContents contents,
-                                                     const io::CreateOptions& options,
-                                                     const std::atomic<bool>* interrupted) {
+std::unique_ptr<formats::TensorWriter> CreateStorageModel(const std::string& path,
+                                                          const formats::OnnxTensorReader& model,
+                                                          formats::FileContents contents,
+                                                          const files::CreateOptions& options,
+                                                          const std::atomic<bool>* interrupted) {
   return std::make_unique<Writer>(path, model, std::move(contents), WithInputs(options, model),
                                   interrupted);
 }
 
-std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,
-                                const io::FileContents& contents,
-                                const io::CreateOptions& options) {
+std::uint64_t CheckStorageModel(const std::string& path, const formats::OnnxTensorReader& model,
+                                const formats::FileContents& contents,
+                                const files::CreateOptions& options) {
   const Placement placement = Place(path, model);
   const StorageEdit edit = EditFor(path, model, contents, placement);
-  const io::CreateOptions with_inputs = WithInputs(options, model);
-  io::CheckOutput(path, edit.model_bytes, with_inputs);
+  const files::CreateOptions with_inputs = WithInputs(options, model);
+  files::CheckOutput(path, edit.model_bytes, with_inputs);
   std::uint64_t bytes = edit.model_bytes;
   for (const DataFile& file : DataFilesOf(path, model, edit, placement)) {
-    io::CheckOutput(file.path, file.bytes, OfData(with_inputs));
+    files::CheckOutput(file.path, file.bytes, OfData(with_inputs));
     bytes += file.bytes;
   }
   return bytes;

@@ -28,15 +28,15 @@ inline constexpr std::uint64_t kSmallTensorBytes = 1024;
 // What can be stored in another type. Made once for a model, which must outlive it.
 class StorageRules {
  public:
-  explicit StorageRules(const io::OnnxTensorReader& model);
+  explicit StorageRules(const formats::OnnxTensorReader& model);
 
   // Why a tensor cannot be stored in `to` with a Cast behind it, or empty where it can: it is no
   // initializer and no Constant's value, it can be overridden by an input, it is a string ...
   // A type that the opset in force does not know is no such reason: see CheckType.
   std::string WhyNotStored(std::size_t tensor, DataType to) const;
 
-  // Throws io::Error (arguments) where the opset in force for a tensor does not cast from `to` to
-  // the tensor's own type: it says which types are legal there and how to upgrade.
+  // Throws files::Error (arguments) where the opset in force for a tensor does not cast from `to`
+  // to the tensor's own type: it says which types are legal there and how to upgrade.
   void CheckType(std::size_t tensor, DataType to) const;
 
   // The same of a scaled weight with such codes: a DequantizeLinear of them, and where the tensor
@@ -59,7 +59,7 @@ class StorageRules {
   void CheckCast(std::size_t tensor, std::string_view to, std::int64_t opset,
                  std::span<const DataType> types) const;
 
-  const io::OnnxTensorReader& model_;
+  const formats::OnnxTensorReader& model_;
   std::vector<Names> graphs_;
 };
 
@@ -69,15 +69,16 @@ class StorageRules {
 // other files is written with its data in one, named by data_files.h, which never replaces a file.
 // The model gets its name last: until then what stood there stands, with its data, and that data is
 // removed after. It wants the values of some tensors; all others are copied with the model. Its
-// bytes are those of the model and its data. `model` must outlive the writer. Throws io::Error,
-// io::Interrupted.
-std::unique_ptr<io::TensorWriter> CreateStorageModel(
-    const std::string& path, const io::OnnxTensorReader& model, io::FileContents contents,
-    const io::CreateOptions& options, const std::atomic<bool>* interrupted = nullptr);
+// bytes are those of the model and its data. `model` must outlive the writer. Throws files::Error,
+// files::Interrupted.
+std::unique_ptr<formats::TensorWriter> CreateStorageModel(
+    const std::string& path, const formats::OnnxTensorReader& model, formats::FileContents contents,
+    const files::CreateOptions& options, const std::atomic<bool>* interrupted = nullptr);
 
 // The checks of CreateStorageModel that need no writing; returns the bytes of all its files.
-std::uint64_t CheckStorageModel(const std::string& path, const io::OnnxTensorReader& model,
-                                const io::FileContents& contents, const io::CreateOptions& options);
+std::uint64_t CheckStorageModel(const std::string& path, const formats::OnnxTensorReader& model,
+                                const formats::FileContents& contents,
+                                const files::CreateOptions& options);
 
 }  // namespace tensorcast::onnx
 

@@ -13,8 +13,8 @@
 namespace tensorcast::onnx {
 namespace {
 
-using io::Error;
-using io::ErrorKind;
+using core::ErrorKind;
+using files::Error;
 
 // The opsets from which on DequantizeLinear has these.
 constexpr std::int64_t kFirstOfInt8 = 10, kFirstOfAxis = 13, kFirstOfFloat8 = 19;
@@ -27,11 +27,11 @@ std::string UpgradeText(std::int64_t opset) {
 
 }  // namespace
 
-StorageRules::StorageRules(const io::OnnxTensorReader& model) : model_(model) {
+StorageRules::StorageRules(const formats::OnnxTensorReader& model) : model_(model) {
   graphs_.reserve(model.model().graphs.size());
-  for (const io::OnnxGraph& graph : model.model().graphs) {
+  for (const protobuf::OnnxGraph& graph : model.model().graphs) {
     Names& names = graphs_.emplace_back();
-    for (const io::OnnxTensor& tensor : graph.initializers) {
+    for (const protobuf::OnnxTensor& tensor : graph.initializers) {
       ++names.initializers[tensor.message.name];
     }
     for (std::size_t i = 0; i < graph.inputs.size(); ++i) {
@@ -41,8 +41,8 @@ StorageRules::StorageRules(const io::OnnxTensorReader& model) : model_(model) {
 }
 
 std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
-  const io::TensorInfo& info = model_.contents().tensors.at(tensor);
-  const io::OnnxTensorPlace& place = model_.place(tensor);
+  const formats::TensorInfo& info = model_.contents().tensors.at(tensor);
+  const formats::OnnxTensorPlace& place = model_.place(tensor);
   if (info.type == DataType::kUndefined) return "not a type tensorcast knows";
   if (info.type == DataType::kString) return "a string, which no Cast brings back";
   if (to == DataType::kString) return "a model stores no numbers as strings";
@@ -52,20 +52,21 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
     const Names& names = graphs_.at(*place.graph);
     if (name.empty()) return "no name";
     if (names.initializers.at(name) != 1) return "its graph holds two of its name";
-    if (model_.model().ir_version >= io::kFirstIrOfConstants && names.inputs.count(name) != 0) {
+    if (model_.model().ir_version >= protobuf::kFirstIrOfConstants &&
+        names.inputs.count(name) != 0) {
       return "an input of its name can override it";
     }
     return {};
   }
-  const io::OnnxNode& node = io::NodeOf(model_.model(), place);
-  const io::OnnxAttribute& attribute = node.attributes.at(place.attribute);
+  const protobuf::OnnxNode& node = formats::NodeOf(model_.model(), place);
+  const protobuf::OnnxAttribute& attribute = node.attributes.at(place.attribute);
   if (node.op_type != "Constant" || !node.domain.empty() || attribute.name != "value" ||
       attribute.type != core::AttributeType::kTensor) {
-    return "an attribute of " + io::Quoted(node.op_type);
+    return "an attribute of " + words::Quoted(node.op_type);
   }
   const auto values =
       std::count_if(node.attributes.begin(), node.attributes.end(),
-                    [](const io::OnnxAttribute& each) { return each.name == "value"; });
+                    [](const protobuf::OnnxAttribute& each) { return each.name == "value"; });
   if (values != 1 || attribute.tensors.size() != 1) return "its Constant has several values";
   if (node.outputs.size() != 1 || node.outputs.front().empty()) {
     return "its Constant has no output";
@@ -76,16 +77,16 @@ std::string StorageRules::WhyNotStored(std::size_t tensor, DataType to) const {
 void StorageRules::Fail(std::size_t tensor, std::string_view to, const std::string& why,
                         Remedy remedy) const {
   throw Error(ErrorKind::kArguments,
-              io::PathText(model_.source().path()) + ": tensor " +
-                  io::Quoted(model_.contents().tensors.at(tensor).name) + " cannot be stored as " +
-                  std::string(to) + ": " + why,
+              words::PathText(model_.source().path()) + ": tensor " +
+                  words::Quoted(model_.contents().tensors.at(tensor).name) +
+                  " cannot be stored as " + std::string(to) + ": " + why,
               remedy, model_.contents().tensors.at(tensor).name);
 }
 
 std::int64_t StorageRules::OpsetFor(std::size_t tensor, std::string_view to,
                                     std::string_view behind) const {
-  const io::OnnxTensorPlace& place = model_.place(tensor);
-  const auto opset = graph::OpsetOf(io::ImportsOf(model_.model(), place));
+  const formats::OnnxTensorPlace& place = model_.place(tensor);
+  const auto opset = graph::OpsetOf(formats::ImportsOf(model_.model(), place));
   if (opset) return *opset;
   Fail(tensor, to,
        "the " + std::string(behind) + " behind it needs an opset of ai.onnx, and " +
@@ -143,7 +144,7 @@ void StorageRules::CheckScaled(std::size_t tensor, std::string_view format, Data
 }
 
 bool StorageRules::TakesAxis(std::size_t tensor) const {
-  const auto opset = graph::OpsetOf(io::ImportsOf(model_.model(), model_.place(tensor)));
+  const auto opset = graph::OpsetOf(formats::ImportsOf(model_.model(), model_.place(tensor)));
   // Earlier than that a model has to be upgraded first.
   return !opset || *opset < kFirstOfInt8 || *opset >= kFirstOfAxis;
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kNoTensor = SIZE_MAX;  // a value that is none of the mode
 
 // The axis of a tensor's output channels where it is this input of the node; none: it is no weight
 // of the node, or its attributes do not say.
-std::optional<std::uint32_t> ChannelAxis(const io::OnnxNode& node, std::size_t input,
+std::optional<std::uint32_t> ChannelAxis(const protobuf::OnnxNode& node, std::size_t input,
                                          std::size_t rank) {
   constexpr std::size_t kWeightInput = 1;  // of all four
   if (input != kWeightInput || !node.domain.empty() || rank < 2) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<std::uint32_t> ChannelAxis(const io::OnnxNode& node, std::size_t i
   if (node.op_type == "ConvTranspose") return 1;
   if (node.op_type == "MatMul") return static_cast<std::uint32_t>(rank - 1);
   if (node.op_type != "Gemm" || rank != 2) return std::nullopt;
-  const io::OnnxAttribute* const transposed = node.Find("transB");
+  const protobuf::OnnxAttribute* const transposed = node.Find("transB");
   if (transposed == nullptr) return 1;
   if (transposed->type != core::AttributeType::kInt || !transposed->ref.empty()) {
     return std::nullopt;  // an attribute of the function that the node is in
@@ -37,13 +37,13 @@ std::optional<std::uint32_t> ChannelAxis(const io::OnnxNode& node, std::size_t i
 
 class Walk {
  public:
-  explicit Walk(const io::OnnxTensorReader& reader)
+  explicit Walk(const formats::OnnxTensorReader& reader)
       : reader_(reader), uses_(reader.contents().tensors.size()), users_(uses_.size()) {
     for (std::size_t i = 0; i < uses_.size(); ++i) {
-      const io::OnnxTensorPlace& place = reader.place(i);
+      const formats::OnnxTensorPlace& place = reader.place(i);
       if (place.initializer) {
         initializers_[{*place.graph, *place.initializer}] = i;
-      } else if (const io::OnnxNode& node = io::NodeOf(reader.model(), place);
+      } else if (const protobuf::OnnxNode& node = formats::NodeOf(reader.model(), place);
                  node.op_type == "Constant" && node.outputs.size() == 1) {
         constants_[&node] = i;
       }
@@ -52,7 +52,7 @@ class Walk {
 
   std::vector<WeightUse> Run() {
     if (!reader_.model().graphs.empty()) VisitGraph(0);
-    for (const io::OnnxFunction& function : reader_.model().functions) {
+    for (const protobuf::OnnxFunction& function : reader_.model().functions) {
       std::vector<std::string_view> bound;
       for (const std::string& name : function.inputs) Bind(name, kNoTensor, bound);
       VisitNodes(function.nodes, bound);
@@ -76,34 +76,35 @@ class Walk {
   }
 
   void VisitGraph(std::size_t index) {
-    const io::OnnxGraph& graph = reader_.model().graphs[index];
+    const protobuf::OnnxGraph& graph = reader_.model().graphs[index];
     std::vector<std::string_view> bound;
     // Before the initializers: of an old model these are inputs too.
-    for (const io::OnnxValue& value : graph.inputs) Bind(value.name, kNoTensor, bound);
+    for (const protobuf::OnnxValue& value : graph.inputs) Bind(value.name, kNoTensor, bound);
     for (std::size_t i = 0; i < graph.initializers.size(); ++i) {
       const auto found = initializers_.find({index, i});
       Bind(graph.initializers[i].message.name,
            found != initializers_.end() ? found->second : kNoTensor, bound);
     }
     VisitNodes(graph.nodes, bound);
-    for (const io::OnnxValue& value : graph.outputs) TakeOutput(value.name);
+    for (const protobuf::OnnxValue& value : graph.outputs) TakeOutput(value.name);
     Unbind(bound);
   }
 
-  void VisitNodes(const std::vector<io::OnnxNode>& nodes, std::vector<std::string_view>& bound) {
-    for (const io::OnnxNode& node : nodes) {
+  void VisitNodes(const std::vector<protobuf::OnnxNode>& nodes,
+                  std::vector<std::string_view>& bound) {
+    for (const protobuf::OnnxNode& node : nodes) {
       const auto constant = constants_.find(&node);
       for (const std::string& name : node.outputs) {
         Bind(name, constant != constants_.end() ? constant->second : kNoTensor, bound);
       }
     }
-    for (const io::OnnxNode& node : nodes) {
+    for (const protobuf::OnnxNode& node : nodes) {
       for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (const std::size_t tensor = Resolve(node.inputs[i]); tensor != kNoTensor) {
           Take(tensor, node, i);
         }
       }
-      for (const io::OnnxAttribute& attribute : node.attributes) {
+      for (const protobuf::OnnxAttribute& attribute : node.attributes) {
         for (const std::size_t graph : attribute.graphs) VisitGraph(graph);
       }
     }
@@ -120,12 +121,12 @@ class Walk {
     if (tensor != kNoTensor) Refuse(tensor, "an output of its graph");
   }
 
-  void Take(std::size_t tensor, const io::OnnxNode& node, std::size_t input) {
+  void Take(std::size_t tensor, const protobuf::OnnxNode& node, std::size_t input) {
     const std::size_t rank = reader_.contents().tensors[tensor].shape.size();
     const std::optional<std::uint32_t> axis = ChannelAxis(node, input, rank);
     WeightUse& use = uses_[tensor];
     if (!axis) {
-      Refuse(tensor, "used by " + io::EscapeName(node.op_type) + ", not as a weight");
+      Refuse(tensor, "used by " + words::EscapeName(node.op_type) + ", not as a weight");
     } else if (!use.axis) {
       use.axis = axis;
       users_[tensor] = &node;
@@ -141,17 +142,17 @@ class Walk {
     if (uses_[tensor].why_none.empty()) uses_[tensor].why_none = std::move(why);
   }
 
-  const io::OnnxTensorReader& reader_;
+  const formats::OnnxTensorReader& reader_;
   std::vector<WeightUse> uses_;
-  std::vector<const io::OnnxNode*> users_;  // the first to take each as a weight
+  std::vector<const protobuf::OnnxNode*> users_;  // the first to take each as a weight
   std::map<std::pair<std::size_t, std::size_t>, std::size_t> initializers_;  // by graph and place
-  std::unordered_map<const io::OnnxNode*, std::size_t> constants_;
+  std::unordered_map<const protobuf::OnnxNode*, std::size_t> constants_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> scope_;
 };
 
 }  // namespace
 
-std::vector<WeightUse> FindWeightUses(const io::OnnxTensorReader& model) {
+std::vector<WeightUse> FindWeightUses(const formats::OnnxTensorReader& model) {
   return Walk(model).Run();
 }
 

@@ -24,7 +24,7 @@ struct WeightUse {
 
 // Finds the use of each of the model's tensors. Names are resolved as ONNX has it: a subgraph sees
 // those of the graphs around it.
-std::vector<WeightUse> FindWeightUses(const io::OnnxTensorReader& model);
+std::vector<WeightUse> FindWeightUses(const formats::OnnxTensorReader& model);
 
 }  // namespace tensorcast::onnx
 

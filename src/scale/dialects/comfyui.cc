@@ -13,7 +13,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 using enum CompanionRole;
 
 constexpr CompanionName kComfyNames[] = {
@@ -36,19 +36,19 @@ WrittenConfig WriteComfy(const QuantisedModules& modules) {
   }
   const Json json = {{"format_version", "1.0"}, {"layers", std::move(layers)}};
   WrittenConfig config;
-  config.metadata[std::string(kMetadataMark)] = ConfigText(json, io::kOneLine);
+  config.metadata[std::string(kMetadataMark)] = ConfigText(json, json::kOneLine);
   return config;
 }
 
 std::string EditMetadata(const std::string& old, const QuantisedModules& modules,
                          const std::string& made) {
-  Json json = io::JsonOrNull(old);
+  Json json = json::JsonOrNull(old);
   if (!Member(json, "layers").is_object()) return {};
   Json& layers = json["layers"];
   const std::size_t before = layers.size();
   Forget(layers, modules.freed);
-  if (!made.empty()) layers.update(Member(io::JsonOrNull(made), "layers"));
-  return layers.size() == before && made.empty() ? std::string() : ConfigText(json, io::kOneLine);
+  if (!made.empty()) layers.update(Member(json::JsonOrNull(made), "layers"));
+  return layers.size() == before && made.empty() ? std::string() : ConfigText(json, json::kOneLine);
 }
 
 std::string WhyNotDescribed(const Json& json) {
@@ -58,9 +58,9 @@ std::string WhyNotDescribed(const Json& json) {
     if (key == "format" && value.is_string()) {
       const auto format = value.get<std::string>();
       if (format == "float8_e4m3fn" || format == "float8_e5m2") continue;
-      return "whose format " + io::Quoted(format) + " is not read here";
+      return "whose format " + words::Quoted(format) + " is not read here";
     }
-    return "whose " + io::Quoted(key) + " is not understood here";
+    return "whose " + words::Quoted(key) + " is not understood here";
   }
   return {};
 }

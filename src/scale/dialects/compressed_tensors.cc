@@ -21,7 +21,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 using enum CompanionRole;
 
 constexpr std::string_view kPackQuantized = "compressed-tensors pack-quantized";

@@ -17,7 +17,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 
 constexpr const char* kNotConverted = "modules_to_not_convert";
 

@@ -124,9 +124,9 @@ struct Dialect {
   std::span<const Layout> layouts = {};  // none: it is recognised, and never touched
   // Its "quant_method"s; the first is the one that it writes.
   std::span<const std::string_view> methods = {};
-  void (*read_config)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  void (*read_config)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   // "quantization" of its own file, hf_quant_config.json, where config.json says nothing.
-  void (*read_file)(const io::OrderedJson& json, QuantizationConfig& config) = nullptr;
+  void (*read_file)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
   // Its configuration names the layers that are quantised; else it is of all linear ones.
   bool has_targets = false;
@@ -150,7 +150,7 @@ struct Dialect {
   std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
                                const std::string& made) = nullptr;
   // Why the weight of a layer of this description is not read; empty if it is.
-  std::string (*why_not_described)(const io::OrderedJson& description) = nullptr;
+  std::string (*why_not_described)(const json::OrderedJson& description) = nullptr;
   // An ending of the one format whose files its readers take; empty: directories too.
   std::string_view only_format = {};
 

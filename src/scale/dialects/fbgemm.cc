@@ -11,7 +11,7 @@ namespace {
 constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}};
 constexpr std::string_view kFbgemmMethods[] = {"fbgemm_fp8"};
 
-void ReadFbgemm(const io::OrderedJson& json, QuantizationConfig& config) {
+void ReadFbgemm(const json::OrderedJson& json, QuantizationConfig& config) {
   ReadFp8(json, config);
   if (config.schemes.front().strategy.empty()) config.schemes.front().strategy = "channel";
 }

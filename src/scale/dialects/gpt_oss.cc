@@ -25,7 +25,7 @@ constexpr Layout kGptOssLayouts[] = {{.codes = "_blocks",
 
 constexpr std::string_view kGptOssMethods[] = {"mxfp4"};
 
-void ReadGptOss(const io::OrderedJson&, QuantizationConfig& config) {
+void ReadGptOss(const json::OrderedJson&, QuantizationConfig& config) {
   WeightScheme& scheme = config.schemes.emplace_back();
   scheme.bits = 4;
   scheme.strategy = "group";

@@ -11,7 +11,7 @@
 namespace tensorcast::scale {
 namespace {
 
-using Json = io::OrderedJson;
+using Json = json::OrderedJson;
 using enum CompanionRole;
 
 // Its AWQ's.

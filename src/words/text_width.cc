@@ -1,15 +1,15 @@
 // Measures and cuts UTF-8 text by the columns it takes.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "report/text_width.h"
+#include "words/text_width.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
 
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::report {
+namespace tensorcast::words {
 namespace {
 
 struct Range {
@@ -44,7 +44,7 @@ std::size_t Width(std::uint32_t point) {
 std::size_t TextWidth(std::string_view text) {
   std::size_t columns = 0;
   while (!text.empty()) {
-    const text::Utf8Character c = text::DecodeUtf8(text);
+    const words::Utf8Character c = words::DecodeUtf8(text);
     columns += c.valid ? Width(c.point) : 1;
     text.remove_prefix(c.bytes);
   }
@@ -54,7 +54,7 @@ std::size_t TextWidth(std::string_view text) {
 std::size_t EndOfFront(std::string_view text, std::size_t columns) {
   std::size_t end = 0;
   while (end < text.size()) {
-    const text::Utf8Character c = text::DecodeUtf8(text.substr(end));
+    const words::Utf8Character c = words::DecodeUtf8(text.substr(end));
     const std::size_t width = c.valid ? Width(c.point) : 1;
     if (width > columns) break;
     columns -= width;
@@ -66,7 +66,7 @@ std::size_t EndOfFront(std::string_view text, std::size_t columns) {
 std::size_t BeginOfBack(std::string_view text, std::size_t columns) {
   std::size_t begin = 0;
   for (std::size_t width = TextWidth(text); width > columns;) {
-    const text::Utf8Character c = text::DecodeUtf8(text.substr(begin));
+    const words::Utf8Character c = words::DecodeUtf8(text.substr(begin));
     width -= c.valid ? Width(c.point) : 1;
     begin += c.bytes;
   }
@@ -81,4 +81,4 @@ std::string Shorten(std::string_view text, std::size_t columns) {
          std::string(text.substr(BeginOfBack(text, columns - 1 - front)));
 }
 
-}  // namespace tensorcast::report
+}  // namespace tensorcast::words

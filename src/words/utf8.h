@@ -1,14 +1,14 @@
 // UTF-8, one character at a time.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_TEXT_UTF8_H_
-#define TENSORCAST_SRC_TEXT_UTF8_H_
+#ifndef TENSORCAST_SRC_WORDS_UTF8_H_
+#define TENSORCAST_SRC_WORDS_UTF8_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-namespace tensorcast::text {
+namespace tensorcast::words {
 
 struct Utf8Character {
   std::size_t bytes;    // 1 where the bytes are no UTF-8
@@ -44,6 +44,6 @@ bool IsDeceptive(std::uint32_t point);
 // Writes the UTF-8 of a point for which IsUnicode holds, at most 4 bytes; returns its end.
 char* PutUtf8(std::uint32_t point, char* out);
 
-}  // namespace tensorcast::text
+}  // namespace tensorcast::words
 
-#endif  // TENSORCAST_SRC_TEXT_UTF8_H_
+#endif  // TENSORCAST_SRC_WORDS_UTF8_H_

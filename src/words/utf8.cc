@@ -1,9 +1,9 @@
 // Decodes and encodes UTF-8 strictly.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::text {
+namespace tensorcast::words {
 
 Utf8Character DecodeUtf8(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -77,4 +77,4 @@ char* PutUtf8(std::uint32_t point, char* out) {
   return out;
 }
 
-}  // namespace tensorcast::text
+}  // namespace tensorcast::words

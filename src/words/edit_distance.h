@@ -1,8 +1,8 @@
 // How far apart two names are, of which one was misspelt.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_CORE_EDIT_DISTANCE_H_
-#define TENSORCAST_SRC_CORE_EDIT_DISTANCE_H_
+#ifndef TENSORCAST_SRC_WORDS_EDIT_DISTANCE_H_
+#define TENSORCAST_SRC_WORDS_EDIT_DISTANCE_H_
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-namespace tensorcast::core {
+namespace tensorcast::words {
 
 inline constexpr std::size_t kLongestCompared = 64;
 
@@ -31,6 +31,6 @@ inline std::size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-}  // namespace tensorcast::core
+}  // namespace tensorcast::words
 
-#endif  // TENSORCAST_SRC_CORE_EDIT_DISTANCE_H_
+#endif  // TENSORCAST_SRC_WORDS_EDIT_DISTANCE_H_

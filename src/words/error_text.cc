@@ -1,14 +1,14 @@
 // Escaping: what of a text may reach a terminal as it is.
 //
 // SPDX-License-Identifier: Apache-2.0
-#include "text/error_text.h"
+#include "words/error_text.h"
 
 #include <algorithm>
 #include <cstddef>
 
-#include "text/utf8.h"
+#include "words/utf8.h"
 
-namespace tensorcast::text {
+namespace tensorcast::words {
 namespace {
 
 // Bytes of a text from a file that an error message shows: of a longer one both ends, where names
@@ -102,4 +102,4 @@ std::string_view UnparsedText(StatusCode code) {
              : "not an integer from -2^63 to 2^64 - 1; a floating type holds it";
 }
 
-}  // namespace tensorcast::text
+}  // namespace tensorcast::words

@@ -1,8 +1,8 @@
 // The parts of error messages: quoted names, numbers, one line whatever the file holds.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_TEXT_ERROR_TEXT_H_
-#define TENSORCAST_SRC_TEXT_ERROR_TEXT_H_
+#ifndef TENSORCAST_SRC_WORDS_ERROR_TEXT_H_
+#define TENSORCAST_SRC_WORDS_ERROR_TEXT_H_
 
 #include <cstdint>
 #include <span>
@@ -11,7 +11,7 @@
 
 #include "tensorcast/tensorcast.hpp"
 
-namespace tensorcast::text {
+namespace tensorcast::words {
 
 // `text` fit for a terminal: what would steer it or deceive its reader (control characters, marks
 // of direction, what is not seen) and bytes that are not UTF-8 as \xNN.
@@ -40,6 +40,6 @@ std::string CountText(std::uint64_t n, std::string_view what);
 // What a text is that cannot be parsed, behind "is": of kNotANumber or kNotAnInteger.
 std::string_view UnparsedText(StatusCode code);
 
-}  // namespace tensorcast::text
+}  // namespace tensorcast::words
 
-#endif  // TENSORCAST_SRC_TEXT_ERROR_TEXT_H_
+#endif  // TENSORCAST_SRC_WORDS_ERROR_TEXT_H_

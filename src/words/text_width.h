@@ -1,14 +1,14 @@
 // Text measured in columns of a terminal, and cut to them.
 //
 // SPDX-License-Identifier: Apache-2.0
-#ifndef TENSORCAST_SRC_REPORT_TEXT_WIDTH_H_
-#define TENSORCAST_SRC_REPORT_TEXT_WIDTH_H_
+#ifndef TENSORCAST_SRC_WORDS_TEXT_WIDTH_H_
+#define TENSORCAST_SRC_WORDS_TEXT_WIDTH_H_
 
 #include <cstddef>
 #include <string>
 #include <string_view>
 
-namespace tensorcast::report {
+namespace tensorcast::words {
 
 // Columns a UTF-8 text takes: two for a wide character (CJK, emoji), none for a combining one.
 std::size_t TextWidth(std::string_view text);
@@ -21,6 +21,6 @@ std::size_t BeginOfBack(std::string_view text, std::size_t columns);
 // `text` in at most `columns` columns, the middle replaced by "…": names differ at their ends.
 std::string Shorten(std::string_view text, std::size_t columns);
 
-}  // namespace tensorcast::report
+}  // namespace tensorcast::words
 
-#endif  // TENSORCAST_SRC_REPORT_TEXT_WIDTH_H_
+#endif  // TENSORCAST_SRC_WORDS_TEXT_WIDTH_H_
