@@ -239,8 +239,7 @@ nb::dict RowDict(const TypeInfo& row) {
   fields["name"] = ToStr(row.name);
   fields["onnx_number"] = static_cast<int>(row.type);
   fields["onnx_name"] = ToStr(row.onnx_name);
-  PyArray_Descr* const descr = DescrOf(row.type);  // null until the package says it
-  fields["dtype"] = descr == nullptr ? nb::none() : nb::borrow(reinterpret_cast<PyObject*>(descr));
+  fields["dtype"] = nb::borrow(reinterpret_cast<PyObject*>(DescrOf(row.type)));
   fields["kind"] = kClasses[static_cast<std::size_t>(row.type_class)];
   fields["bits"] = row.bits;
   fields["exponent_bits"] = row.exponent_bits;
