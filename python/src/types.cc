@@ -309,6 +309,7 @@ void BindTypes(nb::module_& m) {
     return nb::borrow(reinterpret_cast<PyObject*>(DescrOf(RowOf(number).type)));
   });
   m.def("type_row", [](int number) { return RowDict(RowOf(number)); });
+  m.def("type_name", [](int number) { return ToStr(RowOf(number).name); });
   m.def("type_numbers", [] {
     return ListOf(Types(), [](const TypeInfo& row) { return static_cast<int>(row.type); });
   });

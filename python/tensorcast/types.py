@@ -26,7 +26,7 @@ _TYPESTRING = re.compile(r"[<>=|][A-Za-z?]\d*|[UST]\d*")  # numpy's own way to w
 def _dtype(number: int) -> np.dtype[Any]:
     name = _core.ml_dtypes_name(number)
     return np.dtype(getattr(ml_dtypes, name) if name else
-                    object if number == STRING else str(_core.type_row(number)["name"]))
+                    object if number == STRING else _core.type_name(number))
 
 
 _core.set_dtypes({number: _dtype(number) for number in _core.type_numbers()})
