@@ -7,7 +7,6 @@ import ctypes
 import errno
 import os
 import pathlib
-import re
 import struct
 import sys
 import tempfile
@@ -23,12 +22,6 @@ class Refusal(ctypes.Structure):
     _fields_ = [("struct_size", ctypes.c_uint32), ("code", ctypes.c_int32), ("remedy", ctypes.c_int32),
                 ("system_error", ctypes.c_int32), ("subject", ctypes.c_void_p), ("subject_bytes", ctypes.c_uint64),
                 ("text", ctypes.c_void_p), ("text_bytes", ctypes.c_uint64)]
-
-
-def remedies():
-    """{word: number} of the header."""
-    header = (pathlib.Path(__file__).parent / "../../include/tensorcast/tensorcast.h").read_text()
-    return {word.lower(): int(number) for word, number in re.findall(r"TENSORCAST_REMEDY_(\w+) = (\d+)", header)}
 
 
 def last_refusal():
@@ -62,14 +55,14 @@ class Refusals(unittest.TestCase):
                 status = convert(self.folder / source, self.folder / output, pattern, to)
                 self.assertNotEqual(status, 0)
                 code, remedy, number, about, text = last_refusal()
-                self.assertEqual((code, remedy), (status, remedies()[word]), text)
+                self.assertEqual((code, remedy), (status, refused_files.remedies()[word]), text)
                 self.assertEqual(about, refused_files.subject_in(self.folder, subject))
                 self.assertEqual(number, errno.EEXIST if word == "allow_overwriting" else 0)
                 said = ctypes.create_string_buffer(1024)
                 self.assertEqual(LIBRARY.tensorcast_last_error(said, 1024, None), 0)
                 self.assertTrue(said.value.decode().startswith(text), said.value)
                 met.add(word)
-        self.assertEqual(met, set(remedies()))
+        self.assertEqual(met, set(refused_files.remedies()))
 
     def test_what_the_system_refuses(self):
         missing = self.folder / "missing.npy"

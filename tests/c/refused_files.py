@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0
 
 import json
 import os
+import pathlib
+import re
 import struct
 
 # By the remedy's word: input, output, the one pattern that chooses tensors, and the refusal's
@@ -75,6 +77,12 @@ def write(folder):
     (folder / "linked.bin").write_bytes(bytes(8))
     os.link(folder / "linked.bin", folder / "elsewhere")
     (folder / "early.onnx").write_bytes(constant_of_opset_8(b"d"))
+
+
+def remedies():
+    """{word: number} of tensorcast.h."""
+    header = (pathlib.Path(__file__).parent / "../../include/tensorcast/tensorcast.h").read_text()
+    return {word.lower(): int(number) for word, number in re.findall(r"TENSORCAST_REMEDY_(\w+) = (\d+)", header)}
 
 
 def subject_in(folder, subject):
