@@ -38,9 +38,9 @@
  *   bytes in no encoding, as POSIX has them, without a NUL.
  * - Threads. Every function may be called from any thread at any time. One plan and one executor
  *   may be used by any number of calls at once; a loss meter by one call at a time. The library
- *   has no state but its handles and each thread's last text (flat.h) and reads no environment
- *   variable, and no threads run but those of an executor that was asked for (oneTBB, where that is
- *   its own, has variables of its own).
+ *   has no state but its handles and each thread's last refusal and text (flat.h) and reads no
+ *   environment variable, and no threads run but those of an executor that was asked for (oneTBB,
+ *   where that is its own, has variables of its own).
  * - No exception, signal or longjmp leaves the library, and a callback's must not enter it.
  *   Functions and callbacks have the calling convention TENSORCAST_CALL (export.h).
  * - Structs begin with struct_size: the caller sets it to sizeof the struct as it was compiled.
@@ -115,8 +115,44 @@ enum {
   TENSORCAST_CALLBACK_FAILED = 28 /* a callback other than an executor's threw */
 };
 
+enum { /* what else could have been asked for, where that lifts a refusal */
+       TENSORCAST_REMEDY_NONE = 0,
+       TENSORCAST_REMEDY_ALLOW_HARD_LINKS = 1,  /* reading data from files that have hard links */
+       TENSORCAST_REMEDY_ALLOW_OVERWRITING = 2, /* replacing the output */
+       TENSORCAST_REMEDY_CHOOSE_ONE_TENSOR = 3, /* one tensor: the output holds one */
+       TENSORCAST_REMEDY_LEAVE_OUT = 4,         /* no cast of the tensor */
+       TENSORCAST_REMEDY_IGNORE_SCALES = 5,     /* no cast of the tensor, or of its bare codes */
+       TENSORCAST_REMEDY_TAKE_DIRECTORY = 6,    /* the directory as one input, or as before */
+       TENSORCAST_REMEDY_KEEP_PACKED = 7,       /* what is packed left as it is */
+       TENSORCAST_REMEDY_ASSUME_TYPE = 8,       /* a type for elements that have none */
+       TENSORCAST_REMEDY_MATCH_RULE = 9,    /* another pattern in place of the subject: a rule's */
+       TENSORCAST_REMEDY_MATCH_CHOSEN = 10, /* ... one of those that choose tensors */
+       TENSORCAST_REMEDY_MATCH_EXCLUDED = 11, /* ... one of those that leave them out */
+       TENSORCAST_REMEDY_MATCH_NAMES = 12     /* ... of a rule whose place the text says */
+};
+
 /* One sentence in English for a status; "unknown status" for an unknown number. */
 TENSORCAST_API const char* TENSORCAST_CALL tensorcast_status_text(int32_t status);
+
+/* What a call that failed refuses, whole; the library writes it. Texts end in NUL and stay until
+ * the next call of this thread that fails. */
+typedef struct tensorcast_refusal {
+  uint32_t struct_size;
+  int32_t code;   /* TENSORCAST_BAD_INPUT ...; TENSORCAST_OK: none has failed */
+  int32_t remedy; /* TENSORCAST_REMEDY_ALLOW_OVERWRITING ... */
+  /* The system's number (errno) for why it refuses the file that is the subject; 0: it does not. */
+  int32_t system_error;
+  /* The path of a file, the name of a tensor, a pattern, not escaped; empty where the text alone
+   * says what was refused, and where it takes more than 4,096 bytes. */
+  const char* subject;
+  uint64_t subject_bytes;
+  const char* text; /* the call's, but for words that name a parameter; its first 4,096 bytes */
+  uint64_t text_bytes;
+} tensorcast_refusal;
+
+/* That of the last call of this thread that failed, of the calls which have a text for it: those of
+ * flat.h, graph.h, session.h and onnx.h. Code: TENSORCAST_BAD_STRUCT. */
+TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_last_refusal(tensorcast_refusal* refusal);
 
 /* --------------------------------------------------------------------------------- types */
 

@@ -16,9 +16,10 @@
 // tensorcast::detail and tensorcast::core is meant for users.
 //
 // Run does not allocate, but where it measures loss with several threads or out of order. The
-// library never logs, exits or reads the environment, and has no global state. It throws nothing
-// but std::bad_alloc, out of LossMeter and MakeTbbExecutor, and what an Executor throws. (oneTBB,
-// where its executor is used, has threads and environment variables of its own.)
+// library never logs, exits or reads the environment, and has no global state but each thread's
+// last refusal. It throws nothing but std::bad_alloc, out of LossMeter and MakeTbbExecutor, and
+// what an Executor throws. (oneTBB, where its executor is used, has threads and environment
+// variables of its own.)
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_TENSORCAST_HPP_
@@ -135,6 +136,23 @@ class [[nodiscard]] Status {
   StatusCode code_ = StatusCode::kOk;
   Remedy remedy_ = Remedy::kNone;
 };
+
+// A refusal whole: what a call that failed says in its Status and in its `error`, and what of.
+struct Refusal {
+  StatusCode kind = StatusCode::kOk;
+  Remedy remedy = Remedy::kNone;
+  // What was refused, as it was given or stands in its file, not escaped: the path of a file, the
+  // name of a tensor, a pattern. Empty where the text alone says it.
+  std::string_view subject;
+  std::string_view text;  // what `error` is set to
+  // The system's number (errno) for why it refuses the file, which is the subject; 0: it does not.
+  int system_error = 0;
+};
+
+// What the last call of this thread that failed was refused for, of the calls that take an `error`,
+// also where none is given; kOk: none has failed. The views stay until the next of them fails. Of a
+// text of more than 4,096 bytes it has the beginning, of a longer subject nothing.
+TENSORCAST_API Refusal LastRefusal() noexcept;
 
 // -------------------------------------------------------------------------------- types
 

@@ -260,12 +260,8 @@ PyObject* CastCall(PyObject* /*self*/, PyObject* const* arguments, Py_ssize_t co
       CheckNames(names);
     }
     return made;
-  } catch (nb::python_error& error) {
-    error.restore();
-  } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
-  } catch (const std::exception& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    SetThrown();
   }
   return nullptr;
 }

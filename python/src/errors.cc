@@ -5,10 +5,11 @@
 
 #include <array>
 #include <cstddef>
+#include <exception>
+#include <optional>
 
 #include "bindings.h"
 #include "core/failure.h"
-#include "files/error.h"
 #include "text_objects.h"
 
 namespace nb = nanobind;
@@ -26,30 +27,41 @@ std::array<PyObject*, kNames.size()>& Classes() {
   return classes;
 }
 
-PyObject* of_system = nullptr;  // the function of tensorcast/errors.py
+PyObject* refused = nullptr;  // the function of tensorcast/errors.py
 
-// Says in Python's words what lifts a refusal; it stands behind the library's own words.
-std::string_view RemedyText(Remedy remedy) {
+// A remedy in Python: its word, and what stands around the library's own words to say how it is
+// asked for.
+struct RemedyWords {
+  const char* word;
+  std::string_view before;
+  std::string_view after;
+};
+
+// Nothing for what is no remedy. No default: the compiler says which member has no row.
+std::optional<RemedyWords> WordsOf(Remedy remedy) {
+  constexpr std::string_view kPatterns =
+      " (patterns match whole names; list(tensorcast.open(path)) has them)";
   switch (remedy) {
-    case Remedy::kAllowOverwriting: return " with overwrite=True";
-    case Remedy::kAllowHardLinks: return " with allow_hard_links=True";
-    case Remedy::kAssumeType: return ": say which with assume_type";
-    case Remedy::kIgnoreScales: return ": give ignore_scales=True for the bare codes";
+    case Remedy::kNone: break;
+    case Remedy::kAllowHardLinks: return {{"allow_hard_links", "", " with allow_hard_links=True"}};
+    case Remedy::kAllowOverwriting: return {{"allow_overwriting", "", " with overwrite=True"}};
+    case Remedy::kChooseOneTensor:
+      return {{"choose_one_tensor", "", "; choose one with only=[\"NAME\"]"}};
+    case Remedy::kLeaveOut: return {{"leave_out", "", "; or leave it with exclude=[\"NAME\"]"}};
+    case Remedy::kIgnoreScales:
+      return {{"ignore_scales", "", ": give ignore_scales=True for the bare codes"}};
     case Remedy::kTakeDirectory:
-      return ": open the directory, or give ignore_scales=True for the bare codes";
-    case Remedy::kKeepPacked: return ": pass them through as they are with keep=[\"packed\"]";
-    default: return "";
+      return {{"take_directory", "",
+               ": open the directory, or give ignore_scales=True for the bare codes"}};
+    case Remedy::kKeepPacked:
+      return {{"keep_packed", "", ": pass them through as they are with keep=[\"packed\"]"}};
+    case Remedy::kAssumeType: return {{"assume_type", "", ": say which with assume_type"}};
+    case Remedy::kMatchRule: return {{"match_rule", "in rules=: ", kPatterns}};
+    case Remedy::kMatchChosen: return {{"match_chosen", "in only=: ", kPatterns}};
+    case Remedy::kMatchExcluded: return {{"match_excluded", "in exclude=: ", kPatterns}};
+    case Remedy::kMatchNames: return {{"match_names", "", kPatterns}};
   }
-}
-
-// Raises what the system refused, by a class that is Python's own for that too.
-[[noreturn]] void RaiseRefusal(ErrorClass error, const std::string& line,
-                               const core::SystemRefusal& refusal) {
-  const nb::object made =
-      nb::borrow(of_system)(nb::borrow(Classes()[static_cast<std::size_t>(error)]), ToStr(line),
-                            refusal.error, nb::bytes(refusal.path.data(), refusal.path.size()));
-  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
-  throw nb::python_error();
+  return std::nullopt;
 }
 
 ErrorClass ClassOf(StatusCode code) {
@@ -91,14 +103,35 @@ void RaiseStatus(Status status, const std::string& line) {
     PyErr_SetNone(PyExc_KeyboardInterrupt);
     throw nb::python_error();
   }
-  if (line.empty()) Raise(ClassOf(status.code()), status.message());
-  const std::string whole = line + std::string(RemedyText(status.remedy()));
-  // A refusal that a call got over is not what fails now: that one's file is in the text.
-  const core::SystemRefusal refusal = core::LastRefusal();
-  if (refusal.error != 0 && line.find(words::PathText(refusal.path)) != std::string::npos) {
-    RaiseRefusal(ClassOf(status.code()), whole, refusal);
+  const core::Failure failure(status, line.empty() ? std::string(status.message()) : line);
+  const auto words = WordsOf(status.remedy());
+  std::string text = failure.what();
+  if (words) text = std::string(words->before) + text + std::string(words->after);
+  const std::string& subject = failure.subject();
+  const nb::object made = nb::borrow(refused)(
+      nb::borrow(Classes()[static_cast<std::size_t>(ClassOf(status.code()))]), ToStr(text),
+      static_cast<int>(status.code()), words ? nb::object(nb::str(words->word)) : nb::none(),
+      nb::bytes(subject.data(), subject.size()), failure.system_error());
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.ptr())), made.ptr());
+  throw nb::python_error();
+}
+
+void SetThrown() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (...) {
+    std::string line;
+    const Status status = core::StatusOfThrown(&line);
+    try {
+      RaiseStatus(status, line);
+    } catch (nb::python_error& error) {
+      error.restore();
+    } catch (...) {
+      PyErr_NoMemory();
+    }
   }
-  Raise(ClassOf(status.code()), whole);
 }
 
 void BindErrors(nb::module_& m) {
@@ -106,7 +139,21 @@ void BindErrors(nb::module_& m) {
     for (std::size_t i = 0; i < kNames.size(); ++i) {
       Classes()[i] = nb::object(errors.attr(kNames[i])).release().ptr();
     }
-    of_system = nb::object(errors.attr("of_system")).release().ptr();
+    refused = nb::object(errors.attr("refused")).release().ptr();
+  });
+  // Each remedy's word, in the order of their numbers from 1.
+  nb::list remedies;
+  for (int number = 1; const auto words = WordsOf(static_cast<Remedy>(number)); ++number) {
+    remedies.append(words->word);
+  }
+  m.attr("remedies") = nb::tuple(remedies);
+  // Nothing thrown passes by here, out of whichever function of the module.
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void* /*payload*/) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (...) {
+      SetThrown();
+    }
   });
 }
 

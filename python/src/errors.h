@@ -36,6 +36,9 @@ inline void Check(Status status, const std::string& line = {}) {
   if (!status.ok()) RaiseStatus(status, line);
 }
 
+// Sets Python's error for the exception that is being handled, whatever it is.
+void SetThrown() noexcept;
+
 // Calls a function that says its error in its last argument, and raises that error.
 template <class Function, class... Arguments>
 void Call(const Function& function, Arguments&&... arguments) {

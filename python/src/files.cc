@@ -26,7 +26,6 @@
 #include "convert/scaled_tensors.h"
 #include "convert/selection.h"
 #include "convert/survey.h"
-#include "core/failure.h"
 #include "errors.h"
 #include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
@@ -42,18 +41,6 @@ namespace tensorcast::python {
 namespace {
 
 constexpr std::uint64_t kReadAtOnce = std::uint64_t{1} << 20;  // so many elements are read at once
-
-// Runs what throws the library's own exceptions, and raises them as Python's.
-template <class Work> void Raising(const Work& work) {
-  std::optional<core::Failure> failed;
-  try {
-    work();
-  } catch (const core::Failure& failure) {
-    failed.emplace(failure);
-    core::KeepRefusal(failure.refusal());
-  }
-  if (failed) RaiseStatus(Status(failed->code(), failed->remedy()), failed->what());
-}
 
 // Finds the weights of an open file that are codes times scales, and reads them as values. Several
 // threads may use one; its functions may read files, and throw files::Error.
@@ -155,14 +142,12 @@ class TensorFile {
     // It is set only while the file is opened: later several calls read it at once.
     const auto interrupt = std::make_shared<files::CurrentInterrupt>();
     options.interrupted = interrupt;
-    Raising([&] {
-      RunInterruptibly([&](std::atomic<bool>& interrupted) {
-        interrupt->Set(&interrupted);
-        const checkpoint::OpenedInput opened = checkpoint::OpenTensorFile(path, options);
-        reader_ = opened.reader;
-        weights_ = std::make_shared<WeightsOfFile>(opened, path);
-        interrupt->Set(nullptr);
-      });
+    RunInterruptibly([&](std::atomic<bool>& interrupted) {
+      interrupt->Set(&interrupted);
+      const checkpoint::OpenedInput opened = checkpoint::OpenTensorFile(path, options);
+      reader_ = opened.reader;
+      weights_ = std::make_shared<WeightsOfFile>(opened, path);
+      interrupt->Set(nullptr);
     });
   }
 
@@ -203,10 +188,10 @@ nb::object ReadBytes(const TensorFile& file, std::size_t tensor) {
   nb::object result = NewArray(DescrOf(DataType::kUint8), shape);
   const auto written = WritableBytesOf(AsArray(result));
   const auto reader = file.hold();
-  Raising([&] {
+  {
     const nb::gil_scoped_release without_gil;
     reader->Read(tensor, 0, written);
-  });
+  }
   return result;
 }
 
@@ -226,10 +211,8 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   std::shared_ptr<const formats::TensorReader> reader = file.hold();
   if (scaled) {
     const auto weights = file.weights();
-    Raising([&] {
-      const nb::gil_scoped_release without_gil;
-      reader = weights->ReaderFor(to);  // in which the codes are the weight's values
-    });
+    const nb::gil_scoped_release without_gil;
+    reader = weights->ReaderFor(to);  // in which the codes are the weight's values
   }
   const formats::TensorInfo& info = reader->contents().tensors[tensor];
   const bool is_stream = is_packed && FindType(to)->is_packed();
@@ -246,24 +229,22 @@ nb::object ReadNumbers(const TensorFile& file, std::size_t tensor, bool scaled, 
   const auto written = WritableBytesOf(AsArray(result));
   if (is_stream && !written.empty()) written.back() = std::byte{0};
   Status status;
-  Raising([&] {
-    RunInterruptibly([&](std::atomic<bool>& interrupted) {
-      std::vector<std::byte> read(*StorageBytes(info.type, std::min(kReadAtOnce, info.elements)));
-      CallThreads threads(ThreadsFor(asked, info.bytes));
-      RunOptions run;
-      run.loss = loss;
-      if (threads.Concurrency() > 1) run.executor = &threads;
-      for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kReadAtOnce) {
-        files::StopIfInterrupted(&interrupted);
-        const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
-        const auto piece = std::span(read).first(*StorageBytes(info.type, count));
-        // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
-        reader->Read(tensor, *StorageBytes(info.type, first), piece);
-        run.loss_index = first;
-        const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
-        status = RunPieces(plan, request, piece, written.subspan(at), count, run);
-      }
-    });
+  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+    std::vector<std::byte> read(*StorageBytes(info.type, std::min(kReadAtOnce, info.elements)));
+    CallThreads threads(ThreadsFor(asked, info.bytes));
+    RunOptions run;
+    run.loss = loss;
+    if (threads.Concurrency() > 1) run.executor = &threads;
+    for (std::uint64_t first = 0; first < info.elements && status.ok(); first += kReadAtOnce) {
+      files::StopIfInterrupted(&interrupted);
+      const std::uint64_t count = std::min(kReadAtOnce, info.elements - first);
+      const auto piece = std::span(read).first(*StorageBytes(info.type, count));
+      // Pieces begin at multiples of 2^20 elements, which are whole bytes of every type.
+      reader->Read(tensor, *StorageBytes(info.type, first), piece);
+      run.loss_index = first;
+      const std::uint64_t at = is_stream ? *StorageBytes(to, first) : first * ElementBytes(to);
+      status = RunPieces(plan, request, piece, written.subspan(at), count, run);
+    }
   });
   Check(status);
   return result;
@@ -273,16 +254,14 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
   const formats::TensorInfo& info = file.info(tensor);
   const auto reader = file.hold();
   Texts texts;
-  Raising([&] {
-    RunInterruptibly([&](std::atomic<bool>& interrupted) {
-      for (std::uint64_t first = 0; first < info.elements;) {
-        files::StopIfInterrupted(&interrupted);
-        const text::StringPiece piece = reader->ReadStrings(tensor, first, info.elements - first);
-        const Strings read = piece.view();
-        for (std::uint64_t i = 0; i < read.size(); ++i) texts.Append(read[i]);
-        first += read.size();
-      }
-    });
+  RunInterruptibly([&](std::atomic<bool>& interrupted) {
+    for (std::uint64_t first = 0; first < info.elements;) {
+      files::StopIfInterrupted(&interrupted);
+      const text::StringPiece piece = reader->ReadStrings(tensor, first, info.elements - first);
+      const Strings read = piece.view();
+      for (std::uint64_t i = 0; i < read.size(); ++i) texts.Append(read[i]);
+      first += read.size();
+    }
   });
   return texts;
 }
@@ -290,10 +269,10 @@ Texts ReadAllTexts(const TensorFile& file, std::size_t tensor) {
 // Gives the name, the codes and what is known of each weight whose scales are applied.
 nb::list ScaledTuples(const TensorFile& file) {
   const auto weights = file.weights();
-  Raising([&] {
+  {
     const nb::gil_scoped_release without_gil;
     (void)weights->Applicable();
-  });
+  }
   return ListOf(weights->Applicable(), [](const scale::ScaledWeight& weight) {
     return nb::make_tuple(ToStr(weight.name), weight.codes,
                           ToStr(weight.LayoutText() + ": " + weight.evidence));
@@ -342,7 +321,7 @@ void BindFiles(nb::module_& m) {
       .def("refuse_weight",
            [](const TensorFile& self, std::size_t tensor, int to) {
              (void)self.info(tensor);
-             Raising([&] { self.weights()->Refuse(tensor, static_cast<DataType>(to)); });
+             self.weights()->Refuse(tensor, static_cast<DataType>(to));
            })
       .def("read_bytes", &ReadBytes)
       .def(

@@ -55,13 +55,13 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
   std::atomic<bool> interrupted = false;
   bool done = false;
   std::exception_ptr failure;
-  core::SystemRefusal refusal;  // which the library keeps for the thread that met it
+  std::optional<core::Failure> refusal;  // which the library keeps for the thread that met it
   std::mutex mutex;
   std::condition_variable changed;
   const auto run = [&] {
     try {
       work(interrupted);
-      refusal = core::LastRefusal();
+      if (const Refusal last = LastRefusal(); last.kind != StatusCode::kOk) refusal.emplace(last);
     } catch (...) {
       failure = std::current_exception();
     }
@@ -94,7 +94,7 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
     lock.unlock();
     worker.join();
   }
-  core::KeepRefusal(refusal);
+  if (refusal) core::KeepRefusal(refusal->refusal());
   if (raised) throw nb::python_error(std::move(*raised));
   if (failure) std::rethrow_exception(failure);
 }

@@ -12,7 +12,23 @@ import os
 
 
 class Error(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package.
+
+    Attributes
+    ----------
+    code : int or None
+        The library's number for the kind: TENSORCAST_BAD_INPUT and so on, of its C header. None
+        where Python's part refused before the library was asked.
+    remedy : str or None
+        What else could have been asked for, where that lifts the refusal: "allow_overwriting",
+        "choose_one_tensor", "match_rule" ... The text says by which argument.
+    subject : str or None
+        What was refused, as it was given: a file's path, a tensor's name, a pattern.
+    """
+
+    code: int | None = None
+    remedy: str | None = None
+    subject: str | None = None
 
 
 class ArgumentError(Error, ValueError):
@@ -109,9 +125,12 @@ def first_line(error: BaseException, otherwise: str) -> str:
     return next(iter(str(error).splitlines()), "") or otherwise
 
 
-def of_system(kind: type[Error], line: str, number: int, path: bytes) -> Error:
-    """The error of a class, of what the system says of a file."""
+def refused(kind: type[Error], line: str, code: int, remedy: str | None, subject: bytes, number: int) -> Error:
+    """The error of a class for what the library refuses; `number` is the system's, or 0."""
     made = _OF_SYSTEM.get(kind, {}).get(number)
-    if made is not None or issubclass(kind, OSError):
-        return (made or kind)(number, line, os.fsdecode(path))
-    return kind(line)
+    if number != 0 and (made is not None or issubclass(kind, OSError)):
+        error = (made or kind)(number, line, os.fsdecode(subject))
+    else:
+        error = kind(line)
+    error.code, error.remedy, error.subject = code, remedy, os.fsdecode(subject) or None
+    return error

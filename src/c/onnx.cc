@@ -44,7 +44,7 @@ template <class Body>
 std::int32_t WithError(char* error, std::uint64_t error_bytes, const Body& body) {
   if (IsMissing(error, error_bytes)) return TENSORCAST_NULL_POINTER;
   std::string text;
-  const Status status = core::Guarded(nullptr, [&] { return body(&text); });
+  const Status status = core::Guarded(&text, [&] { return body(&text); });
   const std::int32_t code = Code(status);
   NameRemedy(status.remedy(), &text);
   if (code == TENSORCAST_OK) {

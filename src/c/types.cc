@@ -62,6 +62,22 @@ const char* tensorcast_status_text(std::int32_t status) {
   return c::Literal(tensorcast::Status(static_cast<tensorcast::StatusCode>(status)).message());
 }
 
+std::int32_t tensorcast_last_refusal(tensorcast_refusal* refusal) {
+  const tensorcast::StatusCode code = c::CheckOutputStruct(refusal);
+  if (code != tensorcast::StatusCode::kOk) return c::Code(code);
+  const tensorcast::Refusal last = tensorcast::LastRefusal();
+  tensorcast_refusal copy = {};
+  copy.code = c::Code(last.kind);
+  copy.remedy = static_cast<std::int32_t>(last.remedy);
+  copy.system_error = last.system_error;
+  copy.subject = last.subject.data();
+  copy.subject_bytes = last.subject.size();
+  copy.text = last.text.data();
+  copy.text_bytes = last.text.size();
+  c::WriteStruct(copy, refusal);
+  return TENSORCAST_OK;
+}
+
 std::int32_t tensorcast_type_count() {
   return static_cast<std::int32_t>(tensorcast::Types().size());
 }

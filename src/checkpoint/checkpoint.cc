@@ -134,9 +134,10 @@ class IndexHandler final : public nlohmann::json_sax<Json> {
 
 std::string ReadText(const files::ByteSource& source, std::uint64_t most) {
   if (source.size() > most) {
-    throw Error(ErrorKind::kContents, words::PathText(source.path()) + ": has " +
-                                          std::to_string(source.size()) + " bytes; at most " +
-                                          std::to_string(most) + " are read");
+    throw Error(ErrorKind::kContents,
+                words::PathText(source.path()) + ": has " + std::to_string(source.size()) +
+                    " bytes; at most " + std::to_string(most) + " are read",
+                source.path());
   }
   std::string text(static_cast<std::size_t>(source.size()), '\0');
   source.Read(0, std::as_writable_bytes(std::span(text)));
@@ -148,7 +149,8 @@ void ReadIndex(const files::ByteSource& index, const std::string& advice,
                const std::function<void(std::string_view tensor, std::string_view file)>& take) {
   const std::string text = ReadText(index, kMostIndexBytes);
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, words::PathText(index.path()) + ": " + why + "; " + advice);
+    throw Error(ErrorKind::kContents, words::PathText(index.path()) + ": " + why + "; " + advice,
+                index.path());
   };
   IndexHandler handler(take);
   // The parser takes a NUL for the end of its input; no JSON holds one.

@@ -109,7 +109,7 @@ class Chooser {
 
  private:
   [[noreturn]] void Fail(ErrorKind kind, const std::string& why) const {
-    throw Error(kind, words::PathText(directory_) + ": " + why);
+    throw Error(kind, words::PathText(directory_) + ": " + why, directory_);
   }
   bool Has(const std::string& file) const {
     return std::binary_search(files_.begin(), files_.end(), file);
@@ -118,7 +118,7 @@ class Chooser {
   void ByIndex(const std::string& index) {
     const std::string path = files::Joined(directory_, index);
     const auto fail = [&](const std::string& why) {
-      throw Error(ErrorKind::kContents, words::PathText(path) + ": " + why);
+      throw Error(ErrorKind::kContents, words::PathText(path) + ": " + why, path);
     };
     std::set<std::string, std::less<>> named;
     ReadIndex(

@@ -65,7 +65,8 @@ class DirectoryWalker {
       throw Error(ErrorKind::kUnsupported,
                   words::PathText(files::Joined(reader_.directory(), relative)) +
                       ": is more than " + std::to_string(kMostDirectoryDepth) +
-                      " directories deep in the checkpoint");
+                      " directories deep in the checkpoint",
+                  files::Joined(reader_.directory(), relative));
     }
     const std::vector<files::DirectoryEntry> entries =
         files::ListDirectory(files::Joined(reader_.directory(), relative));
@@ -98,9 +99,10 @@ class DirectoryWalker {
       return;
     }
     if (others_.copied.size() == kMostFiles) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(reader_.directory()) +
-                                               ": holds more than " + std::to_string(kMostFiles) +
-                                               " files");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(reader_.directory()) + ": holds more than " +
+                      std::to_string(kMostFiles) + " files",
+                  reader_.directory());
     }
     for (std::size_t slash = path.find('/'); slash != std::string::npos;
          slash = path.find('/', slash + 1)) {

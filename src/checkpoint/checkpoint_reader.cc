@@ -55,9 +55,11 @@ void CheckpointReader::AddShard(const std::string& name) {
                            "] than the files before it");
   }
   if (contents_.metadata.size() > formats::kMostMetadataEntries) {
-    throw Error(ErrorKind::kContents, words::PathText(directory_) + ": has more than " +
-                                          std::to_string(formats::kMostMetadataEntries) +
-                                          " entries of __metadata__ in its files");
+    throw Error(ErrorKind::kContents,
+                words::PathText(directory_) + ": has more than " +
+                    std::to_string(formats::kMostMetadataEntries) +
+                    " entries of __metadata__ in its files",
+                directory_);
   }
   offsets_.insert(offsets_.end(), header.offsets.begin(), header.offsets.end());
   std::move(header.contents.tensors.begin(), header.contents.tensors.end(),
@@ -81,7 +83,8 @@ std::vector<std::uint32_t> CheckpointReader::ByName() const {
                 words::PathText(directory_) + ": tensor " + words::Quoted(tensors[*twice].name) +
                     " is in " + words::PathText(shards_[tensors[*twice].shard].name) + " and in " +
                     words::PathText(shards_[tensors[*(twice + 1)].shard].name) +
-                    "; leave the file there that belongs to the checkpoint");
+                    "; leave the file there that belongs to the checkpoint",
+                directory_);
   }
   return order;
 }
@@ -93,7 +96,8 @@ void CheckpointReader::HoldAgainstIndex() {
   const files::InputFile index(files::Joined(directory_, files_.index), enclosure_);
   const auto fail = [&](std::string_view tensor, const std::string& why) {
     throw Error(ErrorKind::kContents,
-                words::PathText(index.path()) + ": tensor " + words::Quoted(tensor) + " " + why);
+                words::PathText(index.path()) + ": tensor " + words::Quoted(tensor) + " " + why,
+                index.path());
   };
   std::vector<bool> named(tensors.size());
   ReadIndex(index, "it says which files hold the checkpoint: mend it",

@@ -18,9 +18,10 @@ OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& 
   if (!files::IsDirectory(path))
     return {formats::OpenTensorSource(std::make_unique<files::InputFile>(path), options)};
   if (options.assume_type) {
-    throw Error(ErrorKind::kArguments, words::PathText(path) +
-                                           ": is a directory of safetensors files, " +
-                                           "which name their types");
+    throw Error(ErrorKind::kArguments,
+                words::PathText(path) + ": is a directory of safetensors files, " +
+                    "which name their types",
+                path);
   }
   const auto reader = std::make_shared<CheckpointReader>(path);
   return {{reader}, reader.get()};

@@ -22,10 +22,11 @@ constexpr std::size_t kMostFilesWritten = 512;
 
 void RefuseMany(const CheckpointReader& reader, std::size_t shards) {
   if (shards <= kMostFilesWritten) return;
-  throw Error(ErrorKind::kArguments, words::PathText(reader.directory()) + ": would become " +
-                                         std::to_string(shards) + " files; at most " +
-                                         std::to_string(kMostFilesWritten) +
-                                         " are written: let a file hold more");
+  throw Error(ErrorKind::kArguments,
+              words::PathText(reader.directory()) + ": would become " + std::to_string(shards) +
+                  " files; at most " + std::to_string(kMostFilesWritten) +
+                  " are written: let a file hold more",
+              reader.directory());
 }
 
 // Numbers the files, and names the index where there is more than one.

@@ -35,16 +35,18 @@ std::string ReadTwiceText(const FilePlan& plan) {
 // What the request asks of an output that this one has not.
 void CheckRequest(const Request& request, const PlannedFile& file, const Survey& survey) {
   if (!request.layout.empty() && request.layout != scale::kModelLayout && file.sink->has_graph()) {
-    throw Error(ErrorKind::kArguments, words::PathText(file.output) +
-                                           ": a model's scaled weights have the layout onnx, not " +
-                                           request.layout);
+    throw Error(ErrorKind::kArguments,
+                words::PathText(file.output) +
+                    ": a model's scaled weights have the layout onnx, not " + request.layout,
+                file.output);
   }
   const bool is_directory =
       survey.opened.checkpoint != nullptr && checkpoint::IsDirectoryName(file.output);
   if (request.max_shard_bytes != 0 && !is_directory) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(file.output) +
-                    ": this is written as one file; a size of files is for directories");
+                    ": this is written as one file; a size of files is for directories",
+                file.output);
   }
 }
 

@@ -48,7 +48,7 @@ std::size_t OnlyTensor(const Survey& survey, const std::vector<Decision>& decisi
   }
   throw Error(ErrorKind::kArguments,
               holds + ", not " + std::to_string(chosen.size()) + " (" + names + ")",
-              Remedy::kChooseOneTensor);
+              Remedy::kChooseOneTensor, survey.path);
 }
 
 }  // namespace

@@ -37,9 +37,10 @@ void AddJobs(const formats::TensorReader& reader, const std::string& path,
     const formats::TensorInfo& info = tensors[job.tensor];
     if (job.scaled) made += scale::TensorsOf(job.scaled, info.name, info.shape).size() - 1;
     if (to == DataType::kString || StorageBytes(to, info.elements)) continue;
-    throw Error(ErrorKind::kContents, words::PathText(path) + ": " + words::EscapeName(info.name) +
-                                          " has more " + std::string(TypeName(to)) +
-                                          " elements than 64 bits can count the bytes of");
+    throw Error(ErrorKind::kContents,
+                words::PathText(path) + ": " + words::EscapeName(info.name) + " has more " +
+                    std::string(TypeName(to)) + " elements than 64 bits can count the bytes of",
+                path);
   }
 }
 
@@ -100,11 +101,12 @@ void CheckScaled(const Sink& sink, const std::string& path, std::span<const Tens
     if (!sink.holds_scaled_weights()) {
       throw Error(ErrorKind::kUnsupported,
                   words::PathText(path) +
-                      ": scaled weights are written to .safetensors files, directories and models");
+                      ": scaled weights are written to .safetensors files, directories and models",
+                  path);
     }
     if (job.scaled.IsOfModel() && !sink.has_graph()) {
       throw Error(ErrorKind::kArguments,
-                  words::PathText(path) + ": the layout onnx is that of .onnx models");
+                  words::PathText(path) + ": the layout onnx is that of .onnx models", path);
     }
   }
 }

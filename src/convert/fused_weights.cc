@@ -174,7 +174,8 @@ class Finder {
               ": the index beside it says that weights which share global "
               "scales with some here are in " +
               words::Quoted(name) +
-              ", and a shard is a file in the index's own directory: mend it, or move it away");
+              ", and a shard is a file in the index's own directory: mend it, or move it away",
+          path_);
     }
     const std::string path = path_.substr(0, files::NameBegin(path_)) + name;
     if (!files::IsFile(path)) {

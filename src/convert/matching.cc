@@ -12,14 +12,14 @@
 namespace tensorcast::convert {
 namespace {
 
-// "'a.*'", "'a.* & rank=2'".
-std::string Quoted(std::span<const naming::TensorPattern> all) {
-  std::string text = "'";
+// "a.*", "a.* & rank=2".
+std::string Joined(std::span<const naming::TensorPattern> all) {
+  std::string text;
   for (const naming::TensorPattern& pattern : all) {
     if (&pattern != &all.front()) text += " & ";
-    text += words::EscapeName(pattern.text());
+    text += pattern.text();
   }
-  return text + "'";
+  return text;
 }
 
 }  // namespace
@@ -71,26 +71,24 @@ Matching::Matching(const Survey& survey, const SelectionRequest& request)
 }
 
 void RequireMatches(std::span<const Matching> inputs, const SelectionRequest& request) {
-  const auto require = [&](std::vector<bool> Matching::*list, std::size_t i, const auto& text,
+  const auto require = [&](std::vector<bool> Matching::*list, std::size_t i,
+                           const std::string& where, std::span<const naming::TensorPattern> all,
                            Remedy remedy) {
     if (std::ranges::any_of(inputs, [&](const Matching& one) { return (one.*list)[i]; })) return;
-    throw files::Error(core::ErrorKind::kArguments, text() + " matches no tensor", remedy);
+    const std::string patterns = Joined(all);
+    throw files::Error(core::ErrorKind::kArguments,
+                       where + "'" + words::EscapeName(patterns) + "' matches no tensor", remedy,
+                       patterns);
   };
   for (std::size_t i = 0; i < request.rules.size(); ++i) {
     const Rule& rule = request.rules[i];
-    require(
-        &Matching::rule_matches_, i, [&] { return rule.where + Quoted(rule.patterns); },
-        rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames);
+    require(&Matching::rule_matches_, i, rule.where, rule.patterns,
+            rule.where.empty() ? Remedy::kMatchRule : Remedy::kMatchNames);
   }
   const auto require_all = [&](std::vector<bool> Matching::*list,
                                const std::vector<naming::TensorPattern>& patterns, Remedy remedy) {
     for (std::size_t i = 0; i < patterns.size(); ++i) {
-      require(
-          list, i,
-          [&] {
-            return Quoted({&patterns[i], 1});
-          },
-          remedy);
+      require(list, i, {}, {&patterns[i], 1}, remedy);
     }
   };
   require_all(&Matching::only_matches_, request.only, Remedy::kMatchChosen);

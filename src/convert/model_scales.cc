@@ -33,7 +33,7 @@ bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
     is_any = true;
     if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
     throw files::Error(
-        kind, words::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format));
+        kind, words::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
   }
   return is_any;
 }

@@ -52,7 +52,8 @@ void Convert(const std::string& input, const std::string& output, const ChooseSt
                   words::PathText(input) + ": tensor " + words::Quoted(info.name) +
                       " was asked to become type " +
                       std::to_string(static_cast<std::int32_t>(decision.to)) +
-                      ", which is not a type; DataType lists them");
+                      ", which is not a type; DataType lists them",
+                  input);
     }
   }
   chosen();
@@ -104,8 +105,10 @@ Status ConvertStorage(const std::string& input, const std::string& output, std::
     };
     const auto check = [&] {
       if (any) return;
-      throw Error(ErrorKind::kArguments, words::PathText(input) + ": no tensor's name matches " +
-                                             words::Quoted(names.text()));
+      throw Error(
+          ErrorKind::kArguments,
+          words::PathText(input) + ": no tensor's name matches " + words::Quoted(names.text()),
+          input);
     };
     std::vector<StoredTensor> stored;
     Convert(input, output, choose, check, options, stored);

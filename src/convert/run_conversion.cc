@@ -78,7 +78,8 @@ void CheckShared(const std::string& path, const formats::TensorWriter& writer) {
   if (!writer.temporary().empty()) return;
   throw Error(ErrorKind::kUnsupported,
               words::PathText(path) +
-                  ": can only be written by one process; .safetensors, .npy and .pb can be shared");
+                  ": can only be written by one process; .safetensors, .npy and .pb can be shared",
+              path);
 }
 
 // Two inputs must not become one file.
@@ -89,7 +90,8 @@ void CheckDistinct(const PlanState& state) {
       continue;
     }
     throw Error(ErrorKind::kArguments,
-                words::PathText(file.output) + ": is the output of two inputs; give each its own");
+                words::PathText(file.output) + ": is the output of two inputs; give each its own",
+                file.output);
   }
 }
 

@@ -96,9 +96,11 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
   if (scales.is_ignored) return;
   for (const scale::UnreadWeight& unread : scales.weights.unread) {
     if (!IsCast(decisions[unread.tensor])) continue;
-    throw files::Error(unread.kind, words::PathText(path) + ": " + unread.why, unread.remedy);
+    throw files::Error(unread.kind, words::PathText(path) + ": " + unread.why, unread.remedy,
+                       tensors[unread.tensor].name);
   }
   std::string first;
+  std::string name;  // its
   std::size_t found = 0;
   Remedy remedy = Remedy::kIgnoreScales;
   for (const scale::ScaledTensor& scaled : scales.companions.scaled) {
@@ -107,6 +109,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
     if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
     const formats::TensorInfo& info = tensors[scaled.tensor];
     const scale::Dialect* const packer = scale::DialectOfPacked(info);
+    name = info.name;
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
             (packer != nullptr ? ", " + std::string(packer->packed.name) : "") +
             ") has its scales in " + EscapeName(scaled.companion) +
@@ -117,7 +120,7 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
                      words::PathText(path) + ": " + first +
                          (found > 1 ? ", and so " + std::to_string(found - 1) + " more" : "") +
                          "; cast without them its values are wrong",
-                     remedy);
+                     remedy, name);
 }
 
 namespace {
@@ -162,7 +165,7 @@ void RefusePacked(const Survey& survey, std::span<const Decision> decisions) {
                      words::PathText(survey.path) + ": " + words::CountText(found.count, "weight") +
                          (found.count == 1 ? " is" : " are") + " packed by " + found.Writers() +
                          ", which is not read here; the first is " + EscapeName(found.first->name),
-                     Remedy::kKeepPacked);
+                     Remedy::kKeepPacked, found.first->name);
 }
 
 std::string PackedText(const Survey& survey) {
@@ -177,7 +180,7 @@ void RefuseOpaque(const scale::OpaqueTensor& opaque, const formats::TensorInfo& 
   throw files::Error(
       core::ErrorKind::kUnsupported,
       EscapeName(tensor.name) + " is quantised by " + opaque.writer + ", which is not read here",
-      Remedy::kIgnoreScales);
+      Remedy::kIgnoreScales, tensor.name);
 }
 
 std::vector<std::string> AppliedText(const Survey& survey, std::span<const Decision> decisions) {

@@ -139,7 +139,8 @@ class TextJob {
     throw Error(ErrorKind::kContents,
                 words::PathText(options_.input) + ": tensor " + words::Quoted(info_.name) +
                     " holds " + (place.empty() ? "" : "at " + place + ' ') + "the text \"" +
-                    std::string(text) + "\", which is " + std::string(words::UnparsedText(code)));
+                    std::string(text) + "\", which is " + std::string(words::UnparsedText(code)),
+                options_.input);
   }
 
   const TensorReader& reader_;

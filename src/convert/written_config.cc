@@ -25,7 +25,7 @@ using scale::QuantisedModules;
 using scale::WrittenConfig;
 
 [[noreturn]] void RefuseConfig(const std::string& path, const std::string& why) {
-  throw files::Error(core::ErrorKind::kUnsupported, words::PathText(path) + ": " + why);
+  throw files::Error(core::ErrorKind::kUnsupported, words::PathText(path) + ": " + why, path);
 }
 
 // The configuration of the weights that are made, as if there were no others.

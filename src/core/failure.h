@@ -32,34 +32,38 @@ constexpr StatusCode CodeOf(ErrorKind kind) {
   return StatusCode::kBadFile;
 }
 
-// A file that the system refused, and its number for why (errno); 0: there is none.
-struct SystemRefusal {
-  int error = 0;
-  std::string path;
-};
-
-// A failure on its way to the caller: its code, what is wrong, where and what to do.
+// A failure on its way to the caller: a Refusal that has its own texts.
 class Failure : public std::runtime_error {
  public:
   Failure(StatusCode code, const std::string& text, Remedy remedy = Remedy::kNone,
-          SystemRefusal refusal = {})
-      : std::runtime_error(text), code_(code), remedy_(remedy), refusal_(std::move(refusal)) {}
-  // Of a call to the library itself.
-  Failure(Status status, const std::string& text) : Failure(status.code(), text, status.remedy()) {}
+          std::string subject = {}, int system_error = 0)
+      : std::runtime_error(text),
+        code_(code),
+        remedy_(remedy),
+        subject_(std::move(subject)),
+        system_error_(system_error) {}
+  explicit Failure(const Refusal& refusal)
+      : Failure(refusal.kind, std::string(refusal.text), refusal.remedy,
+                std::string(refusal.subject), refusal.system_error) {}
+  // What a call to the library that has just failed on this thread says, with the rest of it.
+  Failure(Status status, const std::string& text);
+
   StatusCode code() const { return code_; }
   Remedy remedy() const { return remedy_; }
-  const SystemRefusal& refusal() const { return refusal_; }
+  const std::string& subject() const { return subject_; }
+  int system_error() const { return system_error_; }
+  // It lasts as long as the failure.
+  Refusal refusal() const { return {code_, remedy_, subject_, what(), system_error_}; }
 
  private:
   StatusCode code_;
   Remedy remedy_;
-  SystemRefusal refusal_;
+  std::string subject_;
+  int system_error_;
 };
 
-// That of the failure which Guarded turned into a status last on this thread, for languages whose
-// errors have a place for it, as a status has not. None after a call that went well.
-void KeepRefusal(const SystemRefusal& refusal) noexcept;
-SystemRefusal LastRefusal();
+// Sets what LastRefusal gives on this thread.
+void KeepRefusal(const Refusal& refusal) noexcept;
 
 // Sets `error`, where it is given; for want of memory it stays empty.
 inline Status Refused(Status status, std::string_view text, std::string* error) noexcept {
@@ -73,6 +77,11 @@ inline Status Refused(Status status, std::string_view text, std::string* error) 
   return status;
 }
 
+// Keeps the refusal of a call that gives this status, which is not ok, and perhaps a text in
+// `error`: the one that is kept already, where it says just that. Sets an empty text to the
+// status's.
+Status KeptStatus(Status status, std::string* error) noexcept;
+
 // A status's message, and behind it what an exception that is not ours says, where it says
 // anything, in printable ASCII.
 std::string WithThrown(Status status, std::string_view what);
@@ -80,23 +89,18 @@ std::string WithThrown(Status status, std::string_view what);
 // The status of the exception that is being handled; `error` as Guarded has it.
 Status StatusOfThrown(std::string* error) noexcept;
 
-// Calls `body`, which gives a Status, and turns what it throws into one; what nobody foresaw is an
-// internal error. `error`, where given, says what is wrong, and is empty after a success.
+// Calls `body`, which gives a Status, and turns what it throws into one, and keeps the refusal;
+// what nobody foresaw is an internal error. `error`, where given, says what is wrong, and is empty
+// after a success.
 template <class Body> Status Guarded(std::string* error, const Body& body) noexcept {
-  if (error != nullptr) {
-    error->clear();
-    KeepRefusal({});
-  }
+  if (error != nullptr) error->clear();
   Status status;
   try {
     status = body();
   } catch (...) {
     return StatusOfThrown(error);
   }
-  if (!status.ok() && error != nullptr && error->empty()) {
-    return Refused(status, status.message(), error);
-  }
-  return status;
+  return status.ok() ? status : KeptStatus(status, error);
 }
 
 }  // namespace tensorcast::core

@@ -6,7 +6,7 @@
 namespace tensorcast::files {
 
 void FailFile(const ByteSource& file, const std::string& why, core::ErrorKind kind) {
-  throw Error(kind, words::PathText(file.path()) + ": " + why);
+  throw Error(kind, words::PathText(file.path()) + ": " + why, file.path());
 }
 
 }  // namespace tensorcast::files

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "core/failure.h"
@@ -22,9 +23,13 @@ using core::ErrorKind;
 // a file is escaped (see Escape).
 class Error : public core::Failure {
  public:
+  // `subject` and `system_error` as Refusal has them.
   Error(core::ErrorKind kind, const std::string& message, Remedy remedy = Remedy::kNone,
-        core::SystemRefusal refusal = {})
-      : Failure(core::CodeOf(kind), message, remedy, std::move(refusal)), kind_(kind) {}
+        std::string subject = {}, int system_error = 0)
+      : Failure(core::CodeOf(kind), message, remedy, std::move(subject), system_error),
+        kind_(kind) {}
+  Error(core::ErrorKind kind, const std::string& message, std::string_view subject)
+      : Error(kind, message, Remedy::kNone, std::string(subject)) {}
   core::ErrorKind kind() const { return kind_; }
 
  private:

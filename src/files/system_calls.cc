@@ -41,24 +41,24 @@ bool RemoveStaleFile(const std::string& path) {
 
 void ThrowSystem(const std::string& path, const std::string& what, int error) {
   throw Error(core::ErrorKind::kSystem,
-              words::PathText(path) + ": " + what + ": " + ReasonText(error), Remedy::kNone,
-              {error, path});
+              words::PathText(path) + ": " + what + ": " + ReasonText(error), Remedy::kNone, path,
+              error);
 }
 
 void ThrowWrite(const std::string& path, const std::string& what, int error) {
   throw Error(core::ErrorKind::kSystem,
               words::PathText(path) + ": " + what + ": " + ReasonText(error) +
                   std::string(WriteAdvice(error)),
-              Remedy::kNone, {error, path});
+              Remedy::kNone, path, error);
 }
 
 void ThrowTaken(const std::string& path, const std::string& what) {
   throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": " + what + ", or replace it",
-              Remedy::kAllowOverwriting, {EEXIST, path});
+              Remedy::kAllowOverwriting, path, EEXIST);
 }
 
 void ThrowDirectory(core::ErrorKind kind, const std::string& path, const std::string& what) {
-  throw Error(kind, words::PathText(path) + ": " + what, Remedy::kNone, {EISDIR, path});
+  throw Error(kind, words::PathText(path) + ": " + what, Remedy::kNone, path, EISDIR);
 }
 
 std::string_view KindText(FileKind kind) {
@@ -75,7 +75,8 @@ std::string_view KindText(FileKind kind) {
 
 void RefuseNul(const std::string& path) {
   if (path.find('\0') != std::string::npos) {
-    throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": a path holds no NUL byte");
+    throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": a path holds no NUL byte",
+                path);
   }
 }
 
@@ -104,7 +105,8 @@ void ReadFully(int descriptor, const std::string& path, std::uint64_t size, std:
       throw Error(core::ErrorKind::kSystem,
                   words::PathText(path) + ": shrank while it was read: " + "nothing at offset " +
                       std::to_string(offset) + ", it had " + words::CountText(size, "byte") +
-                      "; do not change a file that is being read");
+                      "; do not change a file that is being read",
+                  path);
     }
     offset += static_cast<std::uint64_t>(got);
     out = out.subspan(static_cast<std::size_t>(got));
@@ -129,7 +131,7 @@ void CheckSizeLimit(const std::string& path, const std::string& what, std::uint6
                 words::PathText(path) + ": " + what + " takes " + words::CountText(bytes, "byte") +
                     ", and files are limited to " + std::to_string(*limit) +
                     "; raise the limit (ulimit -f)",
-                Remedy::kNone, {EFBIG, path});
+                Remedy::kNone, path, EFBIG);
   }
 }
 
@@ -140,7 +142,7 @@ void CheckFreeSpace(const std::string& path, const std::string& directory, const
     throw Error(core::ErrorKind::kSystem,
                 words::PathText(path) + ": " + what + " takes " + words::CountText(bytes, "byte") +
                     ", and its disk has " + std::to_string(*free) + " free; " + remedy,
-                Remedy::kNone, {ENOSPC, path});
+                Remedy::kNone, path, ENOSPC);
   }
 }
 

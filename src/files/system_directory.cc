@@ -39,8 +39,10 @@ std::vector<DirectoryEntry> ListDirectory(const std::string& path) {
   });
   if (!is_read) ThrowSystem(path, "cannot be read", errno);
   if (found.size() > kMostEntries) {
-    throw Error(core::ErrorKind::kUnsupported, words::PathText(path) + ": has more than " +
-                                                   std::to_string(kMostEntries) + " entries");
+    throw Error(
+        core::ErrorKind::kUnsupported,
+        words::PathText(path) + ": has more than " + std::to_string(kMostEntries) + " entries",
+        path);
   }
   for (DirectoryEntry& entry : found) {
     const std::string place = Joined(path, entry.name);
@@ -70,9 +72,10 @@ DirectoryLock::DirectoryLock(const std::string& path, const std::function<void()
     lock_ = LockNames(file_);
     if (lock_ >= 0 || errno != EWOULDBLOCK) return;
     if (i == kMostTries) {
-      throw Error(core::ErrorKind::kSystem, words::PathText(path) +
-                                                ": another run has held its directory for " +
-                                                "30 s; try again when that has ended");
+      throw Error(core::ErrorKind::kSystem,
+                  words::PathText(path) + ": another run has held its directory for " +
+                      "30 s; try again when that has ended",
+                  path);
     }
     wait();
     std::this_thread::sleep_for(kBetweenTries);

@@ -40,9 +40,10 @@ bool MayBeRewritten(const FileStatus& before, const FileStatus& now) {
 }
 
 void FailRewritten(const std::string& path) {
-  throw Error(core::ErrorKind::kSystem, words::PathText(path) +
-                                            ": was rewritten while it was read; do not " +
-                                            "change a file that is being read");
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(path) + ": was rewritten while it was read; do not " +
+                  "change a file that is being read",
+              path);
 }
 
 Enclosure EnclosureOfModel(const std::string& model_path, bool allow_hard_links) {
@@ -72,9 +73,10 @@ InputFile::InputFile(const std::string& path) : path_(path) {
     ThrowDirectory(core::ErrorKind::kUnsupported, path, "is a directory; name one of its files");
   }
   if (status.kind != FileKind::kFile) {
-    throw Error(core::ErrorKind::kUnsupported, words::PathText(path) + ": is " +
-                                                   std::string(KindText(status.kind)) +
-                                                   "; copy its data into a file first");
+    throw Error(core::ErrorKind::kUnsupported,
+                words::PathText(path) + ": is " + std::string(KindText(status.kind)) +
+                    "; copy its data into a file first",
+                path);
   }
   status_ = status;
   descriptor_ = descriptor.Release();
@@ -93,21 +95,22 @@ InputFile::InputFile(const std::string& path, const Enclosure& enclosure) : path
   }
   if (status.kind != FileKind::kFile) {
     throw Error(core::ErrorKind::kContents,
-                words::PathText(path) + ": is " + std::string(KindText(status.kind)));
+                words::PathText(path) + ": is " + std::string(KindText(status.kind)), path);
   }
   if (status.links > 1 && !enclosure.allow_hard_links) {
     throw Error(core::ErrorKind::kContents,
                 words::PathText(path) + ": has " + words::CountText(status.links, "hard link") +
                     ", so it may be a file from elsewhere: copy it, or allow hard links",
-                Remedy::kAllowHardLinks);
+                Remedy::kAllowHardLinks, path);
   }
   const std::string place = PlaceOf(named.get(), path);
   const std::vector<std::string>& allowed = enclosure.directories;
   if (std::none_of(allowed.begin(), allowed.end(),
                    [&](const std::string& directory) { return IsBelow(place, directory); })) {
-    throw Error(core::ErrorKind::kContents, words::PathText(path) + ": leads to " +
-                                                words::PathText(place) + ", out of the directory " +
-                                                words::PathText(allowed.front()));
+    throw Error(core::ErrorKind::kContents,
+                words::PathText(path) + ": leads to " + words::PathText(place) +
+                    ", out of the directory " + words::PathText(allowed.front()),
+                path);
   }
   Descriptor descriptor(OpenNamed(named.get(), place));
   if (descriptor.get() < 0) ThrowSystem(path, "cannot be opened", errno);
@@ -136,10 +139,11 @@ SpoolFile::SpoolFile(std::string label, const SpoolOptions& options)
   if (options_.directory.empty()) return;
   descriptor_ = CreateUnnamed(options_.directory);
   if (descriptor_ >= 0) return;
-  throw Error(core::ErrorKind::kSystem, words::PathText(label_) +
-                                            ": needs a temporary file, which cannot be " +
-                                            "created in " + words::PathText(options_.directory) +
-                                            ": " + ReasonText(errno) + options_.advice);
+  throw Error(core::ErrorKind::kSystem,
+              words::PathText(label_) + ": needs a temporary file, which cannot be " +
+                  "created in " + words::PathText(options_.directory) + ": " + ReasonText(errno) +
+                  options_.advice,
+              label_);
 }
 
 SpoolFile::~SpoolFile() {
@@ -166,7 +170,8 @@ void SpoolFile::Append(std::span<const std::byte> data) {
       throw Error(core::ErrorKind::kSystem,
                   words::PathText(label_) + ": its temporary file in " +
                       words::PathText(options_.directory) + " cannot be written after " +
-                      words::CountText(size_, "byte") + ": " + ReasonText(errno) + options_.advice);
+                      words::CountText(size_, "byte") + ": " + ReasonText(errno) + options_.advice,
+                  label_);
     }
     size_ += static_cast<std::uint64_t>(put);
     data = data.subspan(static_cast<std::size_t>(put));

@@ -39,16 +39,18 @@ void CheckName(const std::string& path, const CreateOptions& options) {
       if (ReadStatus(input, &other) && IsSameFile(target, other)) {
         throw Error(core::ErrorKind::kArguments,
                     words::PathText(path) + ": the output is the input " + words::PathText(input) +
-                        "; name another file");
+                        "; name another file",
+                    path);
       }
     }
     if (target.kind == FileKind::kDirectory) {
       ThrowDirectory(core::ErrorKind::kArguments, path, "the output is a directory; name a file");
     }
     if (target.kind != FileKind::kFile) {
-      throw Error(core::ErrorKind::kArguments, words::PathText(path) + ": the output is " +
-                                                   std::string(KindText(target.kind)) +
-                                                   "; name a file");
+      throw Error(core::ErrorKind::kArguments,
+                  words::PathText(path) + ": the output is " + std::string(KindText(target.kind)) +
+                      "; name a file",
+                  path);
     }
   } else if (!link.is_link) {
     ThrowSystem(path, "cannot be looked at", errno);
@@ -82,9 +84,10 @@ void CheckOutput(const std::string& path, std::uint64_t bytes, const CreateOptio
   RefuseNul(path);
   CheckName(path, options);
   if (bytes > static_cast<std::uint64_t>(INT64_MAX)) {
-    throw Error(core::ErrorKind::kSystem, words::PathText(path) + ": the output takes " +
-                                              words::CountText(bytes, "byte") +
-                                              ", more than any file holds");
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(path) + ": the output takes " + words::CountText(bytes, "byte") +
+                    ", more than any file holds",
+                path);
   }
   const std::string directory = SplitPath(path).first;
   CheckWritable(path, directory);
@@ -212,7 +215,8 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   const auto refuse = [&](const std::string& why) {
     throw Error(core::ErrorKind::kContents,
                 words::PathText(begun) + ": " + why + "; it is to be an output of " +
-                    words::CountText(bytes, "byte") + " begun for " + words::PathText(path_));
+                    words::CountText(bytes, "byte") + " begun for " + words::PathText(path_),
+                begun);
   };
   if (directory != directory_ || !IsTemporary(name, TemporaryPrefix(SplitPath(path_).second))) {
     refuse("does not have the name of a temporary file");
@@ -220,9 +224,10 @@ void OutputFile::OpenBegun(const std::string& begun, std::uint64_t bytes) {
   Descriptor descriptor(OpenTemporary(begun));
   FileStatus status;
   if (descriptor.get() < 0 || !ReadStatus(descriptor.get(), &status)) {
-    throw Error(core::ErrorKind::kSystem, words::PathText(begun) +
-                                              ": cannot be opened: " + ReasonText(errno) +
-                                              "; the process that began it may have ended");
+    throw Error(core::ErrorKind::kSystem,
+                words::PathText(begun) + ": cannot be opened: " + ReasonText(errno) +
+                    "; the process that began it may have ended",
+                begun);
   }
   if (status.kind != FileKind::kFile) refuse("is not a regular file");
   if (status.bytes != bytes) refuse("has " + words::CountText(status.bytes, "byte"));
@@ -308,7 +313,8 @@ bool OutputFile::Name() {
     throw Error(core::ErrorKind::kArguments,
                 words::PathText(path_) +
                     ": an input has taken this name since the run began, so it is " +
-                    "not replaced; name another file");
+                    "not replaced; name another file",
+                path_);
   }
   // If two runs write one output, the second must fail here and not replace the first one's.
   const bool named = overwrite_ ? Rename(temporary_, path_) : RenameNew(temporary_, path_);

@@ -40,10 +40,10 @@ void CheckDirectoryName(const std::string& path, const CreateOptions& options) {
     ThrowSystem(path, "cannot be looked at", errno);
   }
   if (status.kind != FileKind::kDirectory && !status.is_link) {
-    throw Error(core::ErrorKind::kArguments, words::PathText(path) +
-                                                 ": the output, which is to be a directory, is " +
-                                                 std::string(KindText(status.kind)) +
-                                                 "; name a directory that is not there yet");
+    throw Error(core::ErrorKind::kArguments,
+                words::PathText(path) + ": the output, which is to be a directory, is " +
+                    std::string(KindText(status.kind)) + "; name a directory that is not there yet",
+                path);
   }
   if (!options.overwrite) {
     ThrowTaken(path, "the output exists; name another directory");
@@ -195,7 +195,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   const auto [parent, name] = SplitPath(path);
   if (name.empty() || name == "." || name == "..") {
     throw Error(core::ErrorKind::kArguments,
-                words::PathText(path) + ": name the directory that is to be made, not its place");
+                words::PathText(path) + ": name the directory that is to be made, not its place",
+                path);
   }
   // They are compared by where they lead, so that no link makes one a part of the other.
   const std::string from = ResolvedPath(input);
@@ -208,7 +209,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
     if (relation.empty()) continue;
     throw Error(core::ErrorKind::kArguments,
                 words::PathText(path) + ": the output " + std::string(relation) + " the input " +
-                    words::PathText(input) + "; name a directory elsewhere");
+                    words::PathText(input) + "; name a directory elsewhere",
+                path);
   }
   CheckDirectoryName(path, options);
   // What is read may lie elsewhere: a cache's files do.
@@ -217,7 +219,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
       if (!IsBelow(ResolvedPath(file), to)) continue;
       throw Error(core::ErrorKind::kArguments,
                   words::PathText(path) + ": the output holds the input " + words::PathText(file) +
-                      "; name a directory elsewhere");
+                      "; name a directory elsewhere",
+                  path);
     }
   }
   CheckWritable(path, parent);
@@ -225,7 +228,8 @@ void CheckOutputDirectory(const std::string& given, const std::string& input, st
   if (const std::string why = IsDirectory(path) ? why_kept(path) : std::string(); !why.empty()) {
     throw Error(core::ErrorKind::kArguments,
                 words::PathText(path) + ": " + why +
-                    ", so it is not replaced; name another directory, or " + "remove it");
+                    ", so it is not replaced; name another directory, or " + "remove it",
+                path);
   }
 }
 
@@ -319,7 +323,8 @@ std::string OutputDirectory::WhyNow(const std::string& place) const {
 
 void OutputDirectory::FailKept(const std::string& why) const {
   throw Error(core::ErrorKind::kArguments,
-              words::PathText(path_) + ": " + why + ", so it is not replaced; nothing was written");
+              words::PathText(path_) + ": " + why + ", so it is not replaced; nothing was written",
+              path_);
 }
 
 // What had taken the name could not be given it back; nobody is to remove it.

@@ -68,20 +68,23 @@ bool EndsInDivider(std::string_view path) {
 const Format& OutputFormat(const std::string& path) {
   const Format* const format = FindByEnding(path);
   if (EndsInDivider(path) || (format == nullptr && files::IsDirectory(path))) {
-    throw Error(ErrorKind::kArguments, words::PathText(path) +
-                                           ": a directory is written from a directory " +
-                                           "only; name a file: " + JoinedEndings("or"));
+    throw Error(ErrorKind::kArguments,
+                words::PathText(path) + ": a directory is written from a directory " +
+                    "only; name a file: " + JoinedEndings("or"),
+                path);
   }
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(path) + ": the output's format is not known by " + "its ending; " +
-                    JoinedEndings("and") + " are written");
+                    JoinedEndings("and") + " are written",
+                path);
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(path) +
                     ": a model is written from a model only: tensors alone have no "
-                    "graph; write a .safetensors, .npz, .npy or .pb file");
+                    "graph; write a .safetensors, .npz, .npy or .pb file",
+                path);
   }
   return *format;
 }
@@ -133,9 +136,10 @@ void RefuseStranger(const files::ByteSource& source) {
   if (LooksLikeSafetensors(head.bytes())) return;
   for (const Stranger& stranger : kStrangers) {
     if (head.text().starts_with(stranger.magic)) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(source.path()) + ": is " +
-                                               std::string(stranger.name) + "; " +
-                                               JoinedEndings("and") + " files are read");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(source.path()) + ": is " + std::string(stranger.name) + "; " +
+                      JoinedEndings("and") + " files are read",
+                  source.path());
     }
   }
 }
@@ -150,13 +154,16 @@ OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
     format = FindByEnding(path);
   }
   if (format == nullptr) {
-    throw Error(ErrorKind::kUnsupported, words::PathText(path) + ": is not in a known format; " +
-                                             JoinedEndings("and") + " files are read");
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path) + ": is not in a known format; " + JoinedEndings("and") +
+                    " files are read",
+                path);
   }
   if (options.assume_type && !format->typed.empty()) {
-    throw Error(ErrorKind::kArguments, words::PathText(path) + ": is " +
-                                           std::string(format->typed) +
-                                           "; a type is assumed only of .npy files that do not");
+    throw Error(ErrorKind::kArguments,
+                words::PathText(path) + ": is " + std::string(format->typed) +
+                    "; a type is assumed only of .npy files that do not",
+                path);
   }
   return format->open(std::move(source), options);
 }

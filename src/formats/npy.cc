@@ -68,7 +68,7 @@ NpyPlacement PlaceNpy(const std::string& path, const FileContents& contents) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": an .npy file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
-                Remedy::kChooseOneTensor);
+                Remedy::kChooseOneTensor, path);
   }
   return NpyPlacement(words::PathText(path), contents.tensors[0]);
 }

@@ -67,7 +67,7 @@ NpyArray::NpyArray(const files::ByteSource& source, std::string name,
 // The data must be all that follows the header.
 void NpyArray::CheckSize(const files::ByteSource& source, const NpyHeader& header) const {
   const auto fail = [&](const std::string& why) {
-    throw Error(ErrorKind::kContents, words::PathText(source.path()) + ": " + why);
+    throw Error(ErrorKind::kContents, words::PathText(source.path()) + ": " + why, source.path());
   };
   const std::uint64_t there = source.size() - header.data_begin;
   const std::uint64_t item = dtype_.item_bytes;

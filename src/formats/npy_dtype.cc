@@ -54,7 +54,7 @@ constexpr MlDtype kMlDtypes[] = {
 [[noreturn]] void Refuse(ErrorKind kind, const std::string& path, const std::string& descr,
                          const std::string& why, Remedy remedy = Remedy::kNone) {
   throw Error(kind, words::PathText(path) + ": has the dtype " + words::Quoted(descr) + ": " + why,
-              remedy);
+              remedy, path);
 }
 
 // ml_dtypes saves its types as void (or, float8_e5m2, as a float that numpy does not have): the

@@ -69,8 +69,10 @@ class LiteralParser {
 
  private:
   [[noreturn]] void Fail(std::size_t at, const std::string& found) const {
-    throw Error(ErrorKind::kContents, words::PathText(file_.path()) + ": its header has " + found +
-                                          " (offset " + std::to_string(offset_ + at) + ")");
+    throw Error(ErrorKind::kContents,
+                words::PathText(file_.path()) + ": its header has " + found + " (offset " +
+                    std::to_string(offset_ + at) + ")",
+                file_.path());
   }
   [[noreturn]] void FailExpected(const std::string& expected) const {
     const std::string found =
@@ -146,7 +148,8 @@ class LiteralParser {
       throw Error(ErrorKind::kUnsupported,
                   words::PathText(file_.path()) +
                       ": is a structured array (records with named fields); " +
-                      "save each field as an array of its own");
+                      "save each field as an array of its own",
+                  file_.path());
     }
     return String("a dtype");
   }
@@ -165,9 +168,10 @@ class LiteralParser {
     while (!Take(')')) {
       if (!comma) FailExpected("',' or ')'");
       if (shape.size() == core::kMostDimensions) {
-        throw Error(ErrorKind::kUnsupported, words::PathText(file_.path()) + ": has more than " +
-                                                 std::to_string(core::kMostDimensions) +
-                                                 " dimensions");
+        throw Error(ErrorKind::kUnsupported,
+                    words::PathText(file_.path()) + ": has more than " +
+                        std::to_string(core::kMostDimensions) + " dimensions",
+                    file_.path());
       }
       shape.push_back(Dimension());
       SkipSpace();
@@ -223,7 +227,8 @@ NpyHeader ReadNpyHeader(const files::ByteSource& file) {
   if (byte(6) < 1 || byte(6) > 3 || byte(7) != 0) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(file.path()) + ": has the npy version " + std::to_string(byte(6)) +
-                    '.' + std::to_string(byte(7)) + "; versions 1.0, 2.0 and 3.0 are known");
+                    '.' + std::to_string(byte(7)) + "; versions 1.0, 2.0 and 3.0 are known",
+                file.path());
   }
   const std::size_t length_bytes = byte(6) == 1 ? 2 : 4;
   const std::size_t text_begin = kVersionEnd + length_bytes;

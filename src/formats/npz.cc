@@ -183,7 +183,8 @@ void RefuseStrangers(const files::ByteSource& source, const std::vector<ZipMembe
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(source.path()) +
                     ": is a PyTorch checkpoint, a pickle that could run " +
-                    "code; save its tensors with safetensors.torch.save_file");
+                    "code; save its tensors with safetensors.torch.save_file",
+                source.path());
   }
   for (const ZipMember& member : members) {
     if (member.name.ends_with(kNpzMemberEnding)) continue;
@@ -229,7 +230,8 @@ class NpzReader final : public TensorReader {
       throw Error(ErrorKind::kArguments,
                   words::PathText(source_->path()) + ": has no member that the assumed type " +
                       std::string(TypeName(*options.assume_type)) +
-                      " fits; it is for |V1, <V2 and <f1, which do not name their type");
+                      " fits; it is for |V1, <V2 and <f1, which do not name their type",
+                  source_->path());
     }
   }
 

@@ -207,7 +207,7 @@ std::string EndRecords(std::uint64_t members, std::uint64_t begin, std::uint64_t
 
 void CheckNames(const std::string& path, const FileContents& contents) {
   const auto fail = [&](const std::string& name, ErrorKind kind, const std::string& why) {
-    throw Error(kind, words::PathText(path) + ": tensor " + words::Quoted(name) + ' ' + why);
+    throw Error(kind, words::PathText(path) + ": tensor " + words::Quoted(name) + ' ' + why, path);
   };
   std::vector<std::string_view> names;
   names.reserve(contents.tensors.size());
@@ -228,9 +228,10 @@ void CheckNames(const std::string& path, const FileContents& contents) {
     fail(std::string(*twice), ErrorKind::kArguments, "would be in the file twice");
   }
   if (names.size() > kMostZipMembers) {
-    throw Error(ErrorKind::kUnsupported, words::PathText(path) + ": would have " +
-                                             std::to_string(names.size()) + " members; at most " +
-                                             std::to_string(kMostZipMembers) + " are written");
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path) + ": would have " + std::to_string(names.size()) +
+                    " members; at most " + std::to_string(kMostZipMembers) + " are written",
+                path);
   }
 }
 
@@ -243,7 +244,7 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
     // A little below 2^64, so that what is rounded up still fits.
     if (bytes > UINT64_MAX - (std::uint64_t{1} << 32) - end) {
       throw Error(ErrorKind::kUnsupported,
-                  words::PathText(path) + ": its tensors take 2^64 bytes or more");
+                  words::PathText(path) + ": its tensors take 2^64 bytes or more", path);
     }
     end += bytes;
   };
@@ -269,7 +270,8 @@ NpzPlacement PlaceNpz(const std::string& path, const FileContents& contents) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(path) + ": its central directory would take " +
                     std::to_string(directory_bytes) + " bytes; at most " +
-                    std::to_string(kMostZipDirectoryBytes) + " are written");
+                    std::to_string(kMostZipDirectoryBytes) + " are written",
+                path);
   }
   advance(directory_bytes +
           EndRecords(placement.members.size(), placement.directory_begin, directory_bytes).size());

@@ -131,10 +131,12 @@ OnnxTensorReader::OnnxTensorReader(std::unique_ptr<files::ByteSource> source, bo
     std::string name = names.Make(PrefixOf(model_, places_[i]) + NameOf(model_, places_[i]));
     text += name.size();
     if (text > protobuf::kMostModelText) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(source_->path()) +
-                                               ": the names of its tensors, with those of the " +
-                                               "graphs they are in, take more than " +
-                                               std::to_string(protobuf::kMostModelText) + " bytes");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(source_->path()) +
+                      ": the names of its tensors, with those of the " +
+                      "graphs they are in, take more than " +
+                      std::to_string(protobuf::kMostModelText) + " bytes",
+                  source_->path());
     }
     Add(tensor(i).message, std::move(name));
   }

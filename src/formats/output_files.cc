@@ -29,7 +29,7 @@ void CommitAll(const OutputFiles& files, const std::atomic<bool>* interrupted,
                       "; written before it, and complete: " + words::PathText(files.front().first) +
                       (i == 1 ? "" : " to " + words::PathText(files[i - 1].first)) +
                       "; the others are as they were",
-                  Remedy::kNone, error.refusal());
+                  Remedy::kNone, error.subject(), error.system_error());
     }
   }
   if (staging != nullptr && !files.empty()) staging->SyncNames(files.front().first);

@@ -86,7 +86,8 @@ class SafetensorsPlacementMaker {
     if (length > kMostHeaderBytes) {
       throw Error(ErrorKind::kUnsupported,
                   words::PathText(path_) + ": its header would take " + std::to_string(length) +
-                      " bytes; safetensors allows " + std::to_string(kMostHeaderBytes));
+                      " bytes; safetensors allows " + std::to_string(kMostHeaderBytes),
+                  path_);
     }
     placement.header_bytes = kHeaderLengthBytes + length;
     if (end > UINT64_MAX - placement.header_bytes) TooLarge();
@@ -117,11 +118,12 @@ class SafetensorsPlacementMaker {
 
  private:
   [[noreturn]] void Fail(const TensorInfo& info, ErrorKind kind, const std::string& why) const {
-    throw Error(kind, words::PathText(path_) + ": tensor " + words::Quoted(info.name) + " " + why);
+    throw Error(kind, words::PathText(path_) + ": tensor " + words::Quoted(info.name) + " " + why,
+                path_);
   }
   [[noreturn]] void TooLarge() const {
     throw Error(ErrorKind::kUnsupported,
-                words::PathText(path_) + ": its tensors take 2^64 bytes or more");
+                words::PathText(path_) + ": its tensors take 2^64 bytes or more", path_);
   }
 
   Stored Store(const TensorInfo& info) {
@@ -191,8 +193,10 @@ class SafetensorsPlacementMaker {
   // `text` as a JSON string, quotes included.
   std::string Utf8Json(const std::string& text) const {
     if (words::IsUtf8(text)) return json::JsonString(text);
-    throw Error(ErrorKind::kUnsupported, words::PathText(path_) + ": " + words::Quoted(text) +
-                                             " is not UTF-8, as safetensors needs it");
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path_) + ": " + words::Quoted(text) +
+                    " is not UTF-8, as safetensors needs it",
+                path_);
   }
 
   static std::string JsonShape(std::span<const std::uint64_t> shape) {

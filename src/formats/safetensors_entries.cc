@@ -79,14 +79,17 @@ class HeaderBytes {
     const auto nul = std::find(filled.begin(), filled.end(), std::byte{0});
     if (nul != filled.end()) {
       const auto at = next_ + static_cast<std::uint64_t>(nul - filled.begin());
-      throw Error(ErrorKind::kContents, words::PathText(file_.path()) +
-                                            ": the header is not JSON: a NUL byte at offset " +
-                                            std::to_string(at));
+      throw Error(ErrorKind::kContents,
+                  words::PathText(file_.path()) +
+                      ": the header is not JSON: a NUL byte at offset " + std::to_string(at),
+                  file_.path());
     }
     for (std::size_t i = 0; i < filled_; ++i) {
       if (!number_.Accept(static_cast<char>(filled[i]))) {
-        throw Error(ErrorKind::kContents, words::PathText(file_.path()) + ": " +
-                                              NumberLength::Refusal("the header", next_ + i));
+        throw Error(
+            ErrorKind::kContents,
+            words::PathText(file_.path()) + ": " + NumberLength::Refusal("the header", next_ + i),
+            file_.path());
       }
     }
     next_ += filled_;
@@ -252,7 +255,8 @@ class EntryHandler {
     throw Error(ErrorKind::kContents,
                 words::PathText(path_) + ": " + what_ + " is not JSON at offset " +
                     std::to_string(offset_ + (position == 0 ? 0 : position - 1)) + ": " +
-                    words::Escape(why));
+                    words::Escape(why),
+                path_);
   }
 
  private:
@@ -271,9 +275,10 @@ class EntryHandler {
 
   void AddMetadataKey(const std::string& value) {
     if (metadata_->size() == kMostMetadataEntries) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(path_) +
-                                               ": __metadata__ has more than " +
-                                               std::to_string(kMostMetadataEntries) + " entries");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(path_) + ": __metadata__ has more than " +
+                      std::to_string(kMostMetadataEntries) + " entries",
+                  path_);
     }
     if (!metadata_->emplace(value, std::string()).second) {
       Fail("has the key " + words::Quoted(value) + " twice");
@@ -309,8 +314,10 @@ class EntryHandler {
   bool Refuse(const std::string& found) const {
     switch (place_) {
       case Place::kStart:
-        throw Error(ErrorKind::kContents, words::PathText(path_) + ": " + what_ + " is " + found +
-                                              "; expected an object of tensors");
+        throw Error(ErrorKind::kContents,
+                    words::PathText(path_) + ": " + what_ + " is " + found +
+                        "; expected an object of tensors",
+                    path_);
       case Place::kTop:
         Fail("is " + found +
              (metadata_ == nullptr            ? "; expected an object with dtype and shape"
@@ -364,13 +371,13 @@ void ParsePackedTypes(const std::string& path, const std::string& text,
   const std::string what = "__metadata__[\"" + std::string(kPackedTypesKey) + "\"]";
   if (text.find('\0') != std::string::npos) {
     throw Error(ErrorKind::kContents,
-                words::PathText(path) + ": " + what + " is not JSON: a NUL byte");
+                words::PathText(path) + ": " + what + " is not JSON: a NUL byte", path);
   }
   NumberLength number;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (!number.Accept(text[i])) {
       throw Error(ErrorKind::kContents,
-                  words::PathText(path) + ": " + NumberLength::Refusal(what, i));
+                  words::PathText(path) + ": " + NumberLength::Refusal(what, i), path);
     }
   }
   EntryHandler handler(path, what, 0, take, nullptr);

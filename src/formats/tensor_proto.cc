@@ -124,12 +124,12 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": a .pb file holds one tensor, not " +
                     std::to_string(contents.tensors.size()),
-                Remedy::kChooseOneTensor);
+                Remedy::kChooseOneTensor, path);
   }
   const TensorInfo& info = contents.tensors[0];
   const auto fail = [&](const std::string& why) {
     throw Error(ErrorKind::kUnsupported,
-                words::PathText(path) + ": tensor " + words::Quoted(info.name) + ' ' + why);
+                words::PathText(path) + ": tensor " + words::Quoted(info.name) + ' ' + why, path);
   };
   if (info.type == DataType::kUndefined) {
     fail("is " + words::EscapeName(info.dtype) + ", which is not written to .pb files");
@@ -139,8 +139,10 @@ TensorProtoPlacement PlaceTensorProto(const std::string& path, const FileContent
   }
   const auto check_text = [&](const std::string& text) {
     if (!words::IsUtf8(text)) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(path) + ": " + words::Quoted(text) +
-                                               " is not UTF-8, as a TensorProto needs it");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(path) + ": " + words::Quoted(text) +
+                      " is not UTF-8, as a TensorProto needs it",
+                  path);
     }
   };
   check_text(info.name);

@@ -26,7 +26,7 @@ class JsonWalker {
   void Walk() {
     Skip();
     if (at_ < text_.size() && text_[at_] != '{') {
-      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not a JSON object");
+      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not a JSON object", label_);
     }
     if (at_ == text_.size()) Fail("an object");
     Value(0);
@@ -36,8 +36,10 @@ class JsonWalker {
 
  private:
   [[noreturn]] void Fail(const std::string& expected) const {
-    throw Error(ErrorKind::kContents, words::PathText(label_) + ": is not JSON at offset " +
-                                          std::to_string(at_) + ": expected " + expected);
+    throw Error(ErrorKind::kContents,
+                words::PathText(label_) + ": is not JSON at offset " + std::to_string(at_) +
+                    ": expected " + expected,
+                label_);
   }
 
   char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -52,9 +54,10 @@ class JsonWalker {
 
   void Value(std::size_t depth) {
     if (depth > kMostJsonDepth) {
-      throw Error(ErrorKind::kContents, words::PathText(label_) + ": is nested more than " +
-                                            std::to_string(kMostJsonDepth) + " deep at offset " +
-                                            std::to_string(at_));
+      throw Error(ErrorKind::kContents,
+                  words::PathText(label_) + ": is nested more than " +
+                      std::to_string(kMostJsonDepth) + " deep at offset " + std::to_string(at_),
+                  label_);
     }
     switch (Peek()) {
       case '{': return Object(depth);

@@ -42,7 +42,7 @@ const Syntax* SyntaxOf(const files::ByteSource& source) {
 }
 
 [[noreturn]] void Fail(const std::string& path, const graph::Error& error) {
-  throw files::Error(error.kind(), words::PathText(path) + ": " + error.what());
+  throw files::Error(error.kind(), words::PathText(path) + ": " + error.what(), path);
 }
 
 // Calls read(model) with what a file says, and names the file in what that throws.
@@ -108,14 +108,14 @@ Status Save(const Graph& graph, const std::string& path, const SaveOptions& opti
   return core::Guarded(error, [&] {
     const Syntax* const syntax = SyntaxOfEnding(path);
     if (syntax == nullptr) {
-      throw files::Error(
-          core::ErrorKind::kArguments,
-          words::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"));
+      throw files::Error(core::ErrorKind::kArguments,
+                         words::PathText(path) + ": MDF is written as " + JoinedSyntaxEndings("or"),
+                         path);
     }
     const GraphState& state = GraphAccess::State(graph);
     if (state.outputs.empty()) {
       throw files::Error(core::ErrorKind::kArguments,
-                         words::PathText(path) + ": the graph has no output; mark one");
+                         words::PathText(path) + ": the graph has no output; mark one", path);
     }
     files::CreateOptions create{options.overwrite, options.inputs};
     if (create.inputs.empty() && !state.loaded_from.empty()) {

@@ -107,7 +107,8 @@ const files::ByteSource& ExternalFiles::Open(const std::string& tensor,
     file = files::OpenNamedFile(path, files::EnclosureOfModel(model_path_, allow_hard_links_),
                                 files_.size());
   } catch (const Error& error) {
-    throw Error(error.kind(), where + error.what(), error.remedy(), error.refusal());
+    throw Error(error.kind(), where + error.what(), error.remedy(), error.subject(),
+                error.system_error());
   }
   return *files_.emplace(location, std::move(file)).first->second;
 }

@@ -73,9 +73,11 @@ class ModelReader {
       }
     });
     if (!has_graph) {
-      throw Error(ErrorKind::kContents, words::PathText(source_.path()) +
-                                            ": has no graph; expected an ONNX ModelProto, as "
-                                            "onnx.save writes");
+      throw Error(ErrorKind::kContents,
+                  words::PathText(source_.path()) +
+                      ": has no graph; expected an ONNX ModelProto, as "
+                      "onnx.save writes",
+                  source_.path());
     }
     return std::move(model_);
   }
@@ -83,8 +85,10 @@ class ModelReader {
  private:
   [[noreturn]] void Fail(const WireField& field, const std::string& what,
                          const std::string& why) const {
-    throw Error(ErrorKind::kContents, words::PathText(source_.path()) + ": " + what +
-                                          " at offset " + std::to_string(field.offset) + ' ' + why);
+    throw Error(ErrorKind::kContents,
+                words::PathText(source_.path()) + ": " + what + " at offset " +
+                    std::to_string(field.offset) + ' ' + why,
+                source_.path());
   }
 
   // Calls take(reader, field) with each field of a message; those that are known have their types.
@@ -111,11 +115,12 @@ class ModelReader {
   void Count(const WireField& field, std::uint64_t bytes) {
     text_ += bytes;
     if (bytes > kMostModelText || text_ > kMostModelText) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(source_.path()) +
-                                               ": the structure of the model takes more than " +
-                                               std::to_string(kMostModelText) +
-                                               " bytes at offset " + std::to_string(field.offset) +
-                                               "; models with less are read");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(source_.path()) +
+                      ": the structure of the model takes more than " +
+                      std::to_string(kMostModelText) + " bytes at offset " +
+                      std::to_string(field.offset) + "; models with less are read",
+                  source_.path());
     }
   }
 
@@ -167,10 +172,11 @@ class ModelReader {
   std::size_t ReadGraph(const WireField& field, std::vector<WireField> path, std::string label,
                         std::size_t scope, std::size_t depth) {
     if (depth > kMostNestedGraphs) {
-      throw Error(ErrorKind::kUnsupported, words::PathText(source_.path()) + ": graph at offset " +
-                                               std::to_string(field.offset) +
-                                               " lies in more than " +
-                                               std::to_string(kMostNestedGraphs) + " others");
+      throw Error(ErrorKind::kUnsupported,
+                  words::PathText(source_.path()) + ": graph at offset " +
+                      std::to_string(field.offset) + " lies in more than " +
+                      std::to_string(kMostNestedGraphs) + " others",
+                  source_.path());
     }
     const std::size_t index = model_.graphs.size();
     model_.graphs.emplace_back();

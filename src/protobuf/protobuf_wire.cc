@@ -39,7 +39,7 @@ WireReader::WireReader(const files::ByteSource& source, std::uint64_t at, std::u
       next_window_(kWindowAfterJump / 4) {}
 
 void WireReader::Fail(const std::string& why) const {
-  throw Error(ErrorKind::kContents, words::PathText(source_.path()) + ": " + why);
+  throw Error(ErrorKind::kContents, words::PathText(source_.path()) + ": " + why, source_.path());
 }
 
 void WireReader::FailField(const WireField& field, const std::string& why) const {

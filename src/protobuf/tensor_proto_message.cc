@@ -225,8 +225,10 @@ TensorProtoMessage ReadTensorProtoMessage(const files::ByteSource& source, std::
 void FailTensorProto(const files::ByteSource& source, const TensorProtoMessage& message,
                      ErrorKind kind, const std::string& why) {
   const bool is_whole = message.begin == 0 && message.end == source.size();
-  throw Error(kind, words::PathText(source.path()) + ": " +
-                        (is_whole ? "" : "tensor " + words::Quoted(message.name) + " ") + why);
+  throw Error(kind,
+              words::PathText(source.path()) + ": " +
+                  (is_whole ? "" : "tensor " + words::Quoted(message.name) + " ") + why,
+              source.path());
 }
 
 }  // namespace tensorcast::protobuf

@@ -92,9 +92,11 @@ struct VarintRange {
 
 // The message was checked once; a file that is changed meanwhile may say otherwise the second time.
 [[noreturn]] void FailChanged(const files::ByteSource& source) {
-  throw Error(ErrorKind::kSystem, words::PathText(source.path()) +
-                                      ": changed while it was read; do not change a file that is "
-                                      "being read");
+  throw Error(ErrorKind::kSystem,
+              words::PathText(source.path()) +
+                  ": changed while it was read; do not change a file that is "
+                  "being read",
+              source.path());
 }
 
 }  // namespace

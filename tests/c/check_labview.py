@@ -32,7 +32,7 @@ ENUMS = {
     "SUMMARY_": "`format`", "LOSS_": "places in `counts`", "COUNT_": "places in `counts`, behind those",
     "FIGURE_": "places in `figures`"}
 # Of structs alone, and sizes.
-NOT_WIRED = {"CLASS_", "TYPE_", "MODEL_"}
+NOT_WIRED = {"CLASS_", "TYPE_", "MODEL_", "REMEDY_"}
 SIZES = {"LOSS_KINDS", "LOSS_PARTITION", "LOSS_SLOTS"}
 FIRST_TYPE, FIRST_STATUS, FIRST_KEY = "FLOAT32", "OK", "BY_NAME"
 

@@ -53,6 +53,7 @@ constexpr bool AreSame(std::string_view prefix) {
 }
 
 static_assert(AreSame<decltype(TENSORCAST_OK), StatusCode, 0, 31>("TENSORCAST_"));
+static_assert(AreSame<decltype(TENSORCAST_REMEDY_NONE), Remedy, 0, 15>("TENSORCAST_REMEDY_"));
 static_assert(AreSame<decltype(TENSORCAST_FLOAT32), DataType, 1, 31>("TENSORCAST_"));
 static_assert(AreSame<decltype(TENSORCAST_CLASS_BOOL), TypeClass, 0, 7>("TENSORCAST_CLASS_"));
 static_assert(AreSame<decltype(TENSORCAST_TARGET_BEST), Target, 0, 7>("TENSORCAST_TARGET_"));

@@ -61,6 +61,70 @@ TEST(Failure, OfOurs) {
   EXPECT_EQ(memory.text, "out of memory");
 }
 
+// What a status and a text say is kept whole, from wherever it was thrown.
+TEST(Failure, IsKeptWhole) {
+  const auto fails = [](std::string* error) {
+    return Guarded(error, []() -> Status {
+      throw Failure(StatusCode::kFileError, "a.npy: no room", Remedy::kTakeDirectory, "a.npy", 28);
+    });
+  };
+  const auto expect = [](StatusCode kind, Remedy remedy, const std::string& subject,
+                         const std::string& text, int error) {
+    const Refusal last = LastRefusal();
+    EXPECT_EQ(last.kind, kind);
+    EXPECT_EQ(last.remedy, remedy);
+    EXPECT_EQ(last.subject, subject);
+    EXPECT_EQ(last.text, text);
+    EXPECT_EQ(last.system_error, error);
+  };
+  std::string error;
+  EXPECT_EQ(fails(nullptr), Status(StatusCode::kFileError, Remedy::kTakeDirectory));
+  expect(StatusCode::kFileError, Remedy::kTakeDirectory, "a.npy", "a.npy: no room", 28);
+  // Through a call that passes on the status and the text, and through one that throws them again.
+  (void)Guarded(&error, [&] { return fails(&error); });
+  expect(StatusCode::kFileError, Remedy::kTakeDirectory, "a.npy", "a.npy: no room", 28);
+  (void)Guarded(&error, [&]() -> Status {
+    std::string inner;
+    const Status status = fails(&inner);
+    throw Failure(status, inner);
+  });
+  expect(StatusCode::kFileError, Remedy::kTakeDirectory, "a.npy", "a.npy: no room", 28);
+  // A call that gets over it and fails of itself says its own.
+  (void)Guarded(&error, [&] {
+    std::string inner;
+    (void)fails(&inner);
+    error = "no such option";
+    return Status(StatusCode::kBadInput);
+  });
+  expect(StatusCode::kBadInput, Remedy::kNone, "", "no such option", 0);
+  (void)Guarded(nullptr, [] { return Status(StatusCode::kWrongCall); });
+  expect(StatusCode::kWrongCall, Remedy::kNone, "",
+         std::string(Status(StatusCode::kWrongCall).message()), 0);
+  (void)Guarded(&error, []() -> Status { throw std::out_of_range("at 7"); });
+  expect(StatusCode::kInternalError, Remedy::kNone, "", "internal error: at 7", 0);
+}
+
+TEST(Failure, IsKeptCut) {
+  const std::string path(4096, 'p');
+  const std::string text = path + "\xC3\xA4";
+  const auto keep = [](const std::string& subject, const std::string& what) {
+    std::string error;
+    const Status status = Guarded(&error, [&]() -> Status {
+      throw Failure(StatusCode::kFileError, what, Remedy::kNone, subject, 2);
+    });
+    const Failure whole(status, error);  // of the text that was not cut
+    EXPECT_EQ(whole.what(), what);
+    EXPECT_EQ(whole.subject(), LastRefusal().subject);
+    return LastRefusal();
+  };
+  EXPECT_EQ(keep(path, text).subject, path);
+  EXPECT_EQ(keep(path, text).text, path);
+  EXPECT_EQ(keep(path, text).system_error, 2);
+  EXPECT_EQ(keep("", path.substr(1) + "\xC3\xA4").text, path.substr(1));  // no half of a character
+  EXPECT_EQ(keep(path + 'p', text).subject, "");
+  EXPECT_EQ(keep(path + 'p', text).system_error, 0);
+}
+
 // Throws before, or what a task throws.
 class FailingExecutor final : public Executor {
  public:

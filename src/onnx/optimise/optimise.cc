@@ -236,7 +236,8 @@ class Optimiser {
                        words::PathText(source_.path()) + ": would take " +
                            words::CountText(report_.model_bytes_after, "byte") +
                            " with all its constants cast; protobuf allows " +
-                           std::to_string(kMostModelBytes) + "; cast fewer");
+                           std::to_string(kMostModelBytes) + "; cast fewer",
+                       source_.path());
   }
 
   const protobuf::OnnxModel& model_;

@@ -313,7 +313,8 @@ graph::Graph ReadGraph(std::shared_ptr<const files::ByteSource> source,
 }
 
 void FailModel(const files::ByteSource& source, const graph::Error& error) {
-  throw files::Error(error.kind(), words::PathText(source.path()) + ": " + error.what());
+  throw files::Error(error.kind(), words::PathText(source.path()) + ": " + error.what(),
+                     source.path());
 }
 
 }  // namespace tensorcast::onnx

@@ -404,7 +404,8 @@ StorageEdit MakeStorageEdit(const formats::OnnxTensorReader& model,
                 words::PathText(model.source().path()) + ": would take " +
                     words::CountText(made.model_bytes, "byte") +
                     " without the values that can be in another file; protobuf allows " +
-                    std::to_string(kMostModelBytes));
+                    std::to_string(kMostModelBytes),
+                model.source().path());
   }
   return made;
 }

@@ -34,7 +34,7 @@ constexpr std::size_t kCopyBytes = std::size_t{1} << 20;
 [[noreturn]] void FailToLook(const std::string& path, const std::error_code& error) {
   throw Error(ErrorKind::kSystem,
               words::PathText(path) + ": cannot be looked at: " + error.message(), Remedy::kNone,
-              {error.value(), path});
+              path, error.value());
 }
 
 // The directory of a path, whatever it is called.
@@ -93,7 +93,8 @@ StorageEdit EditFor(const std::string& path, const formats::OnnxTensorReader& mo
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": the model names its data file " +
                     words::Quoted(placement.location) +
-                    ", which is not UTF-8, as ONNX needs it; name another output");
+                    ", which is not UTF-8, as ONNX needs it; name another output",
+                path);
   }
   return edit;
 }
@@ -334,15 +335,18 @@ class Writer final : public formats::TensorWriter {
     const std::string& path = data_paths_[i];
     if (data_[i]->NameAs(path)) return;
     if (!edit_.has_data || !placement_.has_digest) {
-      throw Error(ErrorKind::kArguments, words::PathText(path) + ": appeared while the model was " +
-                                             "written; convert again when no other run writes it");
+      throw Error(ErrorKind::kArguments,
+                  words::PathText(path) + ": appeared while the model was " +
+                      "written; convert again when no other run writes it",
+                  path);
     }
     // Left by a run that was killed, or in use by a copy of the model that is replaced.
     if (!HoldsTheSame(path, *data_[i])) {
       throw Error(ErrorKind::kArguments,
                   words::PathText(path) +
                       ": the data of the model belongs here, and another file " +
-                      "has the name; remove it, or name another output");
+                      "has the name; remove it, or name another output",
+                  path);
     }
     data_[i].reset();
   }

@@ -80,7 +80,7 @@ void StorageRules::Fail(std::size_t tensor, std::string_view to, const std::stri
               words::PathText(model_.source().path()) + ": tensor " +
                   words::Quoted(model_.contents().tensors.at(tensor).name) +
                   " cannot be stored as " + std::string(to) + ": " + why,
-              remedy);
+              remedy, model_.contents().tensors.at(tensor).name);
 }
 
 std::int64_t StorageRules::OpsetFor(std::size_t tensor, std::string_view to,
