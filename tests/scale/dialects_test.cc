@@ -146,32 +146,32 @@ struct MadeUp {
   WrittenLayout written;
 };
 constexpr MadeUp kMadeUp[] = {
-    {{".w_codes", ".weight", ".w_scale"},
-     {.format = "fp8-row", .codes = ".w_codes", .scale = ".w_scale", .plain = ".weight"}},
-    {{".w_codes", "", ".w_scale"}, {"fp8-row", ".w_codes", ".w_scale"}},
-    {{".codes", ".weight", ".codes_scale"},
-     {.format = "fp8-row", .codes = ".codes", .scale = ".codes_scale", .plain = ".weight"}},
-    {{".codes", ".weight", ".codes.scale"},
-     {.format = "fp8-row", .codes = ".codes", .scale = ".codes.scale", .plain = ".weight"}},
+    {{".n_codes", ".weight", ".n_scale"},
+     {.format = "fp8-row", .codes = ".n_codes", .scale = ".n_scale", .plain = ".weight"}},
+    {{".n_codes", "", ".n_scale"}, {"fp8-row", ".n_codes", ".n_scale"}},
+    {{".kodes", ".weight", ".kodes_scale"},
+     {.format = "fp8-row", .codes = ".kodes", .scale = ".kodes_scale", .plain = ".weight"}},
+    {{".kodes", ".weight", ".kodes.scale"},
+     {.format = "fp8-row", .codes = ".kodes", .scale = ".kodes.scale", .plain = ".weight"}},
 };
 
 TEST(Dialects, NamesThatEndLikeOthersAreNotTakenForThem) {
   for (const MadeUp& one : kMadeUp) {
     SCOPED_TRACE(std::string(one.read.codes) + ", " + std::string(one.read.scale));
-    const Dialect zenith = {.name = "Zenith",
-                            .layouts = std::span(&one.read, 1),
-                            .layout = "zenith",
-                            .written = std::span(&one.written, 1)};
+    const Dialect nadir = {.name = "Nadir",
+                           .layouts = std::span(&one.read, 1),
+                           .layout = "nadir",
+                           .written = std::span(&one.written, 1)};
     const auto all = Dialects();
     std::vector<const Dialect*> with_it(all.begin(), all.end());
-    with_it.push_back(&zenith);
-    const Stored stored(zenith, one.written, kWeight);
-    for (const Dialect* const named : {&zenith, static_cast<const Dialect*>(nullptr)}) {
+    with_it.push_back(&nadir);
+    const Stored stored(nadir, one.written, kWeight);
+    for (const Dialect* const named : {&nadir, static_cast<const Dialect*>(nullptr)}) {
       QuantizationConfig config;
       config.dialect = named;
       const std::vector<Reading> readings = ReadingsOf(stored.Weight(), config, with_it);
       ASSERT_EQ(readings.size(), 1U);
-      EXPECT_EQ(readings.front().dialect, &zenith);
+      EXPECT_EQ(readings.front().dialect, &nadir);
       EXPECT_EQ(readings.front().name, kWeight);
       EXPECT_EQ(readings.front().Name(), "fp8-row");
     }
