@@ -16,15 +16,12 @@
 #include "convert/sink.h"
 #include "files/error.h"
 #include "files/system_directory.h"
+#include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {
 namespace {
 
 constexpr const char* kConfig = "config.json";
-// Mistral's own: its "quantization" is of weights as Mistral stores them.
-constexpr const char* kMistralConfig = "params.json";
-// All of it is of quantised tensors.
-constexpr const char* kModelOptConfig = "hf_quant_config.json";
 
 // JSON of several lines as the value of an outermost member.
 std::string Indented(std::string_view json) {
@@ -65,16 +62,22 @@ class CheckpointSink final : public Sink {
     checkpoint::CheckpointExtras extras;
     extras.others = checkpoint::FindOtherFiles(reader_);
     std::vector<std::string>& copied = extras.others.copied;
-    const auto has = [&](const char* name) { return std::ranges::count(copied, name) != 0; };
+    const auto has = [&](std::string_view name) { return std::ranges::count(copied, name) != 0; };
     const bool is_quantised = !contents.quantization_config.empty();
     const bool is_other = contents.is_dequantised || is_quantised;
     if (is_other) {
-      std::erase(copied, kModelOptConfig);
       std::erase(copied, checkpoint::kQuantizationFile);
-      Edit(kMistralConfig, has(kMistralConfig), extras,
-           [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
+      for (const scale::Dialect* const dialect : scale::Dialects()) {
+        const scale::ConfigFile& file = dialect->file;
+        if (!file.says_more) {
+          std::erase(copied, file.name);
+          continue;
+        }
+        Edit(std::string(file.name), has(file.name), extras,
+             [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
+      }
     }
-    if (!contents.hf_quant_config.empty()) extras.texts[kModelOptConfig] = contents.hf_quant_config;
+    for (const auto& [name, text] : contents.quantization_files) extras.texts[name] = text;
     Edit(kConfig, has(kConfig), extras, [&](checkpoint::ModelConfig& config) {
       if (contents.model_type != DataType::kUndefined) config.SetType(contents.model_type);
       if (is_other) config.RemoveQuantisation();
@@ -94,7 +97,7 @@ class CheckpointSink final : public Sink {
 
   // Writes a file of the input anew, if it is there.
   template <class Change>
-  void Edit(const char* name, bool is_there, checkpoint::CheckpointExtras& extras,
+  void Edit(const std::string& name, bool is_there, checkpoint::CheckpointExtras& extras,
             Change change) const {
     if (!is_there) return;
     const files::InputFile file(files::Joined(reader_.directory(), name), reader_.enclosure());

@@ -71,7 +71,7 @@ formats::FileContents ContentsOf(const formats::TensorReader& reader, const File
   output.is_dequantised = input.is_dequantised;
   output.model_type = plan.config.model_type;
   output.quantization_config = plan.config.texts.quantization_config;
-  output.hf_quant_config = plan.config.texts.hf_quant_config;
+  output.quantization_files = plan.config.texts.files;
   for (const auto& [key, text] : plan.config.texts.metadata) output.metadata[key] = text;
   output.tensors.reserve(plan.jobs.size());
   for (const TensorJob& job : plan.jobs) {

@@ -13,6 +13,7 @@
 #include "convert/selection.h"
 #include "files/error.h"
 #include "files/system.h"
+#include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -22,12 +23,6 @@ using words::EscapeName;
 bool IsCast(const Decision& decision) { return decision.to != DataType::kUndefined; }
 
 }  // namespace
-
-bool IsPackedMxfp4(const formats::TensorInfo& info) {
-  constexpr std::uint64_t kGroupBytes = 16;
-  return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
-         info.shape.size() == 4 && info.shape.back() == kGroupBytes;
-}
 
 scale::Rounding RoundingFor(DataType to) {
   // A value of these types is not rounded once more.
@@ -114,9 +109,10 @@ void RefuseScaled(const Survey& survey, std::span<const Decision> decisions) {
     if (!scaled.file.empty()) remedy = Remedy::kTakeDirectory;
     const formats::TensorInfo& info = tensors[scaled.tensor];
     name = info.name;
+    const scale::Dialect* const packer = scale::DialectOfPacked(info);
     first = EscapeName(info.name) + " (" + std::string(TypeName(info.type)) +
-            (IsPackedMxfp4(info) ? ", MXFP4" : "") + ") has its scales in " +
-            EscapeName(scaled.companion) +
+            (packer != nullptr ? ", " + std::string(packer->packed.name) : "") +
+            ") has its scales in " + EscapeName(scaled.companion) +
             (scaled.file.empty() ? "" : " of " + EscapeName(scaled.file));
   }
   if (found == 0) return;

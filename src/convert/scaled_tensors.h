@@ -40,10 +40,6 @@ scale::Rounding RoundingFor(DataType to);
 // The scales of weights that are cast.
 WantedScales WantedBy(std::span<const Decision> decisions);
 
-// Whether a tensor's name, type and shape are those of gpt-oss's experts: uint8 [E, R, G, 16], of
-// two codes of MXFP4 in each byte.
-bool IsPackedMxfp4(const formats::TensorInfo& info);
-
 // Refuses to cast tensors that have scales which are not applied (Remedy::kIgnoreScales; of scales
 // in another file of the checkpoint kTakeDirectory). Not where scales are ignored.
 void RefuseScaled(const Survey& survey, std::span<const Decision> decisions);

@@ -10,11 +10,11 @@
 #include "convert/candidate.h"
 #include "convert/matching.h"
 #include "convert/misread_weights.h"
-#include "convert/scaled_tensors.h"
 #include "core/shape.h"
 #include "files/error.h"
 #include "naming/keep.h"
 #include "naming/weight_roles.h"
+#include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -35,7 +35,6 @@ std::optional<Keep> KeptBy(std::span<const Keep> keep, const Candidate& candidat
 
 std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::WrittenForm& form,
                                     const MisreadWeights& misread, bool is_named, bool has_graph) {
-  constexpr std::string_view kWeight = ".weight";
   const TensorInfo& tensor = candidate.tensor;
   const scale::ScaledWeight* const weight = candidate.weight;
   const std::string& name = weight != nullptr ? weight->name : tensor.name;
@@ -67,8 +66,9 @@ std::optional<Refusal> WhyNotScaled(const Candidate& candidate, const scale::Wri
   if (std::string why = scale::WhyNot(*form.format, shape); !why.empty()) {
     return Refusal{Reason::kMisfit, std::move(why)};
   }
-  if (form.layout != nullptr && form.layout->packs_codes && !name.ends_with(kWeight)) {
-    return Refusal{Reason::kMisfit, "its name does not end in .weight, as the layout's do"};
+  if (form.layout != nullptr && !name.ends_with(form.layout->plain)) {
+    return Refusal{Reason::kMisfit, "its name does not end in " + std::string(form.layout->plain) +
+                                        ", as the layout's do"};
   }
   return std::nullopt;
 }
@@ -122,9 +122,10 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
     }
   } else if (!request.all_types && !candidate.IsScaled()) {
     if (!from->is_float()) {
-      return leave(Reason::kNotFloating, IsPackedMxfp4(tensor)
-                                             ? "packed codes of MXFP4, as gpt-oss has them"
-                                             : "not floating");
+      const scale::Dialect* const packer = scale::DialectOfPacked(tensor);
+      if (packer == nullptr) return leave(Reason::kNotFloating, "not floating");
+      return leave(Reason::kNotFloating, "packed codes of " + std::string(packer->packed.name) +
+                                             ", as " + std::string(packer->name) + " has them");
     }
     if (tensor.type == DataType::kFloat8E8M0) return leave(Reason::kHoldsScales, "holds scales");
   }

@@ -56,9 +56,9 @@ struct FileContents {
   // which it names.
   DataType model_type = DataType::kUndefined;
   // JSON that a configuration beside these tensors has to say of those that are quantised:
-  // config.json's member "quantization_config", all of hf_quant_config.json. Empty: nothing new.
+  // config.json's member "quantization_config", and whole files by name. Empty: nothing new.
   std::string quantization_config = {};
-  std::string hf_quant_config = {};
+  std::map<std::string, std::string> quantization_files = {};
   std::vector<ScaledOutput> scaled = {};  // of a model that is written, rising
 };
 

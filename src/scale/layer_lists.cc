@@ -180,7 +180,6 @@ void Forget(json::OrderedJson& layers, std::span<const std::string> names) {
 
 // transformers leaves the head alone where there is no list, and nothing else where there is one.
 WrittenConfig AddNotConverted(const QuantisedModules& modules, const QuantizationConfig& config) {
-  constexpr const char* kNotConverted = "modules_to_not_convert";
   json::OrderedJson json = *config.json;
   const bool has_list = Member(json, kNotConverted).is_array();
   AddNames(json[kNotConverted],

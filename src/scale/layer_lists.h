@@ -24,6 +24,10 @@ void AddNames(json::OrderedJson& list, std::span<const std::string> names);
 // Takes away what an object says of layers.
 void Forget(json::OrderedJson& layers, std::span<const std::string> names);
 
+// Where transformers' own methods list layers that stay plain.
+inline constexpr const char* kNotConverted = "modules_to_not_convert";
+inline constexpr const char* kNotConvertedLists[] = {kNotConverted};
+
 // A configuration of transformers with the layers that became plain in "modules_to_not_convert".
 WrittenConfig AddNotConverted(const QuantisedModules& modules, const QuantizationConfig& config);
 

@@ -228,21 +228,35 @@ std::string Reading::PartitionText() const {
 bool Reading::Means(const Reading& other) const {
   return scaling.element == other.scaling.element && scaling.scale == other.scaling.scale &&
          scaling.global_use == other.scaling.global_use &&
-         layout->is_transposed == other.layout->is_transposed &&
-         layout->plain == other.layout->plain && shape == other.shape &&
+         layout->is_transposed == other.layout->is_transposed && shape == other.shape &&
          CutOf(partition) == CutOf(other.partition);
 }
 
 namespace {
 
+// Whether a tensor's name is a stem and an ending.
+bool IsCalled(const TensorInfo& info, std::string_view stem, std::string_view ending) {
+  return info.name.size() == stem.size() + ending.size() && info.name.starts_with(stem) &&
+         info.name.ends_with(ending);
+}
+
+// Of two readings that give the same values: that of the dialect which the configuration names;
+// and where the weight's name differs, that of the layout which knows more of its end.
+bool IsBetter(const Reading& one, const Reading& than, const Dialect* named) {
+  if ((one.dialect == named) != (than.dialect == named)) return one.dialect == named;
+  return one.name != than.name && one.layout->codes.size() > than.layout->codes.size();
+}
+
 // The readings that one layout allows, without its dialect.
 std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Layout& layout,
                                 const QuantizationConfig& config) {
   std::vector<Reading> readings;
-  if (!tensors.codes->name.ends_with(layout.codes) ||
-      !tensors.scale->name.ends_with(layout.scale) ||
+  std::string_view stem = tensors.codes->name;
+  if (!stem.ends_with(layout.codes)) return readings;
+  stem.remove_suffix(layout.codes.size());
+  if (!IsCalled(*tensors.scale, stem, layout.scale) ||
       (tensors.global != nullptr) != !layout.global.empty() ||
-      (tensors.global != nullptr && !tensors.global->name.ends_with(layout.global))) {
+      (tensors.global != nullptr && !IsCalled(*tensors.global, stem, layout.global))) {
     return readings;
   }
   const DataType scale = ScaleTypeOf(layout, tensors.scale->type);
@@ -253,6 +267,7 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Layout& layo
        PartitionsOf(elements->shape, tensors.scale->shape, layout.group, config)) {
     Reading& reading = readings.emplace_back();
     reading.layout = &layout;
+    reading.name = std::string(stem).append(layout.plain);
     reading.scaling.element = elements->type;
     reading.scaling.scale = scale;
     reading.scaling.global_use = layout.global_use;
@@ -265,9 +280,10 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Layout& layo
 
 }  // namespace
 
-std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config) {
+std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config,
+                                std::span<const Dialect* const> dialects) {
   std::vector<Reading> readings;
-  for (const Dialect* const dialect : Dialects()) {
+  for (const Dialect* const dialect : dialects) {
     for (const Layout& layout : dialect->layouts) {
       for (Reading& reading : ReadingsOf(tensors, layout, config)) {
         reading.dialect = dialect;
@@ -275,7 +291,7 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Quantization
                                        [&](const Reading& one) { return one.Means(reading); });
         if (same == readings.end()) {
           readings.push_back(std::move(reading));
-        } else if (config.dialect == dialect && same->dialect != dialect) {
+        } else if (IsBetter(reading, *same, config.dialect)) {
           *same = std::move(reading);
         }
       }

@@ -30,6 +30,7 @@ struct WeightTensors {
 struct Reading {
   const Dialect* dialect = nullptr;
   const Layout* layout = nullptr;  // the dialect's
+  std::string name;                // the plain weight's
   Scaling scaling;
   Partition partition;
   std::vector<std::uint64_t> shape;  // of the codes, as elements; not transposed
@@ -44,9 +45,11 @@ struct Reading {
 };
 
 // Every reading that names, types and shapes allow, the configuration's sizes of blocks and the
-// usual ones tried; readings that mean the same once, by the row of the configuration's writer
-// where there is one.
-std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config);
+// usual ones tried. Codes and scales have the same name but for their endings. Readings that mean
+// the same stand there once, by the row of the dialect that the configuration names where it has
+// one.
+std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const QuantizationConfig& config,
+                                std::span<const Dialect* const> dialects = Dialects());
 
 // Whether a reading is what a scheme says.
 bool Allows(const WeightScheme& scheme, const Reading& reading);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -72,10 +73,16 @@ bool SaysQuantised(const Json& json) {
   });
 }
 
-// Each method has a word of its own for them.
+// Each method has a word of its own for them, and some have another's.
 void ReadIgnored(const Json& json, QuantizationConfig& config) {
-  for (const char* const key : {"ignore", "modules_to_not_convert", "exclude_modules"}) {
-    for (std::string& name : Texts(Member(json, key))) config.ignored.push_back(std::move(name));
+  std::set<std::string_view> keys;
+  for (const Dialect* const dialect : Dialects()) {
+    keys.insert(dialect->exceptions.begin(), dialect->exceptions.end());
+  }
+  for (const std::string_view key : keys) {
+    for (std::string& name : Texts(Member(json, key.data()))) {
+      config.ignored.push_back(std::move(name));
+    }
   }
 }
 
@@ -117,12 +124,6 @@ void ReadModel(const Json& json, QuantizationConfig& config) {
   if (config.dtype.empty()) config.dtype = DtypeOf(Member(json, "text_config"));
 }
 
-// The dialect that says what it quantises in hf_quant_config.json.
-const Dialect* DialectOfFile() {
-  const auto all = Dialects();
-  return *std::ranges::find_if(all, [](const Dialect* one) { return one->read_file != nullptr; });
-}
-
 }  // namespace
 
 std::string WeightScheme::Text() const {
@@ -136,10 +137,10 @@ std::string WeightScheme::Text() const {
   return std::to_string(bits) + (is_integer ? "-bit integers" : "-bit floats");
 }
 
-QuantizationConfig ReadQuantizationConfig(const std::string& path) {
+namespace {
+
+QuantizationConfig Understand(ConfigFiles& files) {
   QuantizationConfig config;
-  if (path.empty()) return config;
-  ConfigFiles files(path);
   std::string name = "config.json";
   if (!files.Has(name)) name = checkpoint::kQuantizationFile;
   const auto shared = [](Json json) { return std::make_shared<const Json>(std::move(json)); };
@@ -149,29 +150,46 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
       name == checkpoint::kQuantizationFile ? &json : &Member(json, "quantization_config");
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
-  const std::string of_modelopt = "hf_quant_config.json";
+  const auto all = Dialects();
+  const auto has_own = [&](const Dialect* one) {
+    return one != nullptr && one->read_file != nullptr && files.Has(std::string(one->file.name));
+  };
   config.says_quantised =
-      files.Has(of_modelopt) ||
+      std::ranges::any_of(all, has_own) ||
       (files.Has(name) &&
        (json.is_null() || name == checkpoint::kQuantizationFile || SaysQuantised(json)));
-  Json beside = files.Read(of_modelopt);
-  config.problem = files.problem();
   if (said->is_object()) {
     config.file = name;
     ReadConfig(*said, config);
     config.json = shared(*said);
-    const bool has_file = config.dialect != nullptr && config.dialect->read_file != nullptr;
-    if (has_file && !beside.is_null()) config.beside = shared(std::move(beside));
+    if (!has_own(config.dialect)) return config;
+    Json beside = files.Read(std::string(config.dialect->file.name));
+    if (!beside.is_null()) config.beside = shared(std::move(beside));
     return config;
   }
-  if (const Json& inner = Member(beside, "quantization"); inner.is_object()) {
-    config.file = "hf_quant_config.json";
-    config.dialect = DialectOfFile();
-    config.method = config.dialect->Method();
+  for (const Dialect* const one : all) {
+    if (!has_own(one)) continue;
+    Json beside = files.Read(std::string(one->file.name));
+    const Json& inner = Member(beside, "quantization");
+    if (!inner.is_object()) continue;
+    config.file = one->file.name;
+    config.dialect = one;
+    config.method = one->Method();
     ReadIgnored(inner, config);
-    config.dialect->read_file(inner, config);
+    one->read_file(inner, config);
     config.beside = shared(std::move(beside));
+    break;
   }
+  return config;
+}
+
+}  // namespace
+
+QuantizationConfig ReadQuantizationConfig(const std::string& path) {
+  if (path.empty()) return {};
+  ConfigFiles files(path);
+  QuantizationConfig config = Understand(files);
+  config.problem = files.problem();
   return config;
 }
 

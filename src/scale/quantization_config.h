@@ -1,6 +1,6 @@
 // What a checkpoint's configuration says of the model, and of how its weights are quantised:
 // config.json's "quantization_config", or the file that stands for it
-// (checkpoint::kQuantizationFile); hf_quant_config.json.
+// (checkpoint::kQuantizationFile); the file of its dialect's own (ModelOpt's hf_quant_config.json).
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
@@ -52,7 +52,7 @@ struct QuantizationConfig {
   const Dialect* dialect = nullptr;
   // Its JSON, an object, in its order; null where only `beside` says it.
   std::shared_ptr<const json::OrderedJson> json;
-  std::shared_ptr<const json::OrderedJson> beside;  // ModelOpt's: all of hf_quant_config.json
+  std::shared_ptr<const json::OrderedJson> beside;  // all of the dialect's own file
   std::vector<WeightScheme> schemes;
   std::vector<std::string> ignored;  // layers that have none, as the configuration names them
   // Whether weights have no other form than the schemes' (there are none if the method is not read

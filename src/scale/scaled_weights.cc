@@ -204,6 +204,11 @@ class Finder {
                  config.file + " says " + SchemeText(config, by_shape));
       return;
     }
+    // The dialect that the configuration names knows its own tensors.
+    const auto is_named = [&](const Reading& one) { return one.dialect == config.dialect; };
+    if (std::ranges::any_of(readings, is_named)) {
+      std::erase_if(readings, [&](const Reading& one) { return !is_named(one); });
+    }
     if (readings.size() > 1) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " with " + ShapedName(scale) + " may be " +
@@ -214,8 +219,7 @@ class Finder {
     }
     weight.reading = std::move(readings.front());
     const Layout& layout = *weight.reading.layout;
-    weight.name = codes.name.substr(0, codes.name.size() - layout.codes.size());
-    weight.name += layout.plain;
+    weight.name = weight.reading.name;
     weight.shape = weight.reading.shape;
     if (layout.is_transposed) std::swap(weight.shape.end()[-1], weight.shape.end()[-2]);
     weight.evidence = EvidenceOf(config, weight.reading);

@@ -120,6 +120,7 @@ std::vector<WrittenTensor> TensorsOf(const WrittenForm& form, std::string_view n
   const ScaledFormat& format = *form.format;
   const WrittenLayout none{};
   const WrittenLayout& layout = form.layout != nullptr ? *form.layout : none;
+  if (name.ends_with(layout.plain)) name.remove_suffix(layout.plain.size());
   const auto tensor = [&](std::string_view suffix, std::vector<std::uint64_t> dims, DataType type) {
     WrittenTensor made{std::string(name) + std::string(suffix), std::move(dims), type};
     made.bytes = *StorageBytes(type, *core::CheckedProduct(made.shape));

@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scale/layouts.h"
@@ -31,6 +34,9 @@ TEST(Dialects, WhatBelongsTogetherIsThereTogether) {
     EXPECT_TRUE(one->edit_config == nullptr || one->read_config != nullptr);
     EXPECT_TRUE(one->join_config == nullptr ||
                 (one->write_config != nullptr && one->edit_config != nullptr));
+    // A file of which all is of quantised tensors says how.
+    EXPECT_EQ(!one->file.name.empty() && !one->file.says_more, one->read_file != nullptr);
+    EXPECT_EQ(one->packed.name.empty(), one->packed.are == nullptr);
     EXPECT_EQ(one->metadata_key.empty(), one->edit_metadata == nullptr);
     EXPECT_EQ(one->metadata_key.empty(), one->why_not_described == nullptr);
     for (const ReaderNote& note : one->reader_notes) {
@@ -52,8 +58,6 @@ TEST(Dialects, NamesAreOfOneDialectEach) {
   }
   // Where only one is looked for.
   const auto all = Dialects();
-  EXPECT_EQ(
-      std::ranges::count_if(all, [](const Dialect* one) { return one->read_file != nullptr; }), 1);
   EXPECT_EQ(
       std::ranges::count_if(all, [](const Dialect* one) { return !one->metadata_key.empty(); }), 1);
 }
@@ -80,41 +84,111 @@ bool IsFound(const formats::TensorInfo& companion, const formats::TensorInfo& co
   });
 }
 
+// The tensors that a weight becomes, as a file has them.
+struct Stored {
+  std::vector<formats::TensorInfo> tensors;
+
+  Stored(const Dialect& dialect, const WrittenLayout& layout, std::string_view name) {
+    const WrittenForm form = {
+        .format = FindScaledFormat(layout.format), .dialect = &dialect, .layout = &layout};
+    for (const WrittenTensor& made : TensorsOf(form, name, kShape)) tensors.push_back(InfoOf(made));
+  }
+
+  WeightTensors Weight() const {
+    return {.codes = &tensors[0],
+            .scale = &tensors[1],
+            .global = tensors.size() > 2 ? &tensors[2] : nullptr};
+  }
+
+  static constexpr std::uint64_t kShape[] = {256, 384};
+};
+
+constexpr std::string_view kWeight = "model.layers.0.up.weight";
+
 TEST(Dialects, WhatIsWrittenIsRead) {
-  const std::string name = "model.layers.0.up.weight";
-  const std::vector<std::uint64_t> shape = {256, 384};
+  // Without a configuration these are taken for those of the library that is named behind them:
+  // they have the same names, types and shapes, and mean the same.
+  const std::map<std::string, std::string_view> kTakenFor = {
+      {"modelopt fp8-tensor", "compressed-tensors"}, {"comfyui fp8-tensor", "compressed-tensors"}};
   for (const Dialect* const dialect : Dialects()) {
     if (dialect->layout == kModelLayout) continue;  // of which the graph tells
-    QuantizationConfig config;
-    config.dialect = dialect;
     for (const WrittenLayout& layout : dialect->written) {
-      SCOPED_TRACE(Called(*dialect) + ", " + std::string(layout.format));
-      const ScaledFormat* const format = FindScaledFormat(layout.format);
-      ASSERT_NE(format, nullptr);
-      const WrittenForm form = {.format = format, .dialect = dialect, .layout = &layout};
-      std::vector<formats::TensorInfo> tensors;
-      for (const WrittenTensor& made : TensorsOf(form, name, shape)) {
-        tensors.push_back(InfoOf(made));
+      ASSERT_NE(FindScaledFormat(layout.format), nullptr) << layout.format;
+      const Stored stored(*dialect, layout, kWeight);
+      const WeightTensors weight = stored.Weight();
+      EXPECT_TRUE(IsFound(*weight.scale, *weight.codes, CompanionRole::kScale));
+      if (weight.global != nullptr) {
+        EXPECT_TRUE(IsFound(*weight.global, *weight.codes, CompanionRole::kSecondScale));
       }
-      WeightTensors weight = {.codes = &tensors[0], .scale = &tensors[1]};
-      EXPECT_TRUE(IsFound(tensors[1], tensors[0], CompanionRole::kScale));
-      if (tensors.size() > 2) {
-        weight.global = &tensors[2];
-        EXPECT_TRUE(IsFound(tensors[2], tensors[0], CompanionRole::kSecondScale));
+      for (const bool has_config : {true, false}) {
+        const std::string what = std::string(dialect->layout) + " " + std::string(layout.format);
+        SCOPED_TRACE(what + (has_config ? "" : ", without a configuration"));
+        QuantizationConfig config;
+        if (has_config) config.dialect = dialect;
+        const std::vector<Reading> readings = ReadingsOf(weight, config);
+        ASSERT_EQ(readings.size(), 1U);
+        const Reading& reading = readings.front();
+        const auto other = has_config ? kTakenFor.end() : kTakenFor.find(what);
+        EXPECT_EQ(reading.dialect->name, other == kTakenFor.end() ? dialect->name : other->second);
+        EXPECT_EQ(reading.Name(), layout.format);
+        EXPECT_TRUE(std::ranges::equal(reading.shape, Stored::kShape));
+        EXPECT_EQ(reading.scaling.global_use, layout.global_use);
+        EXPECT_EQ(reading.name, kWeight);
       }
-      const std::vector<Reading> readings = ReadingsOf(weight, config);
-      ASSERT_EQ(readings.size(), 1U);
-      const Reading& reading = readings.front();
-      EXPECT_EQ(reading.dialect, dialect);
-      EXPECT_EQ(reading.Name(), layout.format);
-      EXPECT_EQ(reading.shape, shape);
-      EXPECT_EQ(reading.scaling.global_use, layout.global_use);
-      const std::string& codes = weight.codes->name;
-      EXPECT_EQ(codes.substr(0, codes.size() - reading.layout->codes.size()) +
-                    std::string(reading.layout->plain),
-                name);
     }
   }
+}
+
+// Libraries that are made up: one calls codes and scales by endings that others' endings end in, or
+// puts these behind the whole name, or behind its codes'.
+struct MadeUp {
+  Layout read;
+  WrittenLayout written;
+};
+constexpr MadeUp kMadeUp[] = {
+    {{".w_codes", ".weight", ".w_scale"},
+     {.format = "fp8-row", .codes = ".w_codes", .scale = ".w_scale", .plain = ".weight"}},
+    {{".w_codes", "", ".w_scale"}, {"fp8-row", ".w_codes", ".w_scale"}},
+    {{".codes", ".weight", ".codes_scale"},
+     {.format = "fp8-row", .codes = ".codes", .scale = ".codes_scale", .plain = ".weight"}},
+    {{".codes", ".weight", ".codes.scale"},
+     {.format = "fp8-row", .codes = ".codes", .scale = ".codes.scale", .plain = ".weight"}},
+};
+
+TEST(Dialects, NamesThatEndLikeOthersAreNotTakenForThem) {
+  for (const MadeUp& one : kMadeUp) {
+    SCOPED_TRACE(std::string(one.read.codes) + ", " + std::string(one.read.scale));
+    const Dialect zenith = {.name = "Zenith",
+                            .layouts = std::span(&one.read, 1),
+                            .layout = "zenith",
+                            .written = std::span(&one.written, 1)};
+    const auto all = Dialects();
+    std::vector<const Dialect*> with_it(all.begin(), all.end());
+    with_it.push_back(&zenith);
+    const Stored stored(zenith, one.written, kWeight);
+    for (const Dialect* const named : {&zenith, static_cast<const Dialect*>(nullptr)}) {
+      QuantizationConfig config;
+      config.dialect = named;
+      const std::vector<Reading> readings = ReadingsOf(stored.Weight(), config, with_it);
+      ASSERT_EQ(readings.size(), 1U);
+      EXPECT_EQ(readings.front().dialect, &zenith);
+      EXPECT_EQ(readings.front().name, kWeight);
+      EXPECT_EQ(readings.front().Name(), "fp8-row");
+    }
+  }
+}
+
+TEST(Dialects, CodesAndScalesHaveOneName) {
+  formats::TensorInfo codes = InfoOf({"a.weight", {256, 384}, DataType::kFloat8E4M3FN, 256 * 384});
+  formats::TensorInfo scale = InfoOf({"b.weight_scale", {256, 1}, DataType::kFloat32, 1024});
+  EXPECT_TRUE(ReadingsOf({.codes = &codes, .scale = &scale}, {}).empty());
+  scale.name = "a.weight_scale";
+  EXPECT_EQ(ReadingsOf({.codes = &codes, .scale = &scale}, {}).size(), 1U);
+  // A parameter that is not called "weight", whose scale is called as if it were.
+  codes.name = "a";
+  const std::vector<Reading> readings = ReadingsOf({.codes = &codes, .scale = &scale}, {});
+  ASSERT_EQ(readings.size(), 1U);
+  EXPECT_EQ(readings.front().name, "a");
 }
 
 }  // namespace

@@ -24,7 +24,8 @@ constexpr CompanionName kComfyNames[] = {
 };
 
 constexpr Layout kComfyLayouts[] = {{"", "", "_scale"}};
-constexpr Layout kComfyMarkedLayouts[] = {{"", "", ".scale_weight"}};
+constexpr Layout kComfyMarkedLayouts[] = {{".weight", ".weight", ".scale_weight"},
+                                          {"", "", ".scale_weight"}};
 
 constexpr WrittenLayout kComfyWritten[] = {
     {.format = "fp8-tensor", .codes = "", .scale = "_scale", .one = OneShape::kScalar}};

@@ -57,6 +57,10 @@ constexpr Layout kCompressedTensorsLayouts[] = {
     {"", "", "_scale"},
     {.codes = "", .plain = "", .scale = "_scale", .storage = Storage::kInt8},
     {.codes = "", .plain = "", .scale = "_scale", .scale_type = ScaleType::kE8M0},
+    // Of a parameter that is not called "weight".
+    {"", "", ".weight_scale"},
+    {.codes = "", .plain = "", .scale = ".weight_scale", .storage = Storage::kInt8},
+    {.codes = "", .plain = "", .scale = ".weight_scale", .scale_type = ScaleType::kE8M0},
     TwoScalesLayout(),
     PackedLayout(DataType::kFloat4E2M1, ScaleType::kE8M0, 32),
     PackedLayout(DataType::kFloat6E2M3, ScaleType::kE8M0, 32),
@@ -64,8 +68,9 @@ constexpr Layout kCompressedTensorsLayouts[] = {
 
 constexpr WrittenLayout WrittenPacked(std::string_view format) {
   return {.format = format,
-          .codes = "_packed",
-          .scale = "_scale",
+          .codes = ".weight_packed",
+          .scale = ".weight_scale",
+          .plain = ".weight",
           .packs_codes = true,
           .has_scale_bytes = true};
 }
@@ -78,14 +83,16 @@ constexpr WrittenLayout kCompressedTensorsWritten[] = {
     WrittenPacked("mxfp6"),
     WrittenPacked("mxfp4"),
     {.format = "nvfp4",
-     .codes = "_packed",
-     .scale = "_scale",
-     .global = "_global_scale",
+     .codes = ".weight_packed",
+     .scale = ".weight_scale",
+     .global = ".weight_global_scale",
+     .plain = ".weight",
      .global_use = Factor::kDivides,
      .packs_codes = true},
 };
 
 constexpr std::string_view kCompressedTensorsMethods[] = {"compressed-tensors"};
+constexpr const char* kCompressedTensorsExceptions[] = {"ignore"};
 
 void ReadCompressedTensors(const Json& json, QuantizationConfig& config) {
   ReadGroups(json, config);
@@ -263,6 +270,7 @@ constinit const Dialect kCompressedTensors = {
     .layouts = kCompressedTensorsLayouts,
     .methods = kCompressedTensorsMethods,
     .read_config = ReadCompressedTensors,
+    .exceptions = kCompressedTensorsExceptions,
     .has_targets = true,
     .layout = "compressed-tensors",
     .written = kCompressedTensorsWritten,

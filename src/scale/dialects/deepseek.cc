@@ -19,15 +19,19 @@ namespace {
 
 using Json = json::OrderedJson;
 
-constexpr const char* kNotConverted = "modules_to_not_convert";
-
 constexpr Layout kDeepSeekLayouts[] = {
     {"", "", "_scale_inv"},
     {.codes = "", .plain = "", .scale = "_scale_inv", .scale_type = ScaleType::kE8M0},
 };
+constexpr Layout V4Layout(std::string_view weight, ScaleType scales, std::string_view writer) {
+  return {
+      .codes = weight, .plain = weight, .scale = ".scale", .scale_type = scales, .writer = writer};
+}
 constexpr Layout kDeepSeekV4Layouts[] = {
-    {.codes = "", .plain = "", .scale = ".scale", .writer = "DeepSeek"},
-    {.codes = "", .plain = "", .scale = ".scale", .scale_type = ScaleType::kE8M0},
+    V4Layout(".weight", ScaleType::kFloat, "DeepSeek"),
+    V4Layout(".weight", ScaleType::kE8M0, {}),
+    V4Layout("", ScaleType::kFloat, "DeepSeek"),
+    V4Layout("", ScaleType::kE8M0, {}),
     {.codes = ".weight",
      .plain = ".weight",
      .scale = ".scale",
@@ -114,6 +118,7 @@ constinit const Dialect kDeepSeek = {
     .layouts = kDeepSeekLayouts,
     .methods = kFp8Methods,
     .read_config = ReadFp8,
+    .exceptions = kNotConvertedLists,
     .layer_names = LayerNames::kParts,
     .layout = "deepseek",
     .written = kDeepSeekWritten,

@@ -71,12 +71,14 @@ enum class LayerNames : std::uint8_t {
 // The shape of a scale of the whole tensor.
 enum class OneShape : std::uint8_t { kScalar, kVector };  // [], [1]
 
-// How a scaled format is written: endings that are appended to the weight's name.
+// How a scaled format is written: endings of the names of codes and scales, in place of `plain` at
+// the end of the weight's own. A weight whose name ends in something else is not written so.
 struct WrittenLayout {
   std::string_view format;  // "fp8-block"
   std::string_view codes;
   std::string_view scale;
   std::string_view global = {};
+  std::string_view plain = {};  // empty: the endings are appended
   Factor global_use = Factor::kNone;
   OneShape one = OneShape::kVector;
   bool packs_codes = false;      // as uint8, several to a byte
@@ -85,8 +87,8 @@ struct WrittenLayout {
 
 // JSON texts; empty: nothing is to be said.
 struct WrittenConfig {
-  std::string quantization_config = {};  // the member of config.json of that name
-  std::string hf_quant_config = {};      // the file hf_quant_config.json beside it (ModelOpt's)
+  std::string quantization_config = {};              // the member of config.json of that name
+  std::map<std::string, std::string> files = {};     // whole files beside it, by name (ModelOpt's)
   std::map<std::string, std::string> metadata = {};  // of the .safetensors file (ComfyUI's)
 };
 
@@ -117,15 +119,32 @@ inline constexpr ReaderNote kRaggedBlocksNote = {
 // That of models.
 inline constexpr std::string_view kModelLayout = "onnx";
 
+// A file beside config.json in which a library says how it quantised.
+struct ConfigFile {
+  std::string_view name = {};  // empty: it has none
+  // It says more: of weights that are no longer as it says, only what is of that goes.
+  bool says_more = false;
+};
+
+// Packed codes that are told by name, type and shape alone, without their scales.
+struct PackedCodes {
+  std::string_view name = {};  // "MXFP4", in messages
+  bool (*are)(const formats::TensorInfo& info) = nullptr;
+};
+
 struct Dialect {
   std::string_view name;  // "DeepSeek", in messages; empty: no library's
 
   std::span<const CompanionName> names = {};
   std::span<const Layout> layouts = {};  // none: it is recognised, and never touched
+  PackedCodes packed = {};
   // Its "quant_method"s; the first is the one that it writes.
   std::span<const std::string_view> methods = {};
   void (*read_config)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
-  // "quantization" of its own file, hf_quant_config.json, where config.json says nothing.
+  // The members of a configuration that list the layers which are left as they are.
+  std::span<const char* const> exceptions = {};
+  ConfigFile file = {};
+  // "quantization" of its file, where config.json says nothing.
   void (*read_file)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
   // Its configuration names the layers that are quantised; else it is of all linear ones.
@@ -163,6 +182,8 @@ struct Dialect {
 
 // All, in the order in which they are tried: where several fit, the first is taken.
 std::span<const Dialect* const> Dialects();
+// The dialect by whose name, type and shape a tensor is packed codes; null: nobody's.
+const Dialect* DialectOfPacked(const formats::TensorInfo& info);
 // These give null if no dialect has the name.
 const Dialect* DialectOfMethod(std::string_view method);
 const Dialect* DialectOfLayout(std::string_view layout);

@@ -52,6 +52,13 @@ bool HasRaggedBlocks(const MadeWeight& weight) {
          (shape.end()[-2] % format.block_rows != 0 || shape.end()[-1] % format.block_columns != 0);
 }
 
+const Dialect* DialectOfPacked(const formats::TensorInfo& info) {
+  const auto all = Dialects();
+  const auto found = std::ranges::find_if(
+      all, [&](const Dialect* one) { return one->packed.are != nullptr && one->packed.are(info); });
+  return found != all.end() ? *found : nullptr;
+}
+
 const Dialect* DialectOfMethod(std::string_view method) {
   if (method.empty()) return nullptr;
   const auto all = Dialects();

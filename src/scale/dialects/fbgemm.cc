@@ -8,7 +8,7 @@
 namespace tensorcast::scale {
 namespace {
 
-constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}};
+constexpr Layout kFbgemmLayouts[] = {{"", "", "_scale"}, {"", "", ".weight_scale"}};
 constexpr std::string_view kFbgemmMethods[] = {"fbgemm_fp8"};
 
 void ReadFbgemm(const json::OrderedJson& json, QuantizationConfig& config) {
@@ -24,6 +24,7 @@ constinit const Dialect kFbgemm = {
     .layouts = kFbgemmLayouts,
     .methods = kFbgemmMethods,
     .read_config = ReadFbgemm,
+    .exceptions = kNotConvertedLists,
     .layer_names = LayerNames::kParts,
     .edit_config = AddNotConverted,
 };

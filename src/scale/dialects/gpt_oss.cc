@@ -23,6 +23,12 @@ constexpr Layout kGptOssLayouts[] = {{.codes = "_blocks",
                                       .group = 32,
                                       .is_transposed = true}};
 
+bool IsPackedMxfp4(const formats::TensorInfo& info) {
+  constexpr std::uint64_t kGroupBytes = 16;
+  return info.name.ends_with("_blocks") && info.type == DataType::kUint8 &&
+         info.shape.size() == 4 && info.shape.back() == kGroupBytes;
+}
+
 constexpr std::string_view kGptOssMethods[] = {"mxfp4"};
 
 void ReadGptOss(const json::OrderedJson&, QuantizationConfig& config) {
@@ -40,8 +46,10 @@ constinit const Dialect kGptOss = {
     .name = "gpt-oss",
     .names = kGptOssNames,
     .layouts = kGptOssLayouts,
+    .packed = {"MXFP4", IsPackedMxfp4},
     .methods = kGptOssMethods,
     .read_config = ReadGptOss,
+    .exceptions = kNotConvertedLists,
     .edit_config = AddNotConverted,
 };
 

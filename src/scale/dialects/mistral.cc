@@ -10,7 +10,7 @@ constexpr CompanionName kMistralNames[] = {
     {".weight", ".qscale_weight", CompanionRole::kScale},
     {".weight", ".qscale_act", CompanionRole::kActivationScale},
 };
-constexpr Layout kMistralLayouts[] = {{"", "", ".qscale_weight"}};
+constexpr Layout kMistralLayouts[] = {{".weight", ".weight", ".qscale_weight"}};
 
 }  // namespace
 
@@ -19,6 +19,7 @@ constinit const Dialect kMistral = {
     .name = "Mistral",
     .names = kMistralNames,
     .layouts = kMistralLayouts,
+    .file = {.name = "params.json", .says_more = true},
 };
 
 }  // namespace tensorcast::scale

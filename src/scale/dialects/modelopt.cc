@@ -31,6 +31,7 @@ constexpr CompanionName kModelOptNames[] = {
 
 constexpr Layout kModelOptLayouts[] = {
     {"", "", "_scale"},
+    {"", "", ".weight_scale"},
     {.codes = ".weight",
      .plain = ".weight",
      .scale = ".weight_scale",
@@ -52,16 +53,19 @@ constexpr Layout kModelOptLayouts[] = {
 constexpr WrittenLayout kModelOptWritten[] = {
     {.format = "fp8-tensor", .codes = "", .scale = "_scale", .one = OneShape::kScalar},
     {.format = "nvfp4",
-     .codes = "",
-     .scale = "_scale",
-     .global = "_scale_2",
+     .codes = ".weight",
+     .scale = ".weight_scale",
+     .global = ".weight_scale_2",
+     .plain = ".weight",
      .global_use = Factor::kMultiplies,
      .one = OneShape::kScalar,
      .packs_codes = true},
 };
 
 constexpr std::string_view kModelOptMethods[] = {"modelopt"};
+constexpr const char* kFile = "hf_quant_config.json";
 constexpr const char* kExcluded = "exclude_modules";
+constexpr const char* kModelOptExceptions[] = {"ignore", kExcluded};
 constexpr const char* kLayers = "quantized_layers";
 
 // Words for a whole checkpoint; others (AWQ, a mixture) say nothing of each weight.
@@ -113,7 +117,7 @@ WrittenConfig WriteModelOpt(const QuantisedModules& modules) {
   if (!is_fp8) quantization["group_size"] = format.block_columns;
   quantization[kExcluded] = json["ignore"];
   const Json file = {{"producer", json["producer"]}, {"quantization", std::move(quantization)}};
-  return {.quantization_config = ConfigText(json), .hf_quant_config = ConfigText(file) + "\n"};
+  return {.quantization_config = ConfigText(json), .files = {{kFile, ConfigText(file) + "\n"}}};
 }
 
 // What its two files have in common: layers by name where they differ, else exceptions.
@@ -137,7 +141,7 @@ WrittenConfig EditModelOpt(const QuantisedModules& modules, const QuantizationCo
     Json beside = *config.beside;
     if (beside.is_object() && beside.contains("quantization")) {
       Exclude(beside["quantization"], kExcluded, modules);
-      edited.hf_quant_config = ConfigText(beside) + "\n";
+      edited.files[kFile] = ConfigText(beside) + "\n";
     }
   }
   return edited;
@@ -152,6 +156,8 @@ constinit const Dialect kModelOpt = {
     .layouts = kModelOptLayouts,
     .methods = kModelOptMethods,
     .read_config = ReadModelOpt,
+    .exceptions = kModelOptExceptions,
+    .file = {kFile},
     .read_file = ReadAlgorithm,
     .layer_names = LayerNames::kGlobs,
     .has_targets = true,
