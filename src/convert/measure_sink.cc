@@ -18,8 +18,7 @@ class MeasureSink final : public Sink {
 
   bool has_graph() const override { return model_ != nullptr; }
   void Restrict(std::span<Decision> decisions, const JobOptions&) const override {
-    if (model_ != nullptr &&
-        HasModelForms(decisions, model_->source().path(), core::ErrorKind::kUnsupported)) {
+    if (model_ != nullptr && HasModelForms(decisions, model_->source().path())) {
       Scales().Restrict(decisions);
     }
   }

@@ -25,15 +25,15 @@ bool HasRows(const scale::WrittenForm& form) { return form.format->cells == scal
 
 }  // namespace
 
-bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
-                   core::ErrorKind kind) {
+bool HasModelForms(std::span<const Decision> decisions, const std::string& path) {
   bool is_any = false;
   for (const Decision& decision : decisions) {
     if (!decision.scaled) continue;
     is_any = true;
     if (scale::ModelLayoutOf(*decision.scaled.format) != nullptr) continue;
     throw files::Error(
-        kind, words::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
+        core::ErrorKind::kArguments,
+        words::PathText(path) + ": " + scale::NotInModelsText(*decision.scaled.format), path);
   }
   return is_any;
 }

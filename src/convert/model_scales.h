@@ -18,10 +18,9 @@
 
 namespace tensorcast::convert {
 
-// Whether any is for a scaled weight. Throws files::Error, of `path` and that kind, where a format
+// Whether any is for a scaled weight. Throws files::Error (arguments), of `path`, if a format
 // is not written into models.
-bool HasModelForms(std::span<const Decision> decisions, const std::string& path,
-                   core::ErrorKind kind);
+bool HasModelForms(std::span<const Decision> decisions, const std::string& path);
 
 class ModelScales {
  public:

@@ -31,7 +31,7 @@ class ModelSink final : public Sink {
   bool holds_scaled_weights() const override { return true; }
   bool has_graph() const override { return true; }
   void Restrict(std::span<Decision> decisions, const JobOptions& options) const override {
-    if (HasModelForms(decisions, path_, core::ErrorKind::kArguments)) {
+    if (HasModelForms(decisions, path_)) {
       ModelScales(model_).Restrict(decisions);
     }
     std::vector<DataType> by_default(decisions.size(), DataType::kUndefined);
