@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <ranges>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,15 +21,14 @@ std::string Joined(const std::vector<std::string>& words, std::string_view betwe
   return fmt::format("{}", fmt::join(words, between));
 }
 
-std::string TypeNames() {
-  return fmt::format("{}", fmt::join(Types() | std::views::transform(&TypeInfo::name), " "));
+template <class Rows> std::string NamesOf(const Rows& rows) {
+  std::vector<std::string> names;
+  for (const auto& row : rows) names.emplace_back(row.name);
+  return Joined(names, " ");
 }
 
-std::string FormatNames() {
-  return fmt::format(
-      "{}",
-      fmt::join(scale::ScaledFormats() | std::views::transform(&scale::ScaledFormat::name), " "));
-}
+std::string TypeNames() { return NamesOf(Types()); }
+std::string FormatNames() { return NamesOf(scale::ScaledFormats()); }
 
 // The endings of files without their dots, as alternatives.
 std::string Endings(std::string_view before, std::string_view between) {

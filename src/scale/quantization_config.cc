@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "files/error.h"
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/json_events.h"
