@@ -290,7 +290,7 @@ int Convert(const ConvertFlags& flags) {
   ConversionSummary summary = Run(flags, plan, settings, limits, progress);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   Report(flags, summary);
-  if (!flags.cast.quiet) SayWritten(summary, state.files.front().plan);
+  if (!flags.cast.quiet) SayWritten(summary);
   return summary.crossed.empty() ? kExitDone : kExitLimitCrossed;
 }
 

@@ -58,6 +58,11 @@ bool IsBareFloat8(const convert::TensorJob& job) {
   return to != nullptr && !job.scaled && to->is_float() && to->bits == 8 && to->has_zero;
 }
 
+bool WritesConfig(const convert::PlannedFile& file) {
+  return checkpoint::IsDirectoryName(file.output) &&
+         files::IsFile((std::filesystem::path(file.input) / "config.json").string());
+}
+
 // What transformers makes of a directory that it does not read, or not in every version.
 void SayWhatTransformersReads(const convert::FilePlan& plan) {
   if (std::ranges::any_of(plan.jobs, IsBareFloat8)) {
@@ -109,9 +114,7 @@ ConversionSummary SummaryOf(const PlanState& state) {
   summary.output = file.output;
   summary.input_bytes = file.input_bytes;
   summary.options = state.request.cast;
-  summary.writes_config =
-      checkpoint::IsDirectoryName(file.output) &&
-      files::IsFile((std::filesystem::path(file.input) / "config.json").string());
+  summary.writes_config = WritesConfig(file);
   summary.names = report::EscapedNames(TensorsOf(state));
   summary.can_hold = [&sink = *file.sink, first = TensorsOf(state).data()](
                          const formats::TensorInfo& info, DataType to) {
@@ -141,14 +144,14 @@ void SayBefore(const PlanState& state) {
     SayWarning(IdleText(state.request.rules[idle.rule], idle.why));
   }
   WarnOfIntegerCasts(TensorsOf(state), state.files.front().plan.decisions);
+  if (WritesConfig(state.files.front())) SayWhatTransformersReads(state.files.front().plan);
 }
 
-void SayWritten(const ConversionSummary& summary, const convert::FilePlan& plan) {
+void SayWritten(const ConversionSummary& summary) {
   Say(fmt::format(" wrote {}, {} in {}, {}, peak memory {}\n", words::Escape(summary.output),
                   BytesText(summary.output_bytes), SecondsText(summary.seconds),
                   SpeedText(static_cast<double>(summary.bytes_moved) / summary.seconds),
                   BytesText(PeakMemory())));
-  if (summary.writes_config) SayWhatTransformersReads(plan);
 }
 
 }  // namespace tensorcast::tool

@@ -73,10 +73,11 @@ struct ConversionSummary {
 // All but what the run measures and writes. `state` has one file, and outlives the summary.
 ConversionSummary SummaryOf(const convert::PlanState& state);
 
-// What the user should know before the work begins, on stderr.
+// What the user should know before the work begins, on stderr: of the input, of what is decided,
+// and of what transformers does not read as it should.
 void SayBefore(const convert::PlanState& state);
-// What was written, how fast, and what of it transformers does not read as it should, on stderr.
-void SayWritten(const ConversionSummary& summary, const convert::FilePlan& plan);
+// What was written, and how fast, on stderr.
+void SayWritten(const ConversionSummary& summary);
 
 // "try --keep small: 36 tensors stay as they are for 0.4 % more bytes, and ...".
 std::string KeepText(const report::KeepAdvice& advice);
