@@ -15,10 +15,24 @@
 namespace tensorcast::convert {
 namespace {
 
+// What a configuration beside the tensors says. Where no scales are applied only names are told by
+// it, and one that cannot be read keeps nothing from being converted: it is taken to say that
+// tensors are quantised.
+scale::QuantizationConfig ReadConfig(const std::string& path, bool applies_scales) {
+  try {
+    return scale::ReadQuantizationConfig(path);
+  } catch (const files::Error&) {
+    if (applies_scales) throw;
+  }
+  scale::QuantizationConfig config;
+  config.says_quantised = true;
+  return config;
+}
+
 InputScales FindScales(const checkpoint::OpenedInput& opened, const std::string& path,
                        bool ignore_scales) {
   const formats::TensorReader& reader = *opened.reader;
-  scale::QuantizationConfig config = scale::ReadQuantizationConfig(path);
+  scale::QuantizationConfig config = ReadConfig(path, opened.model == nullptr && !ignore_scales);
   InputScales scales;
   scales.companions = scale::FindScaleCompanions(reader.contents(), path, config);
   scales.is_ignored = ignore_scales;

@@ -2,7 +2,11 @@
 // whole and in parts.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -67,6 +71,38 @@ TEST_F(Plans, ARuleTakesNothingOnlyWhereItDoesInNoFile) {
   const ConversionPlan plan = PlanOf(request);
   ASSERT_EQ(plan.notes().size(), 1u);
   EXPECT_EQ(plan.notes()[0], "rule 'x=int8' takes no tensor: rules before it do");
+}
+
+// A file that the system refuses to read: to root only some of /sys are such. Empty: none is found.
+std::filesystem::path UnreadableFile(const std::string& own) {
+  if (geteuid() != 0) {
+    io::WriteBytes(own, "{}");
+    std::filesystem::permissions(own, std::filesystem::perms::none);
+    return own;
+  }
+  std::error_code none;
+  for (const auto& bus : std::filesystem::directory_iterator("/sys/bus", none)) {
+    const std::filesystem::path file = bus.path() / "uevent";
+    const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0 && errno == EACCES) return file;
+    if (descriptor >= 0) close(descriptor);
+  }
+  return {};
+}
+
+// Only who applies scales needs all that it says.
+TEST_F(Plans, AConfigurationThatCannotBeReadKeepsNothingFromBeingCastRaw) {
+  const std::filesystem::path unreadable = UnreadableFile(Path("secret"));
+  if (unreadable.empty()) GTEST_SKIP() << "every file can be read here";
+  std::filesystem::create_symlink(unreadable, Path("config.json"));
+  Request request;
+  request.files = {
+      {Make("a.safetensors", {io::Tensor("x", DataType::kFloat32, {2})}), Path("b.safetensors")}};
+  request.to = DataType::kFloat16;
+  ConversionPlan plan;
+  EXPECT_EQ(ConversionPlan::Make(request, {}, &plan).code(), StatusCode::kFileError);
+  request.ignore_scales = true;
+  EXPECT_EQ(PlanOf(request).job(0).to, DataType::kFloat16);
 }
 
 TEST_F(Plans, RunsFindScalesThatNoQuantiserWrites) {
