@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+
 #include "arguments/shared_flags.h"
 #include "arguments/tensor_files.h"
 #include "checkpoint/checkpoint_reader.h"
@@ -200,11 +201,8 @@ std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   for (const scale::UnreadWeight& one : scales.weights.unread) {
     text += Wrapped("  ", one.why, columns);
   }
-  if (!scales.weights.config.problem.empty()) {
-    text += "\n" + Wrapped("", scales.weights.config.problem, columns);
-  }
-  if (const std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
-    text += "\n" + Wrapped("", idle, columns);
+  for (const std::string& line : convert::ConfigTexts(survey)) {
+    text += "\n" + Wrapped("", line, columns);
   }
   if (const std::string serving = convert::CompanionsText(survey); !serving.empty()) {
     text += Wrapped("", "serve the codes of scaled weights: " + serving, columns);
@@ -328,12 +326,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
              });
   Json notes = reader.notes();
   if (!inspected.problem.empty()) notes.push_back(inspected.problem);
-  if (const std::string& problem = survey.scales.weights.config.problem; !problem.empty()) {
-    notes.push_back(problem);
-  }
-  if (std::string idle = convert::IdleConfigText(survey); !idle.empty()) {
-    notes.push_back(std::move(idle));
-  }
+  for (const std::string& line : convert::ConfigTexts(survey)) notes.push_back(line);
   json.Member("notes", notes);
   json.End();
 }

@@ -87,11 +87,9 @@ class WeightsOfFile {
     std::vector<std::string> lines;
     try {
       const convert::Survey& survey = Survey();
-      for (const std::string& line :
-           {survey.scales.weights.config.problem, convert::IdleConfigText(survey),
-            convert::UnscaledText(survey, nullptr)}) {
-        if (!line.empty()) lines.push_back(line);
-      }
+      lines = convert::ConfigTexts(survey);
+      lines.push_back(convert::UnscaledText(survey, nullptr));
+      std::erase(lines, "");
     } catch (const files::Error& error) {  // it is about another file, which reading asks for
       lines.emplace_back(error.what());
     }

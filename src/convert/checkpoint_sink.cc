@@ -69,12 +69,12 @@ class CheckpointSink final : public Sink {
       std::erase(copied, checkpoint::kQuantizationFile);
       for (const scale::Dialect* const dialect : scale::Dialects()) {
         const scale::ConfigFile& file = dialect->file;
-        if (!file.says_more) {
+        if (file.says_more) {
+          Edit(std::string(file.name), has(file.name), extras,
+               [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
+        } else {
           std::erase(copied, file.name);
-          continue;
         }
-        Edit(std::string(file.name), has(file.name), extras,
-             [](checkpoint::ModelConfig& config) { config.RemoveQuantisation(); });
       }
     }
     for (const auto& [name, text] : contents.quantization_files) extras.texts[name] = text;

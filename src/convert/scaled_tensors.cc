@@ -238,6 +238,12 @@ std::string IdleConfigText(const Survey& survey) {
          ", and no tensor has scales: all are taken as they are stored";
 }
 
+std::vector<std::string> ConfigTexts(const Survey& survey) {
+  std::vector<std::string> lines = {survey.scales.weights.config.problem, IdleConfigText(survey)};
+  std::erase(lines, "");
+  return lines;
+}
+
 std::string CompanionsText(const Survey& survey) {
   constexpr std::size_t kShown = 2;
   const std::vector<formats::TensorInfo>& tensors = survey.tensors();

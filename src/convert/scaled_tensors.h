@@ -66,6 +66,8 @@ std::string BareCodesText(const Survey& survey, std::span<const Decision> decisi
 // "config.json says "fp8", and no tensor has scales ..." of a whole checkpoint of plain weights
 // whose configuration says that they are quantised.
 std::string IdleConfigText(const Survey& survey);
+// The line above, behind why a configuration is not understood; those of the two that there are.
+std::vector<std::string> ConfigTexts(const Survey& survey);
 // "3 tensors (q.weight_scale: scale of q.weight, …)" of the companions.
 std::string CompanionsText(const Survey& survey);
 

@@ -8,6 +8,8 @@
 #include <exception>
 #include <new>
 
+#include "words/utf8.h"
+
 namespace tensorcast::core {
 namespace {
 
@@ -37,10 +39,7 @@ thread_local KeptRefusal last_refusal = {};
 
 // As much of a text as is kept: whole characters of UTF-8.
 std::string_view KeptPart(std::string_view text) {
-  if (text.size() <= kLongest) return text;
-  std::size_t size = kLongest;
-  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80) --size;
-  return text.substr(0, size);
+  return text.substr(0, words::WholeUtf8(text, kLongest));
 }
 
 // The last refusal with the whole of its text, where that and its status are these; else these.

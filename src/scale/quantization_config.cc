@@ -15,7 +15,6 @@
 #include "files/system.h"
 #include "files/system_directory.h"
 #include "json/json_events.h"
-#include "json/json_text.h"
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
@@ -25,7 +24,7 @@ namespace {
 
 using Json = json::OrderedJson;
 
-// Reads the files of a configuration by the rules by which an output's are edited (JsonText,
+// Reads the files of a configuration by the rules by which an output's are edited (WalkJson,
 // Enclosure), so that what is understood here is what is written there.
 class ConfigFiles {
  public:
@@ -47,7 +46,8 @@ class ConfigFiles {
         enclosure_ ? files::InputFile(path, *enclosure_) : files::InputFile(path);
     try {
       const std::string text = checkpoint::ReadText(file, checkpoint::kMostConfigBytes);
-      const json::JsonText walked(path, text);
+      json::JsonEvents nothing;
+      json::WalkJson(path, text, nothing);
       return json::ParseJson(text, json::kMostJsonDepth).value_or(nullptr);
     } catch (const files::Error& error) {
       if (error.kind() != core::ErrorKind::kContents) throw;
@@ -125,21 +125,6 @@ void ReadModel(const Json& json, QuantizationConfig& config) {
   if (config.dtype.empty()) config.dtype = DtypeOf(Member(json, "text_config"));
 }
 
-}  // namespace
-
-std::string WeightScheme::Text() const {
-  if (!misread.empty()) return misread;
-  if (strategy == "block" && block_rows != 0) {
-    return "blocks of " + std::to_string(block_rows) + " × " + std::to_string(block_columns);
-  }
-  if (group != 0) return "groups of " + std::to_string(group);
-  if (strategy == "tensor") return "one scale for a tensor";
-  if (strategy == "channel") return "one scale for a row";
-  return std::to_string(bits) + (is_integer ? "-bit integers" : "-bit floats");
-}
-
-namespace {
-
 QuantizationConfig Understand(ConfigFiles& files) {
   QuantizationConfig config;
   std::string name = "config.json";
@@ -192,6 +177,17 @@ QuantizationConfig ReadQuantizationConfig(const std::string& path) {
   QuantizationConfig config = Understand(files);
   config.problem = files.problem();
   return config;
+}
+
+std::string WeightScheme::Text() const {
+  if (!misread.empty()) return misread;
+  if (strategy == "block" && block_rows != 0) {
+    return "blocks of " + std::to_string(block_rows) + " × " + std::to_string(block_columns);
+  }
+  if (group != 0) return "groups of " + std::to_string(group);
+  if (strategy == "tensor") return "one scale for a tensor";
+  if (strategy == "channel") return "one scale for a row";
+  return std::to_string(bits) + (is_integer ? "-bit integers" : "-bit floats");
 }
 
 }  // namespace tensorcast::scale
