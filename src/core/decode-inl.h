@@ -126,7 +126,7 @@ struct Float32s {
   hn::VFromD<DF32> low;  // the first half of the elements
   hn::VFromD<DF32> high;
 };
-HWY_INLINE std::size_t Float32sLanes() { return 2 * hn::Lanes(DF32()); }
+inline constexpr std::size_t kFloat32sLanes = 2 * kLanesOf<float>;
 
 HWY_INLINE Float32s LoadFloat32s(const std::byte* in) {
   const DF32 d;

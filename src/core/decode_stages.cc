@@ -19,7 +19,7 @@ template <DataType kType>
 void DecodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
                         HWY_ATTR { StoreFloat32s(DecodeFloat32<kType>(from), to); };
-  ForEachVector<sizeof(CodeOf<kType>), 4>(in, out, n, Float32sLanes(), step);
+  ForEachVector<sizeof(CodeOf<kType>), 4, kFloat32sLanes>(in, out, n, step);
 }
 
 // Values of the types that fit float32, as float64.
@@ -29,21 +29,21 @@ void ValueFromFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
   const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
     EncodeFloat32<DataType::kFloat64>(DecodeFloat32<kType>(from), to, args);
   };
-  ForEachVector<sizeof(CodeOf<kType>), 8>(in, out, n, Float32sLanes(), step);
+  ForEachVector<sizeof(CodeOf<kType>), 8, kFloat32sLanes>(in, out, n, step);
 }
 
 template <DataType kType, bool kOdd>
 void DecodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
                         HWY_ATTR { Store(DecodeFloat64<kType, kOdd>(from), DF64(), to); };
-  ForEachVector<sizeof(CodeOf<kType>), 8>(in, out, n, hn::Lanes(DF64()), step);
+  ForEachVector<sizeof(CodeOf<kType>), 8, kLanesOf<double>>(in, out, n, step);
 }
 
 template <DataType kType>
 void DecodeOddFloat32Stage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
   const auto step = [](const std::byte* from, std::byte* to)
                         HWY_ATTR { StoreFloat32s(DecodeOddFloat32<kType>(from), to); };
-  ForEachVector<sizeof(CodeOf<kType>), 4>(in, out, n, Float32sLanes(), step);
+  ForEachVector<sizeof(CodeOf<kType>), 4, kFloat32sLanes>(in, out, n, step);
 }
 
 }  // namespace

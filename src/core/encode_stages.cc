@@ -19,7 +19,7 @@ void EncodeFloat32Stage(const std::byte* in, std::byte* out, std::size_t n,
                         const EncodeArgs& args) {
   const auto step = [&args](const std::byte* from, std::byte* to)
                         HWY_ATTR { EncodeFloat32<kType>(LoadFloat32s(from), to, args); };
-  ForEachVector<4, sizeof(CodeOf<kType>)>(in, out, n, Float32sLanes(), step);
+  ForEachVector<4, sizeof(CodeOf<kType>), kFloat32sLanes>(in, out, n, step);
 }
 
 template <DataType kType>
@@ -29,7 +29,7 @@ void EncodeFloat64Stage(const std::byte* in, std::byte* out, std::size_t n,
     const DF64 d;
     EncodeFloat64<kType>(Load(d, from), Load(d, from + hn::Lanes(d) * 8), to, args);
   };
-  ForEachVector<8, sizeof(CodeOf<kType>)>(in, out, n, 2 * hn::Lanes(DF64()), step);
+  ForEachVector<8, sizeof(CodeOf<kType>), 2 * kLanesOf<double>>(in, out, n, step);
 }
 
 }  // namespace

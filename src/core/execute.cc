@@ -43,7 +43,9 @@ bool OverlapIsRefused(const TypeInfo& from, const std::byte* source, std::uint64
 }
 
 Target RunGuarded(const Bound& bound, const CastOptions& options, const Job& job) {
-  if (bound.floating || job.loss != nullptr) {
+  const std::uint64_t staged = ElementsBeforeDirect(bound, job);
+  if (job.loss != nullptr || (bound.floating && staged != 0) ||
+      (bound.direct_floating && staged != job.n)) {
     const FpEnvironment environment;
     return bound.kernels->run(bound, options, job);
   }

@@ -52,7 +52,7 @@ void FusedStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
   constexpr Route kRoute = ChooseRoute(from_row, to_row);
-  const std::size_t lanes = kRoute == Route::kFloat32 ? Float32sLanes() : 2 * hn::Lanes(DF64());
+  constexpr std::size_t kLanes = kRoute == Route::kFloat32 ? kFloat32sLanes : 2 * kLanesOf<double>;
   const auto step = [&args](const std::byte* from, std::byte* to) HWY_ATTR {
     if constexpr (kRoute == Route::kFloat32) {
       // Every encoder quiets a NaN by itself.
@@ -69,7 +69,7 @@ void FusedStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
                          DecodeFloat64<kFrom, kOdd>(from + half * sizeof(CodeOf<kFrom>)), to, args);
     }
   };
-  ForEachVector<sizeof(CodeOf<kFrom>), sizeof(CodeOf<kTo>)>(in, out, n, lanes, step);
+  ForEachVector<sizeof(CodeOf<kFrom>), sizeof(CodeOf<kTo>), kLanes>(in, out, n, step);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
+#include <algorithm>
 #include <type_traits>
 
 #include "core/lanes-inl.h"
@@ -81,12 +82,6 @@ HWY_INLINE void ConvertIntegerStep(const std::byte* in, std::byte* out) {
   }
 }
 
-template <IntegerShape kFrom, IntegerShape kTo> HWY_INLINE std::size_t ConvertIntegerLanes() {
-  constexpr int kWide =
-      kFrom.carrier_bits() > kTo.carrier_bits() ? kFrom.carrier_bits() : kTo.carrier_bits();
-  return hn::Lanes(hn::ScalableTag<CarrierOf<kWide>>());
-}
-
 // What of a row the kernel of a pair depends on; equal shapes share one instantiation. The source's
 // sign matters only where it widens, the destination's never.
 constexpr IntegerShape SourceShape(const TypeInfo& from, const TypeInfo& to) {
@@ -100,8 +95,9 @@ constexpr IntegerShape DestinationShape(const TypeInfo& to) {
 
 template <IntegerShape kFrom, IntegerShape kTo>
 void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
-  ForEachVector<kFrom.carrier_bits() / 8, kTo.carrier_bits() / 8>(
-      in, out, n, ConvertIntegerLanes<kFrom, kTo>(), ConvertIntegerStep<kFrom, kTo>);
+  using Wide = CarrierOf<std::max(kFrom.carrier_bits(), kTo.carrier_bits())>;
+  ForEachVector<kFrom.carrier_bits() / 8, kTo.carrier_bits() / 8, kLanesOf<Wide>>(
+      in, out, n, ConvertIntegerStep<kFrom, kTo>);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/code_table.h"
 #include "core/loss.h"
 #include "tensorcast/tensorcast.hpp"
 
@@ -40,8 +41,8 @@ struct EncodeArgs {
   double low64 = 0;
   std::uint64_t high_code = 0;
   std::uint64_t low_code = 0;
-  // Both sides of at most eight bits: the result of every code, by the scalar codec.
-  std::uint8_t table[256] = {};
+  // The source has at most eight bits: the result of every code, if that is how it runs.
+  const CodeTable* table = nullptr;
 };
 
 // One stage over n elements of one code (or intermediate) each: uint8, 16, 32 or 64 by the row's
@@ -73,13 +74,30 @@ struct Bound {
   const TypeInfo* to = nullptr;
   Stage first = nullptr;           // both null: a copy of codes
   Stage second = nullptr;          // null: `first` does it all
+  Stage direct = nullptr;          // from the source's bytes to the destination's, packed too
   UnpackCodesOf unpack = nullptr;  // packed source
   PackCodesOf pack = nullptr;      // packed destination
   Stage source_value = nullptr;    // to float64, for loss
   Stage result_value = nullptr;
-  bool floating = false;  // the stages need the floating-point environment
+  bool floating = false;         // the stages need the floating-point environment
+  bool direct_floating = false;  // the direct one does
   EncodeArgs args;
 };
+
+// How many elements of a run go through the stages before the direct one begins: it does where both
+// sides begin at a byte's beginning.
+inline std::uint64_t ElementsBeforeDirect(const Bound& bound, const Job& job) {
+  if (bound.direct == nullptr) return job.n;
+  const auto begins = [](const TypeInfo& row, std::uint64_t first) {
+    return first * static_cast<std::uint64_t>(row.bits) % 8 == 0;
+  };
+  for (std::uint64_t i = 0; i < kWholeBytes && i < job.n; ++i) {
+    if (begins(*bound.from, job.source_first + i) && begins(*bound.to, job.destination_first + i)) {
+      return i;
+    }
+  }
+  return job.n;
+}
 
 // Everything one target was compiled to.
 struct Kernels {
@@ -90,6 +108,8 @@ struct Kernels {
   // x, the rest is view.scaled's.
   void (*measure_scaled)(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
                          LossState* loss);
+  // The direct stage by EncodeArgs::table for the source's and the results' bits, or null.
+  Stage (*table_stage)(int in_bits, int out_bits, TableShape shape);
   // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
   Stage decode_f32[kRows];      // exact; null for float32 itself
   Stage decode_odd_f32[kRows];  // rounded to odd: float64 and 32/64-bit integers
@@ -99,7 +119,6 @@ struct Kernels {
   Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
   Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
   Stage fused[kRows][kRows];    // both stages in one, for the pairs on the list; else null
-  Stage look_up[kRows];         // by EncodeArgs::table, from types of at most eight bits
   Stage value_f64[kRows];       // to float64 from any type; null for float64 itself
   UnpackCodesOf unpack[kRows];
   PackCodesOf pack[kRows];

@@ -9,6 +9,7 @@
 #define TENSORCAST_SRC_CORE_LANES_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -39,6 +40,10 @@ using CodeOf =
                                           std::conditional_t<detail::Row(kType).bits == 32,
                                                              std::uint32_t, std::uint64_t>>>;
 
+// Lanes of a whole vector. No target of ours has vectors of a length that is known only at run
+// time.
+template <class T> inline constexpr std::size_t kLanesOf = HWY_MAX_BYTES / sizeof(T);
+
 // Buffers of the library's callers are bytes without alignment.
 template <class D> HWY_INLINE hn::VFromD<D> Load(D d, const std::byte* p) {
   return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(p));
@@ -47,20 +52,95 @@ template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
 
-// Calls step(in, out) for each `lanes` elements of kInBytes and kOutBytes. A step reads all it
-// needs of its elements before it writes.
-template <std::size_t kInBytes, std::size_t kOutBytes, class Step>
-HWY_INLINE void ForEachVector(const std::byte* in, std::byte* out, std::size_t n, std::size_t lanes,
-                              const Step& step) {
-  std::size_t i = 0;
-  for (; i + lanes <= n; i += lanes) step(in + i * kInBytes, out + i * kOutBytes);
-  if (i == n) return;
-  alignas(64) std::byte tail_in[HWY_MAX_BYTES * kInBytes];
-  alignas(64) std::byte tail_out[HWY_MAX_BYTES * kOutBytes];
-  std::memset(tail_in, 0, lanes * kInBytes);
-  std::memcpy(tail_in, in + i * kInBytes, (n - i) * kInBytes);
+// Copies n bytes, at most 64 times N of them, and clears the rest of `to`, which has room for N
+// whole vectors of 64 bytes.
+template <std::size_t N>
+HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  for (std::size_t i = 0; i < N; ++i) {
+    const std::size_t here = n > 64 * i ? std::min<std::size_t>(n - 64 * i, 64) : 0;
+    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
+    _mm512_store_si512(to + 64 * i, _mm512_maskz_loadu_epi8(mask, from + 64 * i));
+  }
+#else
+  std::memset(to, 0, 64 * N);
+  std::memcpy(to, from, n);
+#endif
+}
+
+// Copies n bytes out of N whole vectors of 64 bytes.
+template <std::size_t N>
+HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  for (std::size_t i = 0; i < N && n > 64 * i; ++i) {
+    const std::size_t here = std::min<std::size_t>(n - 64 * i, 64);
+    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
+    _mm512_mask_storeu_epi8(to + 64 * i, mask, _mm512_load_si512(from + 64 * i));
+  }
+#else
+  std::memcpy(to, from, n);
+#endif
+}
+
+// Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's
+// beginning on both sides. A step reads all it needs of its elements before it writes. Long runs
+// are begun so that the vectors of the wider side are aligned, which is worth up to a third.
+template <int kInBits, int kOutBits, std::size_t kLanes, class Step>
+HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, const Step& step) {
+  constexpr std::size_t kInBytes = kLanes * kInBits / 8;
+  constexpr std::size_t kOutBytes = kLanes * kOutBits / 8;
+  static_assert(kLanes * kInBits % 8 == 0 && kLanes * kOutBits % 8 == 0);
+  if (n >= 16 * kLanes && in != out) {
+    constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
+    const auto address = reinterpret_cast<std::uintptr_t>(kInBits > kOutBits ? in : out);
+    const std::size_t first =
+        kWidth == 0 ? 0 : (64 - address % 64) % 64 / std::max<std::size_t>(kWidth, 1);
+    if (first != 0 && address % std::max<std::size_t>(kWidth, 1) == 0 && first <= kLanes &&
+        first * kInBits % 8 == 0 && first * kOutBits % 8 == 0) {
+      step(in, out);
+      in += first * kInBits / 8;
+      out += first * kOutBits / 8;
+      n -= first;
+    }
+  }
+  // Short steps are repeated: what a loop costs would count.
+  constexpr std::size_t kRepeats = kInBytes + kOutBytes <= 128   ? 4
+                                   : kInBytes + kOutBytes <= 192 ? 2
+                                                                 : 1;
+  if constexpr (kRepeats != 1) {
+    for (; n >= kRepeats * kLanes; n -= kRepeats * kLanes) {
+      for (std::size_t i = 0; i < kRepeats; ++i) step(in + i * kInBytes, out + i * kOutBytes);
+      in += kRepeats * kInBytes;
+      out += kRepeats * kOutBytes;
+    }
+  }
+  for (; n >= kLanes; n -= kLanes) {
+    step(in, out);
+    in += kInBytes;
+    out += kOutBytes;
+  }
+  if (n == 0) return;
+  constexpr std::size_t kInVectors = (kInBytes + 63) / 64;
+  constexpr std::size_t kOutVectors = (kOutBytes + 63) / 64;
+  alignas(64) std::byte tail_in[64 * kInVectors];
+  alignas(64) std::byte tail_out[64 * kOutVectors];
+  CopyTailIn<kInVectors>(in, (n * kInBits + 7) / 8, tail_in);
   step(tail_in, tail_out);
-  std::memcpy(out + i * kOutBytes, tail_out, (n - i) * kOutBytes);
+  CopyTailOut<kOutVectors>(tail_out, n * kOutBits / 8, out);
+  if constexpr (kOutBits < 8) {  // the last byte's other elements stay
+    const std::size_t bits = n * kOutBits % 8;
+    if (bits == 0) return;
+    const auto mask = static_cast<std::byte>((1u << bits) - 1);
+    const std::size_t last = n * kOutBits / 8;
+    out[last] = (out[last] & ~mask) | (tail_out[last] & mask);
+  }
+}
+
+// The same for codes of whole bytes.
+template <std::size_t kInBytes, std::size_t kOutBytes, std::size_t kLanes, class Step>
+HWY_INLINE void ForEachVector(const std::byte* in, std::byte* out, std::size_t n,
+                              const Step& step) {
+  ForEachStep<8 * int{kInBytes}, 8 * int{kOutBytes}, kLanes>(in, out, n, step);
 }
 
 // Integer lanes narrowed to their low bits, as unsigned lanes.

@@ -67,20 +67,32 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
 // elements.
 constexpr std::uint64_t kLeastForTable = 4096;
 
-bool WantsTable(const TypeInfo& from, const TypeInfo& to, std::uint64_t n) {
-  return n >= kLeastForTable && from.bits <= 8 && to.bits <= 8 &&
-         ChooseRoute(from, to) == Route::kFloat32;
+// Integers of whole bytes are moved by instructions of their own.
+bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
+  return from.bits <= 8 && ChooseRoute(from, to) != Route::kIdentity &&
+         (ChooseRoute(from, to) != Route::kInteger || from.bits < 8 || to.bits < 8);
 }
 
-void BindTable(const CastOptions& options, Bound* bound) {
-  const auto from = static_cast<std::size_t>(detail::RowIndex(bound->from->type));
-  for (std::uint64_t code = 0; code <= detail::LowMask(bound->from->bits); ++code) {
-    bound->args.table[code] =
-        static_cast<std::uint8_t>(detail::CastCode(*bound->from, *bound->to, code, options));
+// Where nothing is packed the direct stage is a stage like others.
+void SetDirect(Stage stage, bool floating, Bound* bound) {
+  bound->direct = stage;
+  bound->direct_floating = floating;
+  if (bound->unpack == nullptr && bound->pack == nullptr) {
+    bound->first = stage;
+    bound->second = nullptr;
+    bound->floating = floating;
   }
-  bound->first = bound->kernels->look_up[from];
-  bound->second = nullptr;
-  bound->floating = false;
+}
+
+void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
+  if (!WantsTable(*bound->from, *bound->to) || bound->kernels->table_stage == nullptr) return;
+  const FpEnvironment environment;
+  const CodeTable* table = FindCodeTable(*bound->from, *bound->to, options, n >= kLeastForTable);
+  if (table == nullptr) return;
+  const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, table->shape);
+  if (stage == nullptr) return;
+  bound->args.table = table;
+  SetDirect(stage, false, bound);
 }
 
 void BindStages(Bound* bound) {
@@ -152,9 +164,7 @@ Status CastPlan::BindFor(std::uint64_t n, DataType from, DataType to, const Cast
     bound->args = core::MakeEncodeArgs(*from_row, *to_row, options);
   }
   core::BindStages(bound);
-  if (bound->first != nullptr && core::WantsTable(*from_row, *to_row, n)) {
-    core::BindTable(options, bound);
-  }
+  core::BindTable(options, n, bound);
   return Status();
 }
 

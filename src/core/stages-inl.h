@@ -21,7 +21,8 @@ void FillDecodeStages(Kernels* kernels);
 void FillEncodeStages(Kernels* kernels);
 void FillFusedStages(Kernels* kernels);
 void FillIntegerStages(Kernels* kernels);
-void FillNarrowStages(Kernels* kernels);
+void FillPackingStages(Kernels* kernels);
+void FillTableStages(Kernels* kernels);
 
 // Calls fill(std::integral_constant<std::size_t, row>) for every row of the type table.
 template <class Fill> void ForEachRow(const Fill& fill) {

@@ -200,12 +200,21 @@ Target Run(const Bound& bound, const CastOptions&, const Job& job) {
     return kThisTarget;
   }
   if (CopyPacked(bound, job)) return kThisTarget;
+  const std::uint64_t staged = ElementsBeforeDirect(bound, job);
   // Without packing and an intermediate nothing needs a block.
   const bool whole = bound.unpack == nullptr && bound.pack == nullptr && bound.second == nullptr;
   const std::uint64_t step = whole ? job.n : kBlock;
-  for (std::uint64_t i = 0; i < job.n; i += step) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, step));
+  for (std::uint64_t i = 0; i < staged; i += step) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(staged - i, step));
     CastBlock(bound, job, SourceCodes(bound, job, i, n, &buffers), i, n, &buffers);
+  }
+  if (staged != job.n) {
+    const auto offset = [staged](std::uint64_t first, const TypeInfo& row) {
+      return (first + staged) * static_cast<std::uint64_t>(row.bits) / 8;
+    };
+    bound.direct(job.source + offset(job.source_first, *bound.from),
+                 job.destination + offset(job.destination_first, *bound.to),
+                 static_cast<std::size_t>(job.n - staged), bound.args);
   }
   return kThisTarget;
 }
@@ -222,7 +231,8 @@ const Kernels* TargetKernels() {
     FillEncodeStages(&filled);
     FillFusedStages(&filled);
     FillIntegerStages(&filled);
-    FillNarrowStages(&filled);
+    FillPackingStages(&filled);
+    FillTableStages(&filled);
     return filled;
   }();
   return &kernels;

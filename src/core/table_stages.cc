@@ -1,0 +1,307 @@
+// Casts from types of at most eight bits by table: a byte permutation looks up each byte of the
+// results, and these are interleaved. Packed elements are read and written where they stand.
+//
+// SPDX-License-Identifier: Apache-2.0
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/table_stages.cc"
+#include "hwy/foreach_target.h"
+
+// g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
+#if HWY_TARGET != HWY_SCALAR
+#include <array>
+
+#include "core/code_table.h"
+#include "core/packed-inl.h"
+#include "core/stages-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+namespace {
+
+using V8 = hn::VFromD<D8>;
+using V16 = hn::VFromD<D16>;
+using V32 = hn::VFromD<D32>;
+using V64 = hn::VFromD<D64>;
+constexpr std::size_t kCodes = kLanesOf<std::uint8_t>;  // looked up at once
+constexpr std::size_t kBlocks = kCodes / 16;  // of 16 bytes, within which bytes interleave
+
+// ---------------------------------------------------------------------------------------- look-up
+
+#if HWY_TARGET == HWY_AVX3_DL
+// AVX-512 VBMI permutes bytes over whole vectors: 64 entries at once, which repeat for codes of
+// fewer than six bits.
+template <int kBits> class Lookup {
+ public:
+  explicit HWY_INLINE Lookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows64; ++i) rows_[i] = _mm512_load_si512(table + 64 * i);
+  }
+  HWY_INLINE V8 operator()(V8 code) const {
+    if constexpr (kBits < 8) {
+      return V8{_mm512_permutexvar_epi8(code.raw, rows_[0])};
+    } else {
+      // The permutation reads the low seven bits; the eighth chooses between the halves.
+      return V8{_mm512_mask_blend_epi8(_mm512_movepi8_mask(code.raw),
+                                       _mm512_permutex2var_epi8(rows_[0], code.raw, rows_[1]),
+                                       _mm512_permutex2var_epi8(rows_[2], code.raw, rows_[3]))};
+    }
+  }
+
+ private:
+  static constexpr std::size_t kRows64 = kBits < 8 ? 1 : 4;
+  __m512i rows_[kRows64];
+};
+#else
+// Entries [16 * kFirst, 16 * (kFirst + kCount)) of the table looked up by the low four bits, then
+// chosen among by the higher ones: the upper half where the highest of them is set.
+template <std::size_t kFirst, std::size_t kCount, class M>
+HWY_INLINE V8 LookUpRows(const V8* rows, V8 low_bits, const M* bit_set) {
+  if constexpr (kCount == 1) {
+    return hn::TableLookupBytes(rows[kFirst], low_bits);
+  } else {
+    constexpr std::size_t kHalf = kCount / 2;
+    constexpr std::size_t kBit = kHalf == 1 ? 0 : kHalf == 2 ? 1 : kHalf == 4 ? 2 : 3;
+    return hn::IfThenElse(bit_set[kBit], LookUpRows<kFirst + kHalf, kHalf>(rows, low_bits, bit_set),
+                          LookUpRows<kFirst, kHalf>(rows, low_bits, bit_set));
+  }
+}
+
+template <int kBits> class Lookup {
+ public:
+  explicit HWY_INLINE Lookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows16; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
+  }
+  HWY_INLINE V8 operator()(V8 code) const {
+    const D8 d;
+    hn::Mask<D8> bit_set[4] = {};
+    if constexpr (kBits > 4) {
+      bit_set[0] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x10}));
+      bit_set[1] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x20}));
+    }
+    if constexpr (kBits > 6) {
+      bit_set[2] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x40}));
+      bit_set[3] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x80}));
+    }
+    if constexpr (kBits > 4) code = hn::And(code, hn::Set(d, std::uint8_t{0x0F}));
+    return LookUpRows<0, kRows16>(rows_, code, bit_set);
+  }
+
+ private:
+  static constexpr std::size_t kRows16 = kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16;
+  V8 rows_[kRows16];
+};
+#endif
+
+// ------------------------------------------------------------------------------------ interleaving
+
+// Interleaving works within blocks. So that results of kWidth bytes come out in order, the codes
+// of block L, vector v stand at 16 L + (16 / kWidth) v before it.
+template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
+  constexpr std::size_t kPiece = 16 / kWidth;
+  const D8 d8;
+#if HWY_TARGET == HWY_AVX3_DL
+  alignas(64) static constexpr auto kFrom = [] {
+    std::array<std::uint8_t, kCodes> from{};
+    for (std::size_t at = 0; at < kCodes; ++at) {
+      const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
+      from[at] = static_cast<std::uint8_t>((kCodes / kWidth) * vector + kPiece * block + j);
+    }
+    return from;
+  }();
+  return V8{_mm512_permutexvar_epi8(_mm512_load_si512(kFrom.data()), codes.raw)};
+#else
+  if constexpr (kBlocks == 1) {
+    return codes;
+  } else {
+    // Whole lanes of four codes move between blocks; shorter pieces are joined to lanes first.
+    constexpr std::size_t kLanePiece = kPiece < 4 ? 16 / kBlocks : kPiece;
+    if constexpr (kPiece < 4) {
+      alignas(16) static constexpr auto kJoin = [] {
+        std::array<std::uint8_t, 16> join{};
+        for (std::size_t e = 0; e < 16; ++e) {
+          const std::size_t vector = e / (kPiece * kBlocks), block = e / kPiece % kBlocks;
+          join[16 / kBlocks * block + kPiece * vector + e % kPiece] = static_cast<std::uint8_t>(e);
+        }
+        return join;
+      }();
+      codes = hn::TableLookupBytes(codes, hn::LoadDup128(d8, kJoin.data()));
+    }
+    alignas(64) static constexpr auto kFrom = [] {
+      std::array<std::int32_t, kCodes / 4> from{};
+      for (std::size_t at = 0; at < kCodes / 4; ++at) {
+        const std::size_t block = at * 4 / 16, byte = at * 4 % 16;
+        const std::size_t vector = byte / kLanePiece;
+        const std::size_t element =
+            kPiece < 4 ? 16 * vector + kLanePiece * block + byte % kLanePiece
+                       : (kCodes / kWidth) * vector + kPiece * block + byte % kPiece;
+        from[at] = static_cast<std::int32_t>(element / 4);
+      }
+      return from;
+    }();
+    const D32 d32;
+    return hn::BitCast(
+        d8, hn::TableLookupLanes(hn::BitCast(d32, codes), hn::SetTableIndices(d32, kFrom.data())));
+  }
+#endif
+}
+
+// The bytes of two planes side by side, and so on for wider lanes: the lower and upper halves of
+// each block.
+template <class D, class V> HWY_INLINE hn::VFromD<hn::RepartitionToWide<D>> Lower(D d, V a, V b) {
+  return hn::BitCast(hn::RepartitionToWide<D>(), hn::InterleaveLower(d, a, b));
+}
+template <class D, class V> HWY_INLINE hn::VFromD<hn::RepartitionToWide<D>> Upper(D d, V a, V b) {
+  return hn::BitCast(hn::RepartitionToWide<D>(), hn::InterleaveUpper(d, a, b));
+}
+
+// Looks up kPlanes bytes of each result and gives the results' lanes in 16 or 32 bits: as many
+// vectors as planes.
+template <int kInBits, std::size_t kPlanes> class Results {
+ public:
+  explicit HWY_INLINE Results(const CodeTable& table)
+      : Results(table, std::make_index_sequence<kPlanes>()) {}
+
+  HWY_INLINE V8 Bytes(V8 codes) const { return planes_[0](codes); }
+  HWY_INLINE void Halves(V8 codes, V16* out) const {
+    const D8 d;
+    const V8 low = planes_[0](codes), high = planes_[1](codes);
+    out[0] = Lower(d, low, high);
+    out[1] = Upper(d, low, high);
+  }
+  template <std::size_t kFirst = 0> HWY_INLINE void Words(V8 codes, V32* out) const {
+    const D8 d8;
+    const D16 d;
+    const V8 b0 = planes_[kFirst](codes), b1 = planes_[kFirst + 1](codes);
+    const V8 b2 = planes_[kFirst + 2](codes), b3 = planes_[kFirst + 3](codes);
+    const V16 low_even = Lower(d8, b0, b1), low_odd = Upper(d8, b0, b1);
+    const V16 high_even = Lower(d8, b2, b3), high_odd = Upper(d8, b2, b3);
+    out[0] = Lower(d, low_even, high_even);
+    out[1] = Upper(d, low_even, high_even);
+    out[2] = Lower(d, low_odd, high_odd);
+    out[3] = Upper(d, low_odd, high_odd);
+  }
+
+ private:
+  template <std::size_t... kPlane>
+  HWY_INLINE Results(const CodeTable& table, std::index_sequence<kPlane...>)
+      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
+  Lookup<kInBits> planes_[kPlanes];
+};
+
+template <std::size_t kCount, class D, class V>
+HWY_INLINE void StoreAll(D d, const V* vectors, std::byte* out) {
+  for (std::size_t i = 0; i < kCount; ++i) Store(vectors[i], d, out + kCodes * i);
+}
+
+template <int kOutBits, TableShape kShape, std::size_t kPlanes, int kInBits>
+HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::byte* in,
+                           std::byte* out) {
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  const D64 d64;
+  const V8 read = LoadCodes<kInBits>(in);
+  if constexpr (kOutBits <= 8) {
+    StoreCodes<kOutBits>(results.Bytes(read), out);
+  } else {
+    const V8 codes = Spread<static_cast<std::size_t>(kOutBits) / 8>(read);
+    if constexpr (kOutBits == 16) {
+      V16 halves[2];
+      results.Halves(codes, halves);
+      StoreAll<2>(d16, halves, out);
+    } else if constexpr (kOutBits == 32) {
+      V32 words[4];
+      if constexpr (kShape == TableShape::kUpper) {
+        V16 halves[2];
+        results.Halves(codes, halves);
+        for (std::size_t i = 0; i < 2; ++i) {
+          words[2 * i] = Lower(d16, hn::Zero(d16), halves[i]);
+          words[2 * i + 1] = Upper(d16, hn::Zero(d16), halves[i]);
+        }
+      } else {
+        results.Words(codes, words);
+      }
+      StoreAll<4>(d32, words, out);
+    } else {
+      V32 low[4], high[4];
+      V64 doubles[8];
+      if constexpr (kShape == TableShape::kUpper) {
+        results.Words(codes, high);
+      } else {
+        results.Words(codes, low);
+        if constexpr (kShape == TableShape::kWhole) results.template Words<4>(codes, high);
+      }
+      const hn::RebindToSigned<D32> di32;
+      for (std::size_t i = 0; i < 4; ++i) {
+        if constexpr (kShape == TableShape::kUpper) low[i] = hn::Zero(d32);
+        if constexpr (kShape == TableShape::kSigned) {
+          high[i] = hn::BitCast(d32, hn::BroadcastSignBit(hn::BitCast(di32, low[i])));
+        }
+        doubles[2 * i] = Lower(d32, low[i], high[i]);
+        doubles[2 * i + 1] = Upper(d32, low[i], high[i]);
+      }
+      StoreAll<8>(d64, doubles, out);
+    }
+  }
+}
+
+template <int kInBits, int kOutBits, TableShape kShape>
+void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
+  constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth : kWidth / 2;
+  const Results<kInBits, kPlanes> results(*args.table);
+  const auto step = [&results](const std::byte* from, std::byte* to)
+                        HWY_ATTR { LookUpStep<kOutBits, kShape>(results, from, to); };
+  ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
+}
+
+// Where a byte is looked up in 16 rows, more than one byte to a code is slower than arithmetic.
+template <int kInBits, int kOutBits>
+inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
+
+template <int kInBits, int kOutBits> Stage StageOfShape(TableShape shape) {
+  if constexpr (!kTablePays<kInBits, kOutBits>) {
+    return nullptr;
+  } else {
+    switch (shape) {
+      case TableShape::kWhole: return &TableStage<kInBits, kOutBits, TableShape::kWhole>;
+      case TableShape::kUpper:
+        if constexpr (kOutBits >= 32) return &TableStage<kInBits, kOutBits, TableShape::kUpper>;
+        break;
+      case TableShape::kSigned:
+        if constexpr (kOutBits == 64) return &TableStage<kInBits, kOutBits, TableShape::kSigned>;
+        break;
+    }
+    return nullptr;
+  }
+}
+
+template <int kInBits> Stage StageOfWidth(int out_bits, TableShape shape) {
+  switch (out_bits) {
+    case 2: return StageOfShape<kInBits, 2>(shape);
+    case 4: return StageOfShape<kInBits, 4>(shape);
+    case 6: return StageOfShape<kInBits, 6>(shape);
+    case 8: return StageOfShape<kInBits, 8>(shape);
+    case 16: return StageOfShape<kInBits, 16>(shape);
+    case 32: return StageOfShape<kInBits, 32>(shape);
+    case 64: return StageOfShape<kInBits, 64>(shape);
+    default: return nullptr;
+  }
+}
+
+Stage FindTableStage(int in_bits, int out_bits, TableShape shape) {
+  switch (in_bits) {
+    case 2: return StageOfWidth<2>(out_bits, shape);
+    case 4: return StageOfWidth<4>(out_bits, shape);
+    case 6: return StageOfWidth<6>(out_bits, shape);
+    case 8: return StageOfWidth<8>(out_bits, shape);
+    default: return nullptr;
+  }
+}
+
+}  // namespace
+
+void FillTableStages(Kernels* kernels) { kernels->table_stage = &FindTableStage; }
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET != HWY_SCALAR
