@@ -26,10 +26,14 @@ struct EncodeArgs {
   std::uint32_t nan_negative = 0;
   std::uint32_t overflow = 0;
   std::uint32_t infinity = 0;
+  // The bfloat16 of the magnitude whose code is `overflow`, if codes went on in steps.
+  std::uint32_t narrow_most = 0;
   // e8m0: added before the mantissa is cut; float32 magnitudes up to `e8m0_least` give code 0; what
   // zero, a negative or too small a value gives; what too large a value gives.
   std::uint32_t e8m0_bias = 0;
   std::uint32_t e8m0_least = 0;
+  std::uint32_t e8m0_bias16 = 0;  // the same two for bfloat16
+  std::uint32_t e8m0_least16 = 0;
   std::uint32_t e8m0_below = 0;
   std::uint32_t e8m0_above = 0;
   // Float to integer, integer_overflow=saturate: x >= high gives high_code, x <= low gives
@@ -118,7 +122,7 @@ struct Kernels {
   Stage encode_f32[kRows];      // null for float32 itself
   Stage encode_f64[kRows];      // float32, integers, bool; null for float64 itself
   Stage integer[kRows][kRows];  // integers and bool modulo 2^width; equal widths: null
-  Stage fused[kRows][kRows];    // both stages in one, for the pairs on the list; else null
+  Stage direct[kRows][kRows];   // both stages in one and packed; null where two are as good
   Stage value_f64[kRows];       // to float64 from any type; null for float64 itself
   UnpackCodesOf unpack[kRows];
   PackCodesOf pack[kRows];

@@ -35,6 +35,11 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     args.nan_negative = static_cast<std::uint32_t>(detail::NanResult(to, true, options));
     args.overflow = magnitude(false);
     args.infinity = magnitude(true);
+    if (to.bits <= 8) {
+      const int mantissa_bits = detail::Row(DataType::kBfloat16).mantissa_bits;
+      args.narrow_most = (args.overflow << (mantissa_bits - to.mantissa_bits)) +
+                         (static_cast<std::uint32_t>(127 - to.bias) << mantissa_bits);
+    }
   }
   if (to.is_float() && !to.has_zero) {
     constexpr std::uint32_t kUnit = 1u << 23;  // float32's leading bit
@@ -45,6 +50,9 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     args.e8m0_bias = static_cast<std::uint32_t>((2 - next.at) * kUnit) - (next.itself ? 0 : 1);
     // The same of 2^-127, the subnormal of half a unit, which is code 0.
     args.e8m0_least = static_cast<std::uint32_t>(next.at * kUnit / 2) - (next.itself ? 1 : 0);
+    constexpr std::uint32_t kUnit16 = 1u << 7;
+    args.e8m0_bias16 = static_cast<std::uint32_t>((2 - next.at) * kUnit16) - (next.itself ? 0 : 1);
+    args.e8m0_least16 = static_cast<std::uint32_t>(next.at * kUnit16 / 2) - (next.itself ? 1 : 0);
     args.e8m0_below = saturate ? 0 : nan;
     args.e8m0_above = saturate ? nan - 1 : nan;
   }
@@ -63,16 +71,6 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
   return args;
 }
 
-// A table serves narrow codes best, once it has been filled: that takes as long as some thousand
-// elements.
-constexpr std::uint64_t kLeastForTable = 4096;
-
-// Integers of whole bytes are moved by instructions of their own.
-bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
-  return from.bits <= 8 && ChooseRoute(from, to) != Route::kIdentity &&
-         (ChooseRoute(from, to) != Route::kInteger || from.bits < 8 || to.bits < 8);
-}
-
 // Where nothing is packed the direct stage is a stage like others.
 void SetDirect(Stage stage, bool floating, Bound* bound) {
   bound->direct = stage;
@@ -82,6 +80,17 @@ void SetDirect(Stage stage, bool floating, Bound* bound) {
     bound->second = nullptr;
     bound->floating = floating;
   }
+}
+
+// A table serves narrow codes best, once it has been filled: that takes as long as some thousand
+// elements.
+constexpr std::uint64_t kLeastForTable = 4096;
+
+// Integers of whole bytes are moved by instructions of their own.
+bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
+  const Route route = ChooseRoute(from, to);
+  return from.bits < 8 ? route != Route::kIdentity
+                       : from.bits == 8 && route != Route::kIdentity && route != Route::kInteger;
 }
 
 void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
@@ -116,9 +125,9 @@ void BindStages(Bound* bound) {
     case Route::kFloat64: set(kernels.decode_f64[from], kernels.encode_f64[to]); break;
     case Route::kOddFloat64: set(kernels.decode_odd_f64[from], kernels.encode_f64[to]); break;
   }
-  if (kernels.fused[from][to] != nullptr) {
-    bound->first = kernels.fused[from][to];
-    bound->second = nullptr;
+  if (kernels.direct[from][to] != nullptr) {
+    SetDirect(kernels.direct[from][to], ChooseRoute(*bound->from, *bound->to) != Route::kInteger,
+              bound);
   }
 }
 

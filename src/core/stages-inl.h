@@ -19,7 +19,7 @@ namespace tensorcast::core::HWY_NAMESPACE {
 
 void FillDecodeStages(Kernels* kernels);
 void FillEncodeStages(Kernels* kernels);
-void FillFusedStages(Kernels* kernels);
+void FillDirectStages(Kernels* kernels);
 void FillIntegerStages(Kernels* kernels);
 void FillPackingStages(Kernels* kernels);
 void FillTableStages(Kernels* kernels);

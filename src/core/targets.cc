@@ -229,7 +229,7 @@ const Kernels* TargetKernels() {
     filled.measure_scaled = &MeasureScaledBlock;
     FillDecodeStages(&filled);
     FillEncodeStages(&filled);
-    FillFusedStages(&filled);
+    FillDirectStages(&filled);
     FillIntegerStages(&filled);
     FillPackingStages(&filled);
     FillTableStages(&filled);

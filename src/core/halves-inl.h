@@ -1,0 +1,226 @@
+// Encoding in 16-bit lanes: float32 to bfloat16, and narrow floats from bfloat16 rounded to odd.
+// Included per target.
+//
+// bfloat16 has float32's exponents and eight digits; a float of at most eight bits has at most
+// four. Rounded to odd into bfloat16, a value keeps all that one rounding to the narrow float needs
+// (OddIsExact in route.h), and twice as many elements fit a vector.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_HALVES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_HALVES_INL_H_
+#undef TENSORCAST_SRC_CORE_HALVES_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_HALVES_INL_H_
+#endif
+
+#include <array>
+
+#include "core/lanes-inl.h"
+#include "core/route.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+using V8 = hn::VFromD<D8>;
+using V16 = hn::VFromD<D16>;
+using V32 = hn::VFromD<D32>;
+using V64 = hn::VFromD<D64>;
+using VF32 = hn::VFromD<DF32>;
+using VF64 = hn::VFromD<DF64>;
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#define TENSORCAST_AVX512 1
+#else
+#define TENSORCAST_AVX512 0
+#endif
+
+// ------------------------------------------------------------------------------------- narrowing
+
+// AVX2 packs within its two blocks: elements that have been packed stand in another order until
+// they are put back, once, before they are stored. Everywhere else lanes stay in order.
+enum class Order : std::uint8_t { kElements, kPackedOnce };
+
+// The low or upper halves of two vectors' lanes.
+HWY_INLINE V16 LowHalves(V32 a, V32 b) {
+#if HWY_TARGET == HWY_AVX2
+  const __m256i zero = _mm256_setzero_si256();
+  return V16{_mm256_packus_epi32(_mm256_blend_epi16(a.raw, zero, 0xAA),
+                                 _mm256_blend_epi16(b.raw, zero, 0xAA))};
+#else
+  const D16 d;
+  return hn::ConcatEven(d, hn::BitCast(d, b), hn::BitCast(d, a));
+#endif
+}
+HWY_INLINE V16 UpperHalves(V32 a, V32 b) {
+#if HWY_TARGET == HWY_AVX2
+  return V16{_mm256_packus_epi32(_mm256_srli_epi32(a.raw, 16), _mm256_srli_epi32(b.raw, 16))};
+#else
+  const D16 d;
+  return hn::ConcatOdd(d, hn::BitCast(d, b), hn::BitCast(d, a));
+#endif
+}
+// What LowHalves and UpperHalves leave behind, in order.
+HWY_INLINE V16 InOrder(V16 packed_once) {
+#if HWY_TARGET == HWY_AVX2
+  return V16{_mm256_permute4x64_epi64(packed_once.raw, 0xD8)};
+#else
+  return packed_once;
+#endif
+}
+
+// 16-bit lanes below 256 as bytes, in order.
+template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
+#if TENSORCAST_AVX512
+#if HWY_TARGET == HWY_AVX3_DL
+  alignas(64) static constexpr auto kEven = [] {
+    std::array<std::uint8_t, 64> even{};
+    for (unsigned i = 0; i < 64; ++i) even[i] = static_cast<std::uint8_t>(2 * i);
+    return even;
+  }();
+  return V8{_mm512_permutex2var_epi8(a.raw, _mm512_load_si512(kEven.data()), b.raw)};
+#else
+  const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+  return V8{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a.raw, b.raw))};
+#endif
+#elif HWY_TARGET == HWY_AVX2
+  const __m256i packed = _mm256_packus_epi16(a.raw, b.raw);
+  if constexpr (kOrder == Order::kElements) {
+    return V8{_mm256_permute4x64_epi64(packed, 0xD8)};
+  } else {
+    return V8{_mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+  }
+#else
+  const D8 d;
+  return hn::ConcatEven(d, hn::BitCast(d, b), hn::BitCast(d, a));
+#endif
+}
+
+// ------------------------------------------------------------------------------------- bfloat16
+
+// float32 to bfloat16, cut, with the last bit set where something was cut.
+HWY_INLINE V16 OddBfloat16(V32 a, V32 b) {
+  const D16 d;
+  return hn::Or(UpperHalves(a, b), hn::Min(LowHalves(a, b), hn::Set(d, std::uint16_t{1})));
+}
+
+// float32 to bfloat16, to nearest with ties to even, where nothing is NaN: the half above grows
+// where the half below, with the last bit kept joined to it, lies above the middle.
+HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
+  const D16 d;
+  const V16 upper = UpperHalves(a, b);
+  const V16 low = LowHalves(a, b);
+#if TENSORCAST_AVX512
+  const __m512i one = _mm512_set1_epi16(1);
+  const __m512i above = _mm512_ternarylogic_epi32(low.raw, upper.raw, one, 0xF8);  // a | (b & c)
+  const __mmask32 grows = _mm512_cmpgt_epu16_mask(above, _mm512_set1_epi16(-0x8000));
+  return V16{_mm512_mask_add_epi16(upper.raw, grows, upper.raw, one)};
+#else
+  const hn::RebindToSigned<D16> di;
+  const V16 above = hn::Or(hn::Xor(low, hn::Set(d, std::uint16_t{0x8000})),
+                           hn::And(upper, hn::Set(d, std::uint16_t{1})));
+  const auto grows = hn::Gt(hn::BitCast(di, above), hn::Zero(di));
+  return hn::Sub(upper, hn::BitCast(d, hn::VecFromMask(di, grows)));
+#endif
+}
+
+// bfloat16 magnitudes from this on are Inf or NaN.
+inline constexpr std::uint16_t kBfloat16Infinity = 0x7F80;
+
+// float16 to bfloat16 rounded to odd, but for float16's Inf and NaN, and subnormals, which become
+// other values of at most 2^-14: for destinations that round all of these to zero.
+HWY_INLINE V16 OddBfloat16FromFloat16(V16 code) {
+  const D16 d;
+  const auto set = [d](std::uint16_t value) HWY_ATTR { return hn::Set(d, value); };
+  const V16 sign = hn::And(code, set(0x8000));
+  const V16 magnitude = hn::And(code, set(0x7FFF));
+  const V16 cut = hn::Min(hn::And(code, set(7)), set(1));
+  const V16 value = hn::Add(hn::Or(hn::ShiftRight<3>(magnitude), cut), set((127 - 15) << 7));
+  return hn::Or(value, sign);
+}
+
+// ---------------------------------------------------------------------------------- narrow floats
+
+// bfloat16 rounded to odd, neither Inf nor NaN, to the codes of a narrow float, in 16-bit lanes.
+//
+// With the code's last bit at bit 8 a magnitude is (a - bias) << (1 + m) where the code is normal,
+// and its significand shifted by its exponent where it is subnormal; both are rounded alike.
+template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  constexpr int m = row.mantissa_bits;
+  static_assert(row.has_zero && OddIsExact(detail::Row(DataType::kBfloat16), row));
+  const D16 d;
+  const auto set = [d](int bits) HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  constexpr int kRebias = (127 - row.bias) << 7;
+  constexpr int kLeastNormal = kRebias + (1 << 7);
+  // The exponent field at which the significand, 128 and more, already stands in its place.
+  constexpr int kUnshifted = 127 - row.bias - m;
+  const V16 a = hn::Min(hn::And(value, set(0x7FFF)), set(static_cast<int>(args.narrow_most)));
+  const V16 normal = hn::ShiftLeft<1 + m>(hn::Sub(a, set(kRebias)));
+  const V16 significand = hn::Or(hn::And(a, set(0x7F)), set(0x80));
+#if TENSORCAST_AVX512
+  const V16 shift = hn::Sub(hn::ShiftRight<7>(a), set(kUnshifted));
+  const V16 subnormal = V16{_mm512_sllv_epi16(significand.raw, shift.raw)};  // beyond 15: zero
+  const __mmask32 is_subnormal = _mm512_cmplt_epu16_mask(a.raw, set(kLeastNormal).raw);
+  const __m512i fields = _mm512_mask_mov_epi16(normal.raw, is_subnormal, subnormal.raw);
+  const __mmask32 is_odd = _mm512_test_epi16_mask(fields, set(0x100).raw);
+  const __m512i half = _mm512_add_epi16(fields, set(0x7F).raw);
+  const V16 code = hn::ShiftRight<8>(V16{_mm512_mask_add_epi16(half, is_odd, half, set(1).raw)});
+#else
+  // Powers of two by a byte table: the upper bytes, and exponents below, look up zero.
+  const D8 d8;
+  alignas(16) static constexpr std::uint8_t kPowers[16] = {1, 2, 4, 8, 16, 32, 64, 128};
+  const auto shift =
+      hn::Sub(hn::BitCast(d8, hn::ShiftRight<7>(a)), hn::BitCast(d8, set(0x8000 | kUnshifted)));
+  const auto power = hn::TableLookupBytesOr0(hn::LoadDup128(d8, kPowers), shift);
+  const hn::RebindToSigned<D16> di;
+  const V16 subnormal =
+      hn::BitCast(d, hn::Mul(hn::BitCast(di, significand), hn::BitCast(di, hn::BitCast(d, power))));
+  const auto is_normal = hn::Gt(hn::BitCast(di, a), hn::Set(di, std::int16_t{kLeastNormal - 1}));
+  const V16 fields = hn::IfThenElse(hn::RebindMask(d, is_normal), normal, subnormal);
+  const V16 last = hn::And(hn::ShiftRight<8>(fields), set(1));
+  const V16 code = hn::ShiftRight<8>(hn::Add(hn::Add(fields, set(0x7F)), last));
+#endif
+  constexpr int kSign = 1 << (row.bits - 1);
+  V16 sign = hn::And(hn::ShiftRight<16 - row.bits>(value), set(kSign));
+  if constexpr (row.is_fnuz()) sign = hn::IfThenZeroElse(hn::Eq(code, hn::Zero(d)), sign);
+  return hn::Or(code, sign);
+}
+
+// float16, neither Inf nor NaN, to the narrow floats with its exponents or one fewer below: the
+// upper byte, rounded.
+template <DataType kType> HWY_INLINE V16 Float16ToFiveExponents(V16 value, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  static_assert(row.mantissa_bits == 2 && (row.bias == 15 || row.bias == 16));
+  const D16 d;
+  const auto set = [d](std::uint32_t bits)
+                       HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  V16 fields = hn::And(value, set(0x7FFF));
+  if constexpr (row.bias == 16) fields = hn::Add(fields, hn::Min(fields, set(0x400)));
+  fields = hn::Min(fields, set(args.overflow << 8));
+  const V16 last = hn::And(hn::ShiftRight<8>(fields), set(1));
+  const V16 code = hn::ShiftRight<8>(hn::Add(hn::Add(fields, set(0x7F)), last));
+  V16 sign = hn::And(hn::ShiftRight<8>(value), set(0x80));
+  if constexpr (row.is_fnuz()) sign = hn::IfThenZeroElse(hn::Eq(code, hn::Zero(d)), sign);
+  return hn::Or(code, sign);
+}
+
+// bfloat16 rounded to odd, NaN too, to float8e8m0: Float32ToE8M0 in 16 bits.
+HWY_INLINE V16 Bfloat16ToE8M0(V16 value, const EncodeArgs& args) {
+  const D16 d;
+  const hn::RebindToSigned<D16> di;
+  const auto set = [d](std::uint32_t bits)
+                       HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  const V16 magnitude = hn::And(value, set(0x7FFF));
+  V16 code = hn::ShiftRight<7>(hn::Add(magnitude, set(args.e8m0_bias16)));
+  code = hn::IfThenElseZero(hn::Gt(magnitude, set(args.e8m0_least16)), code);
+  code = hn::IfThenElse(hn::Gt(magnitude, set((127 + 127) << 7)), set(args.e8m0_above), code);
+  const auto below =
+      hn::RebindMask(d, hn::Lt(hn::BitCast(di, value), hn::Set(di, std::int16_t{0x40})));
+  code = hn::IfThenElse(below, set(args.e8m0_below), code);
+  return hn::IfThenElse(hn::Gt(magnitude, set(kBfloat16Infinity)), set(0xFF), code);
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // TENSORCAST_SRC_CORE_HALVES_INL_H_
