@@ -1,6 +1,10 @@
 // Running a bound plan: the checks and the slices for the executor.
 //
 // SPDX-License-Identifier: Apache-2.0
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -21,6 +25,19 @@ namespace {
 constexpr std::uint64_t kLeastParallelBytes = 4 << 20;
 constexpr std::uint64_t kLeastParallelBytesWithLoss = 1 << 20;
 constexpr std::size_t kSlicesPerThread = 4;
+
+// Runs of more bytes in and out than this write past the caches. Where a machine shares a very
+// large cache among many, a run has a part of it.
+std::uint64_t StreamedFrom() {
+  static const std::uint64_t bytes = [] {
+    std::uint64_t cache = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    cache = static_cast<std::uint64_t>(std::max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0L));
+#endif
+    return std::clamp<std::uint64_t>(cache, 32 << 20, 64 << 20);
+  }();
+  return bytes;
+}
 
 // Exactly in place is fine, for equal widths; any other common byte is not.
 bool OverlapIsRefused(const TypeInfo& from, const std::byte* source, std::uint64_t source_first,
@@ -148,8 +165,11 @@ Status CastPlan::Run(std::span<const std::byte> source, std::uint64_t source_fir
   }
   Target ran = bound.kernels->target;
   if (n != 0) {
-    const core::Job job = {source.data(), source_first,  destination.data(), destination_first, n,
-                           loss,          run.loss_index};
+    const auto bits = static_cast<std::uint64_t>(bound.from->bits + bound.to->bits);
+    const bool streams = n / 8 * bits >= core::StreamedFrom();
+    const core::Job job = {
+        source.data(),  source_first, destination.data(), destination_first, n, loss,
+        run.loss_index, streams};
     if (run.executor == nullptr && run.interrupted == nullptr) {
       core::BeginLoss(job);
       ran = core::RunGuarded(bound, options_, job);

@@ -68,6 +68,7 @@ struct Job {
   std::uint64_t n;
   LossState* loss;  // or null
   std::uint64_t loss_index;
+  bool streams = false;  // the whole run is larger than the caches
 };
 
 struct Kernels;

@@ -52,8 +52,35 @@ template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
 
-// Copies n bytes, at most 64 times N of them, and clears the rest of `to`, which has room for N
-// whole vectors of 64 bytes.
+// Copies n bytes, which do not overlap; few of them by two moves of a power of two. A call of
+// memcpy would take as long as a whole step, and so do masked stores on some processors.
+HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
+  const auto twice = [=](auto move) HWY_ATTR {
+    decltype(move) first, last;
+    std::memcpy(&first, from, sizeof(move));
+    std::memcpy(&last, from + n - sizeof(move), sizeof(move));
+    std::memcpy(to, &first, sizeof(move));
+    std::memcpy(to + n - sizeof(move), &last, sizeof(move));
+  };
+  struct Sixteen {
+    std::uint64_t halves[2];
+  };
+  if (n > 32) {
+    std::memcpy(to, from, n);
+  } else if (n >= 16) {
+    twice(Sixteen());
+  } else if (n >= 8) {
+    twice(std::uint64_t{});
+  } else if (n >= 4) {
+    twice(std::uint32_t{});
+  } else if (n >= 2) {
+    twice(std::uint16_t{});
+  } else if (n == 1) {
+    *to = *from;
+  }
+}
+
+// The same into N vectors of 64 bytes, the rest of which is cleared, and out of them.
 template <std::size_t N>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
@@ -63,23 +90,14 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
     _mm512_store_si512(to + 64 * i, _mm512_maskz_loadu_epi8(mask, from + 64 * i));
   }
 #else
-  std::memset(to, 0, 64 * N);
-  std::memcpy(to, from, n);
+  for (std::size_t i = 0; i < 64 * N; i += hn::Lanes(D8())) Store(hn::Zero(D8()), D8(), to + i);
+  CopyBytes(from, n, to);
 #endif
 }
-
-// Copies n bytes out of N whole vectors of 64 bytes.
 template <std::size_t N>
 HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  for (std::size_t i = 0; i < N && n > 64 * i; ++i) {
-    const std::size_t here = std::min<std::size_t>(n - 64 * i, 64);
-    const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
-    _mm512_mask_storeu_epi8(to + 64 * i, mask, _mm512_load_si512(from + 64 * i));
-  }
-#else
-  std::memcpy(to, from, n);
-#endif
+  for (; n > 64; n -= 64, from += 64, to += 64) std::memcpy(to, from, 64);
+  CopyBytes(from, n, to);
 }
 
 // Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's

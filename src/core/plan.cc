@@ -125,6 +125,10 @@ void BindStages(Bound* bound) {
     case Route::kFloat64: set(kernels.decode_f64[from], kernels.encode_f64[to]); break;
     case Route::kOddFloat64: set(kernels.decode_odd_f64[from], kernels.encode_f64[to]); break;
   }
+  if (bound->first != nullptr && bound->second == nullptr && bound->unpack == nullptr &&
+      bound->pack == nullptr) {
+    SetDirect(bound->first, bound->floating, bound);
+  }
   if (kernels.direct[from][to] != nullptr) {
     SetDirect(kernels.direct[from][to], ChooseRoute(*bound->from, *bound->to) != Route::kInteger,
               bound);

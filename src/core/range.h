@@ -17,10 +17,14 @@ namespace tensorcast::core {
 inline StatusCode CheckRange(const TypeInfo& row, const void* data, std::size_t size,
                              std::uint64_t first, std::uint64_t n) {
   if (first > UINT64_MAX - n) return StatusCode::kSizeOverflow;
-  const std::optional<std::uint64_t> bytes = StorageBytes(row.type, first + n);
-  if (!bytes) return StatusCode::kSizeOverflow;
+  std::uint64_t bytes = ((first + n) * static_cast<std::uint64_t>(row.bits) + 7) / 8;
+  if (first + n > UINT64_MAX / 64 - 1) {  // where bits might not be counted; they have at most 64
+    const std::optional<std::uint64_t> counted = StorageBytes(row.type, first + n);
+    if (!counted) return StatusCode::kSizeOverflow;
+    bytes = *counted;
+  }
   if (n != 0 && data == nullptr) return StatusCode::kNullPointer;
-  if (n != 0 && *bytes > size) return StatusCode::kBufferTooSmall;
+  if (n != 0 && bytes > size) return StatusCode::kBufferTooSmall;
   return StatusCode::kOk;
 }
 

@@ -14,6 +14,7 @@
 
 #include "core/loss-inl.h"
 #include "core/stages-inl.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
@@ -175,15 +176,15 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   }
 }
 
-// Codes of equal width that begin at a byte's beginning on both sides: bytes are moved, and the
-// last elements, which may share a byte with others, go alone.
-bool CopyPacked(const Bound& bound, const Job& job) {
+// Codes that do not change and begin at a byte's beginning on both sides: bytes are moved, and the
+// last packed elements, which may share a byte with others, go alone.
+bool CopyCodes(const Bound& bound, const Job& job) {
   const auto bits = static_cast<std::uint64_t>(bound.from->bits);
-  if (bound.first != nullptr || bound.pack == nullptr || job.source_first * bits % 8 != 0 ||
+  if (bound.first != nullptr || job.source_first * bits % 8 != 0 ||
       job.destination_first * bits % 8 != 0) {
     return false;
   }
-  const std::uint64_t whole = job.n / kWholeBytes * kWholeBytes;
+  const std::uint64_t whole = bound.pack == nullptr ? job.n : job.n / kWholeBytes * kWholeBytes;
   std::memmove(job.destination + job.destination_first * bits / 8,
                job.source + job.source_first * bits / 8, whole * bits / 8);
   for (std::uint64_t i = whole; i < job.n; ++i) {
@@ -193,28 +194,75 @@ bool CopyPacked(const Bound& bound, const Job& job) {
   return true;
 }
 
-Target Run(const Bound& bound, const CastOptions&, const Job& job) {
+// Blocks of what a direct stage writes, which go to memory past the caches.
+constexpr std::size_t kStreamedBytes = 4096;
+
+// Casts by the direct stage from `in` to `out`, n elements. A result that no cache holds is written
+// by stores that do not read what they overwrite: first into a block that stays in the first cache.
+void RunStreamed(const Bound& bound, const std::byte* in, std::byte* out, std::uint64_t n) {
+  const D8 d;
+  const auto in_bits = static_cast<std::uint64_t>(bound.from->bits);
+  const auto out_bits = static_cast<std::uint64_t>(bound.to->bits);
+  const auto run = [&](std::uint64_t elements, std::byte* to) {
+    bound.direct(in, to, static_cast<std::size_t>(elements), bound.args);
+    in += elements * in_bits / 8;
+    n -= elements;
+  };
+  // Elements up to the first whole line; where no element begins there, the lines are not aligned
+  // and nothing is streamed.
+  const std::uint64_t head_bytes = (64 - reinterpret_cast<std::uintptr_t>(out) % 64) % 64;
+  const std::uint64_t head = head_bytes * 8 / out_bits;
+  if (head * out_bits != head_bytes * 8 || head * in_bits % 8 != 0 || head > n) {
+    run(n, out);
+    return;
+  }
+  if (head != 0) run(head, out);
+  out += head_bytes;
+  alignas(64) std::byte block[kStreamedBytes];
+  const std::uint64_t elements = kStreamedBytes * 8 / out_bits;
+  while (n >= elements) {
+    run(elements, block);
+    for (std::size_t i = 0; i < kStreamedBytes; i += hn::Lanes(d)) {
+      const auto bytes = hn::Load(d, reinterpret_cast<const std::uint8_t*>(block) + i);
+      hn::Stream(bytes, d, reinterpret_cast<std::uint8_t*>(out) + i);
+    }
+    out += kStreamedBytes;
+  }
+  hwy::FlushStream();
+  if (n != 0) run(n, out);
+}
+
+// Elements [0, n) through the stages, a block at a time.
+HWY_NOINLINE void RunStaged(const Bound& bound, const Job& job, std::uint64_t end) {
   BlockBuffers buffers;
+  for (std::uint64_t i = 0; i < end; i += kBlock) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(end - i, kBlock));
+    CastBlock(bound, job, SourceCodes(bound, job, i, n, &buffers), i, n, &buffers);
+  }
+}
+
+Target Run(const Bound& bound, const CastOptions&, const Job& job) {
   if (job.loss != nullptr) {
+    BlockBuffers buffers;
     RunMeasured(bound, job, &buffers);
     return kThisTarget;
   }
-  if (CopyPacked(bound, job)) return kThisTarget;
   const std::uint64_t staged = ElementsBeforeDirect(bound, job);
-  // Without packing and an intermediate nothing needs a block.
-  const bool whole = bound.unpack == nullptr && bound.pack == nullptr && bound.second == nullptr;
-  const std::uint64_t step = whole ? job.n : kBlock;
-  for (std::uint64_t i = 0; i < staged; i += step) {
-    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(staged - i, step));
-    CastBlock(bound, job, SourceCodes(bound, job, i, n, &buffers), i, n, &buffers);
+  if (staged != 0) {
+    if (CopyCodes(bound, job)) return kThisTarget;
+    RunStaged(bound, job, staged);
   }
   if (staged != job.n) {
     const auto offset = [staged](std::uint64_t first, const TypeInfo& row) {
       return (first + staged) * static_cast<std::uint64_t>(row.bits) / 8;
     };
-    bound.direct(job.source + offset(job.source_first, *bound.from),
-                 job.destination + offset(job.destination_first, *bound.to),
-                 static_cast<std::size_t>(job.n - staged), bound.args);
+    const std::byte* const in = job.source + offset(job.source_first, *bound.from);
+    std::byte* const out = job.destination + offset(job.destination_first, *bound.to);
+    if (job.streams) {
+      RunStreamed(bound, in, out, job.n - staged);
+    } else {
+      bound.direct(in, out, static_cast<std::size_t>(job.n - staged), bound.args);
+    }
   }
   return kThisTarget;
 }
