@@ -195,7 +195,6 @@ HWY_INLINE void StoreAll(D d, const V* vectors, std::byte* out) {
 template <int kOutBits, TableShape kShape, std::size_t kPlanes, int kInBits>
 HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::byte* in,
                            std::byte* out) {
-  const D8 d8;
   const D16 d16;
   const D32 d32;
   const D64 d64;

@@ -194,8 +194,9 @@ bool CopyCodes(const Bound& bound, const Job& job) {
   return true;
 }
 
-// Blocks of what a direct stage writes, which go to memory past the caches.
-constexpr std::size_t kStreamedBytes = 4096;
+// Blocks of what a direct stage writes, which go to memory past the caches: short ones, so that the
+// next block is read while one is on its way, of whole lines and whole elements of 6 bits too.
+constexpr std::size_t kStreamedBytes = 768;
 
 // Casts by the direct stage from `in` to `out`, n elements. A result that no cache holds is written
 // by stores that do not read what they overwrite: first into a block that stays in the first cache.
