@@ -219,6 +219,23 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   StoreCodes<to_row.bits>(Bytes<kOrder>(a, b), out);
 }
 
+// A step's elements as float32.
+template <DataType kFrom, Through kThrough>
+HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  if constexpr (detail::Row(kFrom).bits == 8) {
+    for (std::size_t i = 0; i < 4; i += 2) {
+      const Float32s pair = DecodeFloat32<kFrom, kKeepSignalling>(in + i * kWordBytes);
+      words[i] = pair.low;
+      words[i + 1] = pair.high;
+    }
+  } else {
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i] = WideFloat32<kFrom, kThrough>(in + i * kWordBytes);
+    }
+  }
+}
+
 // ------------------------------------------------------------------------------- floats of 16 bits
 
 template <DataType kFrom, DataType kTo>
@@ -230,11 +247,11 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
   const D16 d16;
   const D32 d32;
   VF32 words[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    words[i] = WideFloat32<kFrom, kThrough>(in + i * kWordBytes);
-  }
+  LoadWords<kFrom, kThrough>(in, words);
   if constexpr (kTo == DataType::kBfloat16) {
-    if constexpr (HasSpecials(from_row)) {
+    // What has eight bits is exact, and its NaN are canonical.
+    constexpr bool kExact = from_row.bits == 8;
+    if constexpr (HasSpecials(from_row) && !kExact) {
       // A sum is NaN where one of its terms is, or where they are infinite.
       const VF32 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3]));
       if (HWY_UNLIKELY(!hn::AllTrue(df32, hn::Eq(sum, sum)))) {
@@ -244,7 +261,8 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
     }
     for (std::size_t i = 0; i < 2; ++i) {
       const V32 low = hn::BitCast(d32, words[2 * i]), high = hn::BitCast(d32, words[2 * i + 1]);
-      Store(InOrder(NearestBfloat16(low, high)), d16, out + i * HWY_MAX_BYTES);
+      Store(InOrder(kExact ? UpperHalves(low, high) : NearestBfloat16(low, high)), d16,
+            out + i * HWY_MAX_BYTES);
     }
   } else {
     for (std::size_t i = 0; i < 2; ++i) {
@@ -258,31 +276,45 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
 #if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
 inline constexpr bool kHasIntegerSteps = true;
 
-// Integers of 32 bits from a vector of floats: cut toward zero, to nearest for destinations of
-// fewer than eight bits. What lies beyond gives the least of them, and so does NaN.
-template <DataType kFrom, bool kNearest> HWY_INLINE V32 Integers32(const std::byte* in) {
+// A step's elements as integers of 32 bits: cut toward zero, to nearest for destinations of fewer
+// than eight bits. What lies beyond gives the least of them, and so does NaN.
+template <DataType kFrom, bool kNearest>
+HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
 #if TENSORCAST_AVX512
   if constexpr (kFrom == DataType::kFloat64) {
     const auto convert = [](__m512d x) HWY_ATTR {
       return kNearest ? _mm512_cvtpd_epi32(x) : _mm512_cvttpd_epi32(x);
     };
-    const __m256i low = convert(_mm512_loadu_pd(in)), high = convert(_mm512_loadu_pd(in + 64));
-    return V32{_mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1)};
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m256i low = convert(_mm512_loadu_pd(in + 128 * i));
+      const __m256i high = convert(_mm512_loadu_pd(in + 128 * i + 64));
+      words[i].raw = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    }
   } else {
-    const __m512 x = WideFloat32<kFrom, Through::kOdd>(in).raw;
-    return V32{kNearest ? _mm512_cvtps_epi32(x) : _mm512_cvttps_epi32(x)};
+    VF32 values[4];
+    LoadWords<kFrom, Through::kOdd>(in, values);
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw =
+          kNearest ? _mm512_cvtps_epi32(values[i].raw) : _mm512_cvttps_epi32(values[i].raw);
+    }
   }
 #else
   if constexpr (kFrom == DataType::kFloat64) {
-    const auto convert = [](__m256d x) HWY_ATTR {
+    const auto convert = [](const std::byte* from) HWY_ATTR {
+      const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(from));
       return kNearest ? _mm256_cvtpd_epi32(x) : _mm256_cvttpd_epi32(x);
     };
-    const auto* from = reinterpret_cast<const double*>(in);
-    const __m128i low = convert(_mm256_loadu_pd(from)), high = convert(_mm256_loadu_pd(from + 4));
-    return V32{_mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1)};
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw = _mm256_inserti128_si256(_mm256_castsi128_si256(convert(in + 64 * i)),
+                                             convert(in + 64 * i + 32), 1);
+    }
   } else {
-    const __m256 x = WideFloat32<kFrom, Through::kOdd>(in).raw;
-    return V32{kNearest ? _mm256_cvtps_epi32(x) : _mm256_cvttps_epi32(x)};
+    VF32 values[4];
+    LoadWords<kFrom, Through::kOdd>(in, values);
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw =
+          kNearest ? _mm256_cvtps_epi32(values[i].raw) : _mm256_cvttps_epi32(values[i].raw);
+    }
   }
 #endif
 }
@@ -329,13 +361,10 @@ HWY_INLINE V8 LowBytes(const V32* words) {
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& row = detail::Row(kTo);
-  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   const D32 d;
   const hn::RebindToSigned<D32> di;
   V32 words[4];
-  for (std::size_t i = 0; i < 4; ++i) {
-    words[i] = Integers32<kFrom, (row.bits < 8)>(in + i * kWordBytes);
-  }
+  LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
   const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
   const auto least = hn::Min(hn::Min(of(0), of(1)), hn::Min(of(2), of(3)));
   if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(least, hn::Set(di, INT32_MIN))))) {
@@ -395,6 +424,8 @@ HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs
   const double low = args.saturates ? -1.0 : -0x1p31;
   __m256i words[4];
   bool fits = true;
+  VF32 values[4];
+  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
   for (std::size_t i = 0; i < 4; ++i) {
     const std::byte* from = in + i * kWordBytes;
     if constexpr (kFrom == DataType::kFloat64) {
@@ -409,7 +440,7 @@ HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs
       const __m256 even = _mm256_shuffle_ps(half(from), half(from + 32), 0x88);
       words[i] = _mm256_permute4x64_epi64(_mm256_castps_si256(even), 0xD8);
     } else {
-      const __m256 x = WideFloat32<kFrom, Through::kOdd>(from).raw;
+      const __m256 x = values[i].raw;
       const auto limit = static_cast<float>(low);
       const __m256 inside = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_set1_ps(0x1p32f), _CMP_LT_OQ),
                                           _mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_GT_OQ));
@@ -439,15 +470,17 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
   const __m512i none = kTo == DataType::kUint32   ? _mm512_set1_epi32(-1)
                        : kTo == DataType::kUint64 ? _mm512_set1_epi64(-1)
                                                   : _mm512_set1_epi64(INT64_MIN);
+  VF32 values[4];
+  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
   for (std::size_t i = 0; i < 4; ++i) {
-    const std::byte* from = in + i * kWordBytes;
+    [[maybe_unused]] const std::byte* from = in + i * kWordBytes;
     if constexpr (kTo == DataType::kUint32) {
       if constexpr (kFrom == DataType::kFloat64) {
         const __m256i low = _mm512_cvttpd_epu32(_mm512_loadu_pd(from));
         const __m256i high = _mm512_cvttpd_epu32(_mm512_loadu_pd(from + 64));
         results[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
       } else {
-        results[i] = _mm512_cvttps_epu32(WideFloat32<kFrom, Through::kOdd>(from).raw);
+        results[i] = _mm512_cvttps_epu32(values[i].raw);
       }
       beyond |= _mm512_cmpeq_epi32_mask(results[i], none);
     } else {
@@ -457,7 +490,7 @@ HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const Encod
           const __m512d x = _mm512_loadu_pd(from + 64 * half);
           result = kTo == DataType::kInt64 ? _mm512_cvttpd_epi64(x) : _mm512_cvttpd_epu64(x);
         } else {
-          const __m512 both = WideFloat32<kFrom, Through::kOdd>(from).raw;
+          const __m512 both = values[i].raw;
           const __m256 x =
               half == 0 ? _mm512_castps512_ps256(both) : _mm512_extractf32x8_ps(both, 1);
           result = kTo == DataType::kInt64 ? _mm512_cvttps_epi64(x) : _mm512_cvttps_epu64(x);
@@ -561,7 +594,11 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
 
 constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   const Route route = ChooseRoute(from, to);
-  if (from.bits < 8 || (from.bits == 8 && route != Route::kInteger)) return false;
+  if (from.bits < 8) return false;
+  if (from.bits == 8 && route != Route::kInteger &&
+      (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
+    return false;  // by table
+  }
   if (route == Route::kIdentity) return false;
   if (route == Route::kInteger) return to.is_integer() && to.bits < 8;
   if (to.is_float()) {

@@ -94,7 +94,9 @@ bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
 }
 
 void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
-  if (!WantsTable(*bound->from, *bound->to) || bound->kernels->table_stage == nullptr) return;
+  // A copy of codes has no stage.
+  if (bound->first == nullptr || bound->kernels->table_stage == nullptr) return;
+  if (!WantsTable(*bound->from, *bound->to)) return;
   const FpEnvironment environment;
   const CodeTable* table = FindCodeTable(*bound->from, *bound->to, options, n >= kLeastForTable);
   if (table == nullptr) return;
