@@ -4,15 +4,51 @@
 #define TENSORCAST_PYTHON_IMPORTS_NUMPY
 #include "arrays.h"
 
+#include <cstddef>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "errors.h"
+#include "result_memory.h"
 
 namespace nb = nanobind;
 
 namespace tensorcast::python {
+namespace {
+
+// Of arrays of fewer bytes numpy's own memory is as good, and quicker to get.
+constexpr npy_intp kOwnMemoryFrom = 1 << 14;
+
+// Gives what numpy asks for the memory of arrays that are made here.
+PyObject* Handler() {
+  static PyDataMem_Handler handler = {
+      "tensorcast",
+      1,
+      {nullptr, [](void* /*context*/, std::size_t bytes) { return TakeMemory(bytes); },
+       [](void* /*context*/, std::size_t n, std::size_t each) -> void* {
+         std::size_t bytes = 0;
+         void* const memory =
+             __builtin_mul_overflow(n, each, &bytes) ? nullptr : TakeMemory(bytes);
+         return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
+       },
+       [](void* /*context*/, void* memory, std::size_t bytes) {
+         return GrowMemory(memory, bytes);
+       },
+       [](void* /*context*/, void* memory, std::size_t /*bytes*/) { GiveMemory(memory); }}};
+  static PyObject* const capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
+  return capsule;
+}
+
+// Sets what numpy asks for memory, and gives what was asked before.
+nb::object SetHandler(nb::handle handler) {
+  PyObject* const before = PyDataMem_SetHandler(handler.ptr());
+  if (before == nullptr) throw nb::python_error();
+  return nb::steal(before);
+}
+
+}  // namespace
 
 void ImportNumpy() {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
@@ -33,12 +69,36 @@ PyArrayObject* WritableArgument(nb::handle object, const char* name) {
   return array;
 }
 
-nb::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape) {
+nb::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape,
+                    const npy_intp* strides) {
   Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which the call below takes over
-  PyObject* const array = PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()),
-                                               shape.data(), nullptr, nullptr, 0, nullptr);
+  npy_intp bytes = PyDataType_ELSIZE(descr);
+  bool is_too_large = false;  // which numpy says itself
+  for (const npy_intp size : shape) {
+    is_too_large = is_too_large || __builtin_mul_overflow(bytes, size, &bytes);
+  }
+  const bool is_own = bytes >= kOwnMemoryFrom && !is_too_large;
+  const nb::object before = is_own ? SetHandler(Handler()) : nb::object();
+  PyObject* const array =
+      PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()), shape.data(),
+                           strides, nullptr, 0, nullptr);
+  const nb::object result = nb::steal(array);
+  if (before.is_valid()) {
+    const nb::error_scope kept;  // of NewFromDescr
+    SetHandler(before);
+  }
   if (array == nullptr) throw nb::python_error();
-  return nb::steal(array);
+  return result;
+}
+
+nb::object DenseCopy(PyArrayObject* array) {
+  PyArray_Descr* const native = PyArray_DescrNewByteorder(PyArray_DESCR(array), NPY_NATIVE);
+  if (native == nullptr) throw nb::python_error();
+  // Takes the descr over.
+  PyObject* const copy = PyArray_NewLikeArray(array, NPY_CORDER, native, 0);
+  nb::object result = nb::steal(copy);
+  if (copy == nullptr || PyArray_CopyInto(AsArray(result), array) != 0) throw nb::python_error();
+  return result;
 }
 
 nb::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape) {

@@ -12,6 +12,7 @@ void BindErrors(nanobind::module_& m);
 void BindTypes(nanobind::module_& m);
 void BindLoss(nanobind::module_& m);
 void BindCast(nanobind::module_& m);
+void BindQuickCast(nanobind::module_& m);
 void BindTexts(nanobind::module_& m);
 void BindExplain(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);

@@ -45,9 +45,10 @@ void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes
 
 // Sets an option whose values are words; raises where the word is none of them.
 void SetWord(CastOption option, std::string_view word, CastOptions* options);
-// Sets an option by its name, and is false where no option has it. Raises where the option has no
-// such value.
-bool SetOption(PyObject* name, PyObject* value, CastOptions* options);
+// Gives the option of a name, where one has it.
+std::optional<CastOption> OptionNamed(PyObject* name);
+// Raises where the option has no such value.
+void SetOption(CastOption option, PyObject* value, CastOptions* options);
 CastOptions OptionsOf(const nanobind::dict& options);
 
 }  // namespace tensorcast::python
