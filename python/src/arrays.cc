@@ -29,13 +29,10 @@ PyObject* Handler() {
       {nullptr, [](void* /*context*/, std::size_t bytes) { return TakeMemory(bytes); },
        [](void* /*context*/, std::size_t n, std::size_t each) -> void* {
          std::size_t bytes = 0;
-         void* const memory =
-             __builtin_mul_overflow(n, each, &bytes) ? nullptr : TakeMemory(bytes);
+         void* const memory = __builtin_mul_overflow(n, each, &bytes) ? nullptr : TakeMemory(bytes);
          return memory == nullptr ? nullptr : std::memset(memory, 0, bytes);
        },
-       [](void* /*context*/, void* memory, std::size_t bytes) {
-         return GrowMemory(memory, bytes);
-       },
+       [](void* /*context*/, void* memory, std::size_t bytes) { return GrowMemory(memory, bytes); },
        [](void* /*context*/, void* memory, std::size_t /*bytes*/) { GiveMemory(memory); }}};
   static PyObject* const capsule = PyCapsule_New(&handler, "mem_handler", nullptr);
   return capsule;
@@ -79,9 +76,8 @@ nb::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape,
   }
   const bool is_own = bytes >= kOwnMemoryFrom && !is_too_large;
   const nb::object before = is_own ? SetHandler(Handler()) : nb::object();
-  PyObject* const array =
-      PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()), shape.data(),
-                           strides, nullptr, 0, nullptr);
+  PyObject* const array = PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()),
+                                               shape.data(), strides, nullptr, 0, nullptr);
   const nb::object result = nb::steal(array);
   if (before.is_valid()) {
     const nb::error_scope kept;  // of NewFromDescr

@@ -105,9 +105,8 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
   if (request.result_is_packed && !result.empty()) result.back() = std::byte{0};
 
   const bool is_default = request.options == CastOptions{};
-  const CastPlan* plan = is_default
-                             ? &DefaultPlan(request.from, request.to)
-                             : &RecentPlan(request.from, request.to, request.options);
+  const CastPlan* plan = is_default ? &DefaultPlan(request.from, request.to)
+                                    : &RecentPlan(request.from, request.to, request.options);
   CastPlan own;
   if (!is_default && bytes >= kKeepGilBytes) plan = &(own = *plan);
 
@@ -171,8 +170,7 @@ std::optional<CastOption> OptionNamed(PyObject* name) {
 CastOptions OptionsOf(const nb::dict& options) {
   CastOptions result;
   for (const auto& [name, value] : options) {
-    const auto option =
-        PyUnicode_Check(name.ptr()) != 0 ? OptionNamed(name.ptr()) : std::nullopt;
+    const auto option = PyUnicode_Check(name.ptr()) != 0 ? OptionNamed(name.ptr()) : std::nullopt;
     if (!option) {
       Raise(ErrorClass::kKind, "a cast has no option " + nb::cast<std::string>(nb::repr(name)));
     }

@@ -68,9 +68,8 @@ bool ReadArguments(PyObject* const* given, Py_ssize_t count, PyObject* names,
     PyObject* const value = given[count + i];
     const auto* found = std::find(interned.names.begin(), interned.names.end(), name);
     if (found == interned.names.end()) {  // a name that was made at run time
-      found = std::find_if(interned.names.begin(), interned.names.end(), [&](PyObject* known) {
-        return PyUnicode_Compare(known, name) == 0;
-      });
+      found = std::find_if(interned.names.begin(), interned.names.end(),
+                           [&](PyObject* known) { return PyUnicode_Compare(known, name) == 0; });
       if (found == interned.names.end()) return false;
     }
     const auto number = static_cast<std::size_t>(found - interned.names.begin());

@@ -48,8 +48,7 @@ bool HasHugePages() {
   static const bool has = [] {
     std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
     std::string line;
-    return static_cast<bool>(std::getline(file, line)) &&
-           line.find("[never]") == std::string::npos;
+    return static_cast<bool>(std::getline(file, line)) && line.find("[never]") == std::string::npos;
   }();
   return has;
 }
@@ -181,8 +180,8 @@ void* TakeSmall(std::size_t bytes) {
   void* const begin = std::malloc(bytes + kRoom);
   if (begin == nullptr) return nullptr;
   const auto first = reinterpret_cast<std::uintptr_t>(begin);
-  auto* const memory = reinterpret_cast<void*>((first + kRoom) / kResultAlignment *
-                                               kResultAlignment);
+  auto* const memory =
+      reinterpret_cast<void*>((first + kRoom) / kResultAlignment * kResultAlignment);
   *HeaderOf(memory) = {begin, bytes, false};
   return memory;
 }

@@ -26,17 +26,25 @@ struct TypeRow {
   DataType type;
   dlpack::ElementType exchanged;
 };
-constexpr TypeRow kTypes[] = {
-    {DataType::kFloat32, {2, 32, 1}},      {DataType::kBfloat16, {4, 16, 1}},
-    {DataType::kFloat16, {2, 16, 1}},      {DataType::kFloat64, {2, 64, 1}},
-    {DataType::kInt64, {0, 64, 1}},        {DataType::kInt32, {0, 32, 1}},
-    {DataType::kInt16, {0, 16, 1}},        {DataType::kInt8, {0, 8, 1}},
-    {DataType::kUint8, {1, 8, 1}},         {DataType::kUint16, {1, 16, 1}},
-    {DataType::kUint32, {1, 32, 1}},       {DataType::kUint64, {1, 64, 1}},
-    {DataType::kBool, {6, 8, 1}},          {DataType::kFloat8E4M3FN, {10, 8, 1}},
-    {DataType::kFloat8E4M3FNUZ, {11, 8, 1}}, {DataType::kFloat8E5M2, {12, 8, 1}},
-    {DataType::kFloat8E5M2FNUZ, {13, 8, 1}}, {DataType::kFloat8E8M0, {14, 8, 1}},
-    {DataType::kFloat4E2M1, kPairsOfFloat4}};
+constexpr TypeRow kTypes[] = {{DataType::kFloat32, {2, 32, 1}},
+                              {DataType::kBfloat16, {4, 16, 1}},
+                              {DataType::kFloat16, {2, 16, 1}},
+                              {DataType::kFloat64, {2, 64, 1}},
+                              {DataType::kInt64, {0, 64, 1}},
+                              {DataType::kInt32, {0, 32, 1}},
+                              {DataType::kInt16, {0, 16, 1}},
+                              {DataType::kInt8, {0, 8, 1}},
+                              {DataType::kUint8, {1, 8, 1}},
+                              {DataType::kUint16, {1, 16, 1}},
+                              {DataType::kUint32, {1, 32, 1}},
+                              {DataType::kUint64, {1, 64, 1}},
+                              {DataType::kBool, {6, 8, 1}},
+                              {DataType::kFloat8E4M3FN, {10, 8, 1}},
+                              {DataType::kFloat8E4M3FNUZ, {11, 8, 1}},
+                              {DataType::kFloat8E5M2, {12, 8, 1}},
+                              {DataType::kFloat8E5M2FNUZ, {13, 8, 1}},
+                              {DataType::kFloat8E8M0, {14, 8, 1}},
+                              {DataType::kFloat4E2M1, kPairsOfFloat4}};
 
 // It is filled when the first tensor comes, and never given back.
 struct Torch {
@@ -45,8 +53,8 @@ struct Torch {
   const dlpack::ExchangeTable* table = nullptr;
   PyObject* is_neg = nullptr;
   PyObject* increment_version = nullptr;
-  PyObject* requires_grad = nullptr;        // the name
-  std::bitset<kTypeNumbers> lacks;          // types of which it made no tensor
+  PyObject* requires_grad = nullptr;  // the name
+  std::bitset<kTypeNumbers> lacks;    // types of which it made no tensor
   bool is_known = false;
 };
 Torch& TheTorch() {
@@ -88,11 +96,10 @@ void FindTorch() {
   torch.increment_version = increment;
   torch.is_neg = is_neg;
   torch.requires_grad = PyUnicode_InternFromString("requires_grad");
-  const auto* table =
-      capsule != nullptr && PyCapsule_IsValid(capsule, dlpack::kTableName) != 0
-          ? static_cast<const dlpack::ExchangeTable*>(
-                PyCapsule_GetPointer(capsule, dlpack::kTableName))
-          : nullptr;
+  const auto* table = capsule != nullptr && PyCapsule_IsValid(capsule, dlpack::kTableName) != 0
+                          ? static_cast<const dlpack::ExchangeTable*>(
+                                PyCapsule_GetPointer(capsule, dlpack::kTableName))
+                          : nullptr;
   while (table != nullptr && table->version.major > dlpack::kMajorVersion) table = table->previous;
   if (table != nullptr && table->version.major == dlpack::kMajorVersion &&
       table->to_object != nullptr && table->view_of_object != nullptr && is_neg != nullptr &&
@@ -131,7 +138,8 @@ bool IsTensor(PyObject* object) noexcept {
     FindTorch();
     if (!torch.is_known) return false;
   }
-  return torch.table != nullptr && (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter);
+  return torch.table != nullptr &&
+         (Py_TYPE(object) == torch.tensor || Py_TYPE(object) == torch.parameter);
 }
 
 bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
@@ -141,9 +149,9 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
     PyErr_Clear();
     return false;
   }
-  const auto* const row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& each) {
-    return each.exchanged == view.type;
-  });
+  const auto* const row =
+      std::find_if(std::begin(kTypes), std::end(kTypes),
+                   [&](const TypeRow& each) { return each.exchanged == view.type; });
   const auto dimensions = static_cast<std::size_t>(view.dimensions);
   if (view.device.type != dlpack::kCpu || row == std::end(kTypes) || dimensions > kMostDimensions) {
     return false;
@@ -190,12 +198,13 @@ nb::object NewTensor(DataType type, bool is_packed, const Operand& like, Operand
   const auto number = static_cast<std::size_t>(type);
   const bool is_float4 = type == DataType::kFloat4E2M1 && !is_packed;
   const bool is_codes = is_packed || type == DataType::kFloat6E2M3 || type == DataType::kFloat6E3M2;
-  const auto* const row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& each) {
-    return each.type == (is_codes ? DataType::kUint8 : type);
-  });
+  const auto* const row = std::find_if(
+      std::begin(kTypes), std::end(kTypes),
+      [&](const TypeRow& each) { return each.type == (is_codes ? DataType::kUint8 : type); });
   if (row == std::end(kTypes) || torch.lacks[number]) return {};
   std::size_t dimensions = like.dimensions;
-  if (is_float4 && (dimensions == 0 || like.shape[dimensions - 1] % 2 != 0 || !like.is_in_c_order)) {
+  if (is_float4 &&
+      (dimensions == 0 || like.shape[dimensions - 1] % 2 != 0 || !like.is_in_c_order)) {
     return {};
   }
   result->library = Library::kTorch;

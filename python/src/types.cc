@@ -202,8 +202,7 @@ bool IsTorchDtype(PyObject* argument) {
   static PyTypeObject* known = nullptr;
   if (known == nullptr) {
     PyObject* const torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
-    PyObject* const dtype =
-        torch == nullptr ? nullptr : PyObject_GetAttrString(torch, "dtype");
+    PyObject* const dtype = torch == nullptr ? nullptr : PyObject_GetAttrString(torch, "dtype");
     if (dtype == nullptr || !PyType_Check(dtype)) {
       PyErr_Clear();
       Py_XDECREF(dtype);
