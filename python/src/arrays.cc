@@ -110,4 +110,8 @@ nb::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape) 
   return NewArray(descr, sizes);
 }
 
+nb::object AnyArray(PyObject* object) noexcept {
+  return nb::steal(PyArray_FromAny(object, nullptr, 0, 0, 0, nullptr));
+}
+
 }  // namespace tensorcast::python

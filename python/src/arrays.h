@@ -58,6 +58,9 @@ nanobind::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> s
 // Makes a copy of an array, in C's order and this machine's byte order.
 nanobind::object DenseCopy(PyArrayObject* array);
 
+// Gives numpy's array of any object, not copied where it need not be; invalid where numpy raises.
+nanobind::object AnyArray(PyObject* object) noexcept;
+
 }  // namespace tensorcast::python
 
 #endif  // TENSORCAST_PYTHON_ARRAYS_H_

@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "tensorcast/tensorcast.hpp"
+
 namespace tensorcast::python::dlpack {
 
 inline constexpr std::uint32_t kMajorVersion = 1;
@@ -50,6 +52,13 @@ struct ManagedTensor {
   Tensor tensor;
 };
 
+// As it was before there were versions.
+struct UnversionedTensor {
+  Tensor tensor;
+  void* context;
+  void (*deleter)(UnversionedTensor* self);
+};
+
 // The functions of a library for its own tensors; -1 with Python's error set where one fails.
 struct ExchangeTable {
   Version version;
@@ -60,6 +69,33 @@ struct ExchangeTable {
   int (*view_of_object)(void* object, Tensor* view);       // may be null
   void* current_stream;
 };
+
+inline constexpr ElementType kPairsOfFloat4 = {17, 4, 2};
+
+// The types that torch and JAX have, by DLPack's numbers.
+struct TypeRow {
+  DataType type;
+  ElementType exchanged;
+};
+inline constexpr TypeRow kTypes[] = {{DataType::kFloat32, {2, 32, 1}},
+                                     {DataType::kBfloat16, {4, 16, 1}},
+                                     {DataType::kFloat16, {2, 16, 1}},
+                                     {DataType::kFloat64, {2, 64, 1}},
+                                     {DataType::kInt64, {0, 64, 1}},
+                                     {DataType::kInt32, {0, 32, 1}},
+                                     {DataType::kInt16, {0, 16, 1}},
+                                     {DataType::kInt8, {0, 8, 1}},
+                                     {DataType::kUint8, {1, 8, 1}},
+                                     {DataType::kUint16, {1, 16, 1}},
+                                     {DataType::kUint32, {1, 32, 1}},
+                                     {DataType::kUint64, {1, 64, 1}},
+                                     {DataType::kBool, {6, 8, 1}},
+                                     {DataType::kFloat8E4M3FN, {10, 8, 1}},
+                                     {DataType::kFloat8E4M3FNUZ, {11, 8, 1}},
+                                     {DataType::kFloat8E5M2, {12, 8, 1}},
+                                     {DataType::kFloat8E5M2FNUZ, {13, 8, 1}},
+                                     {DataType::kFloat8E8M0, {14, 8, 1}},
+                                     {DataType::kFloat4E2M1, kPairsOfFloat4}};
 
 }  // namespace tensorcast::python::dlpack
 

@@ -19,6 +19,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindLoss(m);
   BindCast(m);
   BindQuickCast(m);
+  BindJax(m);
   BindTexts(m);
   BindExplain(m);
   BindFiles(m);

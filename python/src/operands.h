@@ -1,5 +1,5 @@
 // What a cast reads or writes without any Python on the way: the dense memory of an array of numpy
-// or of a tensor of torch.
+// or JAX, or of a tensor of torch.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_PYTHON_OPERANDS_H_
@@ -16,7 +16,7 @@
 
 namespace tensorcast::python {
 
-enum class Library { kNumpy, kTorch };
+enum class Library { kNumpy, kTorch, kJax };
 
 inline constexpr std::size_t kMostDimensions = 64;
 

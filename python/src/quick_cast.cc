@@ -1,5 +1,5 @@
-// The function `cast` itself stands here. It casts dense memory of numpy and torch, and copies of
-// numpy's that is not dense, without any Python; tensorcast.casting.cast does the rest.
+// The function `cast` itself stands here. It casts dense memory of numpy, torch and JAX, and copies
+// of numpy's that is not dense, without any Python; tensorcast.casting.cast does the rest.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/nanobind.h>
@@ -15,6 +15,7 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
+#include "jax_arrays.h"
 #include "operands.h"
 #include "torch_tensors.h"
 #include "types.h"
@@ -128,7 +129,15 @@ bool ReadArray(PyObject* object, Operand* operand) {
 // needed.
 bool ReadSource(PyObject* x, bool needs_c_order, Operand* operand) {
   if (!PyArray_CheckExact(x)) {
-    return IsTensor(x) && ReadTensor(x, operand) && (operand->is_in_c_order || !needs_c_order);
+    if (IsTensor(x)) {
+      return ReadTensor(x, operand) && (operand->is_in_c_order || !needs_c_order);
+    }
+    if (!IsJaxArray(x)) return false;
+    const nb::object view = NumpyView(x);
+    if (!view.is_valid() || !ReadSource(view.ptr(), true, operand)) return false;
+    operand->library = Library::kJax;
+    if (!operand->copy.is_valid()) operand->copy = view;
+    return true;
   }
   if (ReadArray(x, operand) && (operand->is_in_c_order || !needs_c_order)) return true;
   if (operand->type == DataType::kUndefined || operand->type == DataType::kString) return false;
@@ -158,6 +167,9 @@ bool ReadResult(PyObject* out, const Operand& source, Operand* result) {
 nb::object NewResult(Library library, DataType type, bool is_packed, const Operand& like,
                      Operand* result) {
   if (library == Library::kTorch) return NewTensor(type, is_packed, like, result);
+  if (library == Library::kJax) {
+    return is_packed || !like.is_in_c_order ? nb::object() : NewJaxMemory(type, like, result);
+  }
   if (is_packed) {
     const npy_intp bytes = static_cast<npy_intp>(*StorageBytes(type, like.n));
     nb::object array = NewArray(DescrOf(DataType::kUint8), {&bytes, 1});
@@ -221,6 +233,7 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
 
   nb::object made;
   Operand result;
+  Library library = source.library;
   if (out != nullptr) {
     if (named[kLike] != nullptr || request.result_is_packed || !ReadResult(out, source, &result) ||
         (named[kTo] != nullptr && result.type != request.to)) {
@@ -229,7 +242,6 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
     request.to = result.type;
     made = nb::borrow(out);
   } else {
-    Library library = source.library;
     if (PyObject* const like = named[kLike]; like != nullptr) {
       DataType type = DataType::kUndefined;
       if (!ReadModel(like, &type, &library) || (named[kTo] != nullptr && type != request.to)) {
@@ -244,8 +256,11 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
     request.result_is_packed = result.is_packed;
   }
   CastElements(request, source.read(), result.written(), source.n);
-  if (out != nullptr && result.library == Library::kTorch) NoteWritten(out);
-  return made;
+  if (out != nullptr) {
+    if (result.library == Library::kTorch) NoteWritten(out);
+    return made;
+  }
+  return library == Library::kJax ? JaxArrayOf(made) : made;
 }
 
 // general_cast has raised a TypeError. Where it was given an option that it does not have,

@@ -19,33 +19,6 @@ namespace nb = nanobind;
 namespace tensorcast::python {
 namespace {
 
-constexpr dlpack::ElementType kPairsOfFloat4 = {17, 4, 2};
-
-// The types that torch and DLPack have, by DLPack's names for them.
-struct TypeRow {
-  DataType type;
-  dlpack::ElementType exchanged;
-};
-constexpr TypeRow kTypes[] = {{DataType::kFloat32, {2, 32, 1}},
-                              {DataType::kBfloat16, {4, 16, 1}},
-                              {DataType::kFloat16, {2, 16, 1}},
-                              {DataType::kFloat64, {2, 64, 1}},
-                              {DataType::kInt64, {0, 64, 1}},
-                              {DataType::kInt32, {0, 32, 1}},
-                              {DataType::kInt16, {0, 16, 1}},
-                              {DataType::kInt8, {0, 8, 1}},
-                              {DataType::kUint8, {1, 8, 1}},
-                              {DataType::kUint16, {1, 16, 1}},
-                              {DataType::kUint32, {1, 32, 1}},
-                              {DataType::kUint64, {1, 64, 1}},
-                              {DataType::kBool, {6, 8, 1}},
-                              {DataType::kFloat8E4M3FN, {10, 8, 1}},
-                              {DataType::kFloat8E4M3FNUZ, {11, 8, 1}},
-                              {DataType::kFloat8E5M2, {12, 8, 1}},
-                              {DataType::kFloat8E5M2FNUZ, {13, 8, 1}},
-                              {DataType::kFloat8E8M0, {14, 8, 1}},
-                              {DataType::kFloat4E2M1, kPairsOfFloat4}};
-
 // It is filled when the first tensor comes, and never given back.
 struct Torch {
   PyTypeObject* tensor = nullptr;
@@ -150,10 +123,11 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
     return false;
   }
   const auto* const row =
-      std::find_if(std::begin(kTypes), std::end(kTypes),
-                   [&](const TypeRow& each) { return each.exchanged == view.type; });
+      std::find_if(std::begin(dlpack::kTypes), std::end(dlpack::kTypes),
+                   [&](const dlpack::TypeRow& each) { return each.exchanged == view.type; });
   const auto dimensions = static_cast<std::size_t>(view.dimensions);
-  if (view.device.type != dlpack::kCpu || row == std::end(kTypes) || dimensions > kMostDimensions) {
+  if (view.device.type != dlpack::kCpu || row == std::end(dlpack::kTypes) ||
+      dimensions > kMostDimensions) {
     return false;
   }
   operand->library = Library::kTorch;
@@ -165,7 +139,7 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
   operand->data = static_cast<std::byte*>(view.data) + view.byte_offset;
   if (!SetOrder(operand) || (view.data == nullptr && operand->n != 0)) return false;
   operand->bytes = operand->n * ElementBytes(row->type);
-  if (row->exchanged == kPairsOfFloat4) {
+  if (row->exchanged == dlpack::kPairsOfFloat4) {
     if (dimensions == 0 || !operand->is_in_c_order) return false;
     operand->is_packed = true;
     std::copy_n(view.shape, dimensions, operand->sizes.begin());
@@ -198,10 +172,11 @@ nb::object NewTensor(DataType type, bool is_packed, const Operand& like, Operand
   const auto number = static_cast<std::size_t>(type);
   const bool is_float4 = type == DataType::kFloat4E2M1 && !is_packed;
   const bool is_codes = is_packed || type == DataType::kFloat6E2M3 || type == DataType::kFloat6E3M2;
-  const auto* const row = std::find_if(
-      std::begin(kTypes), std::end(kTypes),
-      [&](const TypeRow& each) { return each.type == (is_codes ? DataType::kUint8 : type); });
-  if (row == std::end(kTypes) || torch.lacks[number]) return {};
+  const auto* const row = std::find_if(std::begin(dlpack::kTypes), std::end(dlpack::kTypes),
+                                       [&](const dlpack::TypeRow& each) {
+                                         return each.type == (is_codes ? DataType::kUint8 : type);
+                                       });
+  if (row == std::end(dlpack::kTypes) || torch.lacks[number]) return {};
   std::size_t dimensions = like.dimensions;
   if (is_float4 &&
       (dimensions == 0 || like.shape[dimensions - 1] % 2 != 0 || !like.is_in_c_order)) {
