@@ -1,5 +1,7 @@
-// JAX takes small results as numpy's, which it copies, and large ones by DLPack, which takes longer
-// to say and copies nothing.
+// JAX takes results by DLPack, and copies nothing, by the function of its extension where that is
+// as it was in 0.10: `jax.dlpack.from_dlpack` takes longer than a small cast. Where it is not, JAX
+// takes small results as numpy's, which it copies, and so it does of types that DLPack lacks, and
+// where there are other devices: what is exchanged stays on its own.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "jax_arrays.h"
@@ -31,7 +33,11 @@ struct Jax {
   PyTypeObject* array = nullptr;
   PyObject* asarray = nullptr;
   PyObject* from_dlpack = nullptr;
-  PyObject* cpu_sharding = nullptr;  // the last one that was found on the CPU alone
+  PyObject* import_tensor = nullptr;  // its extension's own; null where it did not work
+  PyObject* cpu_sharding = nullptr;   // the last one that was found on one CPU
+  PyObject* cpu = nullptr;            // that device
+  PyObject* devices = nullptr;        // gives all
+  bool has_other_devices = false;
 };
 Jax& TheJax() {
   static Jax jax;
@@ -57,8 +63,11 @@ void FindJax() {
   PyObject* const array = Attribute(extension, "ArrayImpl");
   PyObject* const asarray = Attribute(LoadedModule("jax.numpy"), "asarray");
   PyObject* const from_dlpack = Attribute(LoadedModule("jax.dlpack"), "from_dlpack");
-  if (array != nullptr && PyType_Check(array) && asarray != nullptr && from_dlpack != nullptr) {
-    jax = {reinterpret_cast<PyTypeObject*>(array), asarray, from_dlpack, nullptr};
+  if (array != nullptr && PyType_Check(array) && asarray != nullptr && from_dlpack != nullptr &&
+      LoadedModule("jax") != nullptr) {
+    jax = {reinterpret_cast<PyTypeObject*>(array), asarray, from_dlpack,
+           Attribute(extension, "dlpack_managed_tensor_to_buffer")};
+    jax.devices = Attribute(LoadedModule("jax"), "devices");
     return;
   }
   Py_XDECREF(array);
@@ -66,16 +75,20 @@ void FindJax() {
   Py_XDECREF(from_dlpack);
 }
 
-// Says whether an array lies on CPUs alone.
+// Says whether an array lies on one CPU, and remembers which.
 bool IsOnCpu(PyObject* array) {
-  PyObject*& known = TheJax().cpu_sharding;
+  Jax& jax = TheJax();
   const nb::object sharding = nb::steal(Attribute(array, "sharding"));
   if (!sharding.is_valid()) return false;
-  if (sharding.ptr() == known) return true;
-  for (const nb::handle device : nb::borrow(array).attr("devices")()) {
-    if (!nb::borrow(device).attr("platform").equal(nb::str("cpu"))) return false;
-  }
-  Py_XDECREF(std::exchange(known, sharding.inc_ref().ptr()));
+  if (sharding.ptr() == jax.cpu_sharding) return true;
+  const nb::object devices = nb::borrow(array).attr("devices")();
+  if (nb::len(devices) != 1) return false;
+  const nb::object device = nb::borrow(*nb::iter(devices));
+  if (!device.attr("platform").equal(nb::str("cpu"))) return false;
+  const nb::object all = nb::borrow(jax.devices)();
+  jax.has_other_devices = nb::len(all) != 1 || !all[0].equal(device);
+  Py_XDECREF(std::exchange(jax.cpu_sharding, sharding.inc_ref().ptr()));
+  Py_XDECREF(std::exchange(jax.cpu, device.inc_ref().ptr()));
   return true;
 }
 
@@ -139,7 +152,9 @@ nb::object NewJaxMemory(DataType type, const Operand& like, Operand* result) {
   result->type = type;
   result->n = like.n;
   result->bytes = bytes;
-  if (bytes < kExchangedFrom || !exchanged) {
+  const Jax& jax = TheJax();
+  if (!exchanged || jax.has_other_devices ||
+      (jax.import_tensor == nullptr && bytes < kExchangedFrom)) {
     nb::object array = NewArray(DescrOf(type), like.shape_span());
     result->data = WritableBytesOf(AsArray(array)).data();
     return array;
@@ -177,9 +192,18 @@ nb::object NewJaxMemory(DataType type, const Operand& like, Operand* result) {
 }
 
 nb::object JaxArrayOf(const nb::object& memory) {
+  Jax& jax = TheJax();
   const bool is_array = PyArray_Check(memory.ptr()) != 0;
-  nb::object array = nb::steal(
-      PyObject_CallOneArg(is_array ? TheJax().asarray : TheJax().from_dlpack, memory.ptr()));
+  if (!is_array && jax.import_tensor != nullptr) {
+    nb::object array = nb::steal(
+        PyObject_CallFunctionObjArgs(jax.import_tensor, nb::cast<Exchanged&>(memory).capsule.ptr(),
+                                     jax.cpu, Py_None, Py_None, nullptr));
+    if (array.is_valid() && Py_TYPE(array.ptr()) == jax.array) return array;
+    PyErr_Clear();
+    Py_CLEAR(jax.import_tensor);
+  }
+  nb::object array =
+      nb::steal(PyObject_CallOneArg(is_array ? jax.asarray : jax.from_dlpack, memory.ptr()));
   if (!array.is_valid()) PyErr_Clear();
   return array;
 }
