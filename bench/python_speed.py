@@ -19,6 +19,7 @@ SPDX-License-Identifier: Apache-2.0
 import argparse
 import csv
 import ctypes
+import functools
 import os
 import pathlib
 import subprocess
@@ -44,6 +45,7 @@ PAIRS_BESIDE = [
 TYPES = [tc.finfo(name).dtype for name in tc.type_names() if name != "string"]
 
 
+@functools.lru_cache(maxsize=len(SIZES))
 def values(dtype, size):
     """Numbers that every type holds, or rounds."""
     numbers = np.random.default_rng(0).standard_normal(size) * 3

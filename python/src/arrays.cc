@@ -5,11 +5,13 @@
 #include "arrays.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "bindings.h"
 #include "errors.h"
 #include "result_memory.h"
 
@@ -112,6 +114,20 @@ nb::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape) 
 
 nb::object AnyArray(PyObject* object) noexcept {
   return nb::steal(PyArray_FromAny(object, nullptr, 0, 0, 0, nullptr));
+}
+
+void BindArrays(nb::module_& m) {
+  // Makes an array in C's order whose elements are not set.
+  m.def("empty", [](nb::handle dtype, const nb::tuple& shape) {
+    if (!PyArray_DescrCheck(dtype.ptr())) Raise(ErrorClass::kKind, "empty takes a dtype");
+    std::vector<npy_intp> sizes;
+    for (const nb::handle size : shape) sizes.push_back(nb::cast<npy_intp>(size));
+    return NewArray(reinterpret_cast<PyArray_Descr*>(dtype.ptr()),
+                    std::span<const npy_intp>(sizes));
+  });
+  m.def("kept_limit", &KeptLimit);
+  m.def("kept_bytes", &KeptBytes);
+  m.def("set_kept_limit", &SetKeptLimit, nb::arg("bytes"));
 }
 
 }  // namespace tensorcast::python

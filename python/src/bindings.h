@@ -14,6 +14,7 @@ void BindLoss(nanobind::module_& m);
 void BindCast(nanobind::module_& m);
 void BindQuickCast(nanobind::module_& m);
 void BindJax(nanobind::module_& m);
+void BindArrays(nanobind::module_& m);
 void BindTexts(nanobind::module_& m);
 void BindExplain(nanobind::module_& m);
 void BindFiles(nanobind::module_& m);

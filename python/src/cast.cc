@@ -33,8 +33,38 @@ namespace {
 
 constexpr std::uint64_t kKeepGilBytes = 1 << 14;  // for fewer, giving it back costs more
 constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // in elements
+constexpr std::uint64_t kPieceBytes = 1 << 13;                   // a multiple of 1024
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
+
+// Says whether elements are integers of less than a byte that take one, and are not measured.
+bool IsByteOfInteger(DataType type, bool is_packed, const LossMeter* loss) {
+  return IsNarrow(type) && !is_packed && loss == nullptr &&
+         FindType(type)->type_class != TypeClass::kFloat;
+}
+
+bool IsByteInteger(DataType type) { return type == DataType::kUint8 || type == DataType::kInt8; }
+
+unsigned LowBits(DataType type) { return (1U << static_cast<unsigned>(FindType(type)->bits)) - 1; }
+
+// Makes integers of eight bits of those that stand in the low bits of bytes, and leaves the low
+// bits of them. The memories are one, or have nothing in common.
+#ifdef __x86_64__
+__attribute__((target_clones("avx2", "default")))
+#endif
+void WidenBytes(DataType type, unsigned mask, const std::byte* from, std::byte* to,
+                std::uint64_t n) {
+  const auto low = static_cast<std::uint8_t>(LowBits(type));
+  const bool is_signed = FindType(type)->type_class == TypeClass::kSigned;
+  const auto sign = static_cast<std::uint8_t>(is_signed ? (low + 1U) / 2 : 0);
+  const auto kept = static_cast<std::uint8_t>(mask);
+  const auto* const read = reinterpret_cast<const std::uint8_t*>(from);
+  auto* const written = reinterpret_cast<std::uint8_t*>(to);
+#pragma GCC ivdep
+  for (std::uint64_t i = 0; i < n; ++i) {
+    written[i] = static_cast<std::uint8_t>((((read[i] & low) ^ sign) - sign) & kept);
+  }
+}
 
 // Gives a plan of default options, bound when it is first asked for. The caller holds the GIL.
 const CastPlan& DefaultPlan(DataType from, DataType to) {
@@ -63,25 +93,59 @@ const CastPlan& RecentPlan(DataType from, DataType to, const CastOptions& option
 
 }  // namespace
 
+DataType PlanFrom(const CastRequest& request) {
+  if (!IsByteOfInteger(request.from, request.source_is_packed, request.loss)) return request.from;
+  return FindType(request.from)->type_class == TypeClass::kSigned ? DataType::kInt8
+                                                                  : DataType::kUint8;
+}
+
+DataType PlanTo(const CastRequest& request) {
+  return IsByteOfInteger(request.to, request.result_is_packed, request.loss) &&
+                 FindType(request.from)->type_class != TypeClass::kFloat
+             ? DataType::kUint8  // of which the low bits are the result: integers wrap
+             : request.to;
+}
+
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options) {
-  const bool packs = IsNarrow(request.from) && !request.source_is_packed;
-  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed;
-  if (!packs && !unpacks) return plan.Run(source, 0, result, 0, n, options);
-  const std::uint64_t most = std::min(n, kPackedAtOnce);
-  std::vector<std::byte> read(packs ? *StorageBytes(request.from, most) : 0);
-  std::vector<std::byte> written(unpacks ? *StorageBytes(request.to, most) : 0);
+  const bool widens = plan.from() != request.from;
+  const bool masks = plan.to() != request.to;
+  const bool packs = IsNarrow(request.from) && !request.source_is_packed && !widens;
+  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed && !masks;
+  if (!packs && !unpacks && !widens && !masks) return plan.Run(source, 0, result, 0, n, options);
+  const unsigned mask = masks ? LowBits(request.to) : 0xFF;
+  if ((widens || IsByteInteger(plan.from())) && IsByteInteger(plan.to())) {
+    WidenBytes(request.from, mask, source.data(), result.data(), n);
+    return Status();
+  }
+  // Pieces that stay in the first cache; several threads want larger ones.
+  std::array<std::byte, kPieceBytes> near_read;     // NOLINT: written before it is read
+  std::array<std::byte, kPieceBytes> near_written;  // NOLINT: likewise
+  std::vector<std::byte> far;
+  std::span<std::byte> read(near_read);
+  std::span<std::byte> written(near_written);
+  std::uint64_t at_once = kPieceBytes;
+  if (options.executor != nullptr) {
+    at_once = std::min(n, kPackedAtOnce);
+    far.resize(2 * at_once);
+    read = std::span(far).first(at_once);
+    written = std::span(far).subspan(at_once);
+  }
   RunOptions run = options;
   Status status;
-  for (std::uint64_t first = 0; first < n && status.ok(); first += kPackedAtOnce) {
-    const std::uint64_t count = std::min(kPackedAtOnce, n - first);
+  for (std::uint64_t first = 0; first < n && status.ok(); first += at_once) {
+    const std::uint64_t count = std::min(at_once, n - first);
     if (packs) status = Pack(request.from, source.subspan(first, count), read, 0, count);
+    if (widens) WidenBytes(request.from, 0xFF, source.data() + first, read.data(), count);
     run.loss_index = options.loss_index + first;
+    const bool reads = packs || widens;
     if (status.ok()) {
-      status = plan.Run(packs ? std::span<const std::byte>(read) : source, packs ? 0 : first,
-                        unpacks ? std::span(written) : result, unpacks ? 0 : first, count, run);
+      status = plan.Run(reads ? read : source, reads ? 0 : first, unpacks ? written : result,
+                        unpacks ? 0 : first, count, run);
     }
+    if (masks)
+      WidenBytes(DataType::kUint8, mask, result.data() + first, result.data() + first, count);
     if (status.ok() && unpacks) {
       status = Unpack(request.to, written, 0, result.subspan(first, count), count);
     }
@@ -105,8 +169,10 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
   if (request.result_is_packed && !result.empty()) result.back() = std::byte{0};
 
   const bool is_default = request.options == CastOptions{};
-  const CastPlan* plan = is_default ? &DefaultPlan(request.from, request.to)
-                                    : &RecentPlan(request.from, request.to, request.options);
+  const DataType from = PlanFrom(request);
+  const DataType to = PlanTo(request);
+  const CastPlan* plan =
+      is_default ? &DefaultPlan(from, to) : &RecentPlan(from, to, request.options);
   CastPlan own;
   if (!is_default && bytes >= kKeepGilBytes) plan = &(own = *plan);
 

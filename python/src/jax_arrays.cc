@@ -63,16 +63,17 @@ void FindJax() {
   PyObject* const array = Attribute(extension, "ArrayImpl");
   PyObject* const asarray = Attribute(LoadedModule("jax.numpy"), "asarray");
   PyObject* const from_dlpack = Attribute(LoadedModule("jax.dlpack"), "from_dlpack");
+  PyObject* const devices = Attribute(LoadedModule("jax"), "devices");
   if (array != nullptr && PyType_Check(array) && asarray != nullptr && from_dlpack != nullptr &&
-      LoadedModule("jax") != nullptr) {
-    jax = {reinterpret_cast<PyTypeObject*>(array), asarray, from_dlpack,
-           Attribute(extension, "dlpack_managed_tensor_to_buffer")};
-    jax.devices = Attribute(LoadedModule("jax"), "devices");
+      devices != nullptr) {
+    jax.array = reinterpret_cast<PyTypeObject*>(array);
+    jax.asarray = asarray;
+    jax.from_dlpack = from_dlpack;
+    jax.import_tensor = Attribute(extension, "dlpack_managed_tensor_to_buffer");
+    jax.devices = devices;
     return;
   }
-  Py_XDECREF(array);
-  Py_XDECREF(asarray);
-  Py_XDECREF(from_dlpack);
+  for (PyObject* const each : {array, asarray, from_dlpack, devices}) Py_XDECREF(each);
 }
 
 // Says whether an array lies on one CPU, and remembers which.

@@ -20,6 +20,7 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindCast(m);
   BindQuickCast(m);
   BindJax(m);
+  BindArrays(m);
   BindTexts(m);
   BindExplain(m);
   BindFiles(m);

@@ -147,8 +147,10 @@ bool ReadTensor(PyObject* tensor, Operand* operand) noexcept {
     operand->shape = operand->sizes.data();
     operand->n *= 2;
   }
-  // Its elements are what stands there with the other sign.
-  return !MayBe(torch.is_neg, tensor);
+  // The elements of some are what stands there with the other sign: imaginary parts.
+  const bool is_part = row->type == DataType::kFloat32 || row->type == DataType::kFloat64 ||
+                       row->type == DataType::kFloat16;
+  return !is_part || !MayBe(torch.is_neg, tensor);
 }
 
 bool ReadWritableTensor(PyObject* tensor, Operand* operand) noexcept {

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bindings.h"
 #include "errors.h"
@@ -30,6 +32,8 @@ struct Table {
   std::array<PyArray_Descr*, kTypeNumbers> descrs = {};
   std::array<int, kTypeNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
   PyObject* remembered = nullptr;                   // a dict: argument -> ONNX's number
+  // The same of the last ones at each place, which are kept: dtypes of ml_dtypes have one hash.
+  std::array<std::pair<PyObject*, DataType>, 256> recent = {};
 };
 Table& TheTable() {
   static Table table;
@@ -216,6 +220,10 @@ bool IsTorchDtype(PyObject* argument) {
 }  // namespace
 
 DataType RememberedType(PyObject* argument) noexcept {
+  auto& recent = TheTable().recent;
+  auto& [known, its_type] =
+      recent[(reinterpret_cast<std::uintptr_t>(argument) >> 4) % recent.size()];
+  if (known == argument) return its_type;
   if (PyLong_CheckExact(argument) != 0) {  // ONNX's number; -1 where it is beyond long
     const auto type = static_cast<DataType>(PyLong_AsLong(argument));
     PyErr_Clear();
@@ -231,7 +239,11 @@ DataType RememberedType(PyObject* argument) noexcept {
     PyErr_Clear();
     return DataType::kUndefined;
   }
-  return static_cast<DataType>(PyLong_AsLong(number));
+  const auto type = static_cast<DataType>(PyLong_AsLong(number));
+  Py_INCREF(argument);
+  Py_XDECREF(std::exchange(known, argument));
+  its_type = type;
+  return type;
 }
 
 namespace {
