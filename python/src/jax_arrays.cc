@@ -6,8 +6,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jax_arrays.h"
 
-#include <nanobind/stl/pair.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -212,9 +210,11 @@ nb::object JaxArrayOf(const nb::object& memory) {
 void BindJax(nb::module_& m) {
   // JAX asks this for its memory.
   nb::class_<Exchanged>(m, "Exchanged")
-      .def("__dlpack__", [](Exchanged& self, const nb::kwargs& /*asked*/) { return self.capsule; })
+      .def(
+          "__dlpack__", [](Exchanged& self, const nb::kwargs& /*asked*/) { return self.capsule; },
+          nb::sig("def __dlpack__(self, **asked: object) -> object"))
       .def("__dlpack_device__",
-           [](const Exchanged& /*self*/) { return std::pair<int, int>(dlpack::kCpu, 0); });
+           [](const Exchanged& /*self*/) { return nb::make_tuple(dlpack::kCpu, 0); });
 }
 
 }  // namespace tensorcast::python

@@ -252,7 +252,7 @@ def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: b
     if (out is None and meter is None and not pack and not source.packed
             and flags.f_contiguous and not flags.c_contiguous and source.array.dtype.isnative):
         # Fortran's order stays, and what is read is not copied.
-        result = _core.empty(dtype, shape[::-1])
+        result: Array = _core.empty(dtype, shape[::-1])
         run(source.array.T, result)
         return result.T
 

@@ -30,6 +30,11 @@ def result_memory(limit: int | None = None) -> dict[str, int]:
     dict
         "limit" and "kept", in bytes.
 
+    Raises
+    ------
+    ArgumentError, KindError
+        A limit that is negative, or no int.
+
     Examples
     --------
     >>> import tensorcast as tc
