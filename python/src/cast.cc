@@ -19,6 +19,7 @@
 
 #include "arrays.h"
 #include "bindings.h"
+#include "byte_integers.h"
 #include "errors.h"
 #include "tensorcast/explain.hpp"
 #include "text_objects.h"
@@ -36,35 +37,6 @@ constexpr std::uint64_t kPackedAtOnce = std::uint64_t{1} << 20;  // in elements
 constexpr std::uint64_t kPieceBytes = 1 << 13;                   // a multiple of 1024
 
 bool IsNarrow(DataType type) { return FindType(type)->is_packed(); }
-
-// Says whether elements are integers of less than a byte that take one, and are not measured.
-bool IsByteOfInteger(DataType type, bool is_packed, const LossMeter* loss) {
-  return IsNarrow(type) && !is_packed && loss == nullptr &&
-         FindType(type)->type_class != TypeClass::kFloat;
-}
-
-bool IsByteInteger(DataType type) { return type == DataType::kUint8 || type == DataType::kInt8; }
-
-unsigned LowBits(DataType type) { return (1U << static_cast<unsigned>(FindType(type)->bits)) - 1; }
-
-// Makes integers of eight bits of those that stand in the low bits of bytes, and leaves the low
-// bits of them. The memories are one, or have nothing in common.
-#ifdef __x86_64__
-__attribute__((target_clones("avx2", "default")))
-#endif
-void WidenBytes(DataType type, unsigned mask, const std::byte* from, std::byte* to,
-                std::uint64_t n) {
-  const auto low = static_cast<std::uint8_t>(LowBits(type));
-  const bool is_signed = FindType(type)->type_class == TypeClass::kSigned;
-  const auto sign = static_cast<std::uint8_t>(is_signed ? (low + 1U) / 2 : 0);
-  const auto kept = static_cast<std::uint8_t>(mask);
-  const auto* const read = reinterpret_cast<const std::uint8_t*>(from);
-  auto* const written = reinterpret_cast<std::uint8_t*>(to);
-#pragma GCC ivdep
-  for (std::uint64_t i = 0; i < n; ++i) {
-    written[i] = static_cast<std::uint8_t>((((read[i] & low) ^ sign) - sign) & kept);
-  }
-}
 
 // Gives a plan of default options, bound when it is first asked for. The caller holds the GIL.
 const CastPlan& DefaultPlan(DataType from, DataType to) {
@@ -91,34 +63,43 @@ const CastPlan& RecentPlan(DataType from, DataType to, const CastOptions& option
   return plan = bound;
 }
 
+// The integer of eight bits with the values of a narrower one.
+DataType EightBits(DataType type) {
+  return FindType(type)->type_class == TypeClass::kSigned ? DataType::kInt8 : DataType::kUint8;
+}
+
+// Casts integers one to a byte, a piece at a time, on as many threads as there are.
+Status MovePieces(const CastRequest& request, std::span<const std::byte> source,
+                  std::span<std::byte> result, std::uint64_t n, const RunOptions& options) {
+  const auto move = [&](std::size_t piece) {
+    if (options.interrupted != nullptr && *options.interrupted) return;
+    const std::uint64_t first = piece * kPackedAtOnce;
+    MoveIntegers(request.from, request.to, source.data() + first * ElementBytes(request.from),
+                 result.data() + first * ElementBytes(request.to),
+                 std::min(kPackedAtOnce, n - first));
+  };
+  const auto pieces = static_cast<std::size_t>((n + kPackedAtOnce - 1) / kPackedAtOnce);
+  if (options.executor != nullptr) {
+    options.executor->ParallelFor(
+        pieces,
+        [](void* context, std::size_t piece) { (*static_cast<decltype(move)*>(context))(piece); },
+        const_cast<void*>(static_cast<const void*>(&move)));
+  } else {
+    for (std::size_t piece = 0; piece < pieces; ++piece) move(piece);
+  }
+  const bool is_interrupted = options.interrupted != nullptr && *options.interrupted;
+  return Status(is_interrupted ? StatusCode::kInterrupted : StatusCode::kOk);
+}
+
 }  // namespace
-
-DataType PlanFrom(const CastRequest& request) {
-  if (!IsByteOfInteger(request.from, request.source_is_packed, request.loss)) return request.from;
-  return FindType(request.from)->type_class == TypeClass::kSigned ? DataType::kInt8
-                                                                  : DataType::kUint8;
-}
-
-DataType PlanTo(const CastRequest& request) {
-  return IsByteOfInteger(request.to, request.result_is_packed, request.loss) &&
-                 FindType(request.from)->type_class != TypeClass::kFloat
-             ? DataType::kUint8  // of which the low bits are the result: integers wrap
-             : request.to;
-}
 
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options) {
   const bool widens = plan.from() != request.from;
-  const bool masks = plan.to() != request.to;
   const bool packs = IsNarrow(request.from) && !request.source_is_packed && !widens;
-  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed && !masks;
-  if (!packs && !unpacks && !widens && !masks) return plan.Run(source, 0, result, 0, n, options);
-  const unsigned mask = masks ? LowBits(request.to) : 0xFF;
-  if ((widens || IsByteInteger(plan.from())) && IsByteInteger(plan.to())) {
-    WidenBytes(request.from, mask, source.data(), result.data(), n);
-    return Status();
-  }
+  const bool unpacks = IsNarrow(request.to) && !request.result_is_packed;
+  if (!packs && !unpacks && !widens) return plan.Run(source, 0, result, 0, n, options);
   // Pieces that stay in the first cache; several threads want larger ones.
   std::array<std::byte, kPieceBytes> near_read;     // NOLINT: written before it is read
   std::array<std::byte, kPieceBytes> near_written;  // NOLINT: likewise
@@ -137,15 +118,15 @@ Status RunPieces(const CastPlan& plan, const CastRequest& request,
   for (std::uint64_t first = 0; first < n && status.ok(); first += at_once) {
     const std::uint64_t count = std::min(at_once, n - first);
     if (packs) status = Pack(request.from, source.subspan(first, count), read, 0, count);
-    if (widens) WidenBytes(request.from, 0xFF, source.data() + first, read.data(), count);
+    if (widens) {
+      MoveIntegers(request.from, plan.from(), source.data() + first, read.data(), count);
+    }
     run.loss_index = options.loss_index + first;
     const bool reads = packs || widens;
     if (status.ok()) {
       status = plan.Run(reads ? read : source, reads ? 0 : first, unpacks ? written : result,
                         unpacks ? 0 : first, count, run);
     }
-    if (masks)
-      WidenBytes(DataType::kUint8, mask, result.data() + first, result.data() + first, count);
     if (status.ok() && unpacks) {
       status = Unpack(request.to, written, 0, result.subspan(first, count), count);
     }
@@ -168,25 +149,38 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
   // The bits behind the last packed element are zero, and a cast leaves them as they are.
   if (request.result_is_packed && !result.empty()) result.back() = std::byte{0};
 
-  const bool is_default = request.options == CastOptions{};
-  const DataType from = PlanFrom(request);
-  const DataType to = PlanTo(request);
-  const CastPlan* plan =
-      is_default ? &DefaultPlan(from, to) : &RecentPlan(from, to, request.options);
+  const bool reads_bytes = IsNarrowInteger(request.from) && !request.source_is_packed;
+  const bool writes_bytes = !IsNarrow(request.to) || !request.result_is_packed;
+  const bool is_measured = request.loss != nullptr;
+  const bool moves = (reads_bytes || !IsNarrow(request.from)) && writes_bytes && !is_measured &&
+                     MovesIntegers(request.from, request.to);
+  const CastPlan* plan = nullptr;
   CastPlan own;
-  if (!is_default && bytes >= kKeepGilBytes) plan = &(own = *plan);
+  if (!moves) {
+    const DataType from = reads_bytes && !is_measured ? EightBits(request.from) : request.from;
+    if (request.options == CastOptions{}) {
+      plan = &DefaultPlan(from, request.to);
+    } else {
+      plan = &RecentPlan(from, request.to, request.options);
+      if (bytes >= kKeepGilBytes) plan = &(own = *plan);
+    }
+  }
 
   RunOptions run;
   run.loss = request.loss;
   CallThreads threads(ThreadsFor(request.threads, bytes));
   if (threads.Concurrency() > 1) run.executor = &threads;
+  const auto work = [&] {
+    return moves ? MovePieces(request, source, result, n, run)
+                 : RunPieces(*plan, request, source, result, n, run);
+  };
   Status status;
   if (bytes < kKeepGilBytes) {
-    status = RunPieces(*plan, request, source, result, n, run);
+    status = work();
   } else {
     RunWork(bytes, [&](const std::atomic<bool>& interrupted) {
       run.interrupted = &interrupted;
-      status = RunPieces(*plan, request, source, result, n, run);
+      status = work();
     });
   }
   Check(status);

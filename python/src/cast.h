@@ -34,13 +34,9 @@ struct CastRequest {
 void CastElements(const CastRequest& request, std::span<const std::byte> source,
                   std::span<std::byte> result, std::uint64_t n);
 
-// The types that a request's plan is bound for. An integer of less than a byte that takes one is
-// read as an integer of eight bits, and written as one where an integer is read.
-DataType PlanFrom(const CastRequest& request);
-DataType PlanTo(const CastRequest& request);
-
-// Casts by such a plan; it needs no GIL. Other narrow elements that are not packed go through a
-// packed piece at a time.
+// Casts by a plan that is bound; it needs no GIL. Narrow elements that are not packed go through
+// a packed piece at a time; where the plan's source is an integer of eight bits in the place of a
+// narrow one, through a piece of those.
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options);
