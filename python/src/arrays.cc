@@ -47,10 +47,26 @@ nb::object SetHandler(nb::handle handler) {
   return nb::steal(before);
 }
 
+// Where an array says what gives its memory back. numpy's header reads it there (PyArray_HANDLER)
+// and has no function that sets it but by SetHandler, twice for an array: as long as a cast of 16
+// KiB.
+PyObject*& HandlerField(PyArrayObject* array) {
+  return reinterpret_cast<PyArrayObject_fields*>(array)->mem_handler;
+}
+
+// Says whether this numpy has that field where its headers had it.
+bool can_give_memory = false;
+
 }  // namespace
 
 void ImportNumpy() {
   if (PyArray_ImportNumPyAPI() < 0) throw nb::python_error();
+  const nb::object before = SetHandler(Handler());
+  npy_intp size = 64;
+  const nb::object array = nb::steal(PyArray_SimpleNew(1, &size, NPY_UINT8));
+  SetHandler(before);
+  if (!array.is_valid()) throw nb::python_error();
+  can_give_memory = HandlerField(AsArray(array)) == Handler();
 }
 
 PyArrayObject* DenseArgument(nb::handle object, const char* name) {
@@ -70,22 +86,32 @@ PyArrayObject* WritableArgument(nb::handle object, const char* name) {
 
 nb::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape,
                     const npy_intp* strides) {
-  Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which the call below takes over
   npy_intp bytes = PyDataType_ELSIZE(descr);
   bool is_too_large = false;  // which numpy says itself
   for (const npy_intp size : shape) {
     is_too_large = is_too_large || __builtin_mul_overflow(bytes, size, &bytes);
   }
   const bool is_own = bytes >= kOwnMemoryFrom && !is_too_large;
-  const nb::object before = is_own ? SetHandler(Handler()) : nb::object();
-  PyObject* const array = PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()),
-                                               shape.data(), strides, nullptr, 0, nullptr);
-  const nb::object result = nb::steal(array);
+  const bool is_given = is_own && bytes < static_cast<npy_intp>(kKeptFrom) && can_give_memory &&
+                        !PyDataType_REFCHK(descr);
+  void* const given = is_given ? TakeMemory(static_cast<std::size_t>(bytes)) : nullptr;
+  const nb::object before = is_own && given == nullptr ? SetHandler(Handler()) : nb::object();
+  Py_INCREF(reinterpret_cast<PyObject*>(descr));  // which the call below takes over
+  const nb::object result = nb::steal(
+      PyArray_NewFromDescr(&PyArray_Type, descr, static_cast<int>(shape.size()), shape.data(),
+                           strides, given, given == nullptr ? 0 : NPY_ARRAY_CARRAY, nullptr));
   if (before.is_valid()) {
     const nb::error_scope kept;  // of NewFromDescr
     SetHandler(before);
   }
-  if (array == nullptr) throw nb::python_error();
+  if (!result.is_valid()) {
+    GiveMemory(given);
+    throw nb::python_error();
+  }
+  if (given != nullptr) {
+    HandlerField(AsArray(result)) = nb::borrow(Handler()).release().ptr();
+    PyArray_ENABLEFLAGS(AsArray(result), NPY_ARRAY_OWNDATA);
+  }
   return result;
 }
 

@@ -3,9 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "byte_integers.h"
 
-#include <algorithm>
-#include <type_traits>
-
 // No loop reads what an earlier turn of it has written: memories that are one are of equally wide
 // elements.
 #define TENSORCAST_IVDEP _Pragma("GCC ivdep")
@@ -31,27 +28,27 @@ struct Bits {
   std::uint64_t written;
 };
 
-// Elements of one byte are read, or written.
-#define TENSORCAST_MOVE(Read, Written)                                                   \
-  TENSORCAST_CLONES void Move(const Bits& bits, const Read* source, Written* result,     \
-                              std::uint64_t n) {                                         \
-    using Wide = std::conditional_t<(sizeof(Read) > sizeof(Written)), Read, Written>;    \
-    const auto low = static_cast<Wide>(bits.read);                                       \
-    const auto sign = static_cast<Wide>(bits.sign);                                      \
-    const auto kept = static_cast<Wide>(bits.written);                                   \
-    TENSORCAST_IVDEP                                                                     \
-    for (std::uint64_t i = 0; i < n; ++i) {                                              \
-      const auto value = static_cast<Wide>(source[i] & low);                             \
-      result[i] = static_cast<Written>(static_cast<Wide>((value ^ sign) - sign) & kept); \
-    }                                                                                    \
+// Elements of one byte are read, or written. `Value` is what is read, with its sign where it has
+// one: of a narrow integer it is less than 128.
+#define TENSORCAST_MOVE(Read, Value, Written)                                                   \
+  TENSORCAST_CLONES void Move(const Bits& bits, const Read* source, Written* result,            \
+                              std::uint64_t n) {                                                \
+    const auto low = static_cast<Read>(bits.read);                                              \
+    const auto sign = static_cast<Read>(bits.sign);                                             \
+    const auto kept = static_cast<Written>(bits.written);                                       \
+    TENSORCAST_IVDEP                                                                            \
+    for (std::uint64_t i = 0; i < n; ++i) {                                                     \
+      const auto value = static_cast<Read>(static_cast<Read>((source[i] & low) ^ sign) - sign); \
+      result[i] = static_cast<Written>(static_cast<Written>(static_cast<Value>(value)) & kept); \
+    }                                                                                           \
   }
-TENSORCAST_MOVE(std::uint8_t, std::uint8_t)
-TENSORCAST_MOVE(std::uint8_t, std::uint16_t)
-TENSORCAST_MOVE(std::uint8_t, std::uint32_t)
-TENSORCAST_MOVE(std::uint8_t, std::uint64_t)
-TENSORCAST_MOVE(std::uint16_t, std::uint8_t)
-TENSORCAST_MOVE(std::uint32_t, std::uint8_t)
-TENSORCAST_MOVE(std::uint64_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint16_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint32_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint64_t)
+TENSORCAST_MOVE(std::uint16_t, std::uint16_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint32_t, std::uint32_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint64_t, std::uint64_t, std::uint8_t)
 #undef TENSORCAST_MOVE
 
 // Makes bool of the low bits of bytes, and the integers 0 and 1 of bool.

@@ -201,8 +201,7 @@ nb::object JaxArrayOf(const nb::object& memory) {
     PyErr_Clear();
     Py_CLEAR(jax.import_tensor);
   }
-  nb::object array =
-      nb::steal(PyObject_CallOneArg(is_array ? jax.asarray : jax.from_dlpack, memory.ptr()));
+  nb::object array = nb::steal(CallWithOne(is_array ? jax.asarray : jax.from_dlpack, memory.ptr()));
   if (!array.is_valid()) PyErr_Clear();
   return array;
 }

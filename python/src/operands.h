@@ -42,6 +42,12 @@ struct Operand {
   std::span<const std::int64_t> shape_span() const { return {shape, dimensions}; }
 };
 
+// Calls a function of Python's with one argument; null where it raises. (The stable ABI has no
+// PyObject_CallOneArg.)
+inline PyObject* CallWithOne(PyObject* function, PyObject* argument) {
+  return PyObject_Vectorcall(function, &argument, 1, nullptr);
+}
+
 // Sets an operand's number of elements and order from its shape and strides; false where there are
 // gaps between its elements, or some are one.
 bool SetOrder(Operand* operand);

@@ -267,7 +267,7 @@ nb::object QuickCast(PyObject* const* given, Py_ssize_t count, PyObject* names) 
 // check_names raises a better one.
 void CheckNames(PyObject* names) {
   nb::python_error raised;  // takes the error
-  const nb::object checked = nb::steal(PyObject_CallOneArg(check_names, names));
+  const nb::object checked = nb::steal(CallWithOne(check_names, names));
   if (checked.is_valid()) raised.restore();
 }
 

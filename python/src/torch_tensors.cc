@@ -84,7 +84,7 @@ void FindTorch() {
 
 // Says what a function of Python's without other arguments says of an object; true where it fails.
 bool MayBe(PyObject* function, PyObject* object) {
-  PyObject* const said = PyObject_CallOneArg(function, object);
+  PyObject* const said = CallWithOne(function, object);
   const bool is_false = said == Py_False;
   if (said == nullptr) PyErr_Clear();
   Py_XDECREF(said);
@@ -164,8 +164,7 @@ bool ReadWritableTensor(PyObject* tensor, Operand* operand) noexcept {
 void NoteWritten(PyObject* tensor) {
   const nb::object tensors = nb::steal(PyTuple_Pack(1, tensor));
   if (!tensors.is_valid()) throw nb::python_error();
-  const nb::object done =
-      nb::steal(PyObject_CallOneArg(TheTorch().increment_version, tensors.ptr()));
+  const nb::object done = nb::steal(CallWithOne(TheTorch().increment_version, tensors.ptr()));
   if (!done.is_valid()) throw nb::python_error();
 }
 
