@@ -192,11 +192,26 @@ def beside_peers(arguments):
             print(f"{kind}: {len(ratios)} rows, median {np.median(ratios):.2f}, least {min(ratios):.2f}, "
                   f"{sum(ratio < 0.95 for ratio in ratios)} below 0.95")
     if arguments.csv:
-        with open(arguments.csv, "w", encoding="utf-8", newline="") as file:
-            file.write(origin())
-            writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        keep(arguments.csv, rows)
+
+
+def keep(path, rows):
+    """A row for each pair and kind, with the ratios by size, lowest first; rows that are kept there of other
+    sizes and pairs stay."""
+    kept = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(line for line in file if not line.startswith("#")):
+                kept[row["from"], row["to"], row["kind"]] = {int(size): row[size] for size in row if size.isdigit()}
+    for row in rows:
+        kept.setdefault((row["from"], row["to"], row["kind"]), {})[row["elements"]] = row["ratio"]
+    sizes = sorted({size for ratios in kept.values() for size in ratios})
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        file.write(origin())
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["from", "to", "kind", *sizes])
+        for names, ratios in sorted(kept.items(), key=lambda item: min(float(r) for r in item[1].values() if r)):
+            writer.writerow([*names, *(ratios.get(size, "") for size in sizes)])
 
 
 # ------------------------------------------------------------------------- beside the library itself
@@ -255,7 +270,7 @@ def beside_the_library(path, rounds=400):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--csv", help="the rows are kept in this file")
+    parser.add_argument("--csv", help="the ratios are kept in this file, beside those of other pairs and sizes")
     parser.add_argument("--pair", nargs=2, action="append", metavar=("FROM", "TO"), help="this pair alone")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="this comparison alone")
     parser.add_argument("--size", action="append", type=int, help="this many elements alone")

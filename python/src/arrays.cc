@@ -21,7 +21,7 @@ namespace tensorcast::python {
 namespace {
 
 // Of arrays of fewer bytes numpy's own memory is as good, and quicker to get.
-constexpr npy_intp kOwnMemoryFrom = 1 << 14;
+constexpr npy_intp kOwnMemoryFrom = 1 << 12;
 
 // Gives what numpy asks for the memory of arrays that are made here.
 PyObject* Handler() {

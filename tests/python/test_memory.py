@@ -26,13 +26,13 @@ def _a_limit():
     tc.result_memory(limit=before)
 
 
-@pytest.mark.parametrize("elements", [1 << 14, (1 << 14) + 3, 1 << 18, (1 << 20) + 1, 5_000_000])
+@pytest.mark.parametrize("elements", [3000, 1 << 14, (1 << 14) + 3, 1 << 18, (1 << 20) + 1, 5_000_000])
 def test_results_begin_at_a_cache_line(elements):
     x = np.arange(elements, dtype=np.float32)
     for made in (tc.cast(x, "float16"), tc.cast(x, "int8"), tc.cast(x, "int4", packed=True),
                  tc.cast(x[::-1], "float64"), tc.cast(x, "float32", loss=True)[0],
                  tc.cast(np.asfortranarray(x[: elements // 4 * 4].reshape(4, -1)), "float64")):
-        assert made.nbytes < 1 << 14 or made.ctypes.data % 64 == 0
+        assert made.nbytes < 1 << 12 or made.ctypes.data % 64 == 0
         assert made.flags.owndata or made.base is not None
 
 
