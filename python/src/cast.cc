@@ -178,10 +178,13 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
   if (bytes < kKeepGilBytes) {
     status = work();
   } else {
-    RunWork(bytes, [&](const std::atomic<bool>& interrupted) {
-      run.interrupted = &interrupted;
-      status = work();
-    });
+    RunWork(
+        bytes,
+        [&](const std::atomic<bool>& interrupted) {
+          run.interrupted = &interrupted;
+          status = work();
+        },
+        request.loss == nullptr ? kInterruptibleCast : kInterruptible);
   }
   Check(status);
 }
