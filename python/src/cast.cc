@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <exception>
 #include <memory>
-#include <new>
 #include <ranges>
 #include <string>
 #include <string_view>

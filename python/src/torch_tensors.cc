@@ -4,10 +4,12 @@
 #include "torch_tensors.h"
 
 #include <algorithm>
+#include <array>
 #include <bitset>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <iterator>
-#include <new>
 
 #include "dlpack.h"
 #include "errors.h"
