@@ -49,9 +49,17 @@ PyArrayObject* DenseArgument(nanobind::handle object, const char* name);
 // Does the same for an array that has to be writable.
 PyArrayObject* WritableArgument(nanobind::handle object, const char* name);
 
-// Makes an array whose elements are not set. `descr` is borrowed.
-nanobind::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape);
+// Makes an array whose elements are not set, in C's order, or in that of `strides` (in bytes). Its
+// memory is of result_memory.h where it is not small. `descr` is borrowed.
+nanobind::object NewArray(PyArray_Descr* descr, std::span<const npy_intp> shape,
+                          const npy_intp* strides = nullptr);
 nanobind::object NewArray(PyArray_Descr* descr, std::span<const std::uint64_t> shape);
+
+// Makes a copy of an array, in C's order and this machine's byte order.
+nanobind::object DenseCopy(PyArrayObject* array);
+
+// Gives numpy's array of any object, not copied where it need not be; invalid where numpy raises.
+nanobind::object AnyArray(PyObject* object) noexcept;
 
 }  // namespace tensorcast::python
 

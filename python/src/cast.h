@@ -35,7 +35,8 @@ void CastElements(const CastRequest& request, std::span<const std::byte> source,
                   std::span<std::byte> result, std::uint64_t n);
 
 // Casts by a plan that is bound; it needs no GIL. Narrow elements that are not packed go through
-// a packed piece at a time.
+// a packed piece at a time; where the plan's source is an integer of eight bits in the place of a
+// narrow one, through a piece of those.
 Status RunPieces(const CastPlan& plan, const CastRequest& request,
                  std::span<const std::byte> source, std::span<std::byte> result, std::uint64_t n,
                  const RunOptions& options);
@@ -45,9 +46,10 @@ void CheckRoom(DataType type, bool is_packed, std::uint64_t n, std::size_t bytes
 
 // Sets an option whose values are words; raises where the word is none of them.
 void SetWord(CastOption option, std::string_view word, CastOptions* options);
-// Sets an option by its name, and is false where no option has it. Raises where the option has no
-// such value.
-bool SetOption(PyObject* name, PyObject* value, CastOptions* options);
+// Gives the option of a name, where one has it.
+std::optional<CastOption> OptionNamed(PyObject* name);
+// Raises where the option has no such value.
+void SetOption(CastOption option, PyObject* value, CastOptions* options);
 CastOptions OptionsOf(const nanobind::dict& options);
 
 }  // namespace tensorcast::python

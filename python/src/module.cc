@@ -18,6 +18,9 @@ NB_MODULE(_core_of_first_interpreter, m) {
   BindTypes(m);
   BindLoss(m);
   BindCast(m);
+  BindQuickCast(m);
+  BindJax(m);
+  BindArrays(m);
   BindTexts(m);
   BindExplain(m);
   BindFiles(m);

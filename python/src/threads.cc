@@ -99,8 +99,9 @@ void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>&
   if (failure) std::rethrow_exception(failure);
 }
 
-void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work) {
-  if (bytes >= kInterruptible) return RunInterruptibly(work);
+void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work,
+             std::uint64_t interruptible) {
+  if (bytes >= interruptible) return RunInterruptibly(work);
   const nb::gil_scoped_release without_gil;
   std::atomic<bool> interrupted = false;
   work(interrupted);

@@ -19,8 +19,10 @@ namespace tensorcast::python {
 // A second thread pays where a call reads and writes so many bytes together.
 inline constexpr std::uint64_t kBytesThatPay = std::uint64_t{8} << 20;
 
-// A call that reads and writes so many listens for signals.
+// A call that reads and writes so many listens for signals, from another thread than the one that
+// works; a cast between numbers, which is done sooner, where it is larger still.
 inline constexpr std::uint64_t kInterruptible = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kInterruptibleCast = std::uint64_t{256} << 20;
 
 // These threads live as long as one piece of work, so that a process which forks between calls has
 // none to lose. The calling thread is one of them.
@@ -43,8 +45,10 @@ std::size_t ThreadsFor(std::optional<std::size_t> asked, std::uint64_t bytes);
 // signals, and sets the flag where a handler of one raises. What is thrown by either comes out.
 void RunInterruptibly(const std::function<void(std::atomic<bool>& interrupted)>& work);
 
-// Runs work on so many bytes likewise, but on this thread where it is done in the blink of an eye.
-void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work);
+// Runs work on so many bytes likewise, but on this thread where they are fewer than
+// `interruptible`: it is done in the blink of an eye.
+void RunWork(std::uint64_t bytes, const std::function<void(std::atomic<bool>& interrupted)>& work,
+             std::uint64_t interruptible = kInterruptible);
 
 // Runs work that takes its threads and its flag by settings (RunOptions, GraphRun).
 template <class Settings, class Work>

@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "bindings.h"
 #include "errors.h"
@@ -30,6 +32,8 @@ struct Table {
   std::array<PyArray_Descr*, kTypeNumbers> descrs = {};
   std::array<int, kTypeNumbers> type_numbers = {};  // numpy's, of those that ml_dtypes registers
   PyObject* remembered = nullptr;                   // a dict: argument -> ONNX's number
+  // The same of the last ones at each place, which are kept: dtypes of ml_dtypes have one hash.
+  std::array<std::pair<PyObject*, DataType>, 256> recent = {};
 };
 Table& TheTable() {
   static Table table;
@@ -195,7 +199,31 @@ std::size_t ElementBytes(DataType type) {
   return static_cast<std::size_t>(std::max(8, FindType(type)->bits)) / 8;
 }
 
+namespace {
+
+// Says whether an object is one of torch's dtypes, of which each is one object.
+bool IsTorchDtype(PyObject* argument) {
+  static PyTypeObject* known = nullptr;
+  if (known == nullptr) {
+    PyObject* const torch = PyDict_GetItemString(PyImport_GetModuleDict(), "torch");
+    PyObject* const dtype = torch == nullptr ? nullptr : PyObject_GetAttrString(torch, "dtype");
+    if (dtype == nullptr || !PyType_Check(dtype)) {
+      PyErr_Clear();
+      Py_XDECREF(dtype);
+      return false;
+    }
+    known = reinterpret_cast<PyTypeObject*>(dtype);
+  }
+  return Py_TYPE(argument) == known;
+}
+
+}  // namespace
+
 DataType RememberedType(PyObject* argument) noexcept {
+  auto& recent = TheTable().recent;
+  auto& [known, its_type] =
+      recent[(reinterpret_cast<std::uintptr_t>(argument) >> 4) % recent.size()];
+  if (known == argument) return its_type;
   if (PyLong_CheckExact(argument) != 0) {  // ONNX's number; -1 where it is beyond long
     const auto type = static_cast<DataType>(PyLong_AsLong(argument));
     PyErr_Clear();
@@ -203,7 +231,7 @@ DataType RememberedType(PyObject* argument) noexcept {
   }
   // Other objects may be equal and name different types: 1 == True == numpy.int8(1).
   if (PyUnicode_CheckExact(argument) == 0 && PyType_Check(argument) == 0 &&
-      !PyArray_DescrCheck(argument)) {
+      !PyArray_DescrCheck(argument) && !IsTorchDtype(argument)) {
     return DataType::kUndefined;
   }
   PyObject* const number = PyDict_GetItemWithError(TheTable().remembered, argument);
@@ -211,7 +239,11 @@ DataType RememberedType(PyObject* argument) noexcept {
     PyErr_Clear();
     return DataType::kUndefined;
   }
-  return static_cast<DataType>(PyLong_AsLong(number));
+  const auto type = static_cast<DataType>(PyLong_AsLong(number));
+  Py_INCREF(argument);
+  Py_XDECREF(std::exchange(known, argument));
+  its_type = type;
+  return type;
 }
 
 namespace {
@@ -268,7 +300,8 @@ DataType TypeArgument(nb::handle argument) {
   const bool says_more =
       is_dtype && (type == DataType::kString ||
                    PyArray_ISNBO(reinterpret_cast<PyArray_Descr*>(argument.ptr())->byteorder) == 0);
-  if (IsName(argument, type) || PyType_Check(argument.ptr()) != 0 || (is_dtype && !says_more)) {
+  if (IsName(argument, type) || PyType_Check(argument.ptr()) != 0 || (is_dtype && !says_more) ||
+      IsTorchDtype(argument.ptr())) {
     if (PyDict_Size(remembered) >= kMostRemembered) PyDict_Clear(remembered);
     const nb::object number = nb::int_(static_cast<int>(type));
     if (PyDict_SetItem(remembered, argument.ptr(), number.ptr()) != 0) throw nb::python_error();

@@ -35,6 +35,7 @@ from .explaining import Explanation, explain  # noqa: E402
 from .files import TensorFile, TensorInfo, inspect  # noqa: E402
 from .files import open as open  # noqa: E402, A004  (as format)
 from .loss import LossReport  # noqa: E402
+from .memory import result_memory  # noqa: E402
 from .types import finfo, type_name, type_names  # noqa: E402
 
 if TYPE_CHECKING:
@@ -64,5 +65,5 @@ __all__ = [
     "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "InternalError", "Job",
     "KindError", "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError",
     "c_library", "cast", "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
-    "type_name", "type_names",
+    "result_memory", "type_name", "type_names",
 ]

@@ -252,13 +252,13 @@ def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: b
     if (out is None and meter is None and not pack and not source.packed
             and flags.f_contiguous and not flags.c_contiguous and source.array.dtype.isnative):
         # Fortran's order stays, and what is read is not copied.
-        result = np.empty(shape, dtype, order="F")
-        run(source.array.T, result.T)
-        return result
+        result: Array = _core.empty(dtype, shape[::-1])
+        run(source.array.T, result)
+        return result.T
 
     read_from = source.array if source.packed else source.dense()
     if out is None:
-        result = np.empty(shape, dtype)
+        result = _core.empty(dtype, shape)
         run(read_from, result)
         return result[()] if source.is_scalar and not pack else result
 
@@ -270,7 +270,7 @@ def cast_numbers(source: Source, number: int, options: dict[str, Any], packed: b
     if dense and (in_place or not np.may_share_memory(read_from, result)):
         run(read_from, result)
     else:
-        beside = np.empty(shape, result.dtype.newbyteorder("="))
+        beside = _core.empty(result.dtype.newbyteorder("="), shape)
         run(read_from, beside)
         result[...] = beside
     return result

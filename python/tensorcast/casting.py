@@ -1,7 +1,7 @@
 """`cast` takes arrays of every kind and gives the same kind; `loss`, `parse` and `format` are made of it.
 
-The extension casts by itself what is quick: a dense numpy array, to a type that was named before, with
-options alone. It calls this `cast` for the rest.
+The extension casts arrays of numpy and JAX and tensors of torch by itself, to types that were named
+before. It calls this `cast` for the rest: texts, lists, `loss=True`, what is packed, what is refused.
 
 SPDX-License-Identifier: Apache-2.0
 """

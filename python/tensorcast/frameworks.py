@@ -20,7 +20,8 @@ Memory = tuple[Array, int, tuple[int, ...], bool]
 
 
 class _Torch:
-    """Tensors of torch are read, written and made by these."""
+    """Tensors of torch are read, written and made by these, where the extension does not do it itself:
+    of a torch before 2.10, of subclasses and layouts of their own, and what is refused."""
 
     name = "torch"
     # numpy can look at elements of these types, whatever their bits mean.
@@ -49,6 +50,8 @@ class _Torch:
         number = self.type_of(x)
         try:
             bits = x.detach().resolve_neg().view(getattr(torch, self._BITS[x.element_size()]))
+            if x.numel() and x.data_ptr() == 0:  # functorch's, and what was given back
+                raise RuntimeError("its storage is empty")
             return number, np.asarray(bits.numpy())
         except RuntimeError as error:  # a subclass without memory: FakeTensor, functorch's
             raise KindError(f"a {type(x).__name__} without memory that numpy can look at: "
@@ -68,6 +71,9 @@ class _Torch:
         if out.requires_grad:
             raise ArgumentError("out requires a gradient: give out.detach()")
         number, bits = self._memory(out)
+        if out.is_neg():
+            raise ArgumentError("out has the other sign of what stands in its memory: take the tensor "
+                                "that is returned")
         if number == self._FLOAT4:
             raise UnsupportedError("out of torch.float4_e2m1fn_x2: take the tensor that is returned")
         return bits.view(_core.type_dtype(number))

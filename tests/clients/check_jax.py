@@ -36,6 +36,32 @@ def kinds(tc, jax, np):
     assert tc.cast(jax.numpy.float32(1.5), "float16").shape == ()
 
 
+def results(tc, jax, np):
+    """Results of every size hold what numpy's do, own their memory and give it back."""
+    limit = tc.result_memory()["limit"]
+    tc.result_memory(limit=0)
+    tc.result_memory(limit=32 << 20)
+    for size in (0, 1, 16, 1000, 32768, 1_000_003):
+        x = jax.numpy.linspace(-500, 500, size, dtype="float32")
+        for name in ("bfloat16", "float8_e4m3fn", "int8", "uint16", "bool", "float16", "int4", "float4_e2m1fn"):
+            got = tc.cast(x, name)
+            assert np.asarray(got).tobytes() == tc.cast(np.asarray(x), name).tobytes(), (size, name)
+        y = tc.cast(x, "bfloat16")
+        assert jax.numpy.array_equal(jax.jit(lambda a: a + a)(y), y + y)
+        assert jax.numpy.array_equal(y, x.astype("bfloat16"))
+    del got, y
+    kept = tc.result_memory()["kept"]
+    assert 0 < kept <= 32 << 20
+    held = tc.cast(x, "int32")
+    values = np.asarray(held).copy()
+    for _ in range(20):
+        tc.cast(x * 2, "int32")
+    assert np.array_equal(np.asarray(held), values)
+    matrix = jax.numpy.arange(12.0).reshape(3, 4)
+    assert np.asarray(tc.cast(matrix.T, "int8")).tolist() == np.arange(12).reshape(3, 4).T.tolist()
+    tc.result_memory(limit=limit)
+
+
 def refusals(tc, jax):
     ones = jax.numpy.ones(2)
     for call, words in ((lambda: tc.cast(ones, "float64"), "jax_enable_x64"),
@@ -61,8 +87,9 @@ def main():
 
     types(tc, jax, np)
     kinds(tc, jax, np)
+    results(tc, jax, np)
     refusals(tc, jax)
-    print("jax: every type that it has, kinds, refusals")
+    print("jax: every type that it has, kinds, results of every size, refusals")
 
 
 if __name__ == "__main__":

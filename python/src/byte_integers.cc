@@ -1,0 +1,108 @@
+// Loops that the compiler makes vectors of, for AVX2 too.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "byte_integers.h"
+
+// No loop reads what an earlier turn of it has written: memories that are one are of equally wide
+// elements.
+#define TENSORCAST_IVDEP _Pragma("GCC ivdep")
+#ifdef __x86_64__
+#define TENSORCAST_CLONES __attribute__((target_clones("avx2", "default")))
+#else
+#define TENSORCAST_CLONES
+#endif
+
+namespace tensorcast::python {
+namespace {
+
+bool IsInteger(DataType type) {
+  const TypeClass type_class = FindType(type)->type_class;
+  return type_class == TypeClass::kSigned || type_class == TypeClass::kUnsigned;
+}
+
+// What is kept of an element's bits: the low ones of what is read, its sign spread over those above
+// where it has one, and of that the low ones of what is written.
+struct Bits {
+  std::uint64_t read;
+  std::uint64_t sign;  // 0 where there is none
+  std::uint64_t written;
+};
+
+// Elements of one byte are read, or written. `Value` is what is read, with its sign where it has
+// one: of a narrow integer it is less than 128.
+#define TENSORCAST_MOVE(Read, Value, Written)                                                   \
+  TENSORCAST_CLONES void Move(const Bits& bits, const Read* source, Written* result,            \
+                              std::uint64_t n) {                                                \
+    const auto low = static_cast<Read>(bits.read);                                              \
+    const auto sign = static_cast<Read>(bits.sign);                                             \
+    const auto kept = static_cast<Written>(bits.written);                                       \
+    TENSORCAST_IVDEP                                                                            \
+    for (std::uint64_t i = 0; i < n; ++i) {                                                     \
+      const auto value = static_cast<Read>(static_cast<Read>((source[i] & low) ^ sign) - sign); \
+      result[i] = static_cast<Written>(static_cast<Written>(static_cast<Value>(value)) & kept); \
+    }                                                                                           \
+  }
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint16_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint32_t)
+TENSORCAST_MOVE(std::uint8_t, std::int8_t, std::uint64_t)
+TENSORCAST_MOVE(std::uint16_t, std::uint16_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint32_t, std::uint32_t, std::uint8_t)
+TENSORCAST_MOVE(std::uint64_t, std::uint64_t, std::uint8_t)
+#undef TENSORCAST_MOVE
+
+// Makes bool of the low bits of bytes, and the integers 0 and 1 of bool.
+TENSORCAST_CLONES void MoveTruths(std::uint8_t low, const std::uint8_t* source,
+                                  std::uint8_t* result, std::uint64_t n) {
+  TENSORCAST_IVDEP
+  for (std::uint64_t i = 0; i < n; ++i) {
+    result[i] = static_cast<std::uint8_t>((source[i] & low) != 0 ? 1 : 0);
+  }
+}
+
+template <class Read>
+void MoveFrom(const Bits& bits, const std::byte* source, int result_bits, std::byte* result,
+              std::uint64_t n) {
+  const auto* const read = reinterpret_cast<const Read*>(source);
+  if constexpr (sizeof(Read) == 1) {
+    switch (result_bits) {
+      case 16: return Move(bits, read, reinterpret_cast<std::uint16_t*>(result), n);
+      case 32: return Move(bits, read, reinterpret_cast<std::uint32_t*>(result), n);
+      case 64: return Move(bits, read, reinterpret_cast<std::uint64_t*>(result), n);
+      default: break;
+    }
+  }
+  Move(bits, read, reinterpret_cast<std::uint8_t*>(result), n);
+}
+
+std::uint64_t LowBits(int bits) { return ~std::uint64_t{0} >> (64 - bits); }
+
+}  // namespace
+
+bool IsNarrowInteger(DataType type) { return IsInteger(type) && FindType(type)->is_packed(); }
+
+bool MovesIntegers(DataType from, DataType to) {
+  const auto moves = [](DataType type) { return IsInteger(type) || type == DataType::kBool; };
+  return (IsNarrowInteger(from) && moves(to)) || (IsNarrowInteger(to) && moves(from));
+}
+
+void MoveIntegers(DataType from, DataType to, const std::byte* source, std::byte* result,
+                  std::uint64_t n) {
+  const TypeInfo& read = *FindType(from);
+  const TypeInfo& written = *FindType(to);
+  const auto low = LowBits(from == DataType::kBool ? 8 : read.bits);
+  if (from == DataType::kBool || to == DataType::kBool) {
+    return MoveTruths(static_cast<std::uint8_t>(low), reinterpret_cast<const std::uint8_t*>(source),
+                      reinterpret_cast<std::uint8_t*>(result), n);
+  }
+  const Bits bits = {low, read.type_class == TypeClass::kSigned ? low / 2 + 1 : 0,
+                     LowBits(written.bits)};
+  switch (read.bits) {
+    case 16: return MoveFrom<std::uint16_t>(bits, source, written.bits, result, n);
+    case 32: return MoveFrom<std::uint32_t>(bits, source, written.bits, result, n);
+    case 64: return MoveFrom<std::uint64_t>(bits, source, written.bits, result, n);
+    default: return MoveFrom<std::uint8_t>(bits, source, written.bits, result, n);
+  }
+}
+
+}  // namespace tensorcast::python

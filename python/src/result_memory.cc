@@ -1,0 +1,222 @@
+// Blocks are mapped from the system and kept in a list, oldest first.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "result_memory.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace tensorcast::python {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kMostKept = 64;  // blocks
+
+// It stands directly before the memory that is given.
+struct Header {
+  void* begin;           // of what was allocated
+  std::size_t capacity;  // behind the header
+  bool is_mapped;
+};
+static_assert(sizeof(Header) <= kResultAlignment);
+
+Header* HeaderOf(void* memory) { return static_cast<Header*>(memory) - 1; }
+
+// A block's capacity: eight sizes for each power of two, so that results of nearly one size share
+// blocks. What is not written to takes no memory.
+std::size_t CapacityFor(std::size_t bytes) {
+  const std::size_t step = std::max(kPage, std::bit_floor(bytes) / 8);
+  return (bytes + step - 1) / step * step;
+}
+
+// Says whether the system has huge pages for who asks.
+bool HasHugePages() {
+  static const bool has = [] {
+    std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+    std::string line;
+    return static_cast<bool>(std::getline(file, line)) && line.find("[never]") == std::string::npos;
+  }();
+  return has;
+}
+
+bool IsOnHugePages(const Header& header) { return header.capacity >= 2 * kHugePage; }
+
+// A page for the header stands before the memory, which begins a page, so that it lies to every
+// source as pages do, and a huge page where it fills some.
+void* Map(std::size_t capacity) {
+  const std::size_t alignment = capacity >= 2 * kHugePage ? kHugePage : kPage;
+  const std::size_t mapped = capacity + alignment + kPage;
+  void* const got =
+      mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (got == MAP_FAILED) return nullptr;
+  const auto first = reinterpret_cast<std::uintptr_t>(got);
+  const std::uintptr_t memory = (first + kPage + alignment - 1) / alignment * alignment;
+  const std::uintptr_t begin = memory - kPage;
+  const std::uintptr_t end = memory + capacity;
+  if (begin > first) munmap(got, begin - first);
+  if (end < first + mapped) munmap(reinterpret_cast<void*>(end), first + mapped - end);
+  auto* const result = reinterpret_cast<void*>(memory);
+#ifdef MADV_HUGEPAGE
+  if (alignment == kHugePage) madvise(result, capacity, MADV_HUGEPAGE);
+#endif
+  *HeaderOf(result) = {reinterpret_cast<void*>(begin), capacity, true};
+  return result;
+}
+
+void Unmap(void* memory) {
+  const Header header = *HeaderOf(memory);
+  munmap(header.begin, kPage + header.capacity);
+}
+
+// The limit that a process starts with.
+std::size_t FirstLimit() {
+  if (const char* const text = std::getenv("TENSORCAST_RESULT_MEMORY"); text != nullptr) {
+    const std::string_view digits(text);
+    std::size_t bytes = 0;
+    const auto [end, error] = std::from_chars(text, text + digits.size(), bytes);
+    if (error == std::errc() && end == text + digits.size()) return bytes;
+  }
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const std::size_t machine = pages > 0 ? static_cast<std::size_t>(pages) * kPage : 0;
+  return std::min(std::size_t{512} << 20, machine / 16);
+}
+
+class KeptMemory {
+ public:
+  KeptMemory() : limit_(FirstLimit()) {}
+
+  // Gives a block of the capacity, the one used last; null where none is kept.
+  void* Take(std::size_t capacity) {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = blocks_; i-- > 0;) {
+      void* const block = kept_[i];
+      if (HeaderOf(block)->capacity == capacity) {
+        Forget(i);
+        return block;
+      }
+    }
+    return nullptr;
+  }
+
+  // Keeps a block, and gives back the oldest that are then too many.
+  void Keep(void* block) {
+    const std::size_t capacity = HeaderOf(block)->capacity;
+    {
+      const std::lock_guard lock(mutex_);
+      if (capacity <= limit_) {
+        while (blocks_ == kMostKept || bytes_ + capacity > limit_) UnmapOldest();
+        kept_[blocks_++] = block;
+        bytes_ += capacity;
+        return;
+      }
+    }
+    Unmap(block);
+  }
+
+  void SetLimit(std::size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    limit_ = bytes;
+    while (bytes_ > limit_) UnmapOldest();
+  }
+
+  std::size_t limit() {
+    const std::lock_guard lock(mutex_);
+    return limit_;
+  }
+  std::size_t bytes() {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+  }
+
+  void Lock() { mutex_.lock(); }
+  void Unlock() { mutex_.unlock(); }
+
+ private:
+  void Forget(std::size_t i) {
+    bytes_ -= HeaderOf(kept_[i])->capacity;
+    std::copy(kept_.begin() + i + 1, kept_.begin() + blocks_, kept_.begin() + i);
+    --blocks_;
+  }
+  void UnmapOldest() {
+    void* const oldest = kept_[0];
+    Forget(0);
+    Unmap(oldest);
+  }
+
+  std::mutex mutex_;
+  std::array<void*, kMostKept> kept_ = {};
+  std::size_t blocks_ = 0;
+  std::size_t bytes_ = 0;
+  std::size_t limit_;
+};
+
+// It is never destroyed: arrays are given back until the process ends.
+KeptMemory& Kept() {
+  static KeptMemory& kept = [&]() -> KeptMemory& {
+    auto* const made = new KeptMemory;
+    // A child of fork has one thread, which must not wait for another of its parent's.
+    pthread_atfork([] { Kept().Lock(); }, [] { Kept().Unlock(); }, [] { Kept().Unlock(); });
+    return *made;
+  }();
+  return kept;
+}
+
+void* TakeSmall(std::size_t bytes) {
+  constexpr std::size_t kRoom = 2 * kResultAlignment;  // for the header, and to align
+  void* const begin = std::malloc(bytes + kRoom);
+  if (begin == nullptr) return nullptr;
+  const auto first = reinterpret_cast<std::uintptr_t>(begin);
+  auto* const memory =
+      reinterpret_cast<void*>((first + kRoom) / kResultAlignment * kResultAlignment);
+  *HeaderOf(memory) = {begin, bytes, false};
+  return memory;
+}
+
+}  // namespace
+
+void* TakeMemory(std::size_t bytes) noexcept {
+  if (bytes > PTRDIFF_MAX - 2 * kHugePage) return nullptr;
+  if (bytes < kKeptFrom) return TakeSmall(bytes);
+  const std::size_t capacity = CapacityFor(bytes);
+  void* const kept = Kept().Take(capacity);
+  return kept != nullptr ? kept : Map(capacity);
+}
+
+void GiveMemory(void* memory) noexcept {
+  if (memory == nullptr) return;
+  const Header header = *HeaderOf(memory);
+  if (!header.is_mapped) return std::free(header.begin);
+#ifdef MADV_FREE
+  // Under pressure the system may take what is kept. On small pages this costs as much as a cast.
+  if (IsOnHugePages(header) && HasHugePages()) madvise(memory, header.capacity, MADV_FREE);
+#endif
+  Kept().Keep(memory);
+}
+
+void* GrowMemory(void* memory, std::size_t bytes) noexcept {
+  void* const grown = TakeMemory(bytes);
+  if (grown == nullptr || memory == nullptr) return grown;
+  std::memcpy(grown, memory, std::min(bytes, HeaderOf(memory)->capacity));
+  GiveMemory(memory);
+  return grown;
+}
+
+std::size_t KeptLimit() noexcept { return Kept().limit(); }
+std::size_t KeptBytes() noexcept { return Kept().bytes(); }
+void SetKeptLimit(std::size_t bytes) noexcept { Kept().SetLimit(bytes); }
+
+}  // namespace tensorcast::python
