@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/loss-inl.h"
+#include "core/loss_float32-inl.h"
 #include "core/stages-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -155,7 +156,101 @@ void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, st
   MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
 }
 
+LossView From(const LossView& view, std::uint64_t i) {
+  LossView rest = view;
+  rest.source_first += i;
+  rest.result_first += i;
+  return rest;
+}
+
+void Widen(const float* values, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = values[i];
+}
+
+using Ordinary32 = std::size_t (*)(const float* x, const float* y, std::size_t n,
+                                   const Float32Limits& limits, LossStretch* stretch);
+
+// As MeasureBlock, for the pairs of IsFloat32Loss.
+void MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
+                    const float* x, const float* y, std::size_t n, std::uint64_t index,
+                    LossState* loss) {
+  constexpr unsigned kMostOthers = 2;  // one that is not ordinary is seldom alone
+  unsigned others = index % kLossSums == 0 ? 0 : kMostOthers;
+  std::size_t i = 0;
+  while (i < n) {
+    if (others < kMostOthers && n - i >= kOrdinaryRun32) {
+      LossStretch stretch;
+      std::copy_n(loss->open_squares, kLossSums, stretch.squares);
+      std::copy_n(loss->open_errors, kLossSums, stretch.errors);
+      stretch.max_abs_error = loss->AbsErrorToExceed(index + i);
+      stretch.max_rel_error = loss->RelErrorToExceed(index + i);
+      const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
+      if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
+      i += done;
+      if (i == n) return;
+      ++others;
+    }
+    alignas(64) double x64[kOrdinaryRun32];
+    alignas(64) double y64[kOrdinaryRun32];
+    const std::size_t some = std::min(n - i, kOrdinaryRun32);
+    Widen(x + i, some, x64);
+    Widen(y + i, some, y64);
+    MeasureBlock(From(view, i), x64, y64, some, index + i, loss);
+    i += some;
+  }
+}
+
+// The values of codes as floats.
+const float* Floats(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+                    bool stay, float* room) {
+  if (stage != nullptr) {
+    stage(codes, reinterpret_cast<std::byte*>(room), n, args);
+  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(float) == 0) {
+    return reinterpret_cast<const float*>(codes);
+  } else {
+    std::memcpy(room, codes, n * sizeof(float));
+  }
+  return room;
+}
+
+void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  alignas(64) float x_room[kBlock];
+  alignas(64) float y_room[kBlock];
+  alignas(64) std::byte kept[kBlock * 4 + 8];
+  const auto stage_of = [&bound](const TypeInfo& row) {
+    return bound.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
+  };
+  const Stage x_stage = stage_of(*bound.from), y_stage = stage_of(*bound.to);
+  const Float32Limits limits(*bound.from, *bound.to, job.loss->params);
+  const bool lossless = detail::Contains(*bound.to, *bound.from);  // every result is its source
+  const bool narrow = limits.digits <= 11;
+  const Ordinary32 measure =
+      lossless ? narrow ? &MeasureOrdinary32<true, true> : &MeasureOrdinary32<true, false>
+      : narrow ? &MeasureOrdinary32<false, true>
+               : &MeasureOrdinary32<false, false>;
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const std::uint64_t index = job.loss_index + i;
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
+    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
+    const LossView view = MakeView(bound, job, i, n, kept);  // `kept`: in place
+    // Where nothing is lost the results say what the sources are.
+    const float* x =
+        lossless ? nullptr : Floats(x_stage, codes, n, bound.args, view.source != kept, x_room);
+    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    const float* const y = Floats(y_stage, results, n, bound.args, true, y_room);
+    if (lossless) x = y;
+    MeasureBlock32(view, limits, measure, x, y, n, index, job.loss);
+    i += n;
+  }
+}
+
 void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  if (IsFloat32Loss(*bound.from, *bound.to)) {
+    RunMeasured32(bound, job, buffers);
+    return;
+  }
   alignas(64) double x_room[kBlock];
   alignas(64) double y_room[kBlock];
   alignas(64) std::byte kept[kBlock * 8 + 8];
