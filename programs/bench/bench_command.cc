@@ -149,12 +149,16 @@ class Bench {
     const std::uint64_t n = ElementsFor(from, to, size.bytes);
     const std::span<const std::byte> source = source_->First(*StorageBytes(from.type, n));
     const std::span<std::byte> destination = destination_->First(*StorageBytes(to.type, n));
-    LossMeter meter(from.type, to.type);
     Target ran = Target::kBest;
     RunOptions options;
     options.ran = &ran;
-    if (with_loss_) options.loss = &meter;
-    const auto ours = [&] { Check(plan.Run(source, 0, destination, 0, n, options)); };
+    const auto ours = [&] {
+      if (!with_loss_) return Check(plan.Run(source, 0, destination, 0, n, options));
+      LossMeter meter(from.type, to.type);
+      RunOptions measured = options;
+      measured.loss = &meter;
+      Check(plan.Run(source, 0, destination, 0, n, measured));
+    };
     const CopyOfShape copy = CopyForWidths(from.bits, to.bits);
     const auto theirs = [&] {
       copy(source.data(), source.size(), destination.data(), destination.size());

@@ -285,6 +285,18 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
   Advance(n, index);
 }
 
+bool LossState::GivesExample(const LossStretch& stretch, std::uint64_t index) const {
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    if (stretch.counts[kind] != 0 && (counts[kind] == 0 || index < first[kind].index)) return true;
+  }
+  const auto grows = [index](double found, double known, const LossExample& example) {
+    return found > known || (found == known && index < example.index);
+  };
+  return (stretch.compared != 0 && grows(stretch.max_abs_error, max_abs_error, max_abs_example)) ||
+         (stretch.compared_nonzero != 0 &&
+          grows(stretch.max_rel_error, max_rel_error, max_rel_example));
+}
+
 template <class Value>
 void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, const Value* y_values,
                            std::size_t n, const LossView& view, std::uint64_t i,

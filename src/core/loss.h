@@ -99,6 +99,8 @@ struct LossState : LossReport {
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
   void AddExactly(const LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
+  // Whether what lanes found from `index` on has an example to be looked for.
+  bool GivesExample(const LossStretch& stretch, std::uint64_t index) const;
   // Adds what lanes found in the same elements; x and y are their values, double or float.
   template <class Value>
   void AddStretch(const LossStretch& stretch, const Value* x, const Value* y, std::size_t n,

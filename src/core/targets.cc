@@ -129,18 +129,46 @@ void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFr
     std::copy_n(loss->open_errors, kLossSums, stretch.errors);
     stretch.max_abs_error = loss->AbsErrorToExceed(index + head);
     stretch.max_rel_error = loss->RelErrorToExceed(index + head);
-    MeasureStretch(x + head, y + head, body, params, limits_from(head), &stretch);
+    MeasureStretch(x + head, y + head, body, params, limits_from(head), Subtracted(), &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }
   const std::size_t done = head + body;
   if (done != n) loss->AddExactly(view, done, n - done, index + done);
 }
 
+// As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot, or
+// where an example is to be found.
+bool MeasureWide(const LossView& view, const double* x, const double* y, std::size_t n,
+                 std::uint64_t index, LossState* loss) {
+  const bool doubles_hold_results = view.to->bits < 64 ? view.to->has_zero : view.to->is_float();
+  if (view.from->bits != 64 || !view.from->is_integer() || !doubles_hold_results ||
+      index % kLossSums != 0 || n % kLossSums != 0) {
+    return false;
+  }
+  alignas(64) double errors[kBlock];
+  const std::byte* const integers = view.source + view.source_first * 8;
+  if (!(view.from->has_sign ? WideErrors<std::int64_t>(integers, y, n, errors)
+                            : WideErrors<std::uint64_t>(integers, y, n, errors))) {
+    return false;
+  }
+  LossStretch stretch;
+  std::copy_n(loss->open_squares, kLossSums, stretch.squares);
+  std::copy_n(loss->open_errors, kLossSums, stretch.errors);
+  stretch.max_abs_error = loss->AbsErrorToExceed(index);
+  stretch.max_rel_error = loss->RelErrorToExceed(index);
+  MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
+  if (loss->GivesExample(stretch, index)) return false;
+  loss->AddStretch(stretch, x, y, n, view, 0, index);
+  return true;
+}
+
 void MeasureBlock(const LossView& view, const double* x, const double* y, std::size_t n,
                   std::uint64_t index, LossState* loss) {
   const LossParams& params = loss->params;
-  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
-    loss->AddExactly(view, 0, n, index);
+  // From floats only what is beyond the range has a result that a double may not hold.
+  if (params.wide &&
+      (view.from->is_float() ? AnyBeyond(x, n, params) : AnyWide(x, n) || AnyWide(y, n))) {
+    if (!MeasureWide(view, x, y, n, index, loss)) loss->AddExactly(view, 0, n, index);
     return;
   }
   const auto limits_from = [&params](std::size_t) { return UniformLimits(params); };
