@@ -324,15 +324,20 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   const auto finite_pair = [&](std::size_t k) {
     return std::fabs(x(k)) < kInfinity && std::fabs(y(k)) < kInfinity;
   };
+  const auto example_at = [&](std::size_t at, const auto& holds) {
+    return at == LossStretch::kNotLookedFor ? first_where(holds)
+                                            : ExampleOf(view, i + at, index + at);
+  };
   if (stretch.compared != 0) {
     TakeLarger(stretch.max_abs_error, index, &max_abs_error, &max_abs_example, [&] {
-      return first_where(
-          [&](std::size_t k) { return finite_pair(k) && std::fabs(x(k) - y(k)) == max_abs_error; });
+      return example_at(stretch.max_abs_at, [&](std::size_t k) {
+        return finite_pair(k) && std::fabs(x(k) - y(k)) == max_abs_error;
+      });
     });
   }
   if (stretch.compared_nonzero != 0) {
     TakeLarger(stretch.max_rel_error, index, &max_rel_error, &max_rel_example, [&] {
-      return first_where([&](std::size_t k) {
+      return example_at(stretch.max_rel_at, [&](std::size_t k) {
         return finite_pair(k) && x(k) != 0 &&
                std::fabs(x(k) - y(k)) / std::fabs(x(k)) == max_rel_error;
       });

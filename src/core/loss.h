@@ -42,6 +42,11 @@ struct LossStretch {
   double max_rel_error = 0;  // of sources other than zero
   double amax = 0;
   double smallest_nonzero = 0;  // 0: none
+  // The first elements of the maxima, where lanes looked for them.
+  std::size_t max_abs_at = kNotLookedFor;
+  std::size_t max_rel_at = kNotLookedFor;
+
+  static constexpr std::size_t kNotLookedFor = ~std::size_t{0};
 };
 
 // What stands in the place of the destination's values and limits where its codes have scales, one

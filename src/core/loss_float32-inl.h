@@ -77,7 +77,7 @@ inline constexpr std::size_t kStepSums = kStep32 / kDoubleLanes;
 
 // The eight sums of squares and of errors' squares, in order.
 struct OrderedSums {
-  static constexpr std::size_t kSums = kLossSums / kDoubleLanes;
+  static constexpr std::size_t kSteps = 1, kSums = kLossSums / kDoubleLanes;
 
   explicit OrderedSums(const LossStretch& stretch) {
     for (std::size_t i = 0; i < kSums; ++i) {
@@ -85,6 +85,9 @@ struct OrderedSums {
       errors[i] = hn::LoadU(DF64(), stretch.errors + i * kDoubleLanes);
     }
   }
+  // What the next run adds to, and what it then leaves.
+  HWY_INLINE OrderedSums Next() const { return *this; }
+  HWY_INLINE void Take(const OrderedSums& run) { *this = run; }
   void StoreTo(LossStretch* stretch) const {
     for (std::size_t i = 0; i < kSums; ++i) {
       hn::StoreU(squares[i], DF64(), stretch->squares + i * kDoubleLanes);
@@ -97,14 +100,24 @@ struct OrderedSums {
 
 // The same where they hold all their digits, so that no order and no fused operation matters.
 struct FreeSums {
+  // Enough chains of additions to hide how long one takes.
+  static constexpr std::size_t kSteps = 2, kAll = kSteps * kStepSums;
+
   FreeSums() {
-    for (std::size_t i = 0; i < kStepSums; ++i) squares[i] = errors[i] = hn::Zero(DF64());
+    for (std::size_t i = 0; i < kAll; ++i) squares[i] = errors[i] = hn::Zero(DF64());
+  }
+  HWY_INLINE FreeSums Next() const { return {}; }
+  HWY_INLINE void Take(const FreeSums& run) {
+    for (std::size_t i = 0; i < kAll; ++i) {
+      squares[i] = hn::Add(squares[i], run.squares[i]);
+      errors[i] = hn::Add(errors[i], run.errors[i]);
+    }
   }
   void StoreTo(LossStretch* stretch) const {
     constexpr std::size_t kSums = kLossSums / kDoubleLanes;
     for (std::size_t i = 0; i < kSums; ++i) {
       auto square = squares[i], error = errors[i];
-      for (std::size_t j = i + kSums; j < kStepSums; j += kSums) {
+      for (std::size_t j = i + kSums; j < kAll; j += kSums) {
         square = hn::Add(square, squares[j]);
         error = hn::Add(error, errors[j]);
       }
@@ -113,7 +126,7 @@ struct FreeSums {
     }
   }
 
-  hn::Vec<DF64> squares[kStepSums], errors[kStepSums];
+  hn::Vec<DF64> squares[kAll], errors[kAll];
 };
 
 // What goes from one run to the next. Floats are compared as bits, and counts are of what is not:
@@ -121,9 +134,8 @@ struct FreeSums {
 template <bool kLossless, bool kNarrow> struct Float32Lanes {
   using Sums = std::conditional_t<kNarrow, FreeSums, OrderedSums>;
 
-  Float32Lanes(const Sums& first_sums, double known)
-      : sums(first_sums),
-        larger(hn::Zero(D32())),
+  explicit Float32Lanes(double known)
+      : larger(hn::Zero(D32())),
         max_error(larger),
         inexact(larger),
         largest(larger),
@@ -146,12 +158,12 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
     }
   }
 
-  HWY_INLINE void Add(const float* x_values, const float* y_values) {
+  HWY_INLINE void Add(const float* x_values, const float* y_values, Sums& sums) {
     const DF32 d;
     const D32 bits;
     const DF64 wide;
     const hn::Half<DF32> half;
-    for (std::size_t at = 0; at < kStep32; at += kFloatLanes) {
+    for (std::size_t at = 0; at < Sums::kSteps * kStep32; at += kFloatLanes) {
       const auto x = hn::LoadU(d, x_values + at);
       const auto magnitude = hn::Abs(x);
       largest = hn::Max(largest, hn::BitCast(bits, magnitude));
@@ -210,7 +222,6 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
     }
   }
 
-  Sums sums;
   // Negative where a relative error may be larger than the known one.
   hn::Vec<D32> larger;
   hn::Vec<DF64> larger_square = hn::Zero(DF64());
@@ -254,6 +265,39 @@ HWY_INLINE double LargestRelative(const float* x_values, const float* y_values, 
     largest = hn::Max(largest, hn::IfThenElse(nonzero, relative, largest));
   }
   return hn::GetLane(hn::MaxOfLanes(d, largest));
+}
+
+// The first element of an error.
+HWY_INLINE std::size_t FindError(const float* x_values, const float* y_values, std::size_t n,
+                                 double error) {
+  const DF32 d;
+  const auto wanted = hn::Set(d, static_cast<float>(error));
+  for (std::size_t i = 0; i < n; i += kFloatLanes) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto found = hn::Eq(hn::Abs(hn::Sub(x, hn::LoadU(d, y_values + i))), wanted);
+    const auto lane = static_cast<std::ptrdiff_t>(hn::FindFirstTrue(d, found));
+    if (lane >= 0) return i + static_cast<std::size_t>(lane);
+  }
+  return LossStretch::kNotLookedFor;
+}
+
+// The first element of a relative error; divides only where it may be.
+HWY_INLINE std::size_t FindRelative(const float* x_values, const float* y_values, std::size_t n,
+                                    double relative) {
+  const DF64 d;
+  const hn::Rebind<float, DF64> narrow;
+  const auto wanted = hn::Set(d, relative);
+  const auto nearly = hn::Set(d, relative * (1 - 0x1p-40));
+  for (std::size_t i = 0; i < n; i += kDoubleLanes) {
+    const auto x = hn::PromoteTo(d, hn::LoadU(narrow, x_values + i));
+    const auto y = hn::PromoteTo(d, hn::LoadU(narrow, y_values + i));
+    const auto error = hn::Abs(hn::Sub(x, y)), magnitude = hn::Abs(x);
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Lt(error, hn::Mul(nearly, magnitude))))) continue;
+    const auto found = hn::Eq(hn::Div(error, magnitude), wanted);
+    const auto lane = static_cast<std::ptrdiff_t>(hn::FindFirstTrue(d, found));
+    if (lane >= 0) return i + static_cast<std::size_t>(lane);
+  }
+  return LossStretch::kNotLookedFor;
 }
 
 // What a run has whose least magnitude is below the destination's normal ones.
@@ -324,15 +368,18 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     if constexpr (kNarrow) return Sums();
     if constexpr (!kNarrow) return Sums(*stretch);
   };
-  Lanes lanes(first_sums(), stretch->max_rel_error);
+  Lanes lanes(stretch->max_rel_error);
+  Sums sums = first_sums();
   auto amax = hn::Zero(bits), smallest = none;  // the latter one less
   std::size_t done = 0;
   while (done + kOrdinaryRun32 <= n) {
     const float* const x = x_values + done;
     const float* const y = y_values + done;
     Lanes run = lanes;
+    Sums run_sums = sums.Next();
 #pragma GCC unroll 1
-    for (std::size_t i = 0; i < kOrdinaryRun32; i += kStep32) run.Add(x + i, y + i);
+    for (std::size_t i = 0; i < kOrdinaryRun32; i += Sums::kSteps * kStep32)
+      run.Add(x + i, y + i, run_sums);
     if (!hn::AllTrue(bits, hn::Lt(run.largest, beyond)) ||
         (!limits.is_signed && HasNegative(x, kOrdinaryRun32))) {
       break;
@@ -355,6 +402,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     run.largest = hn::Zero(bits);
     run.least = none;
     lanes = run;
+    sums.Take(run_sums);
     done += kOrdinaryRun32;
   }
   if (done == 0) return 0;
@@ -366,7 +414,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
   const auto is_zero = [](double sum) { return sum == 0; };
   if (!kNarrow || (limits.SumsAreExact(largest, least == 0 ? largest : least) &&
                    std::all_of(stretch->squares, stretch->squares + kLossSums, is_zero))) {
-    lanes.sums.StoreTo(stretch);
+    sums.StoreTo(stretch);
   } else {
     SumInOrder<kLossless>(x_values, y_values, done, stretch);
   }
@@ -378,10 +426,17 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
   stretch->compared += done;
   counts(Loss::kExact) += done - inexact;
   counts(Loss::kRounded) += inexact - counts(Loss::kToZero);
-  stretch->max_abs_error =
-      std::max(stretch->max_abs_error, lane(hn::GetLane(hn::MaxOfLanes(bits, lanes.max_error))));
-  stretch->max_rel_error =
+  const double max_error = lane(hn::GetLane(hn::MaxOfLanes(bits, lanes.max_error)));
+  if (max_error > stretch->max_abs_error) {
+    stretch->max_abs_error = max_error;
+    stretch->max_abs_at = FindError(x_values, y_values, done, max_error);
+  }
+  const double max_relative =
       std::max(lanes.max_relative, stretch->compared_nonzero != 0 ? 0.0 : -1.0);
+  if (max_relative > stretch->max_rel_error) {
+    stretch->max_rel_error = max_relative;
+    stretch->max_rel_at = FindRelative(x_values, y_values, done, max_relative);
+  }
   stretch->amax = lane(largest);
   stretch->smallest_nonzero = lane(least);
   return done;
