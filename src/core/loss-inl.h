@@ -63,7 +63,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const auto x = Load(bits, integers + i * sizeof(Integer));
     const auto y = hn::LoadU(d, y_values + i);
-    const auto outside = hn::And(hn::Ge(hn::Abs(y), end), hn::Lt(hn::Abs(y), infinity));
+    const auto outside = hn::And(hn::Gt(hn::Abs(y), end), hn::Lt(hn::Abs(y), infinity));
     if (!hn::AllFalse(d, kSigned ? outside : hn::Or(outside, hn::Lt(y, hn::Zero(d))))) return false;
     hn::Vec<D64> result;
     if constexpr (kSigned) {
@@ -74,10 +74,13 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
       result = hn::BitCast(bits, hn::ConvertTo(whole, lower));
       result = hn::Xor(result, hn::IfThenElseZero(hn::RebindMask(bits, upper), top));
     }
+    // What is rounded up out of the type; differences are taken modulo 2^64.
+    const auto at_end = hn::RebindMask(bits, hn::Eq(y, end));
+    result = hn::IfThenElse(at_end, kSigned ? top : hn::Zero(bits), result);
     // Compared as signed integers, the unsigned ones moved down by half their range.
     const auto order = [&](auto v)
                            HWY_ATTR { return hn::BitCast(whole, kSigned ? v : hn::Xor(v, top)); };
-    const auto is_less = hn::RebindMask(bits, hn::Lt(order(x), order(result)));
+    const auto is_less = hn::Or(at_end, hn::RebindMask(bits, hn::Lt(order(x), order(result))));
     const auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), hn::Sub(x, result));
     hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
   }

@@ -32,16 +32,16 @@ constexpr bool IsFloat32Loss(const TypeInfo& from, const TypeInfo& to) {
 
 // What an ordinary element is held against, as the bits of float32 magnitudes.
 struct Float32Limits {
-  Float32Limits(const TypeInfo& from, const TypeInfo& to, const LossParams& params)
+  Float32Limits(const TypeInfo& from, const TypeInfo& to, const LossParams& params, bool lossless)
       : digits(from.is_float() ? from.mantissa_bits + 1 : from.bits),
         least_unit(from.is_float() ? 1 - from.bias - from.mantissa_bits : 0),
         least_normal(std::bit_cast<std::uint32_t>(static_cast<float>(params.least_normal))),
-        is_signed(to.has_sign),
+        is_signed(to.has_sign || lossless),
         to_float(params.to_float) {
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    double end = kInfinity;  // NaN where the range has none
-    if (params.beyond_high < end) end = params.beyond_high;
-    if (is_signed && -params.beyond_low < end) end = -params.beyond_low;
+    double end = kInfinity;  // the range's are NaN where it has none
+    if (!lossless && params.beyond_high < end) end = params.beyond_high;
+    if (!lossless && is_signed && -params.beyond_low < end) end = -params.beyond_low;
     auto nearest = static_cast<float>(end);
     if (static_cast<double>(nearest) > end) nearest = std::nextafterf(nearest, 0);
     beyond = std::bit_cast<std::uint32_t>(nearest);

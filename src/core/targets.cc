@@ -249,8 +249,8 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     return bound.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
   };
   const Stage x_stage = stage_of(*bound.from), y_stage = stage_of(*bound.to);
-  const Float32Limits limits(*bound.from, *bound.to, job.loss->params);
   const bool lossless = detail::Contains(*bound.to, *bound.from);  // every result is its source
+  const Float32Limits limits(*bound.from, *bound.to, job.loss->params, lossless);
   const bool narrow = limits.digits <= 11;
   const Ordinary32 measure =
       lossless ? narrow ? &MeasureOrdinary32<true, true> : &MeasureOrdinary32<true, false>
