@@ -417,6 +417,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     sums.StoreTo(stretch);
   } else {
     SumInOrder<kLossless>(x_values, y_values, done, stretch);
+    stretch->summed_again = true;
   }
   const std::uint64_t inexact = hn::GetLane(hn::SumOfLanes(bits, lanes.inexact));
   const auto counts = [stretch](Loss loss) -> std::uint64_t& {

@@ -198,12 +198,13 @@ void Widen(const float* values, std::size_t n, double* out) {
 using Ordinary32 = std::size_t (*)(const float* x, const float* y, std::size_t n,
                                    const Float32Limits& limits, LossStretch* stretch);
 
-// As MeasureBlock, for the pairs of IsFloat32Loss.
-void MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
+// As MeasureBlock, for the pairs of IsFloat32Loss; whether sums were taken again.
+bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
                     const float* x, const float* y, std::size_t n, std::uint64_t index,
                     LossState* loss) {
   constexpr unsigned kMostOthers = 2;  // one that is not ordinary is seldom alone
   unsigned others = index % kLossSums == 0 ? 0 : kMostOthers;
+  bool summed_again = false;
   std::size_t i = 0;
   while (i < n) {
     if (others < kMostOthers && n - i >= kOrdinaryRun32) {
@@ -215,7 +216,8 @@ void MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary3
       const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
       if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
       i += done;
-      if (i == n) return;
+      summed_again = summed_again || stretch.summed_again;
+      if (i == n) break;
       ++others;
     }
     alignas(64) double x64[kOrdinaryRun32];
@@ -226,6 +228,7 @@ void MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary3
     MeasureBlock(From(view, i), x64, y64, some, index + i, loss);
     i += some;
   }
+  return summed_again;
 }
 
 // The values of codes as floats.
@@ -251,11 +254,13 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   const Stage x_stage = stage_of(*bound.from), y_stage = stage_of(*bound.to);
   const bool lossless = detail::Contains(*bound.to, *bound.from);  // every result is its source
   const Float32Limits limits(*bound.from, *bound.to, job.loss->params, lossless);
-  const bool narrow = limits.digits <= 11;
-  const Ordinary32 measure =
-      lossless ? narrow ? &MeasureOrdinary32<true, true> : &MeasureOrdinary32<true, false>
-      : narrow ? &MeasureOrdinary32<false, true>
-               : &MeasureOrdinary32<false, false>;
+  const Ordinary32 in_order =
+      lossless ? &MeasureOrdinary32<true, false> : &MeasureOrdinary32<false, false>;
+  const Ordinary32 in_any_order = limits.digits > 11 ? in_order
+                                  : lossless         ? &MeasureOrdinary32<true, true>
+                                                     : &MeasureOrdinary32<false, true>;
+  constexpr unsigned kRest = 15;  // blocks like one whose sums needed their order
+  unsigned ordered = 0;
   std::uint64_t i = 0;
   while (i < job.n) {
     const std::uint64_t index = job.loss_index + i;
@@ -269,7 +274,12 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
     const float* const y = Floats(y_stage, results, n, bound.args, true, y_room);
     if (lossless) x = y;
-    MeasureBlock32(view, limits, measure, x, y, n, index, job.loss);
+    if (MeasureBlock32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
+                       job.loss)) {
+      ordered = kRest;
+    } else if (ordered != 0) {
+      --ordered;
+    }
     i += n;
   }
 }
