@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "core/lanes-inl.h"
 
@@ -31,6 +32,61 @@ HWY_INLINE bool AnyWide(const double* x, std::size_t n) {
   return false;
 }
 
+// Whether any value is beyond the range, or NaN.
+HWY_INLINE bool AnyBeyond(const double* x, std::size_t n, const LossParams& params) {
+  const DF64 d;
+  const auto high = hn::Set(d, params.beyond_high), low = hn::Set(d, params.beyond_low);
+  std::size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
+    const auto value = hn::LoadU(d, x + i);
+    if (!hn::AllTrue(d, hn::And(hn::Lt(value, high), hn::Gt(value, low)))) return true;
+  }
+  for (; i < n; ++i) {
+    if (!(x[i] < params.beyond_high && x[i] > params.beyond_low)) return true;
+  }
+  return false;
+}
+
+// The magnitudes of the differences of 64-bit integers and results that are doubles; exact before
+// they become doubles. Those of results that are not finite are any. False where a result is no
+// number of the integer's type.
+template <class Integer>
+bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n, double* errors) {
+  const DF64 d;
+  const D64 bits;
+  const hn::RebindToSigned<D64> whole;
+  constexpr bool kSigned = std::is_signed_v<Integer>;
+  const auto two63 = hn::Set(d, 0x1p63);
+  const auto top = hn::Set(bits, std::uint64_t{1} << 63);
+  const auto end = hn::Set(d, kSigned ? 0x1p63 : 0x1p64);
+  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
+    const auto x = Load(bits, integers + i * sizeof(Integer));
+    const auto y = hn::LoadU(d, y_values + i);
+    const auto outside = hn::And(hn::Gt(hn::Abs(y), end), hn::Lt(hn::Abs(y), infinity));
+    if (!hn::AllFalse(d, kSigned ? outside : hn::Or(outside, hn::Lt(y, hn::Zero(d))))) return false;
+    hn::Vec<D64> result;
+    if constexpr (kSigned) {
+      result = hn::BitCast(bits, hn::ConvertTo(whole, y));
+    } else {
+      const auto upper = hn::Ge(y, two63);
+      const auto lower = hn::IfThenElse(upper, hn::Sub(y, two63), y);
+      result = hn::BitCast(bits, hn::ConvertTo(whole, lower));
+      result = hn::Xor(result, hn::IfThenElseZero(hn::RebindMask(bits, upper), top));
+    }
+    // What is rounded up out of the type; differences are taken modulo 2^64.
+    const auto at_end = hn::RebindMask(bits, hn::Eq(y, end));
+    result = hn::IfThenElse(at_end, kSigned ? top : hn::Zero(bits), result);
+    // Compared as signed integers, the unsigned ones moved down by half their range.
+    const auto order = [&](auto v)
+                           HWY_ATTR { return hn::BitCast(whole, kSigned ? v : hn::Xor(v, top)); };
+    const auto is_less = hn::Or(at_end, hn::RebindMask(bits, hn::Lt(order(x), order(result))));
+    const auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), hn::Sub(x, result));
+    hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
+  }
+  return true;
+}
+
 // The limits of a stretch: the same for all its elements, or each one's own.
 struct UniformLimits {
   explicit UniformLimits(const LossParams& params)
@@ -41,6 +97,9 @@ struct UniformLimits {
     return hn::Or(hn::Ge(x, high), hn::Le(x, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t) const { return least; }
+  HWY_INLINE bool MayBeLow(hn::Vec<DF64> smallest) const {
+    return !hn::AllFalse(DF64(), hn::Lt(smallest, least));
+  }
   // Many elements are held against their limits at once: by their largest and smallest.
   template <class V> HWY_INLINE V Watch(V, std::size_t, V seen) const { return seen; }
   template <class V> HWY_INLINE bool AnyBeyond(V largest, V smallest, V) const {
@@ -54,6 +113,7 @@ struct OwnLimits {
     return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
   }
   HWY_INLINE auto LeastNormal(std::size_t i) const { return hn::LoadU(DF64(), least_normal + i); }
+  HWY_INLINE bool MayBeLow(hn::Vec<DF64>) const { return true; }
   // `seen` is zero until an element is beyond its limit.
   template <class V> HWY_INLINE V Watch(V x, std::size_t i, V seen) const {
     return hn::IfThenElse(Beyond(x, i), hn::Set(DF64(), 1.0), seen);
@@ -96,106 +156,147 @@ struct LossLanes {
   }
 };
 
-// How many of a lane's results are zero.
-HWY_INLINE std::size_t CountZeros(const double* y_values, std::size_t first, std::size_t end) {
-  const DF64 d;
-  std::size_t found = 0;
-  for (std::size_t i = first; i < end; i += kLossSums) {
-    found += hn::CountTrue(d, hn::Eq(hn::LoadU(d, y_values + i), hn::Zero(d)));
+// What stands for the magnitude of x - y.
+struct Subtracted {
+  template <class V> HWY_INLINE V Error(V x, V y, std::size_t) const {
+    return hn::Abs(hn::Sub(x, y));
   }
-  return found;
+  template <class V> HWY_INLINE auto IsExact(V x, V y, V, V) const { return hn::Eq(x, y); }
+};
+// Doubles that are not the values' difference: 64-bit integers are rounded to be x.
+struct Given {
+  template <class V> HWY_INLINE V Error(V, V, std::size_t i) const {
+    return hn::LoadU(DF64(), errors + i);
+  }
+  template <class V> HWY_INLINE auto IsExact(V, V y, V error, V infinity) const {
+    return hn::And(hn::Eq(error, hn::Zero(DF64())), hn::Lt(hn::Abs(y), infinity));
+  }
+
+  const double* errors;
+};
+
+// The largest relative error of a lane's elements.
+template <class Errors>
+double LargestRelative(const double* x_values, const double* y_values, std::size_t first,
+                       std::size_t end, const Errors& errors) {
+  const DF64 d;
+  auto largest = hn::Set(d, -1.0);
+  for (std::size_t i = first; i < end; i += kLossSums) {
+    const auto x = hn::LoadU(d, x_values + i);
+    const auto error = errors.Error(x, hn::LoadU(d, y_values + i), i);
+    const auto nonzero = hn::Gt(hn::Abs(x), hn::Zero(d));
+    largest =
+        hn::Max(largest, hn::IfThenElse(nonzero, hn::Div(error, hn::Abs(x)), hn::Set(d, -1.0)));
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-// Whether a lane has a negative zero whose result is the positive one.
-HWY_INLINE bool LosesZeroSign(const double* x_values, const double* y_values, std::size_t first,
-                              std::size_t end) {
+// What a lane has where a magnitude may be below the destination's normal ones.
+struct LowLanes {
+  std::size_t source_zeros = 0, zeros = 0, low = 0;
+  hn::Vec<DF64> smallest;  // of the sources other than zero
+  bool loses_zero_sign = false;
+};
+template <class Limits>
+LowLanes FindLow(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
+                 const Limits& limits) {
   const DF64 d;
   const hn::RebindToSigned<DF64> di;
-  auto lost = hn::Zero(d);
+  const auto zero = hn::Zero(d);
+  const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
+  LowLanes found;
+  found.smallest = infinity;
+  auto lost = zero;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
-    lost = hn::Or(lost, hn::IfThenElseZero(hn::Eq(x, y), hn::AndNot(y, x)));
+    const auto x_zero = hn::Eq(x, zero), y_zero = hn::Eq(y, zero);
+    found.source_zeros += hn::CountTrue(d, x_zero);
+    found.zeros += hn::CountTrue(d, y_zero);
+    found.low += hn::CountTrue(d, hn::Lt(hn::Abs(y), limits.LeastNormal(i)));
+    found.smallest = hn::Min(found.smallest, hn::IfThenElse(x_zero, infinity, hn::Abs(x)));
+    lost = hn::Or(lost, hn::IfThenElseZero(hn::And(x_zero, y_zero), hn::AndNot(y, x)));
   }
-  return !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
+  found.loses_zero_sign = !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost), hn::Zero(di)));
+  return found;
 }
+
+// A product and a difference are rounded once together.
+inline constexpr bool kFused = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
 
 // A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
 // weights are: finite, within the range. Gives false, and is to be as if it had not been called,
 // where an element is not, or loses the sign of a zero.
-template <class Limits>
+template <class Limits, class Errors>
 HWY_INLINE bool MeasureOrdinary(const double* x_values, const double* y_values, std::size_t first,
                                 std::size_t end, const LossParams& params, const Limits& limits,
-                                LossLanes* out, LossStretch* stretch) {
+                                const Errors& errors, LossLanes* out, LossStretch* stretch) {
   const DF64 d;
   const hn::RebindToSigned<DF64> di;
   const auto zero = hn::Zero(d);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LossLanes lanes = *out;
-  auto largest = hn::Neg(infinity), least = infinity, seen = zero, lost_signs = zero;
-  std::size_t exact_count = 0, nonzero_count = 0, low_count = 0, undefined_count = 0;
+  auto largest = hn::Neg(infinity), least = infinity, smallest = infinity, seen = zero;
+  auto larger = zero;  // negative where a relative error may be larger than the known one
+  const auto known = hn::Set(d, lanes.max_relative * (kFused ? 1 : 1 - 0x1p-50));
+  auto exact = hn::Zero(di);
+#pragma GCC unroll 1
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
-    const auto difference = hn::Sub(x, y);
-    const auto error = hn::Abs(difference);
+    const auto error = errors.Error(x, y, i);
     const auto magnitude = hn::Abs(x);
-    const auto y_magnitude = hn::Abs(y);
     lanes.squares = hn::Add(lanes.squares, hn::Mul(x, x));
-    lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+    lanes.errors = hn::Add(lanes.errors, hn::Mul(error, error));
     lanes.max_error = hn::Max(lanes.max_error, error);
     largest = hn::Max(largest, x);
     least = hn::Min(least, x);
+    smallest = hn::Min(smallest, magnitude);
     seen = limits.Watch(x, i, seen);
-    const auto exact = hn::Eq(x, y);
-    const auto nonzero = hn::Gt(magnitude, zero);
-    lanes.smallest = hn::IfThenElse(nonzero, hn::Min(lanes.smallest, magnitude), lanes.smallest);
-    lost_signs = hn::Or(lost_signs, hn::AndNot(y, x));
-    lanes.GrowRelative(hn::And(nonzero, hn::Ge(error, hn::Mul(lanes.relative_filter, magnitude))),
-                       error, magnitude);
-    exact_count += hn::CountTrue(d, exact);
-    nonzero_count += hn::CountTrue(d, nonzero);
-    low_count += hn::CountTrue(d, hn::Lt(y_magnitude, limits.LeastNormal(i)));
-    if (params.no_zero_undefined) undefined_count += hn::CountTrue(d, hn::Le(x, zero));
+    larger = hn::Or(larger, hn::MulSub(known, magnitude, error));
+    exact = hn::Sub(exact,
+                    hn::VecFromMask(di, hn::RebindMask(di, errors.IsExact(x, y, error, infinity))));
   }
   // An element that is not finite leaves no finite sum.
   if (!hn::AllTrue(d, hn::Lt(hn::Add(lanes.squares, lanes.errors), infinity)) ||
-      limits.AnyBeyond(largest, least, seen) ||
-      (params.to_float && !hn::AllFalse(di, hn::Lt(hn::BitCast(di, lost_signs), hn::Zero(di))) &&
-       LosesZeroSign(x_values, y_values, first, end))) {
+      limits.AnyBeyond(largest, least, seen)) {
     return false;
   }
+  LowLanes low;
+  low.smallest = smallest;
+  if (limits.MayBeLow(smallest)) {
+    low = FindLow(x_values, y_values, first, end, limits);
+    if (params.to_float && low.loses_zero_sign) return false;
+  }
+  if (!hn::AllFalse(di, hn::Lt(hn::BitCast(di, larger), hn::Zero(di)))) {
+    const double found = LargestRelative(x_values, y_values, first, end, errors);
+    if (found > lanes.max_relative) lanes.SetRelative(found);
+  }
+  lanes.smallest = hn::Min(lanes.smallest, low.smallest);
   lanes.amax = hn::Max(lanes.amax, hn::Max(hn::Abs(largest), hn::Abs(least)));
   *out = lanes;
   const std::size_t n = (end - first + kLossSums - 1) / kLossSums * hn::Lanes(d);
-  // Zero gives zero where the destination has one: when as many results are below the normal ones,
-  // they are these.
-  const std::size_t source_zeros = n - nonzero_count;
-  std::size_t zero_count = 0, subnormal_count = 0;
-  if (low_count != source_zeros) {
-    const std::size_t zeros = CountZeros(y_values, first, end);
-    zero_count = zeros - std::min(zeros, source_zeros);
-    subnormal_count = low_count - zeros;
-  }
+  const auto exact_count = static_cast<std::uint64_t>(hn::GetLane(hn::SumOfLanes(di, exact)));
+  // Zero gives zero where the destination has one.
+  const std::size_t zero_count = low.zeros - std::min(low.zeros, low.source_zeros);
   const auto count = [&](Loss loss, std::size_t found) {
     stretch->counts[static_cast<std::size_t>(loss)] += found;
   };
   stretch->finite += n;
   stretch->compared += n;
-  stretch->compared_nonzero += nonzero_count;
+  stretch->compared_nonzero += n - low.source_zeros;
   count(Loss::kExact, exact_count);
   count(Loss::kToZero, zero_count);
   count(Loss::kRounded, n - exact_count - zero_count);
-  count(Loss::kToSubnormal, subnormal_count);
-  count(Loss::kUndefined, undefined_count);
+  count(Loss::kToSubnormal, low.low - low.zeros);
   return true;
 }
 
 // The same elements, whatever they are.
-template <class Limits>
+template <class Limits, class Errors>
 void MeasureAny(const double* x_values, const double* y_values, std::size_t first, std::size_t end,
-                const LossParams& params, const Limits& limits, LossLanes* out,
-                LossStretch* stretch) {
+                const LossParams& params, const Limits& limits, const Errors& errors,
+                LossLanes* out, LossStretch* stretch) {
   const DF64 d;
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const auto zero = hn::Zero(d);
@@ -211,17 +312,17 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     const auto y_magnitude = hn::Abs(y);
     const auto x_finite = hn::Lt(x_magnitude, infinity);
     const auto both = hn::And(x_finite, hn::Lt(y_magnitude, infinity));
-    const auto exact = hn::Eq(x, y);
+    const auto any_error = errors.Error(x, y, i);
+    const auto exact = errors.IsExact(x, y, any_error, infinity);
     const auto y_zero = hn::Eq(y, zero);
     const auto beyond = limits.Beyond(x, i);
     const auto inexact = hn::Not(exact);
     const auto no_zero = hn::And(hn::Gt(x_magnitude, zero), hn::Gt(y_magnitude, zero));
     if (HWY_LIKELY(hn::AllTrue(d, hn::AndNot(beyond, hn::And(both, no_zero))))) {
       // A vector of ordinary elements among others: of these nothing else is to be asked.
-      const auto difference = hn::Sub(x, y);
-      const auto error = hn::Abs(difference);
+      const auto error = any_error;
       lanes.squares = hn::Add(lanes.squares, hn::Mul(x, x));
-      lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+      lanes.errors = hn::Add(lanes.errors, hn::Mul(error, error));
       lanes.max_error = hn::Max(lanes.max_error, error);
       lanes.amax = hn::Max(lanes.amax, x_magnitude);
       lanes.smallest = hn::Min(lanes.smallest, x_magnitude);
@@ -234,10 +335,9 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
       continue;
     }
     const auto value = hn::IfThenElseZero(both, x);
-    const auto difference = hn::IfThenElseZero(both, hn::Sub(x, y));
-    const auto error = hn::Abs(difference);
+    const auto error = hn::IfThenElseZero(both, any_error);
     lanes.squares = hn::Add(lanes.squares, hn::Mul(value, value));
-    lanes.errors = hn::Add(lanes.errors, hn::Mul(difference, difference));
+    lanes.errors = hn::Add(lanes.errors, hn::Mul(error, error));
     lanes.max_error = hn::Max(lanes.max_error, error);
     const auto magnitude = hn::IfThenElseZero(x_finite, x_magnitude);
     lanes.amax = hn::Max(lanes.amax, magnitude);
@@ -307,9 +407,10 @@ static_assert(kOrdinaryRun % kLossSums == 0);
 
 // Counts n elements, a multiple of eight, the first of which is a multiple of eight in its block:
 // element i adds into sum i mod 8 whatever the lanes. stretch->max_* hold what was known before.
-template <class Limits>
+template <class Limits, class Errors>
 void MeasureStretch(const double* x_values, const double* y_values, std::size_t n,
-                    const LossParams& params, const Limits& limits, LossStretch* stretch) {
+                    const LossParams& params, const Limits& limits, const Errors& errors,
+                    LossStretch* stretch) {
   const DF64 d;
   const std::size_t width = hn::Lanes(d);
   LossLanes lanes(stretch->max_rel_error);
@@ -320,9 +421,9 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
     for (std::size_t i = 0; i < n; i += kOrdinaryRun) {
       const std::size_t end = std::min(n, i + kOrdinaryRun);
       is_ordinary = is_ordinary && MeasureOrdinary(x_values, y_values, first + i, end, params,
-                                                   limits, &lanes, stretch);
+                                                   limits, errors, &lanes, stretch);
       if (!is_ordinary) {
-        MeasureAny(x_values, y_values, first + i, end, params, limits, &lanes, stretch);
+        MeasureAny(x_values, y_values, first + i, end, params, limits, errors, &lanes, stretch);
       }
     }
     hn::StoreU(lanes.squares, d, stretch->squares + first);

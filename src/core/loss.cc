@@ -285,9 +285,24 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
   Advance(n, index);
 }
 
-void LossState::AddStretch(const LossStretch& stretch, const double* x, const double* y,
+bool LossState::GivesExample(const LossStretch& stretch, std::uint64_t index) const {
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+    if (stretch.counts[kind] != 0 && (counts[kind] == 0 || index < first[kind].index)) return true;
+  }
+  const auto grows = [index](double found, double known, const LossExample& example) {
+    return found > known || (found == known && index < example.index);
+  };
+  return (stretch.compared != 0 && grows(stretch.max_abs_error, max_abs_error, max_abs_example)) ||
+         (stretch.compared_nonzero != 0 &&
+          grows(stretch.max_rel_error, max_rel_error, max_rel_example));
+}
+
+template <class Value>
+void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, const Value* y_values,
                            std::size_t n, const LossView& view, std::uint64_t i,
                            std::uint64_t index) {
+  const auto x = [x_values](std::size_t k) { return static_cast<double>(x_values[k]); };
+  const auto y = [y_values](std::size_t k) { return static_cast<double>(y_values[k]); };
   // Examples are looked for only where a count or a maximum moves for the first time.
   const auto first_where = [&](auto&& holds) {
     std::size_t k = 0;
@@ -296,8 +311,8 @@ void LossState::AddStretch(const LossStretch& stretch, const double* x, const do
   };
   const auto is_kind = [&](Loss loss, std::size_t k) {
     const LossParams limits = ParamsOf(view, i + k);
-    return static_cast<std::size_t>(loss) < kLossPartition ? Classify(x[k], y[k], limits) == loss
-                                                           : IsBeside(loss, x[k], y[k], limits);
+    return static_cast<std::size_t>(loss) < kLossPartition ? Classify(x(k), y(k), limits) == loss
+                                                           : IsBeside(loss, x(k), y(k), limits);
   };
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] == 0) continue;
@@ -307,19 +322,24 @@ void LossState::AddStretch(const LossStretch& stretch, const double* x, const do
     counts[kind] += stretch.counts[kind];
   }
   const auto finite_pair = [&](std::size_t k) {
-    return std::fabs(x[k]) < kInfinity && std::fabs(y[k]) < kInfinity;
+    return std::fabs(x(k)) < kInfinity && std::fabs(y(k)) < kInfinity;
+  };
+  const auto example_at = [&](std::size_t at, const auto& holds) {
+    return at == LossStretch::kNotLookedFor ? first_where(holds)
+                                            : ExampleOf(view, i + at, index + at);
   };
   if (stretch.compared != 0) {
     TakeLarger(stretch.max_abs_error, index, &max_abs_error, &max_abs_example, [&] {
-      return first_where(
-          [&](std::size_t k) { return finite_pair(k) && std::fabs(x[k] - y[k]) == max_abs_error; });
+      return example_at(stretch.max_abs_at, [&](std::size_t k) {
+        return finite_pair(k) && std::fabs(x(k) - y(k)) == max_abs_error;
+      });
     });
   }
   if (stretch.compared_nonzero != 0) {
     TakeLarger(stretch.max_rel_error, index, &max_rel_error, &max_rel_example, [&] {
-      return first_where([&](std::size_t k) {
-        return finite_pair(k) && x[k] != 0 &&
-               std::fabs(x[k] - y[k]) / std::fabs(x[k]) == max_rel_error;
+      return example_at(stretch.max_rel_at, [&](std::size_t k) {
+        return finite_pair(k) && x(k) != 0 &&
+               std::fabs(x(k) - y(k)) / std::fabs(x(k)) == max_rel_error;
       });
     });
   }
@@ -331,6 +351,11 @@ void LossState::AddStretch(const LossStretch& stretch, const double* x, const do
   std::copy_n(stretch.errors, kLossSums, open_errors);
   Advance(n, index);
 }
+
+template void LossState::AddStretch(const LossStretch&, const double*, const double*, std::size_t,
+                                    const LossView&, std::uint64_t, std::uint64_t);
+template void LossState::AddStretch(const LossStretch&, const float*, const float*, std::size_t,
+                                    const LossView&, std::uint64_t, std::uint64_t);
 
 void LossState::GrowRange(double largest, double smallest) {
   amax = std::max(amax, largest);

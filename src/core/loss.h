@@ -42,6 +42,12 @@ struct LossStretch {
   double max_rel_error = 0;  // of sources other than zero
   double amax = 0;
   double smallest_nonzero = 0;  // 0: none
+  // The first elements of the maxima, where lanes looked for them.
+  std::size_t max_abs_at = kNotLookedFor;
+  std::size_t max_rel_at = kNotLookedFor;
+  bool summed_again = false;  // in order, as sums in another would have rounded
+
+  static constexpr std::size_t kNotLookedFor = ~std::size_t{0};
 };
 
 // What stands in the place of the destination's values and limits where its codes have scales, one
@@ -86,20 +92,24 @@ struct LossState : LossReport {
   // Begins a run at `index`: closes the open block where it does not go on.
   void Begin(std::uint64_t index);
   // What a stretch at `index` has to exceed to give a new example. Runs come in any order and an
-  // example is that of the lowest index: an equal error before it counts, and -1 lets it be found.
+  // example is that of the lowest index: an equal error before it counts, and a little less lets it
+  // be found.
   double AbsErrorToExceed(std::uint64_t index) const {
-    return index < max_abs_example.index ? -1 : max_abs_error;
+    return index < max_abs_example.index ? ALittleLess(max_abs_error) : max_abs_error;
   }
   double RelErrorToExceed(std::uint64_t index) const {
-    return index < max_rel_example.index ? -1 : max_rel_error;
+    return index < max_rel_example.index ? ALittleLess(max_rel_error) : max_rel_error;
   }
   // What element i of a view is classified by.
   LossParams ParamsOf(const LossView& view, std::uint64_t i) const;
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a
   // block's end, one by one in exact arithmetic.
   void AddExactly(const LossView& view, std::uint64_t i, std::size_t n, std::uint64_t index);
-  // Adds what lanes found in the same elements; x and y are their values.
-  void AddStretch(const LossStretch& stretch, const double* x, const double* y, std::size_t n,
+  // Whether what lanes found from `index` on has an example to be looked for.
+  bool GivesExample(const LossStretch& stretch, std::uint64_t index) const;
+  // Adds what lanes found in the same elements; x and y are their values, double or float.
+  template <class Value>
+  void AddStretch(const LossStretch& stretch, const Value* x, const Value* y, std::size_t n,
                   const LossView& view, std::uint64_t i, std::uint64_t index);
   void CloseBlock();
   void Merge(const LossState& other);
@@ -109,9 +119,18 @@ struct LossState : LossReport {
   LossReport Report() const;
 
  private:
+  // By more than the lanes' filters round (loss_float32-inl.h).
+  static double ALittleLess(double error) { return error > 0x1p-900 ? error * (1 - 0x1p-20) : -1; }
   void Advance(std::size_t n, std::uint64_t index);
   void GrowRange(double largest, double smallest);
 };
+
+extern template void LossState::AddStretch(const LossStretch&, const double*, const double*,
+                                           std::size_t, const LossView&, std::uint64_t,
+                                           std::uint64_t);
+extern template void LossState::AddStretch(const LossStretch&, const float*, const float*,
+                                           std::size_t, const LossView&, std::uint64_t,
+                                           std::uint64_t);
 
 // Adds elements with scales, which no cast plan runs, to a meter of (source type, codes' type): n
 // of them, the tensor's from `index` on, which do not cross a multiple of kLossBlock. `x` are the

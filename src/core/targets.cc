@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "core/loss-inl.h"
+#include "core/loss_float32-inl.h"
 #include "core/stages-inl.h"
 #include "hwy/cache_control.h"
 
@@ -129,18 +130,46 @@ void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFr
     std::copy_n(loss->open_errors, kLossSums, stretch.errors);
     stretch.max_abs_error = loss->AbsErrorToExceed(index + head);
     stretch.max_rel_error = loss->RelErrorToExceed(index + head);
-    MeasureStretch(x + head, y + head, body, params, limits_from(head), &stretch);
+    MeasureStretch(x + head, y + head, body, params, limits_from(head), Subtracted(), &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }
   const std::size_t done = head + body;
   if (done != n) loss->AddExactly(view, done, n - done, index + done);
 }
 
+// As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot, or
+// where an example is to be found.
+bool MeasureWide(const LossView& view, const double* x, const double* y, std::size_t n,
+                 std::uint64_t index, LossState* loss) {
+  const bool doubles_hold_results = view.to->bits < 64 ? view.to->has_zero : view.to->is_float();
+  if (view.from->bits != 64 || !view.from->is_integer() || !doubles_hold_results ||
+      index % kLossSums != 0 || n % kLossSums != 0) {
+    return false;
+  }
+  alignas(64) double errors[kBlock];
+  const std::byte* const integers = view.source + view.source_first * 8;
+  if (!(view.from->has_sign ? WideErrors<std::int64_t>(integers, y, n, errors)
+                            : WideErrors<std::uint64_t>(integers, y, n, errors))) {
+    return false;
+  }
+  LossStretch stretch;
+  std::copy_n(loss->open_squares, kLossSums, stretch.squares);
+  std::copy_n(loss->open_errors, kLossSums, stretch.errors);
+  stretch.max_abs_error = loss->AbsErrorToExceed(index);
+  stretch.max_rel_error = loss->RelErrorToExceed(index);
+  MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
+  if (loss->GivesExample(stretch, index)) return false;
+  loss->AddStretch(stretch, x, y, n, view, 0, index);
+  return true;
+}
+
 void MeasureBlock(const LossView& view, const double* x, const double* y, std::size_t n,
                   std::uint64_t index, LossState* loss) {
   const LossParams& params = loss->params;
-  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
-    loss->AddExactly(view, 0, n, index);
+  // From floats only what is beyond the range has a result that a double may not hold.
+  if (params.wide &&
+      (view.from->is_float() ? AnyBeyond(x, n, params) : AnyWide(x, n) || AnyWide(y, n))) {
+    if (!MeasureWide(view, x, y, n, index, loss)) loss->AddExactly(view, 0, n, index);
     return;
   }
   const auto limits_from = [&params](std::size_t) { return UniformLimits(params); };
@@ -156,7 +185,111 @@ void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, st
   MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
 }
 
+LossView From(const LossView& view, std::uint64_t i) {
+  LossView rest = view;
+  rest.source_first += i;
+  rest.result_first += i;
+  return rest;
+}
+
+void Widen(const float* values, std::size_t n, double* out) {
+  for (std::size_t i = 0; i < n; ++i) out[i] = values[i];
+}
+
+using Ordinary32 = std::size_t (*)(const float* x, const float* y, std::size_t n,
+                                   const Float32Limits& limits, LossStretch* stretch);
+
+// As MeasureBlock, for the pairs of IsFloat32Loss; whether sums were taken again.
+bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
+                    const float* x, const float* y, std::size_t n, std::uint64_t index,
+                    LossState* loss) {
+  constexpr unsigned kMostOthers = 2;  // one that is not ordinary is seldom alone
+  unsigned others = index % kLossSums == 0 ? 0 : kMostOthers;
+  bool summed_again = false;
+  std::size_t i = 0;
+  while (i < n) {
+    if (others < kMostOthers && n - i >= kOrdinaryRun32) {
+      LossStretch stretch;
+      std::copy_n(loss->open_squares, kLossSums, stretch.squares);
+      std::copy_n(loss->open_errors, kLossSums, stretch.errors);
+      stretch.max_abs_error = loss->AbsErrorToExceed(index + i);
+      stretch.max_rel_error = loss->RelErrorToExceed(index + i);
+      const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
+      if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
+      i += done;
+      summed_again = summed_again || stretch.summed_again;
+      if (i == n) break;
+      ++others;
+    }
+    alignas(64) double x64[kOrdinaryRun32];
+    alignas(64) double y64[kOrdinaryRun32];
+    const std::size_t some = std::min(n - i, kOrdinaryRun32);
+    Widen(x + i, some, x64);
+    Widen(y + i, some, y64);
+    MeasureBlock(From(view, i), x64, y64, some, index + i, loss);
+    i += some;
+  }
+  return summed_again;
+}
+
+// The values of codes as floats.
+const float* Floats(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+                    bool stay, float* room) {
+  if (stage != nullptr) {
+    stage(codes, reinterpret_cast<std::byte*>(room), n, args);
+  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(float) == 0) {
+    return reinterpret_cast<const float*>(codes);
+  } else {
+    std::memcpy(room, codes, n * sizeof(float));
+  }
+  return room;
+}
+
+void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  alignas(64) float x_room[kBlock];
+  alignas(64) float y_room[kBlock];
+  alignas(64) std::byte kept[kBlock * 4 + 8];
+  const auto stage_of = [&bound](const TypeInfo& row) {
+    return bound.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
+  };
+  const Stage x_stage = stage_of(*bound.from), y_stage = stage_of(*bound.to);
+  const bool lossless = detail::Contains(*bound.to, *bound.from);  // every result is its source
+  const Float32Limits limits(*bound.from, *bound.to, job.loss->params, lossless);
+  const Ordinary32 in_order =
+      lossless ? &MeasureOrdinary32<true, false> : &MeasureOrdinary32<false, false>;
+  const Ordinary32 in_any_order = limits.digits > 11 ? in_order
+                                  : lossless         ? &MeasureOrdinary32<true, true>
+                                                     : &MeasureOrdinary32<false, true>;
+  constexpr unsigned kRest = 15;  // blocks like one whose sums needed their order
+  unsigned ordered = 0;
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const std::uint64_t index = job.loss_index + i;
+    const auto n =
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
+    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
+    const LossView view = MakeView(bound, job, i, n, kept);  // `kept`: in place
+    // Where nothing is lost the results say what the sources are.
+    const float* x =
+        lossless ? nullptr : Floats(x_stage, codes, n, bound.args, view.source != kept, x_room);
+    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    const float* const y = Floats(y_stage, results, n, bound.args, true, y_room);
+    if (lossless) x = y;
+    if (MeasureBlock32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
+                       job.loss)) {
+      ordered = kRest;
+    } else if (ordered != 0) {
+      --ordered;
+    }
+    i += n;
+  }
+}
+
 void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  if (IsFloat32Loss(*bound.from, *bound.to)) {
+    RunMeasured32(bound, job, buffers);
+    return;
+  }
   alignas(64) double x_room[kBlock];
   alignas(64) double y_room[kBlock];
   alignas(64) std::byte kept[kBlock * 8 + 8];

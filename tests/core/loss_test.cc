@@ -58,6 +58,15 @@ TEST_P(LossOfType, SumsOverBlocks) {
   }
 }
 
+TEST_P(LossOfType, OrdinaryBlocks) {
+  const TypeInfo& from = *FindType(GetParam());
+  const Tensor source = MakeTensor(from.type, OrdinaryBlocks(from, Scaled(10 * 1024 + 700), 8));
+  for (const TypeInfo& to : FixedWidthTypes()) {
+    ExpectLossOnEveryTarget(source, to.type, {});
+    if (HasFailure()) return;
+  }
+}
+
 // A code by itself: no kind hides behind an earlier one's example, no maximum behind a larger.
 TEST_P(LossOfType, OneElement) {
   const TypeInfo& from = *FindType(GetParam());

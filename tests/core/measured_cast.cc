@@ -68,6 +68,35 @@ std::vector<std::uint64_t> ScaledBlocks(const TypeInfo& from, std::size_t n, std
   return codes;
 }
 
+std::vector<std::uint64_t> OrdinaryBlocks(const TypeInfo& from, std::size_t n, std::uint64_t seed) {
+  std::mt19937_64 random(seed * 100 + static_cast<std::uint64_t>(from.type));
+  const std::uint64_t mask = from.bits == 64 ? ~0ull : (1ull << from.bits) - 1;
+  std::vector<std::uint64_t> codes(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    enum { kPositive, kZeros, kLeast, kFewDigits, kOneOther, kKinds };
+    const std::size_t kind = i / 1024 % kKinds;
+    const bool negative = kind != kPositive && from.has_sign && random() % 2 != 0;
+    std::uint64_t code = random() % 2;
+    if (from.is_float()) {
+      const auto binade = 1ull << from.mantissa_bits;
+      const int least = kind == kLeast ? 0 : from.bias - 12;
+      const int exponent =
+          std::clamp(least + static_cast<int>(random() % 13), 0, 2 * from.bias - 1);
+      std::uint64_t digits = random() % binade;
+      if (kind == kFewDigits) digits &= ~(binade / 8) & ~(binade / 32 - (binade >= 32 ? 1 : 0));
+      code = static_cast<std::uint64_t>(exponent) * binade + digits;
+      if (kind == kZeros && random() % 8 == 0) code = 0;
+      if (negative) code |= 1ull << (from.bits - 1);
+    } else if (from.is_integer()) {
+      code = random() % (kind == kFewDigits ? 100 : 2);
+      if (negative) code = 0 - code;
+    }
+    if (kind == kOneOther && i % 1024 == 700) code = random();
+    codes[i] = code & mask;
+  }
+  return codes;
+}
+
 oracle::LossFigures ExpectedLoss(const Tensor& source, DataType to, const CastOptions& options) {
   const oracle::Row& from_row = oracle::RowOf(static_cast<int>(source.type));
   const oracle::Row& to_row = oracle::RowOf(static_cast<int>(to));

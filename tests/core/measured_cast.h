@@ -21,6 +21,11 @@ std::vector<std::uint64_t> SpecialCodes(const TypeInfo& from, const TypeInfo& to
 // that a sum over blocks that rounds on the way is found out.
 std::vector<std::uint64_t> ScaledBlocks(const TypeInfo& from, std::size_t n, std::uint64_t seed);
 
+// What nearly all elements of weights are: small numbers, which no destination's range leaves out;
+// blocks without signs, blocks with zeros of both signs, blocks of the least numbers, blocks of few
+// digits, which tie, and blocks in which one code is any.
+std::vector<std::uint64_t> OrdinaryBlocks(const TypeInfo& from, std::size_t n, std::uint64_t seed);
+
 // The oracle's figures for a tensor, whose results are the oracle's too.
 oracle::LossFigures ExpectedLoss(const Tensor& source, DataType to, const CastOptions& options);
 
