@@ -1,0 +1,81 @@
+// What is done to the elements of cells in vector lanes, compiled once for each instruction set. To
+// be called in the default floating-point environment (core/fp_environment.h). No buffer needs to
+// be aligned.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_CELL_LANES_H_
+#define TENSORCAST_SRC_SCALE_CELL_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::scale {
+
+inline constexpr std::size_t kNibbles = 16;    // codes of four bits, elements taken at once
+inline constexpr std::size_t kByteCodes = 256;  // codes of eight bits
+inline constexpr std::size_t kLeastCell = 16;  // elements of the smallest cells that lanes take
+
+// The cells of some elements in order: element i is of cell (skipped + i) >> log2_width, and at
+// least kLeastCell of them are of one cell, but at the ends.
+struct CellsInOrder {
+  unsigned log2_width = 63;  // one cell
+  std::size_t skipped = 0;
+};
+
+// How a quotient is rounded later, to know whether it lies so near a tie that it may be on the
+// wrong side of it: bits are those of a float32's magnitude.
+struct TieBits {
+  std::uint32_t mask;  // of what follows the last bit that a normal value keeps
+  std::uint32_t tie;   // these bits of a tie
+  std::int32_t least;  // of the least magnitude that may round to other than zero
+  std::int32_t least_normal;  // below it any value of 16 bits may be a tie
+};
+
+// Everything one target was compiled to.
+struct CellLanes {
+  // out[i] = x[i] * its cell's factor, of float32; in place or not.
+  void (*multiply)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
+                   const CellsInOrder& cells);
+  // The same, and what may be on the wrong side of a tie, the factor being the nearest float32 to
+  // the exact one: suspects has room for n / 4 + 1 numbers; each is the first of `lanes` elements
+  // of one cell, or of those left at the end. Returns how many.
+  std::size_t (*divide)(const std::byte* x, float* quotients, std::size_t n, const float* factors,
+                        const CellsInOrder& cells, const TieBits& ties, std::uint16_t* suspects);
+  // The same for integers: the quotients rounded to the nearest within 127, NaN left.
+  std::size_t (*divide_to_integers)(const std::byte* x, float* quotients, std::size_t n,
+                                    const float* factors, const CellsInOrder& cells,
+                                    const TieBits& ties, std::uint16_t* suspects);
+  std::size_t lanes;  // of float32
+
+  // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
+  // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].
+  void (*look_up_16)(const std::byte* packed, std::size_t groups, const std::byte* tables,
+                     const std::byte* codes, const CellsInOrder& cells, std::byte* out);
+  void (*look_up_32)(const std::byte* packed, std::size_t groups, const std::byte* tables,
+                     const std::byte* codes, const CellsInOrder& cells, std::byte* out);
+  void (*fill_16)(const std::byte* values, std::byte* table);
+  void (*fill_32)(const std::byte* values, std::byte* table);
+
+  // out[i] = table[codes[i]], of 16 bits, by a table that `fill_bytes` made of 256 values. Null
+  // where the target has no lanes for it.
+  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* table,
+                        std::byte* out);
+  void (*fill_bytes)(const std::byte* values, std::byte* table);
+
+  // The largest finite magnitude of each of n / width cells, in bits, that of 16 bits at the top of
+  // 32: all of `width` elements, a power of two.
+  void (*largest_32)(const std::byte* x, std::size_t cells, std::size_t width,
+                     std::uint32_t* largest);
+  // `infinity`: the bits of Inf.
+  void (*largest_16)(const std::byte* x, std::size_t cells, std::size_t width,
+                     std::uint16_t infinity, std::uint32_t* largest);
+};
+
+// Those of a target; null where it has none, as the scalar one.
+const CellLanes* FindCellLanes(Target target);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_CELL_LANES_H_
