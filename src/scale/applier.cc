@@ -22,21 +22,14 @@
 namespace tensorcast::scale {
 namespace {
 
-constexpr std::uint64_t kPiece = 2048;  // elements done at once
+constexpr std::uint64_t kAppliedAtOnce = 2048;  // elements done at once
 constexpr double kLargestFloat = std::numeric_limits<float>::max();
-constexpr float kNone = std::numeric_limits<float>::quiet_NaN();
+constexpr float kNotInFloat = std::numeric_limits<float>::quiet_NaN();
 // Elements of a cell for which its table of all codes is worth making.
 constexpr std::uint64_t kLeastForTable = 1024;
 
 bool IsWide(DataType type) {
   return type == DataType::kFloat32 || type == DataType::kBfloat16 || type == DataType::kFloat16;
-}
-
-// Whether a cell follows the other and all are as large: a power of two that lanes take.
-bool IsInOrder(const Partition& partition) {
-  return partition.block_rows == 1 && !partition.shares_cells &&
-         partition.columns % partition.block_columns == 0 &&
-         partition.block_columns >= kLeastCell && std::has_single_bit(partition.block_columns);
 }
 
 // Whether a float32 of these bits, of a product that it does not hold, may have become a tie.
@@ -84,7 +77,7 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   Require(CastPlan::Bind(scaling.element, DataType::kFloat32, options, &to_float_, target));
   Require(CastPlan::Bind(DataType::kFloat32, to, options, &of_float_, target));
   least_ = row.is_float() ? detail::LimitsOf(row).least_positive : 1;
-  lanes_ = FindCellLanes(target);
+  if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
   const bool few_scales = FindType(scaling.scale)->bits == 8;
   if (bits_ == 4 && few_scales && in_order_) {
@@ -120,15 +113,15 @@ void Applier::MakeNibbleTables(const Scaling& scaling, Target target) {
 float Applier::FactorOf(double scale) const {
   const auto factor = static_cast<float>(scale);  // scales are float32s at most
   const double magnitude = std::fabs(scale);
-  if (!(magnitude > 0 && magnitude <= kLargestFloat)) return kNone;
+  if (!(magnitude > 0 && magnitude <= kLargestFloat)) return kNotInFloat;
   if (to_ == DataType::kFloat32) return factor;
-  if (magnitude * least_ < 0x1p-126) return kNone;
+  if (magnitude * least_ < 0x1p-126) return kNotInFloat;
   const auto bits = std::bit_cast<std::uint32_t>(factor);
   if (digits_ <= std::countr_zero(bits | 0x800000)) return factor;  // products are exact
   const bool twice = to_ == DataType::kBfloat16
                          ? MayRoundTwice<DataType::kBfloat16>(factor, 1 << digits_)
                          : MayRoundTwice<DataType::kFloat16>(factor, 1 << digits_);
-  return twice ? kNone : factor;
+  return twice ? kNotInFloat : factor;
 }
 
 void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, std::uint64_t first,
@@ -190,34 +183,25 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
   std::vector<float> factors(static_cast<std::size_t>(cells.count));
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
   for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
-  alignas(64) float decoded[kPiece];
-  for (std::uint64_t done = 0; done < n; done += kPiece) {
-    const std::uint64_t some = std::min(n - done, kPiece), first = call.first + done;
+  alignas(64) float decoded[kAppliedAtOnce];
+  for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
+    const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
     // float32 is decoded where it is wanted.
     std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
                                                         : reinterpret_cast<std::byte*>(decoded);
     Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
                           some));
     bool is_exact = true;
-    if (in_order_) {
-      const std::uint64_t cell = first >> log2_width_;
-      const float* const some_factors = factors.data() + (cell - cells.first);
-      const std::uint64_t count = ((first + some - 1) >> log2_width_) - cell + 1;
-      for (std::uint64_t i = 0; i < count; ++i) is_exact &= some_factors[i] == some_factors[i];
-      if (is_exact) {
-        lanes_->multiply(values, values, some, some_factors,
-                         {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))});
-      }
-    } else {
-      ForEachRun(partition_, first, some,
-                 [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-                   const float* const factor = &factors[cell - cells.first];
-                   is_exact &= *factor == *factor;
-                   if (!is_exact) return;
-                   std::byte* const run = values + at * sizeof(float);
-                   lanes_->multiply(run, run, length, factor, {});
-                 });
-    }
+    ForEachRunOfCells(
+        partition_, first, some,
+        [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+          const float* const run = factors.data() + (cell - cells.first);
+          const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
+          for (std::uint64_t i = 0; i < count; ++i) is_exact &= run[i] == run[i];
+          if (!is_exact) return;
+          std::byte* const at_run = values + at * sizeof(float);
+          lanes_->multiply(at_run, at_run, length, run, order);
+        });
     if (!is_exact) {
       RunExactly(call, done, some);
     } else if (to_ != DataType::kFloat32) {

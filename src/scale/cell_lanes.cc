@@ -329,7 +329,7 @@ void FillBytes(const std::byte* values, std::byte* table) {
 
 template <class T, class D>
 HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t width, T infinity,
-                        unsigned shift, std::uint32_t* largest) {
+                        std::uint32_t* largest) {
   const std::size_t lanes = hn::Lanes(d);
   const auto magnitude_bits = hn::Set(d, static_cast<T>(~(T{1} << (8 * sizeof(T) - 1))));
   const auto least_not_finite = hn::Set(d, infinity);
@@ -344,15 +344,16 @@ HWY_INLINE void Largest(D d, const std::byte* x, std::size_t cells, std::size_t 
       most = hn::Max(most, at(x + i * sizeof(T)));
       other = hn::Max(other, at(x + (i + lanes) * sizeof(T)));
     }
-    for (; i < width; i += lanes) most = hn::Max(most, at(x + i * sizeof(T)));
+    for (; i + lanes <= width; i += lanes) most = hn::Max(most, at(x + i * sizeof(T)));
+    // Some twice, rather than too few.
+    if (i < width) most = hn::Max(most, at(x + (width - lanes) * sizeof(T)));
     most = hn::Max(most, other);
-    largest[cell] = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d, most))) << shift;
+    largest[cell] = static_cast<std::uint32_t>(hn::GetLane(hn::MaxOfLanes(d, most)));
   }
 }
 
 void Largest32(const std::byte* x, std::size_t cells, std::size_t width, std::uint32_t* largest) {
-  if (width < hn::Lanes(DI32())) return;
-  Largest<std::int32_t>(DI32(), x, cells, width, 0x7F800000, 0, largest);
+  Largest<std::int32_t>(DI32(), x, cells, width, 0x7F800000, largest);
 }
 
 void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::uint16_t infinity,
@@ -361,8 +362,8 @@ void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::ui
   const hn::CappedTag<std::int16_t, kLeastCell> few;
   const hn::ScalableTag<std::int16_t> many;
   const auto top = static_cast<std::int16_t>(infinity);
-  if (width < hn::Lanes(many)) return Largest<std::int16_t>(few, x, cells, width, top, 16, largest);
-  Largest<std::int16_t>(many, x, cells, width, top, 16, largest);
+  if (width < hn::Lanes(many)) return Largest<std::int16_t>(few, x, cells, width, top, largest);
+  Largest<std::int16_t>(many, x, cells, width, top, largest);
 }
 
 }  // namespace

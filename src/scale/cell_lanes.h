@@ -64,8 +64,8 @@ struct CellLanes {
                         std::byte* out);
   void (*fill_bytes)(const std::byte* values, std::byte* table);
 
-  // The largest finite magnitude of each of n / width cells, in bits, that of 16 bits at the top of
-  // 32: all of `width` elements, a power of two.
+  // The largest finite magnitude, in bits, of each of some cells of `width` elements, at least
+  // kLeastCell.
   void (*largest_32)(const std::byte* x, std::size_t cells, std::size_t width,
                      std::uint32_t* largest);
   // `infinity`: the bits of Inf.

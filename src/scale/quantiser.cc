@@ -5,7 +5,13 @@
 #include "scale/quantiser.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/failure.h"
 #include "core/fp_environment.h"
@@ -24,6 +30,42 @@ CastOptions OptionsOf(DataType element) {
 bool IsSource(DataType type) {
   const TypeInfo* const row = FindType(type);
   return row != nullptr && row->is_float() && row->has_zero;
+}
+
+constexpr std::uint64_t kQuantisedAtOnce = 2048;  // elements done at once in lanes
+constexpr float kNoFactor = std::numeric_limits<float>::quiet_NaN();
+
+bool IsPower(double value) {
+  return (std::bit_cast<std::uint64_t>(value) & detail::LowMask(52)) == 0;
+}
+
+// A magnitude of a type of 16 bits, or else of float32.
+double MagnitudeOf(DataType type, std::uint32_t bits) {
+  if (type == DataType::kBfloat16) return std::bit_cast<float>(bits << 16);
+  if (type == DataType::kFloat16) return std::bit_cast<float>(bits << 13) * 0x1p112;
+  return std::bit_cast<float>(bits);
+}
+
+TieBits TiesOf(const TypeInfo* element) {
+  if (!element->is_float()) return {};
+  const int cut = 23 - element->mantissa_bits;
+  const TypeLimits limits = detail::LimitsOf(*element);
+  const auto bits_of = [](double value) {
+    return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+  };
+  // A quotient just below half of the least value rounds to zero, as do all below it.
+  return {static_cast<std::uint32_t>(detail::LowMask(cut)), std::uint32_t{1} << (cut - 1),
+          bits_of(limits.least_positive / 4), bits_of(limits.least_normal)};
+}
+
+// A double as a float32 on the same side of every value of fewer bits.
+float OddFloat(double value) {
+  const auto nearest = static_cast<float>(value);
+  if (double{nearest} == value || value != value) return nearest;
+  const auto bits = std::bit_cast<std::uint32_t>(nearest);
+  if (bits & 1) return nearest;
+  const bool outward = std::fabs(value) > std::fabs(double{nearest});
+  return std::bit_cast<float>(outward ? bits + 1 : bits - 1);
 }
 
 }  // namespace
@@ -47,6 +89,12 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   bind(source, DataType::kFloat64, &value_of_source_);
   bind(DataType::kFloat64, scaling.element, &code_of_value_);
   bind(scaling.element, DataType::kFloat64, &value_of_code_);
+  if (source == DataType::kFloat64) return;
+  scales_.emplace(scaling, rule, target);
+  bind(source, DataType::kFloat32, &float_of_source_);
+  bind(DataType::kFloat32, scaling.element, &code_of_float_);
+  ties_ = TiesOf(FindType(scaling.element));
+  if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
 }
 
 void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
@@ -54,6 +102,7 @@ void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, 
                            std::span<double> amax) const {
   RequireStretch(partition_, first, n, first_cell, amax.size());
   const core::FpEnvironment environment;
+  if (lanes_ != nullptr) return GatherInLanes(x, x_first, first, n, first_cell, amax);
   alignas(64) double values[kBlock];
   ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
     Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
@@ -66,6 +115,65 @@ void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, 
   });
 }
 
+// Magnitudes are compared as integers, in the source's own bits where they are 16 or 32.
+void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first,
+                              std::uint64_t first, std::uint64_t n, std::uint64_t first_cell,
+                              std::span<double> amax) const {
+  const TypeInfo& row = *FindType(source_);
+  const std::uint64_t held = x.size() * 8 / static_cast<unsigned>(row.bits);
+  if (x_first > held || n > held - x_first) Require(Status(StatusCode::kBufferTooSmall));
+  const bool is_half = row.bits == 16, is_float = source_ == DataType::kFloat32;
+  alignas(64) float decoded[kQuantisedAtOnce];
+  std::uint32_t found[kQuantisedAtOnce / kLeastCell];
+  for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
+    const std::uint64_t some = std::min(n - done, kQuantisedAtOnce);
+    const std::size_t bytes = is_half ? 2 : 4;
+    const std::byte* values = x.data() + (x_first + done) * bytes;
+    if (!is_half && !is_float) {
+      Require(float_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(decoded)), 0,
+                                   some));
+      values = reinterpret_cast<const std::byte*>(decoded);
+    }
+    const auto take = [&](std::uint64_t at, std::size_t cells, std::size_t width, double* known) {
+      if (is_half) {
+        const auto infinity =
+            static_cast<std::uint16_t>(detail::LowMask(row.exponent_bits) << row.mantissa_bits);
+        lanes_->largest_16(values + at * bytes, cells, width, infinity, found);
+      } else {
+        lanes_->largest_32(values + at * bytes, cells, width, found);
+      }
+      for (std::size_t i = 0; i < cells; ++i) {
+        known[i] = std::max(known[i], MagnitudeOf(source_, found[i]));
+      }
+    };
+    ForEachRunOfCells(
+        partition_, first + done, some,
+        [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+          double* known = &amax[cell - first_cell];
+          const std::uint64_t end = at + length;
+          // The rest of a cell, whole ones, the beginning of one.
+          std::uint64_t width = order.log2_width < 40 ? std::uint64_t{1} << order.log2_width
+                                                      : length + order.skipped;
+          std::uint64_t part = std::min(end - at, width - order.skipped);
+          while (at < end) {
+            const std::uint64_t whole = part == width ? (end - at) / width : 1;
+            if (part >= kLeastCell) {
+              take(at, whole, part, known);
+            } else {
+              alignas(64) std::byte few[4 * kLeastCell] = {};
+              std::memcpy(few, values + at * bytes, part * bytes);
+              const std::byte* const all = std::exchange(values, few);
+              take(0, 1, kLeastCell, known);
+              values = all;
+            }
+            at += part * whole;
+            known += whole;
+            part = std::min(end - at, width);
+          }
+        });
+  }
+}
+
 double Quantiser::GlobalScale(double amax) const {
   const core::FpEnvironment environment;
   return GlobalScaleOf(scaling_, amax);
@@ -75,6 +183,7 @@ void Quantiser::Scales(std::span<const double> amax, double global,
                        std::span<double> scales) const {
   if (scales.size() < amax.size()) Require(Status(StatusCode::kBufferTooSmall));
   const core::FpEnvironment environment;
+  if (scales_) return scales_->Run(amax.data(), global, scales.data(), amax.size());
   for (std::size_t i = 0; i < amax.size(); ++i) {
     scales[i] = CellScaleOf(scaling_, rule_, amax[i], global);
   }
@@ -84,40 +193,150 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
                        std::uint64_t n, const CellScales& scales, std::span<std::byte> codes,
                        std::uint64_t codes_first, LossMeter* loss) const {
   RequireStretch(partition_, first, n, scales.first, scales.scales.size());
+  if (n == 0) return;
   const core::FpEnvironment environment;
+  const CellRange cells = partition_.CellsOf(first, n);
+  std::vector<float> factors;
+  bool exact = true;
+  if (lanes_ != nullptr) {
+    factors.resize(static_cast<std::size_t>(cells.count));
+    const double* const some = scales.scales.data() + (cells.first - scales.first);
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      factors[i] = FactorOf(some[i], scales.global);
+      exact &= scaling_.global_use == Factor::kNone && IsPower(some[i]);
+    }
+  }
+  const Call call = {x, x_first, first, scales, factors, cells.first, exact, codes, codes_first};
+  if (lanes_ != nullptr && loss == nullptr) {
+    for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
+      EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
+    }
+    return;
+  }
+  ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
+    if (lanes_ != nullptr) {
+      EncodeInFloat(call, done, some);
+    } else {
+      EncodeInDouble(call, done, some);
+    }
+    if (loss != nullptr) Measure(call, done, some, loss);
+  });
+}
+
+float Quantiser::FactorOf(double scale, double global) const {
+  const double divisor = scaling_.global_use == Factor::kMultiplies ? scale * global : scale;
+  const double numerator = scaling_.global_use == Factor::kDivides ? global : 1;
+  if (!(divisor > 0 && numerator > 0)) return kNoFactor;
+  const double factor = numerator / divisor;
+  if (scaling_.global_use == Factor::kNone && IsPower(scale) && factor <= 0x1p127) {
+    return static_cast<float>(factor);  // exact, if subnormal
+  }
+  return factor >= 0x1p-100 && factor <= 0x1p100 ? static_cast<float>(factor) : kNoFactor;
+}
+
+// A quotient that is far too small or too large for the element type is zero or the limit, however
+// it is rounded on the way.
+void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
+  std::uint16_t suspects[kQuantisedAtOnce / 4 + 1];
+  const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
+  const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
+  if (source_ == DataType::kFloat32 && call.x_first + done + n <= call.x.size() / sizeof(float)) {
+    x = call.x.data() + (call.x_first + done) * sizeof(float);
+  } else {
+    Require(float_of_source_.Run(call.x, call.x_first + done, room, 0, n));
+  }
+  const bool integer = scaling_.element == DataType::kInt8;
+  bool is_float = true;
+  ForEachRunOfCells(
+      partition_, call.first + done, n,
+      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+        const float* const factors = call.factors.data() + (cell - call.first_cell);
+        const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
+        for (std::uint64_t i = 0; i < count; ++i) is_float &= factors[i] == factors[i];
+        if (!is_float) return;
+        const std::byte* const from = x + at * sizeof(float);
+        float* const to = quotients + at;
+        if (call.exact && !integer) {
+          lanes_->multiply(from, reinterpret_cast<std::byte*>(to), length, factors, order);
+          return;
+        }
+        const std::size_t found = (integer ? lanes_->divide_to_integers : lanes_->divide)(
+            from, to, length, factors, order, ties_, suspects);
+        for (std::size_t i = 0; i < found; ++i) {
+          // One vector, or what is left of a cell.
+          const std::size_t begin = suspects[i];
+          const std::size_t some = std::min<std::size_t>(lanes_->lanes, length - begin);
+          Redo(from + begin * sizeof(float), to + begin, some,
+               [&](std::size_t k) {
+                 const std::uint64_t which = cell + ((order.skipped + begin + k) >> order.log2_width);
+                 return call.scales.scales[which - call.scales.first];
+               },
+               call.scales.global);
+        }
+      });
+  if (!is_float) return EncodeInDouble(call, done, n);
+  Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
+                             call.codes_first + done, n));
+}
+
+// The quotients of some elements anew, from float64.
+template <class ScaleOf>
+void Quantiser::Redo(const std::byte* x, float* quotients, std::size_t n, const ScaleOf& scale_of,
+                     double global) const {
+  for (std::size_t i = 0; i < n; ++i) {
+    float value = 0;
+    std::memcpy(&value, x + i * sizeof(float), sizeof(float));
+    const double wide = value;
+    double quotient = 0;
+    quotients_.Run(&wide, &quotient, 1, scale_of(i), global);
+    quotients[i] = OddFloat(quotient);
+  }
+}
+
+void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  alignas(64) double values[kBlock], quotients[kBlock];
+  for (const std::uint64_t end = done + n; done < end;) {
+    const std::uint64_t some = std::min(end - done, kBlock);
+    Require(value_of_source_.Run(call.x, call.x_first + done,
+                                 std::as_writable_bytes(std::span(values)), 0, some));
+    ForEachRun(partition_, call.first + done, some,
+               [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+                 quotients_.Run(values + at, quotients + at, length,
+                                call.scales.scales[cell - call.scales.first], call.scales.global);
+               });
+    Require(code_of_value_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
+                               call.codes_first + done, some));
+    done += some;
+  }
+}
+
+// What a block of the tensor's own lost.
+void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
+                        LossMeter* loss) const {
   alignas(64) double values[kBlock];
-  alignas(64) double quotients[kBlock];
+  alignas(64) double results[kBlock];
   alignas(64) double beyond[kBlock];
   alignas(64) double least_normal[kBlock];
-  const core::ScaledLimits limits = {quotients, beyond, least_normal};
+  const core::ScaledLimits limits = {results, beyond, least_normal};
   const auto bytes_of = [](double* block) {
     return std::as_writable_bytes(std::span<double>(block, kBlock));
   };
-  ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
-    const auto for_each_cell = [&](const auto& visit) {
-      ForEachRun(partition_, first + done, some,
-                 [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-                   visit(scales.scales[cell - scales.first], at, length);
-                 });
-    };
-    Require(value_of_source_.Run(x, x_first + done, bytes_of(values), 0, some));
-    for_each_cell([&](double scale, std::uint64_t at, std::uint64_t length) {
-      quotients_.Run(values + at, quotients + at, length, scale, scales.global);
-    });
-    Require(code_of_value_.Run(bytes_of(quotients), 0, codes, codes_first + done, some));
-    if (loss == nullptr) return;
-    Require(value_of_code_.Run(codes, codes_first + done, bytes_of(quotients), 0, some));
-    for_each_cell([&](double scale, std::uint64_t at, std::uint64_t length) {
-      values_.Run(quotients + at, quotients + at, length, scale, scales.global, 0);
-      const CellLimits cell = quotients_.Limits(scale, scales.global);
-      std::fill_n(beyond + at, length, cell.beyond);
-      std::fill_n(least_normal + at, length, cell.least_normal);
-    });
-    const core::LossView view = {
-        FindType(source_), FindType(scaling_.element), x.data(), x_first + done,
-        codes.data(),      codes_first + done,         &limits};
-    Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
-  });
+  Require(value_of_source_.Run(call.x, call.x_first + done, bytes_of(values), 0, n));
+  Require(value_of_code_.Run(call.codes, call.codes_first + done, bytes_of(results), 0, n));
+  ForEachRun(partition_, call.first + done, n,
+             [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+               const double scale = call.scales.scales[cell - call.scales.first];
+               values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
+               const CellLimits ends = quotients_.Limits(scale, call.scales.global);
+               std::fill_n(beyond + at, length, ends.beyond);
+               std::fill_n(least_normal + at, length, ends.least_normal);
+             });
+  const core::LossView view = {FindType(source_),         FindType(scaling_.element),
+                               call.x.data(),             call.x_first + done,
+                               call.codes.data(),         call.codes_first + done,
+                               &limits};
+  Require(core::MeasureScaled(*loss, view, values, n, call.first + done, target_));
 }
 
 LossMeter Quantiser::Meter() const {
