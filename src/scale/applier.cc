@@ -179,6 +179,35 @@ void Applier::RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n
       call.out.data() + done * to_bytes_);
 }
 
+void Applier::RunTransposed(const std::byte* codes, std::uint64_t code_stride,
+                            const Rectangle& rectangle, const std::byte* scales,
+                            std::uint64_t scale_stride, std::byte* out,
+                            std::uint64_t out_stride) const {
+  constexpr std::uint64_t kMostColumns = 128;
+  constexpr std::uint64_t kTileRows = 32;  // a line of the cache of each column
+  alignas(64) std::byte tile[kTileRows * kMostColumns * sizeof(float)];
+  const unsigned log2_groups = log2_width_ - static_cast<unsigned>(std::countr_zero(kNibbles));
+  const auto look_up = to_bytes_ == 2 ? lanes_->look_up_16 : lanes_->look_up_32;
+  const auto transpose = to_bytes_ == 2 ? lanes_->transpose_16 : lanes_->transpose_32;
+  const std::uint64_t first_group = rectangle.column / kNibbles;
+  const std::uint64_t first_cell = first_group >> log2_groups;
+  for (std::uint64_t c = 0; c < rectangle.columns; c += kMostColumns) {
+    const std::uint64_t columns = std::min(kMostColumns, rectangle.columns - c);
+    const std::uint64_t group = first_group + c / kNibbles, cell = group >> log2_groups;
+    const CellsInOrder cells = {log2_groups,
+                                static_cast<std::size_t>(group - (cell << log2_groups))};
+    for (std::uint64_t r = 0; r < rectangle.rows; r += kTileRows) {
+      const std::uint64_t rows = std::min(kTileRows, rectangle.rows - r);
+      for (std::uint64_t i = 0; i < rows; ++i) {
+        look_up(codes + (r + i) * code_stride + c / 2, columns / kNibbles, nibbles_.data(),
+                scales + (r + i) * scale_stride + (cell - first_cell), cells,
+                tile + i * columns * to_bytes_);
+      }
+      transpose(tile, columns, rows, columns, out + (c * out_stride + r) * to_bytes_, out_stride);
+    }
+  }
+}
+
 void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const {
   std::vector<float> factors(static_cast<std::size_t>(cells.count));
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);

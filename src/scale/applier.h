@@ -32,6 +32,16 @@ class Applier {
   void Run(std::span<const std::byte> codes, std::uint64_t codes_first, std::uint64_t first,
            std::uint64_t n, const CellScales& scales, std::span<std::byte> out) const;
 
+  // Whether RunTransposed takes this layout: codes of four bits in order, whose scales have eight.
+  bool Transposes() const { return !nibbles_.empty(); }
+  // Rows of codes as columns: those of a rectangle, which begins and ends with whole groups of
+  // kNibbles, from `codes` on, `code_stride` bytes from row to row; of each row the scales' codes
+  // from its first cell on, `scale_stride` from row to row. Element (row, column) comes to
+  // out[column * out_stride + row].
+  void RunTransposed(const std::byte* codes, std::uint64_t code_stride, const Rectangle& rectangle,
+                     const std::byte* scales, std::uint64_t scale_stride, std::byte* out,
+                     std::uint64_t out_stride) const;
+
  private:
   // What one call works on.
   struct Call {

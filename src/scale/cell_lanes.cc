@@ -325,6 +325,45 @@ void FillBytes(const std::byte* values, std::byte* table) {
 }
 #endif
 
+// ---------------------------------------------------------------------------------- transposition
+
+// Squares of 16 bytes a side. Interleaving row i with row i + half turns the bits of an element's
+// row and column by one, so that as many rounds as a column has bits swap the two.
+template <class T>
+void Transpose(const std::byte* in, std::size_t in_stride, std::size_t rows, std::size_t columns,
+               std::byte* out, std::size_t out_stride) {
+  constexpr std::size_t kSide = 16 / sizeof(T);
+  const hn::FixedTag<T, kSide> d;
+  using V = hn::VFromD<decltype(d)>;
+  const auto* const from = reinterpret_cast<const T*>(in);
+  auto* const to = reinterpret_cast<T*>(out);
+  const std::size_t whole_rows = rows / kSide * kSide, whole_columns = columns / kSide * kSide;
+  for (std::size_t c = 0; c < whole_columns; c += kSide) {
+    for (std::size_t r = 0; r < whole_rows; r += kSide) {
+      V square[kSide];
+      for (std::size_t i = 0; i < kSide; ++i) {
+        square[i] = hn::LoadU(d, from + (r + i) * in_stride + c);
+      }
+      for (std::size_t round = 1; round < kSide; round *= 2) {
+        V next[kSide];
+        for (std::size_t i = 0; i < kSide / 2; ++i) {
+          next[2 * i] = hn::InterleaveLower(d, square[i], square[i + kSide / 2]);
+          next[2 * i + 1] = hn::InterleaveUpper(d, square[i], square[i + kSide / 2]);
+        }
+        for (std::size_t i = 0; i < kSide; ++i) square[i] = next[i];
+      }
+      for (std::size_t i = 0; i < kSide; ++i) {
+        hn::StoreU(square[i], d, to + (c + i) * out_stride + r);
+      }
+    }
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    for (std::size_t c = r < whole_rows ? whole_columns : 0; c < columns; ++c) {
+      std::memcpy(to + c * out_stride + r, from + r * in_stride + c, sizeof(T));
+    }
+  }
+}
+
 // ------------------------------------------------------------------------------- largest magnitude
 
 template <class T, class D>
@@ -383,6 +422,8 @@ const CellLanes* TargetLanes() {
     filled.look_up_bytes = &LookUpBytes;
     filled.fill_bytes = &FillBytes;
 #endif
+    filled.transpose_16 = &Transpose<std::uint16_t>;
+    filled.transpose_32 = &Transpose<std::uint32_t>;
     filled.largest_32 = &Largest32;
     filled.largest_16 = &Largest16;
     return filled;

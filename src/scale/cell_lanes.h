@@ -64,6 +64,12 @@ struct CellLanes {
                         std::byte* out);
   void (*fill_bytes)(const std::byte* values, std::byte* table);
 
+  // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
+  void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,
+                       std::size_t columns, std::byte* out, std::size_t out_stride);
+  void (*transpose_32)(const std::byte* in, std::size_t in_stride, std::size_t rows,
+                       std::size_t columns, std::byte* out, std::size_t out_stride);
+
   // The largest finite magnitude, in bits, of each of some cells of `width` elements, at least
   // kLeastCell.
   void (*largest_32)(const std::byte* x, std::size_t cells, std::size_t width,
