@@ -55,6 +55,10 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
   return false;
 }
 
+constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
+
+bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
+
 }  // namespace
 
 Applier::Applier(const Scaling& scaling, const Partition& partition, double global, DataType to,
@@ -84,7 +88,26 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
     MakeNibbleTables(scaling, target);
   } else if (scaling.global_use != Factor::kNone) {
     lanes_ = nullptr;
+  } else if (few_scales) {
+    MakeFactors(scaling, target);
   }
+}
+
+void Applier::MakeFactors(const Scaling& scaling, Target target) {
+  CastPlan scales_of_codes;
+  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &scales_of_codes, target));
+  std::byte codes[kByteCodes];
+  double scales[kByteCodes];
+  for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+  Require(scales_of_codes.Run(codes, 0, std::as_writable_bytes(std::span(scales)), 0, kByteCodes));
+  const core::FpEnvironment environment;
+  for (const double scale : scales) factors_.push_back(FactorOf(scale));
+  if (lanes_->look_up_cells == nullptr || bits_ != 8 || to_bytes_ != 2 || !in_order_ ||
+      log2_width_ < 5) {
+    return;
+  }
+  tables_.resize(kByteCodes * kTableBytes);
+  for (std::size_t i = 0; i < kByteCodes; ++i) MakeTable(scales[i], &tables_[i * kTableBytes]);
 }
 
 // A row of all codes for each scale.
@@ -136,14 +159,19 @@ void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, s
   const core::FpEnvironment environment;
   const Call call = {codes, codes_first, first, scales, out};
   if (lanes_ == nullptr) return RunExactly(call, 0, n);
-  if (!nibbles_.empty()) {
-    if (scales.codes.size() < scales.scales.size()) return RunExactly(call, 0, n);
-    // Whole groups of a whole byte's codes; what stands before and behind them is little.
-    const std::uint64_t head = std::min(n, (kNibbles - first % kNibbles) % kNibbles);
-    std::uint64_t body = (n - head) / kNibbles * kNibbles;
-    if ((codes_first + head) % 2 != 0) body = 0;
+  if (!nibbles_.empty() && !HasCodes(scales)) return RunExactly(call, 0, n);
+  if ((!nibbles_.empty() || !tables_.empty()) && HasCodes(scales)) {
+    // Whole groups that begin with a byte; what stands before and behind them is little.
+    const std::uint64_t group = nibbles_.empty() ? 32 : kNibbles;
+    const std::uint64_t head = std::min(n, (group - first % group) % group);
+    std::uint64_t body = (n - head) / group * group;
+    if ((codes_first + head) * static_cast<unsigned>(bits_) % 8 != 0) body = 0;
     RunExactly(call, 0, head);
-    RunByNibbles(call, head, body);
+    if (nibbles_.empty()) {
+      RunByCells(call, head, body);
+    } else {
+      RunByNibbles(call, head, body);
+    }
     return RunExactly(call, head + body, n - head - body);
   }
   const CellRange cells = partition_.CellsOf(first, n);
@@ -210,8 +238,16 @@ void Applier::RunTransposed(const std::byte* codes, std::uint64_t code_stride,
 
 void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const {
   std::vector<float> factors(static_cast<std::size_t>(cells.count));
-  const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
-  for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
+  const std::uint64_t skipped = cells.first - call.scales.first;
+  if (!factors_.empty() && HasCodes(call.scales)) {
+    const std::byte* const codes = call.scales.codes.data() + skipped;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      factors[i] = factors_[std::to_integer<std::size_t>(codes[i])];
+    }
+  } else {
+    const double* const scales = call.scales.scales.data() + skipped;
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
+  }
   alignas(64) float decoded[kAppliedAtOnce];
   for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
     const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
@@ -240,34 +276,43 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
 }
 
 void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) const {
-  constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
   const auto count = static_cast<std::size_t>(cells.count);
   std::vector<std::byte> tables(count * kTableBytes);
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
-  std::byte all[kByteCodes];
-  for (std::size_t i = 0; i < kByteCodes; ++i) all[i] = static_cast<std::byte>(i);
-  alignas(64) float decoded[kByteCodes], products[kByteCodes];
-  alignas(64) std::byte results[kTableBytes];
-  Require(to_float_.Run(all, 0, std::as_writable_bytes(std::span(decoded)), 0, kByteCodes));
-  for (std::size_t i = 0; i < count; ++i) {
-    const float factor = FactorOf(scales[i]);
-    if (factor == factor) {
-      lanes_->multiply(reinterpret_cast<const std::byte*>(decoded),
-                       reinterpret_cast<std::byte*>(products), kByteCodes, &factor, {});
-      Require(of_float_.Run(std::as_bytes(std::span(products)), 0, results, 0, kByteCodes));
-    } else {
-      alignas(64) double values[kByteCodes];
-      dequantiser_.RunCell(decoded, values, kByteCodes, scales[i], global_);
-      Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, kByteCodes));
-    }
-    lanes_->fill_bytes(results, tables.data() + i * kTableBytes);
-  }
+  for (std::size_t i = 0; i < count; ++i) MakeTable(scales[i], &tables[i * kTableBytes]);
   ForEachRun(partition_, call.first, n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
                                      tables.data() + (cell - cells.first) * kTableBytes,
                                      call.out.data() + at * to_bytes_);
              });
+}
+
+void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  const std::uint64_t first = call.first + done, cell = first >> log2_width_;
+  lanes_->look_up_cells(call.codes.data() + call.codes_first + done, static_cast<std::size_t>(n),
+                        tables_.data(), call.scales.codes.data() + (cell - call.scales.first),
+                        {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
+                        call.out.data() + done * to_bytes_);
+}
+
+void Applier::MakeTable(double scale, std::byte* table) const {
+  std::byte all[kByteCodes];
+  for (std::size_t i = 0; i < kByteCodes; ++i) all[i] = static_cast<std::byte>(i);
+  alignas(64) float decoded[kByteCodes], products[kByteCodes];
+  alignas(64) std::byte results[kTableBytes];
+  Require(to_float_.Run(all, 0, std::as_writable_bytes(std::span(decoded)), 0, kByteCodes));
+  const float factor = FactorOf(scale);
+  if (factor == factor) {
+    lanes_->multiply(reinterpret_cast<const std::byte*>(decoded),
+                     reinterpret_cast<std::byte*>(products), kByteCodes, &factor, {});
+    Require(of_float_.Run(std::as_bytes(std::span(products)), 0, results, 0, kByteCodes));
+  } else {
+    alignas(64) double values[kByteCodes];
+    dequantiser_.RunCell(decoded, values, kByteCodes, scale, global_);
+    Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, kByteCodes));
+  }
+  lanes_->fill_bytes(results, table);
 }
 
 }  // namespace tensorcast::scale

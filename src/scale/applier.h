@@ -60,6 +60,10 @@ class Applier {
   void RunByTables(const Call& call, std::uint64_t n, CellRange cells) const;
   void RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void MakeNibbleTables(const Scaling& scaling, Target target);
+  void MakeFactors(const Scaling& scaling, Target target);
+  // The table of all codes of eight bits under a scale, to kTableBytes.
+  void MakeTable(double scale, std::byte* table) const;
+  void RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const;
 
   Partition partition_;
   Dequantiser dequantiser_;
@@ -72,7 +76,11 @@ class Applier {
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
   bool in_order_;           // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
-  std::vector<std::byte> nibbles_;  // the tables, where the codes and scales are so narrow
+  // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,
+  // and tables for codes of eight bits where the type wanted has 16.
+  std::vector<std::byte> nibbles_;
+  std::vector<float> factors_;
+  std::vector<std::byte> tables_;
 };
 
 }  // namespace tensorcast::scale

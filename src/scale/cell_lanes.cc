@@ -93,53 +93,86 @@ HWY_INLINE bool MayBeWrong(VF32 quotient, const TieBits& ties) {
   return !hn::AllFalse(d, near);
 }
 
-template <class Take>
-HWY_INLINE std::size_t Quotients(const std::byte* x, float* quotients, std::size_t n,
-                                 const float* factors, const CellsInOrder& cells,
-                                 std::uint16_t* suspects, const Take& take) {
+// x * numerator / divisor in double, which is on the right side of every tie (see cell_codes.cc),
+// cut to what a float32 holds with a last bit that says whether something was cut off.
+HWY_INLINE VF32 OddQuotient(const float* x, double numerator, double divisor) {
+  const hn::ScalableTag<double> d;
+  const hn::ScalableTag<std::uint64_t> d64;
+  const hn::Rebind<float, decltype(d)> half;
+  const std::size_t lanes = hn::Lanes(d);
+  const auto cut = hn::Set(d64, 0x1FFFFFFFu);
+  alignas(64) float quotients[HWY_MAX_BYTES / 4];
+  for (std::size_t i = 0; i < 2 * lanes; i += lanes) {
+    const auto wide = hn::PromoteTo(d, hn::LoadU(half, x + i));
+    const auto bits = hn::BitCast(
+        d64, hn::Div(hn::Mul(wide, hn::Set(d, numerator)), hn::Set(d, divisor)));
+    // Adding them carries into the last bit kept where one of those cut off is set.
+    const auto carried = hn::And(hn::Add(hn::And(bits, cut), cut), hn::Set(d64, 0x20000000u));
+    const auto odd = hn::Or(hn::AndNot(cut, bits), carried);
+    hn::StoreU(hn::DemoteTo(half, hn::BitCast(d, odd)), half, quotients + i);
+  }
+  return hn::Load(DF32(), quotients);
+}
+
+template <class MayBe, class Finish>
+HWY_INLINE void Quotients(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
+                          const CellsInOrder& cells, const MayBe& may_be_wrong,
+                          const Finish& finish) {
   const DF32 d;
-  std::size_t found = 0;
+  const std::size_t first = cells.skipped >> cells.log2_width;
+  const auto divisor_of = [&](std::size_t i) {
+    return by.divisors[first + ((i + (cells.skipped - (first << cells.log2_width))) >>
+                                cells.log2_width)];
+  };
+  const auto one = [&](const std::byte* from, std::size_t i, VF32 factor, float* to) HWY_ATTR {
+    VF32 quotient = hn::Mul(LoadFloats(from), factor);
+    if (HWY_UNLIKELY(may_be_wrong(quotient))) {
+      quotient = OddQuotient(reinterpret_cast<const float*>(from), by.numerator, divisor_of(i));
+    }
+    hn::StoreU(finish(quotient), d, to);
+  };
   ForEachOfCells(
-      n, factors, cells,
-      [&](std::size_t i, VF32 factor) HWY_ATTR {
-        VF32 quotient = hn::Mul(LoadFloats(x + 4 * i), factor);
-        if (HWY_UNLIKELY(take(&quotient))) suspects[found++] = static_cast<std::uint16_t>(i);
-        hn::StoreU(quotient, d, quotients + i);
-      },
+      n, by.factors, cells,
+      [&](std::size_t i, VF32 factor) HWY_ATTR { one(x + 4 * i, i, factor, quotients + i); },
       [&](std::size_t i, std::size_t count, VF32 factor) HWY_ATTR {
-        alignas(64) float some[HWY_MAX_BYTES / 4] = {};
+        alignas(64) std::byte some[HWY_MAX_BYTES] = {};
+        alignas(64) float results[HWY_MAX_BYTES / 4];
         std::memcpy(some, x + 4 * i, 4 * count);
-        VF32 quotient = hn::Mul(hn::Load(d, some), factor);
-        if (take(&quotient)) suspects[found++] = static_cast<std::uint16_t>(i);
-        hn::Store(quotient, d, some);
-        std::memcpy(quotients + i, some, 4 * count);
+        one(some, i, factor, results);
+        std::memcpy(quotients + i, results, 4 * count);
       });
-  return found;
 }
 
-std::size_t Divide(const std::byte* x, float* quotients, std::size_t n, const float* factors,
-                   const CellsInOrder& cells, const TieBits& ties, std::uint16_t* suspects) {
-  return Quotients(x, quotients, n, factors, cells, suspects,
-                   [&](VF32* quotient) HWY_ATTR { return MayBeWrong(*quotient, ties); });
+void Divide(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
+            const CellsInOrder& cells, const TieBits& ties) {
+  Quotients(
+      x, quotients, n, by, cells,
+      [&](VF32 quotient) HWY_ATTR { return MayBeWrong(quotient, ties); },
+      [](VF32 quotient) HWY_ATTR { return quotient; });
 }
 
-std::size_t DivideToIntegers(const std::byte* x, float* quotients, std::size_t n,
-                             const float* factors, const CellsInOrder& cells, const TieBits&,
-                             std::uint16_t* suspects) {
+void DivideToIntegers(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
+                      const CellsInOrder& cells, const TieBits&) {
   const DF32 d;
-  return Quotients(
-      x, quotients, n, factors, cells, suspects, [&](VF32* quotient) HWY_ATTR {
-        // A NaN is no less and no more than 127, and is not near anything.
-        const VF32 most = hn::Set(d, 127.0f), least = hn::Set(d, -127.0f);
-        VF32 value = hn::IfThenElse(hn::Lt(most, *quotient), most, *quotient);
-        value = hn::IfThenElse(hn::Lt(value, least), least, value);
-        const VF32 whole = hn::Set(d, 0x1.8p23f);  // a float32 from here on is an integer
-        const VF32 rounded = hn::Sub(hn::Add(value, whole), whole);
+  // A NaN is no less and no more than 127, and near nothing.
+  const auto within = [&](VF32 quotient) HWY_ATTR {
+    const VF32 most = hn::Set(d, 127.0f), least = hn::Set(d, -127.0f);
+    const VF32 value = hn::IfThenElse(hn::Lt(most, quotient), most, quotient);
+    return hn::IfThenElse(hn::Lt(value, least), least, value);
+  };
+  const auto round = [&](VF32 value) HWY_ATTR {
+    const VF32 whole = hn::Set(d, 0x1.8p23f);  // a float32 from here on is an integer
+    return hn::Sub(hn::Add(value, whole), whole);
+  };
+  Quotients(
+      x, quotients, n, by, cells,
+      [&](VF32 quotient) HWY_ATTR {
+        const VF32 value = within(quotient);
         // Two units of a quotient below 128 are 2^-16.
-        const auto near = hn::Lt(hn::Set(d, 0.5f - 0x1p-15f), hn::Abs(hn::Sub(value, rounded)));
-        *quotient = rounded;
-        return !hn::AllFalse(d, near);
-      });
+        return !hn::AllFalse(d, hn::Lt(hn::Set(d, 0.5f - 0x1p-15f),
+                                       hn::Abs(hn::Sub(value, round(value)))));
+      },
+      [&](VF32 quotient) HWY_ATTR { return round(within(quotient)); });
 }
 
 // ----------------------------------------------------------------------------------------- tables
@@ -317,6 +350,29 @@ void LookUpBytes(const std::byte* codes, std::size_t n, const std::byte* table, 
   }
 }
 
+void LookUpCells(const std::byte* codes, std::size_t n, const std::byte* tables,
+                 const std::byte* scales, const CellsInOrder& cells, std::byte* out) {
+  for (std::size_t i = 0; i < n; i += 32) {
+    const std::byte* const table =
+        tables + 2 * kByteCodes *
+                     std::to_integer<std::size_t>(scales[(cells.skipped + i) >> cells.log2_width]);
+    const auto row = [table](std::size_t k) HWY_ATTR { return _mm512_loadu_si512(table + 64 * k); };
+    const __m256i some = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
+    // What is interleaved within each 16 bytes comes out in order.
+    const __m512i code = _mm512_castsi256_si512(_mm256_permute4x64_epi64(some, 0xD8));
+    const __mmask64 upper = _mm512_movepi8_mask(code);
+    const __m256i low = _mm512_castsi512_si256(
+        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(row(0), code, row(1)),
+                               _mm512_permutex2var_epi8(row(2), code, row(3))));
+    const __m256i high = _mm512_castsi512_si256(
+        _mm512_mask_blend_epi8(upper, _mm512_permutex2var_epi8(row(4), code, row(5)),
+                               _mm512_permutex2var_epi8(row(6), code, row(7))));
+    auto* const to = reinterpret_cast<__m256i*>(out + 2 * i);
+    _mm256_storeu_si256(to, _mm256_unpacklo_epi8(low, high));
+    _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi8(low, high));
+  }
+}
+
 void FillBytes(const std::byte* values, std::byte* table) {
   for (std::size_t i = 0; i < kByteCodes; ++i) {
     table[i] = values[2 * i];
@@ -413,13 +469,13 @@ const CellLanes* TargetLanes() {
     filled.multiply = &Multiply;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;
-    filled.lanes = hn::Lanes(DF32());
     filled.look_up_16 = &LookUp16;
     filled.look_up_32 = &LookUp32;
     filled.fill_16 = &Fill<2>;
     filled.fill_32 = &Fill<4>;
 #if HWY_TARGET == HWY_AVX3_DL
     filled.look_up_bytes = &LookUpBytes;
+    filled.look_up_cells = &LookUpCells;
     filled.fill_bytes = &FillBytes;
 #endif
     filled.transpose_16 = &Transpose<std::uint16_t>;

@@ -24,6 +24,13 @@ struct CellsInOrder {
   std::size_t skipped = 0;
 };
 
+// What the elements of cells are divided by: of each cell a factor and a divisor.
+struct Divisors {
+  const float* factors;
+  const double* divisors;
+  double numerator;  // of at most 24 bits, as the elements
+};
+
 // How a quotient is rounded later, to know whether it lies so near a tie that it may be on the
 // wrong side of it: bits are those of a float32's magnitude.
 struct TieBits {
@@ -38,16 +45,14 @@ struct CellLanes {
   // out[i] = x[i] * its cell's factor, of float32; in place or not.
   void (*multiply)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
                    const CellsInOrder& cells);
-  // The same, and what may be on the wrong side of a tie, the factor being the nearest float32 to
-  // the exact one: suspects has room for n / 4 + 1 numbers; each is the first of `lanes` elements
-  // of one cell, or of those left at the end. Returns how many.
-  std::size_t (*divide)(const std::byte* x, float* quotients, std::size_t n, const float* factors,
-                        const CellsInOrder& cells, const TieBits& ties, std::uint16_t* suspects);
+  // Quotients: x[i] * its cell's factor, where that is far from a tie, the factor being the nearest
+  // float32 to numerator / divisor; else what x[i] * numerator / divisor is as a double, rounded to
+  // odd in float32. `x` is not `quotients`.
+  void (*divide)(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
+                 const CellsInOrder& cells, const TieBits& ties);
   // The same for integers: the quotients rounded to the nearest within 127, NaN left.
-  std::size_t (*divide_to_integers)(const std::byte* x, float* quotients, std::size_t n,
-                                    const float* factors, const CellsInOrder& cells,
-                                    const TieBits& ties, std::uint16_t* suspects);
-  std::size_t lanes;  // of float32
+  void (*divide_to_integers)(const std::byte* x, float* quotients, std::size_t n,
+                             const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
 
   // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
   // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].
@@ -58,8 +63,12 @@ struct CellLanes {
   void (*fill_16)(const std::byte* values, std::byte* table);
   void (*fill_32)(const std::byte* values, std::byte* table);
 
-  // out[i] = table[codes[i]], of 16 bits, by a table that `fill_bytes` made of 256 values. Null
-  // where the target has no lanes for it.
+  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale, as `look_up_bytes`
+  // takes one: of cells of at least 32 elements, n and what is skipped being multiples of 32.
+  void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                        const std::byte* scales, const CellsInOrder& cells, std::byte* out);
+  // out[i] = table[codes[i]], of 16 bits, by a table that `fill_bytes` made of 256 values. All
+  // three are null where the target has no lanes for it.
   void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* table,
                         std::byte* out);
   void (*fill_bytes)(const std::byte* values, std::byte* table);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -39,13 +38,6 @@ bool IsPower(double value) {
   return (std::bit_cast<std::uint64_t>(value) & detail::LowMask(52)) == 0;
 }
 
-// A magnitude of a type of 16 bits, or else of float32.
-double MagnitudeOf(DataType type, std::uint32_t bits) {
-  if (type == DataType::kBfloat16) return std::bit_cast<float>(bits << 16);
-  if (type == DataType::kFloat16) return std::bit_cast<float>(bits << 13) * 0x1p112;
-  return std::bit_cast<float>(bits);
-}
-
 TieBits TiesOf(const TypeInfo* element) {
   if (!element->is_float()) return {};
   const int cut = 23 - element->mantissa_bits;
@@ -56,16 +48,6 @@ TieBits TiesOf(const TypeInfo* element) {
   // A quotient just below half of the least value rounds to zero, as do all below it.
   return {static_cast<std::uint32_t>(detail::LowMask(cut)), std::uint32_t{1} << (cut - 1),
           bits_of(limits.least_positive / 4), bits_of(limits.least_normal)};
-}
-
-// A double as a float32 on the same side of every value of fewer bits.
-float OddFloat(double value) {
-  const auto nearest = static_cast<float>(value);
-  if (double{nearest} == value || value != value) return nearest;
-  const auto bits = std::bit_cast<std::uint32_t>(nearest);
-  if (bits & 1) return nearest;
-  const bool outward = std::fabs(value) > std::fabs(double{nearest});
-  return std::bit_cast<float>(outward ? bits + 1 : bits - 1);
 }
 
 }  // namespace
@@ -123,6 +105,9 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
   const std::uint64_t held = x.size() * 8 / static_cast<unsigned>(row.bits);
   if (x_first > held || n > held - x_first) Require(Status(StatusCode::kBufferTooSmall));
   const bool is_half = row.bits == 16, is_float = source_ == DataType::kFloat32;
+  // Where a float32's magnitude has a source's bits, and what its exponents are less by.
+  const int shift = !is_half ? 0 : source_ == DataType::kFloat16 ? 13 : 16;
+  const double unit = source_ == DataType::kFloat16 ? 0x1p112 : 1;
   alignas(64) float decoded[kQuantisedAtOnce];
   std::uint32_t found[kQuantisedAtOnce / kLeastCell];
   for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
@@ -143,7 +128,8 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
         lanes_->largest_32(values + at * bytes, cells, width, found);
       }
       for (std::size_t i = 0; i < cells; ++i) {
-        known[i] = std::max(known[i], MagnitudeOf(source_, found[i]));
+        const double magnitude = std::bit_cast<float>(found[i] << shift) * unit;
+        known[i] = known[i] < magnitude ? magnitude : known[i];
       }
     };
     ForEachRunOfCells(
@@ -197,16 +183,28 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   const core::FpEnvironment environment;
   const CellRange cells = partition_.CellsOf(first, n);
   std::vector<float> factors;
-  bool exact = true;
+  std::vector<double> divisors;
+  const double numerator = scaling_.global_use == Factor::kDivides ? scales.global : 1;
+  bool exact = scaling_.global_use == Factor::kNone;
   if (lanes_ != nullptr) {
-    factors.resize(static_cast<std::size_t>(cells.count));
+    const auto count = static_cast<std::size_t>(cells.count);
+    factors.resize(count);
+    divisors.resize(count);
     const double* const some = scales.scales.data() + (cells.first - scales.first);
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-      factors[i] = FactorOf(some[i], scales.global);
-      exact &= scaling_.global_use == Factor::kNone && IsPower(some[i]);
+    const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
+    for (std::size_t i = 0; i < count && exact; ++i) exact = IsPower(some[i]);
+    // What a quotient of is a normal float32 that is twice off by half a unit; of a power of two,
+    // any that float32 has.
+    const double most = exact ? 0x1p127 : 0x1p100, least = exact ? 0x1p-128 : 0x1p-100;
+    for (std::size_t i = 0; i < count; ++i) {
+      divisors[i] = some[i] * global;
+      const double factor = numerator / divisors[i];
+      factors[i] =
+          factor >= least && factor <= most ? static_cast<float>(factor) : kNoFactor;
     }
   }
-  const Call call = {x, x_first, first, scales, factors, cells.first, exact, codes, codes_first};
+  const Call call = {x,         x_first, first, scales, factors, divisors, numerator, cells.first,
+                     exact,     codes,   codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -223,22 +221,10 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
   });
 }
 
-float Quantiser::FactorOf(double scale, double global) const {
-  const double divisor = scaling_.global_use == Factor::kMultiplies ? scale * global : scale;
-  const double numerator = scaling_.global_use == Factor::kDivides ? global : 1;
-  if (!(divisor > 0 && numerator > 0)) return kNoFactor;
-  const double factor = numerator / divisor;
-  if (scaling_.global_use == Factor::kNone && IsPower(scale) && factor <= 0x1p127) {
-    return static_cast<float>(factor);  // exact, if subnormal
-  }
-  return factor >= 0x1p-100 && factor <= 0x1p100 ? static_cast<float>(factor) : kNoFactor;
-}
-
 // A quotient that is far too small or too large for the element type is zero or the limit, however
 // it is rounded on the way.
 void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
   alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
-  std::uint16_t suspects[kQuantisedAtOnce / 4 + 1];
   const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
   const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
   if (source_ == DataType::kFloat32 && call.x_first + done + n <= call.x.size() / sizeof(float)) {
@@ -261,37 +247,13 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
           lanes_->multiply(from, reinterpret_cast<std::byte*>(to), length, factors, order);
           return;
         }
-        const std::size_t found = (integer ? lanes_->divide_to_integers : lanes_->divide)(
-            from, to, length, factors, order, ties_, suspects);
-        for (std::size_t i = 0; i < found; ++i) {
-          // One vector, or what is left of a cell.
-          const std::size_t begin = suspects[i];
-          const std::size_t some = std::min<std::size_t>(lanes_->lanes, length - begin);
-          Redo(from + begin * sizeof(float), to + begin, some,
-               [&](std::size_t k) {
-                 const std::uint64_t which = cell + ((order.skipped + begin + k) >> order.log2_width);
-                 return call.scales.scales[which - call.scales.first];
-               },
-               call.scales.global);
-        }
+        const std::uint64_t skipped = cell - call.first_cell;
+        const Divisors by = {factors, call.divisors.data() + skipped, call.numerator};
+        (integer ? lanes_->divide_to_integers : lanes_->divide)(from, to, length, by, order, ties_);
       });
   if (!is_float) return EncodeInDouble(call, done, n);
   Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
                              call.codes_first + done, n));
-}
-
-// The quotients of some elements anew, from float64.
-template <class ScaleOf>
-void Quantiser::Redo(const std::byte* x, float* quotients, std::size_t n, const ScaleOf& scale_of,
-                     double global) const {
-  for (std::size_t i = 0; i < n; ++i) {
-    float value = 0;
-    std::memcpy(&value, x + i * sizeof(float), sizeof(float));
-    const double wide = value;
-    double quotient = 0;
-    quotients_.Run(&wide, &quotient, 1, scale_of(i), global);
-    quotients[i] = OddFloat(quotient);
-  }
 }
 
 void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const {

@@ -59,20 +59,19 @@ class Quantiser {
     std::uint64_t x_first;
     std::uint64_t first;
     const CellScales& scales;
-    std::span<const float> factors;  // of the cells from first_cell on; none: done in float64
+    // Of the cells from first_cell on, where codes are made in float32: what values are multiplied
+    // with in the place of * numerator / divisor; NaN where that is done in float64.
+    std::span<const float> factors;
+    std::span<const double> divisors;
+    double numerator;
     std::uint64_t first_cell;
-    bool exact;  // products with them are the quotients
+    bool exact;  // products with the factors are the quotients
     std::span<std::byte> codes;
     std::uint64_t codes_first;
   };
 
-  // What values are multiplied with in float32, where that is as good as dividing; NaN elsewhere.
-  float FactorOf(double scale, double global) const;
   void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
   void Measure(const Call& call, std::uint64_t done, std::uint64_t n, LossMeter* loss) const;
-  template <class ScaleOf>
-  void Redo(const std::byte* x, float* quotients, std::size_t n, const ScaleOf& scale_of,
-            double global) const;
   void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
                      std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
   void EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const;
