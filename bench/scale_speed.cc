@@ -128,7 +128,9 @@ void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
     Print("apply", format, to, shape,
           Times(
               n,
-              [&] { applier.Run(codes, 0, 0, n, {0, scales, {}, 1, stored}, out); },
+              [&] {
+                applier.Run(codes, 0, 0, n, {0, scales, {}, 1, stored}, out);
+              },
               [&] { Check(plain.Run(codes, 0, out, 0, n)); }));
     if (!applier.Transposes()) continue;
     const std::uint64_t stride = shape.columns / 2, cells = partition.cell_columns();

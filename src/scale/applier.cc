@@ -56,6 +56,7 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
 }
 
 constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
+constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
 
 bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
 
@@ -106,8 +107,10 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
       log2_width_ < 5) {
     return;
   }
-  tables_.resize(kByteCodes * kTableBytes);
-  for (std::size_t i = 0; i < kByteCodes; ++i) MakeTable(scales[i], &tables_[i * kTableBytes]);
+  tables_.resize(kByteCodes * kTableLines);
+  for (std::size_t i = 0; i < kByteCodes; ++i) {
+    MakeTable(scales[i], tables_[i * kTableLines].bytes);
+  }
 }
 
 // A row of all codes for each scale.
@@ -121,15 +124,15 @@ void Applier::MakeNibbleTables(const Scaling& scaling, Target target) {
     codes[i] = static_cast<std::byte>((2 * i + 1) % kNibbles << 4 | 2 * i % kNibbles);
   }
   std::vector<double> scales(256), values(256 * kNibbles);
-  Require(
-      scales_of_codes.Run(scale_codes, 0, std::as_writable_bytes(std::span(scales)), 0, 256));
+  Require(scales_of_codes.Run(scale_codes, 0, std::as_writable_bytes(std::span(scales)), 0, 256));
   Dequantiser(scaling, rows, Rounding::kOdd, target)
       .Run(codes, 0, 0, values.size(), {0, scales, {}, global_}, values);
   std::vector<std::byte> results(values.size() * to_bytes_);
   Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, values.size()));
-  nibbles_.resize(results.size());
+  nibbles_.resize(results.size() / sizeof(TableLine));
+  std::byte* const tables = nibbles_.front().bytes;
   for (std::size_t i = 0; i < results.size(); i += kNibbles * to_bytes_) {
-    (to_bytes_ == 2 ? lanes_->fill_16 : lanes_->fill_32)(results.data() + i, nibbles_.data() + i);
+    (to_bytes_ == 2 ? lanes_->fill_16 : lanes_->fill_32)(results.data() + i, tables + i);
   }
 }
 
@@ -199,11 +202,10 @@ void Applier::RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n
   const std::uint64_t group = (call.first + done) / kNibbles;
   const unsigned log2_groups = log2_width_ - static_cast<unsigned>(std::countr_zero(kNibbles));
   const std::uint64_t cell = group >> log2_groups;
-  const CellsInOrder cells = {log2_groups,
-                              static_cast<std::size_t>(group - (cell << log2_groups))};
+  const CellsInOrder cells = {log2_groups, static_cast<std::size_t>(group - (cell << log2_groups))};
   (to_bytes_ == 2 ? lanes_->look_up_16 : lanes_->look_up_32)(
       call.codes.data() + (call.codes_first + done) / 2, static_cast<std::size_t>(n / kNibbles),
-      nibbles_.data(), call.scales.codes.data() + (cell - call.scales.first), cells,
+      nibbles_.front().bytes, call.scales.codes.data() + (cell - call.scales.first), cells,
       call.out.data() + done * to_bytes_);
 }
 
@@ -227,7 +229,7 @@ void Applier::RunTransposed(const std::byte* codes, std::uint64_t code_stride,
     for (std::uint64_t r = 0; r < rectangle.rows; r += kTileRows) {
       const std::uint64_t rows = std::min(kTileRows, rectangle.rows - r);
       for (std::uint64_t i = 0; i < rows; ++i) {
-        look_up(codes + (r + i) * code_stride + c / 2, columns / kNibbles, nibbles_.data(),
+        look_up(codes + (r + i) * code_stride + c / 2, columns / kNibbles, nibbles_.front().bytes,
                 scales + (r + i) * scale_stride + (cell - first_cell), cells,
                 tile + i * columns * to_bytes_);
       }
@@ -277,13 +279,15 @@ void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) con
 
 void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) const {
   const auto count = static_cast<std::size_t>(cells.count);
-  std::vector<std::byte> tables(count * kTableBytes);
+  std::vector<TableLine> tables(count * kTableLines);
   const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
-  for (std::size_t i = 0; i < count; ++i) MakeTable(scales[i], &tables[i * kTableBytes]);
+  for (std::size_t i = 0; i < count; ++i) {
+    MakeTable(scales[i], tables[i * kTableLines].bytes);
+  }
   ForEachRun(partition_, call.first, n,
              [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
-                                     tables.data() + (cell - cells.first) * kTableBytes,
+                                     tables[(cell - cells.first) * kTableLines].bytes,
                                      call.out.data() + at * to_bytes_);
              });
 }
@@ -291,7 +295,8 @@ void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) co
 void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
   const std::uint64_t first = call.first + done, cell = first >> log2_width_;
   lanes_->look_up_cells(call.codes.data() + call.codes_first + done, static_cast<std::size_t>(n),
-                        tables_.data(), call.scales.codes.data() + (cell - call.scales.first),
+                        tables_.front().bytes,
+                        call.scales.codes.data() + (cell - call.scales.first),
                         {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
                         call.out.data() + done * to_bytes_);
 }

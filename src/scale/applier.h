@@ -1,5 +1,5 @@
-// Scales applied: from the codes of a scaled tensor to elements of the type that is wanted, each the
-// exact product or quotient rounded once.
+// Scales applied: from the codes of a scaled tensor to elements of the type that is wanted, each
+// the exact product or quotient rounded once.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_APPLIER_H_
@@ -69,18 +69,18 @@ class Applier {
   Dequantiser dequantiser_;
   double global_;
   int bits_ = 0, digits_ = 0;  // of a code, and of its value
-  double least_ = 0;  // value of a code above zero
+  double least_ = 0;           // value of a code above zero
   DataType to_;
   std::uint64_t to_bytes_ = 0;  // 0 where the type wanted is packed
   CastPlan to_float_, of_double_, of_float_;
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
-  bool in_order_;           // a cell is `1 << log2_width_` elements, and follows the one before it
+  bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
   // Of scales of eight bits, by their codes: tables for codes of four bits, factors for wider ones,
   // and tables for codes of eight bits where the type wanted has 16.
-  std::vector<std::byte> nibbles_;
+  std::vector<TableLine> nibbles_;
   std::vector<float> factors_;
-  std::vector<std::byte> tables_;
+  std::vector<TableLine> tables_;
 };
 
 }  // namespace tensorcast::scale

@@ -31,6 +31,18 @@ HWY_INLINE VF32 LoadFloats(const std::byte* x) {
   return hn::LoadU(DF32(), reinterpret_cast<const float*>(x));
 }
 
+// Elements from the i-th on, of float32 or bfloat16.
+template <std::size_t kBytes> HWY_INLINE VF32 LoadElements(const std::byte* x, std::size_t i) {
+  if constexpr (kBytes == 4) {
+    return LoadFloats(x + 4 * i);
+  } else {
+    const hn::ScalableTag<std::uint32_t> d32;
+    const hn::Rebind<std::uint16_t, decltype(d32)> d16;
+    const auto bits = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(x + 2 * i));
+    return hn::BitCast(DF32(), hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
+  }
+}
+
 // ------------------------------------------------------------------------------------- arithmetic
 
 // Calls step(i, factor) for each whole vector of a cell, and rest(i, count, factor) for what is
@@ -55,20 +67,22 @@ HWY_INLINE void ForEachOfCells(std::size_t n, const float* factors, const CellsI
   }
 }
 
+template <std::size_t kBytes>
 void Multiply(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
               const CellsInOrder& cells) {
   const DF32 d;
   ForEachOfCells(
       n, factors, cells,
       [&](std::size_t i, VF32 factor) HWY_ATTR {
-        hn::StoreU(hn::Mul(LoadFloats(x + 4 * i), factor), d,
+        hn::StoreU(hn::Mul(LoadElements<kBytes>(x, i), factor), d,
                    reinterpret_cast<float*>(out + 4 * i));
       },
       [&](std::size_t i, std::size_t count, VF32 factor) HWY_ATTR {
-        alignas(64) float some[HWY_MAX_BYTES / 4] = {};
-        std::memcpy(some, x + 4 * i, 4 * count);
-        hn::Store(hn::Mul(hn::Load(d, some), factor), d, some);
-        std::memcpy(out + 4 * i, some, 4 * count);
+        alignas(64) std::byte some[HWY_MAX_BYTES] = {};
+        alignas(64) float products[HWY_MAX_BYTES / 4];
+        std::memcpy(some, x + kBytes * i, kBytes * count);
+        hn::Store(hn::Mul(LoadElements<kBytes>(some, 0), factor), d, products);
+        std::memcpy(out + 4 * i, products, 4 * count);
       });
 }
 
@@ -79,33 +93,33 @@ constexpr std::int32_t kNear = 4;
 HWY_INLINE bool MayBeWrong(VF32 quotient, const TieBits& ties) {
   const DI32 d;
   const auto bits = hn::BitCast(d, quotient);
-  const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFF));
-  const auto beside = hn::And(
-      hn::Add(bits, hn::Set(d, kNear - static_cast<std::int32_t>(ties.tie))),
-      hn::Set(d, static_cast<std::int32_t>(ties.mask)));
+  const auto beside =
+      hn::And(hn::Add(bits, hn::Set(d, kNear - static_cast<std::int32_t>(ties.tie))),
+              hn::Set(d, static_cast<std::int32_t>(ties.mask)));
   auto near = hn::Lt(beside, hn::Set(d, 2 * kNear + 1));
-  const auto small = hn::AndNot(hn::Lt(magnitude, hn::Set(d, ties.least)),
-                                hn::Lt(magnitude, hn::Set(d, ties.least_normal)));
-  if (HWY_UNLIKELY(!hn::AllFalse(d, small))) {
-    const auto low = hn::And(hn::Add(bits, hn::Set(d, kNear)), hn::Set(d, 0xFFFF));
-    near = hn::Or(near, hn::And(small, hn::Lt(low, hn::Set(d, 2 * kNear + 1))));
-  }
+  const auto magnitude = hn::Abs(quotient);
+  const auto small = hn::RebindMask(d, hn::Lt(magnitude, hn::Set(DF32(), ties.least_normal)));
+  if (HWY_LIKELY(hn::AllFalse(d, hn::Or(near, small)))) return false;
+  const auto counts = hn::AndNot(hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, ties.least)), small);
+  const auto low = hn::And(hn::Add(bits, hn::Set(d, kNear)), hn::Set(d, 0xFFFF));
+  near = hn::Or(near, hn::And(counts, hn::Lt(low, hn::Set(d, 2 * kNear + 1))));
   return !hn::AllFalse(d, near);
 }
 
 // x * numerator / divisor in double, which is on the right side of every tie (see cell_codes.cc),
 // cut to what a float32 holds with a last bit that says whether something was cut off.
-HWY_INLINE VF32 OddQuotient(const float* x, double numerator, double divisor) {
+HWY_INLINE VF32 OddQuotient(VF32 elements, double numerator, double divisor) {
   const hn::ScalableTag<double> d;
   const hn::ScalableTag<std::uint64_t> d64;
   const hn::Rebind<float, decltype(d)> half;
   const std::size_t lanes = hn::Lanes(d);
   const auto cut = hn::Set(d64, 0x1FFFFFFFu);
-  alignas(64) float quotients[HWY_MAX_BYTES / 4];
+  alignas(64) float x[HWY_MAX_BYTES / 4], quotients[HWY_MAX_BYTES / 4];
+  hn::Store(elements, DF32(), x);
   for (std::size_t i = 0; i < 2 * lanes; i += lanes) {
     const auto wide = hn::PromoteTo(d, hn::LoadU(half, x + i));
-    const auto bits = hn::BitCast(
-        d64, hn::Div(hn::Mul(wide, hn::Set(d, numerator)), hn::Set(d, divisor)));
+    const auto bits =
+        hn::BitCast(d64, hn::Div(hn::Mul(wide, hn::Set(d, numerator)), hn::Set(d, divisor)));
     // Adding them carries into the last bit kept where one of those cut off is set.
     const auto carried = hn::And(hn::Add(hn::And(bits, cut), cut), hn::Set(d64, 0x20000000u));
     const auto odd = hn::Or(hn::AndNot(cut, bits), carried);
@@ -114,45 +128,54 @@ HWY_INLINE VF32 OddQuotient(const float* x, double numerator, double divisor) {
   return hn::Load(DF32(), quotients);
 }
 
-template <class MayBe, class Finish>
-HWY_INLINE void Quotients(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
-                          const CellsInOrder& cells, const MayBe& may_be_wrong,
-                          const Finish& finish) {
+template <std::size_t kBytes, class MayBe, class Finish>
+HWY_INLINE void QuotientsOf(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
+                            const CellsInOrder& cells, const MayBe& may_be_wrong,
+                            const Finish& finish) {
   const DF32 d;
   const std::size_t first = cells.skipped >> cells.log2_width;
   const auto divisor_of = [&](std::size_t i) {
-    return by.divisors[first + ((i + (cells.skipped - (first << cells.log2_width))) >>
-                                cells.log2_width)];
+    return by.divisors[first +
+                       ((i + (cells.skipped - (first << cells.log2_width))) >> cells.log2_width)];
   };
-  const auto one = [&](const std::byte* from, std::size_t i, VF32 factor, float* to) HWY_ATTR {
-    VF32 quotient = hn::Mul(LoadFloats(from), factor);
+  const auto one = [&](VF32 elements, std::size_t i, VF32 factor, float* to) HWY_ATTR {
+    VF32 quotient = hn::Mul(elements, factor);
     if (HWY_UNLIKELY(may_be_wrong(quotient))) {
-      quotient = OddQuotient(reinterpret_cast<const float*>(from), by.numerator, divisor_of(i));
+      quotient = OddQuotient(elements, by.numerator, divisor_of(i));
     }
     hn::StoreU(finish(quotient), d, to);
   };
   ForEachOfCells(
       n, by.factors, cells,
-      [&](std::size_t i, VF32 factor) HWY_ATTR { one(x + 4 * i, i, factor, quotients + i); },
+      [&](std::size_t i, VF32 factor)
+          HWY_ATTR { one(LoadElements<kBytes>(x, i), i, factor, quotients + i); },
       [&](std::size_t i, std::size_t count, VF32 factor) HWY_ATTR {
         alignas(64) std::byte some[HWY_MAX_BYTES] = {};
         alignas(64) float results[HWY_MAX_BYTES / 4];
-        std::memcpy(some, x + 4 * i, 4 * count);
-        one(some, i, factor, results);
+        std::memcpy(some, x + kBytes * i, kBytes * count);
+        one(LoadElements<kBytes>(some, 0), i, factor, results);
         std::memcpy(quotients + i, results, 4 * count);
       });
 }
 
-void Divide(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
-            const CellsInOrder& cells, const TieBits& ties) {
+template <class MayBe, class Finish>
+HWY_INLINE void Quotients(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+                          const Divisors& by, const CellsInOrder& cells, const MayBe& may_be_wrong,
+                          const Finish& finish) {
+  if (is_bfloat16) return QuotientsOf<2>(x, quotients, n, by, cells, may_be_wrong, finish);
+  QuotientsOf<4>(x, quotients, n, by, cells, may_be_wrong, finish);
+}
+
+void Divide(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+            const Divisors& by, const CellsInOrder& cells, const TieBits& ties) {
   Quotients(
-      x, quotients, n, by, cells,
+      x, is_bfloat16, quotients, n, by, cells,
       [&](VF32 quotient) HWY_ATTR { return MayBeWrong(quotient, ties); },
       [](VF32 quotient) HWY_ATTR { return quotient; });
 }
 
-void DivideToIntegers(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
-                      const CellsInOrder& cells, const TieBits&) {
+void DivideToIntegers(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+                      const Divisors& by, const CellsInOrder& cells, const TieBits&) {
   const DF32 d;
   // A NaN is no less and no more than 127, and near nothing.
   const auto within = [&](VF32 quotient) HWY_ATTR {
@@ -165,12 +188,12 @@ void DivideToIntegers(const std::byte* x, float* quotients, std::size_t n, const
     return hn::Sub(hn::Add(value, whole), whole);
   };
   Quotients(
-      x, quotients, n, by, cells,
+      x, is_bfloat16, quotients, n, by, cells,
       [&](VF32 quotient) HWY_ATTR {
         const VF32 value = within(quotient);
         // Two units of a quotient below 128 are 2^-16.
-        return !hn::AllFalse(d, hn::Lt(hn::Set(d, 0.5f - 0x1p-15f),
-                                       hn::Abs(hn::Sub(value, round(value)))));
+        return !hn::AllFalse(
+            d, hn::Lt(hn::Set(d, 0.5f - 0x1p-15f), hn::Abs(hn::Sub(value, round(value)))));
       },
       [&](VF32 quotient) HWY_ATTR { return round(within(quotient)); });
 }
@@ -294,9 +317,9 @@ void LookUp16(const std::byte* packed, std::size_t groups, const std::byte* tabl
   LookUp16Of(
       packed, groups,
       [&](std::size_t g) HWY_ATTR {
-        return tables + 2 * kNibbles *
-                            std::to_integer<std::size_t>(
-                                codes[(cells.skipped + g) >> cells.log2_width]);
+        return tables +
+               2 * kNibbles *
+                   std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
       },
       out);
 }
@@ -306,9 +329,9 @@ void LookUp32(const std::byte* packed, std::size_t groups, const std::byte* tabl
   LookUp32Of(
       packed, groups,
       [&](std::size_t g) HWY_ATTR {
-        return tables + 4 * kNibbles *
-                            std::to_integer<std::size_t>(
-                                codes[(cells.skipped + g) >> cells.log2_width]);
+        return tables +
+               4 * kNibbles *
+                   std::to_integer<std::size_t>(codes[(cells.skipped + g) >> cells.log2_width]);
       },
       out);
 }
@@ -466,7 +489,8 @@ void Largest16(const std::byte* x, std::size_t cells, std::size_t width, std::ui
 const CellLanes* TargetLanes() {
   static const CellLanes lanes = [] {
     CellLanes filled = {};
-    filled.multiply = &Multiply;
+    filled.multiply = &Multiply<4>;
+    filled.multiply_bfloat16 = &Multiply<2>;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;
     filled.look_up_16 = &LookUp16;

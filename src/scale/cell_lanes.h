@@ -13,9 +13,9 @@
 
 namespace tensorcast::scale {
 
-inline constexpr std::size_t kNibbles = 16;    // codes of four bits, elements taken at once
+inline constexpr std::size_t kNibbles = 16;     // codes of four bits, elements taken at once
 inline constexpr std::size_t kByteCodes = 256;  // codes of eight bits
-inline constexpr std::size_t kLeastCell = 16;  // elements of the smallest cells that lanes take
+inline constexpr std::size_t kLeastCell = 16;   // elements of the smallest cells that lanes take
 
 // The cells of some elements in order: element i is of cell (skipped + i) >> log2_width, and at
 // least kLeastCell of them are of one cell, but at the ends.
@@ -37,21 +37,29 @@ struct TieBits {
   std::uint32_t mask;  // of what follows the last bit that a normal value keeps
   std::uint32_t tie;   // these bits of a tie
   std::int32_t least;  // of the least magnitude that may round to other than zero
-  std::int32_t least_normal;  // below it any value of 16 bits may be a tie
+  float least_normal;  // below this magnitude any value of 16 bits may be a tie
+};
+
+// Tables stand in whole lines of the cache: their vectors do not cross two.
+struct alignas(64) TableLine {
+  std::byte bytes[64];
 };
 
 // Everything one target was compiled to.
 struct CellLanes {
-  // out[i] = x[i] * its cell's factor, of float32; in place or not.
+  // out[i] = x[i] * its cell's factor, of float32; in place or not. The second one is from bfloat16
+  // to float32.
   void (*multiply)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
                    const CellsInOrder& cells);
-  // Quotients: x[i] * its cell's factor, where that is far from a tie, the factor being the nearest
-  // float32 to numerator / divisor; else what x[i] * numerator / divisor is as a double, rounded to
-  // odd in float32. `x` is not `quotients`.
-  void (*divide)(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
-                 const CellsInOrder& cells, const TieBits& ties);
+  void (*multiply_bfloat16)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
+                            const CellsInOrder& cells);
+  // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
+  // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
+  // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.
+  void (*divide)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+                 const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
   // The same for integers: the quotients rounded to the nearest within 127, NaN left.
-  void (*divide_to_integers)(const std::byte* x, float* quotients, std::size_t n,
+  void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
                              const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
 
   // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for

@@ -47,7 +47,7 @@ TieBits TiesOf(const TypeInfo* element) {
   };
   // A quotient just below half of the least value rounds to zero, as do all below it.
   return {static_cast<std::uint32_t>(detail::LowMask(cut)), std::uint32_t{1} << (cut - 1),
-          bits_of(limits.least_positive / 4), bits_of(limits.least_normal)};
+          bits_of(limits.least_positive / 4), static_cast<float>(limits.least_normal)};
 }
 
 }  // namespace
@@ -138,8 +138,8 @@ void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_firs
           double* known = &amax[cell - first_cell];
           const std::uint64_t end = at + length;
           // The rest of a cell, whole ones, the beginning of one.
-          std::uint64_t width = order.log2_width < 40 ? std::uint64_t{1} << order.log2_width
-                                                      : length + order.skipped;
+          std::uint64_t width =
+              order.log2_width < 40 ? std::uint64_t{1} << order.log2_width : length + order.skipped;
           std::uint64_t part = std::min(end - at, width - order.skipped);
           while (at < end) {
             const std::uint64_t whole = part == width ? (end - at) / width : 1;
@@ -199,12 +199,11 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     for (std::size_t i = 0; i < count; ++i) {
       divisors[i] = some[i] * global;
       const double factor = numerator / divisors[i];
-      factors[i] =
-          factor >= least && factor <= most ? static_cast<float>(factor) : kNoFactor;
+      factors[i] = factor >= least && factor <= most ? static_cast<float>(factor) : kNoFactor;
     }
   }
-  const Call call = {x,         x_first, first, scales, factors, divisors, numerator, cells.first,
-                     exact,     codes,   codes_first};
+  const Call call = {x,         x_first,     first, scales, factors,    divisors,
+                     numerator, cells.first, exact, codes,  codes_first};
   if (lanes_ != nullptr && loss == nullptr) {
     for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
       EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
@@ -227,8 +226,15 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
   alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
   const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
   const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
-  if (source_ == DataType::kFloat32 && call.x_first + done + n <= call.x.size() / sizeof(float)) {
-    x = call.x.data() + (call.x_first + done) * sizeof(float);
+  // What lanes read by themselves, if it is there.
+  const bool is_half = source_ == DataType::kBfloat16;
+  const std::uint64_t bytes = is_half ? 2 : sizeof(float);
+  if (is_half || source_ == DataType::kFloat32) {
+    const std::uint64_t held = call.x.size() / bytes;
+    if (call.x_first > held || done + n > held - call.x_first) {
+      Require(Status(StatusCode::kBufferTooSmall));
+    }
+    x = call.x.data() + (call.x_first + done) * bytes;
   } else {
     Require(float_of_source_.Run(call.x, call.x_first + done, room, 0, n));
   }
@@ -241,15 +247,17 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
         const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
         for (std::uint64_t i = 0; i < count; ++i) is_float &= factors[i] == factors[i];
         if (!is_float) return;
-        const std::byte* const from = x + at * sizeof(float);
+        const std::byte* const from = x + at * bytes;
         float* const to = quotients + at;
         if (call.exact && !integer) {
-          lanes_->multiply(from, reinterpret_cast<std::byte*>(to), length, factors, order);
+          (is_half ? lanes_->multiply_bfloat16 : lanes_->multiply)(
+              from, reinterpret_cast<std::byte*>(to), length, factors, order);
           return;
         }
         const std::uint64_t skipped = cell - call.first_cell;
         const Divisors by = {factors, call.divisors.data() + skipped, call.numerator};
-        (integer ? lanes_->divide_to_integers : lanes_->divide)(from, to, length, by, order, ties_);
+        (integer ? lanes_->divide_to_integers : lanes_->divide)(from, is_half, to, length, by,
+                                                                order, ties_);
       });
   if (!is_float) return EncodeInDouble(call, done, n);
   Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
@@ -294,10 +302,9 @@ void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
                std::fill_n(beyond + at, length, ends.beyond);
                std::fill_n(least_normal + at, length, ends.least_normal);
              });
-  const core::LossView view = {FindType(source_),         FindType(scaling_.element),
-                               call.x.data(),             call.x_first + done,
-                               call.codes.data(),         call.codes_first + done,
-                               &limits};
+  const core::LossView view = {
+      FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
+      call.codes.data(), call.codes_first + done,    &limits};
   Require(core::MeasureScaled(*loss, view, values, n, call.first + done, target_));
 }
 

@@ -75,8 +75,7 @@ struct ScaleEnds {
                                                    : scaling.scale != DataType::kFloat8E8M0;
     least = is_whole ? limits.least_normal : limits.least_positive;
     // Of powers of two: the greatest value of another type is none.
-    most = rule == ScaleRule::kAmax ? limits.greatest
-                                    : std::ldexp(1, std::ilogb(limits.greatest));
+    most = rule == ScaleRule::kAmax ? limits.greatest : std::ldexp(1, std::ilogb(limits.greatest));
   }
   double least, most;
 };
@@ -168,8 +167,8 @@ void ScalesOfCells::RunPowers(const double* amax, double* scales, std::size_t n)
   const std::uint64_t mantissa = detail::LowMask(kMantissa);
   const std::uint64_t code = bits_of(largest_code_);
   // From this mantissa on it is the next power: above the code's, never, or what rounds up.
-  const std::uint64_t next = rule_ == ScaleRule::kUp    ? (code & mantissa) + 1
-                             : rule_ == ScaleRule::kOcp ? mantissa + 1
+  const std::uint64_t next = rule_ == ScaleRule::kUp      ? (code & mantissa) + 1
+                             : rule_ == ScaleRule::kOcp   ? mantissa + 1
                              : IsFloat6(scaling_.element) ? bits_of(2 - 0x1p-4) & mantissa
                                                           : bits_of(2 - 0x1p-2) & mantissa;
   const std::uint64_t one = bits_of(1) - (code & ~mantissa);

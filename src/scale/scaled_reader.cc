@@ -197,8 +197,8 @@ std::vector<std::byte> ScaledReader::ReadCodes(const ScaledWeight& weight, std::
                                                std::uint64_t n) const {
   const DataType element = weight.reading.scaling.element;
   const std::uint64_t begin = BytesOf(element, first / kGrain * kGrain);
-  const std::uint64_t end = std::min(weight.reading.partition.elements(),
-                                     (first + n + kGrain - 1) / kGrain * kGrain);
+  const std::uint64_t end =
+      std::min(weight.reading.partition.elements(), (first + n + kGrain - 1) / kGrain * kGrain);
   std::vector<std::byte> codes(static_cast<std::size_t>(BytesOf(element, end) - begin));
   base_->Read(weight.codes, begin, codes);
   return codes;
@@ -360,7 +360,8 @@ bool ScaledReader::ReadCast(std::size_t tensor, const CastPlan& plan, std::uint6
     CastTransposed(*weight, *applier, plan.to(), first, out);
     return true;
   }
-  const std::uint64_t bytes = static_cast<unsigned>(to.bits) / 8, columns = read.reading.partition.columns;
+  const std::uint64_t bytes = static_cast<unsigned>(to.bits) / 8,
+                      columns = read.reading.partition.columns;
   while (!out.empty()) {
     std::uint64_t n = std::min<std::uint64_t>(kPiece, out.size() / bytes);
     if (columns > kPiece) n = std::min(n, columns - first % columns);
@@ -442,14 +443,16 @@ std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeigh
       next = std::min(stop, place.column + place.columns);
       const std::uint64_t row = matrix * rows + r - place.row;  // of the slab
       const std::uint64_t stride = BytesOf(element, place.columns);
-      const std::uint64_t cell = c / partition.block_columns - place.column / partition.block_columns;
-      applier.RunTransposed(
-          slab->codes.data() + row * stride + BytesOf(element, c - place.column), stride,
-          {matrix * rows + r, end - r, c, next - c}, slab->scale_codes.data() + row * slab->cells + cell,
-          slab->cells, band->values.data() + ((c - begin) * rows + r) * bytes, rows);
+      const std::uint64_t cell =
+          c / partition.block_columns - place.column / partition.block_columns;
+      applier.RunTransposed(slab->codes.data() + row * stride + BytesOf(element, c - place.column),
+                            stride, {matrix * rows + r, end - r, c, next - c},
+                            slab->scale_codes.data() + row * slab->cells + cell, slab->cells,
+                            band->values.data() + ((c - begin) * rows + r) * bytes, rows);
       for (std::uint64_t i = row; i < row + (end - r); ++i) {
-        Note(weight, std::span(slab->scales).subspan(static_cast<std::size_t>(i * slab->cells),
-                                                     static_cast<std::size_t>(slab->cells)));
+        Note(weight, std::span(slab->scales)
+                         .subspan(static_cast<std::size_t>(i * slab->cells),
+                                  static_cast<std::size_t>(slab->cells)));
       }
       r = end;
     }
@@ -490,8 +493,7 @@ void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scal
   const std::uint64_t cells = base_->contents().tensors[weight.scale].elements;
   for (std::uint64_t first = 0; first < cells; first += kPiece) {
     const std::uint64_t count = std::min(kPiece, cells - first);
-    found.Add(first,
-              ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}).values);
+    found.Add(first, ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}).values);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   findings_[weight.codes] = found;

@@ -100,7 +100,8 @@ class ScaledReader final : public formats::TensorReader {
   std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix,
                                      std::uint64_t row, std::uint64_t column) const;
   void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
-  std::shared_ptr<const Applier> ApplierOf(const AppliedWeight& applied, const CastPlan& plan) const;
+  std::shared_ptr<const Applier> ApplierOf(const AppliedWeight& applied,
+                                           const CastPlan& plan) const;
   void CastInOrder(const AppliedWeight& applied, const Applier& applier, std::uint64_t first,
                    std::uint64_t n, std::span<std::byte> out) const;
   void CastTransposed(const AppliedWeight& applied, const Applier& applier, DataType to,

@@ -52,13 +52,14 @@ void ForEachRunOfCells(const Partition& partition, std::uint64_t first, std::uin
   const std::uint64_t columns = partition.columns, width = partition.block_columns;
   const bool is_one = width >= columns;  // of a row
   if (!is_one && !std::has_single_bit(width)) {
-    ForEachRun(partition, first, n, [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-      visit(cell, at, length, CellsInOrder());
-    });
+    ForEachRun(partition, first, n,
+               [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+                 visit(cell, at, length, CellsInOrder());
+               });
     return;
   }
-  const unsigned log2_width = is_one ? CellsInOrder().log2_width
-                                     : static_cast<unsigned>(std::countr_zero(width));
+  const unsigned log2_width =
+      is_one ? CellsInOrder().log2_width : static_cast<unsigned>(std::countr_zero(width));
   const auto skipped = [&](std::uint64_t place) {
     return is_one ? std::size_t{0} : static_cast<std::size_t>(place & (width - 1));
   };

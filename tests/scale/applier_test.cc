@@ -42,8 +42,8 @@ std::uint64_t RoundedCode(const oracle::Number& number, DataType to) {
   return (nearest.beyond ? row.infinity : nearest.code) | sign;
 }
 
-// The codes of scales: all of a narrow type; of a wide one ends, zeros, what is none, and some, also
-// such with which products of codes come to lie next to ties of the narrower types.
+// The codes of scales: all of a narrow type; of a wide one ends, zeros, what is none, and some,
+// also such with which products of codes come to lie next to ties of the narrower types.
 std::vector<std::uint64_t> ScaleCodes(DataType type) {
   const oracle::Row& row = OracleRow(type);
   std::vector<std::uint64_t> codes;
@@ -131,13 +131,11 @@ struct Expected {
                                                     static_cast<std::size_t>(range.count));
       };
       std::vector<std::byte> out(*StorageBytes(to, count));
-      applier.Run(codes, first, first, count, {range.first, part(cells), {}, 1, part(stored)},
-                  out);
+      applier.Run(codes, first, first, count, {range.first, part(cells), {}, 1, part(stored)}, out);
       ForEachRun(partition, first, count,
                  [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
                    for (std::uint64_t i = at; i < at + length; ++i) {
-                     const std::uint64_t code =
-                         LoadCode(scaling.element, codes.data(), first + i);
+                     const std::uint64_t code = LoadCode(scaling.element, codes.data(), first + i);
                      ASSERT_EQ(LoadCode(to, out.data(), i),
                                results[of_cell[cell] * (element.mask() + 1) + code])
                          << TypeName(scaling.element) << " " << std::hex << code << " under "
@@ -154,10 +152,14 @@ struct Expected {
 std::vector<Partition> Partitions() {
   constexpr std::uint64_t kGroups[] = {96, 96}, kRows[] = {40, 1536}, kBlocks[] = {2, 37, 200};
   constexpr std::uint64_t kWide[] = {2, 4096};
-  return {Partition::OfGroups(kGroups, 16),    Partition::OfGroups(kGroups, 32),
-          Partition::OfGroups(kGroups, 12),    Partition::OfRows(kRows),
-          Partition::OfRows(kWide),            Partition::OfBlocks(kBlocks, 16, 64),
-          Partition::OfBlocks(kBlocks, 5, 24), Partition::OfAxis(kBlocks, 1)};
+  return {Partition::OfGroups(kGroups, 16),
+          Partition::OfGroups(kGroups, 32),
+          Partition::OfGroups(kGroups, 12),
+          Partition::OfRows(kRows),
+          Partition::OfRows(kWide),
+          Partition::OfBlocks(kBlocks, 16, 64),
+          Partition::OfBlocks(kBlocks, 5, 24),
+          Partition::OfAxis(kBlocks, 1)};
 }
 
 constexpr DataType kTo[] = {DataType::kBfloat16, DataType::kFloat16, DataType::kFloat32};
@@ -179,8 +181,7 @@ TEST(Applier, OneScale) {
   for (const DataType element :
        {DataType::kFloat8E4M3FN, DataType::kFloat8E4M3FNUZ, DataType::kFloat8E5M2,
         DataType::kFloat6E3M2, DataType::kFloat4E2M1, DataType::kInt8, DataType::kInt4}) {
-    for (const DataType scale :
-         {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat8E8M0}) {
+    for (const DataType scale : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat8E8M0}) {
       CheckAll({element, scale}, 1);
       if (HasFatalFailure()) return;
     }

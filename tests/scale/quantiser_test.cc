@@ -296,10 +296,11 @@ TEST(Quantiser, WholeTensorsInPieces) {
 TEST(Quantiser, LanesGiveWhatFloat64Gives) {
   std::mt19937_64 random(28);
   constexpr std::uint64_t kGroups[] = {64, 96}, kRows[] = {5, 1000}, kBlocks[] = {2, 37, 200};
-  const Partition partitions[] = {Partition::OfGroups(kGroups, 16), Partition::OfGroups(kGroups, 32),
-                                  Partition::OfGroups(kGroups, 24), Partition::OfRows(kRows),
-                                  Partition::OfTensor(kRows), Partition::OfAxis(kBlocks, 1),
-                                  Partition::OfBlocks(kBlocks, 16, 64)};
+  const Partition partitions[] = {
+      Partition::OfGroups(kGroups, 16),    Partition::OfGroups(kGroups, 32),
+      Partition::OfGroups(kGroups, 24),    Partition::OfRows(kRows),
+      Partition::OfTensor(kRows),          Partition::OfAxis(kBlocks, 1),
+      Partition::OfBlocks(kBlocks, 16, 64)};
   struct Written {
     Scaling scaling;
     ScaleRule rule;
@@ -328,10 +329,10 @@ TEST(Quantiser, LanesGiveWhatFloat64Gives) {
         const double weight = std::ldexp(static_cast<double>(random() % 65536) - 32768, -20);
         const std::uint64_t any = random() & row.mask();
         const bool plain = i % 97 != 0;
-        StoreCode(source, x.data(), i,
-                  plain ? oracle::Cast(oracle::RowOf(11), row, {},
-                                       std::bit_cast<std::uint64_t>(weight))
-                        : any);
+        StoreCode(
+            source, x.data(), i,
+            plain ? oracle::Cast(oracle::RowOf(11), row, {}, std::bit_cast<std::uint64_t>(weight))
+                  : any);
       }
       for (const Written& written : all) {
         std::vector<double> expected_scales;
