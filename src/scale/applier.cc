@@ -84,6 +84,12 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   least_ = row.is_float() ? detail::LimitsOf(row).least_positive : 1;
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
+  if (bits_ == 8) {
+    std::byte codes[kByteCodes];
+    for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+    decoded_.resize(kByteCodes);
+    Require(to_float_.Run(codes, 0, std::as_writable_bytes(std::span(decoded_)), 0, kByteCodes));
+  }
   const bool few_scales = FindType(scaling.scale)->bits == 8;
   if (bits_ == 4 && few_scales && in_order_) {
     MakeNibbleTables(scaling, target);
@@ -302,19 +308,16 @@ void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) 
 }
 
 void Applier::MakeTable(double scale, std::byte* table) const {
-  std::byte all[kByteCodes];
-  for (std::size_t i = 0; i < kByteCodes; ++i) all[i] = static_cast<std::byte>(i);
-  alignas(64) float decoded[kByteCodes], products[kByteCodes];
+  alignas(64) float products[kByteCodes];
   alignas(64) std::byte results[kTableBytes];
-  Require(to_float_.Run(all, 0, std::as_writable_bytes(std::span(decoded)), 0, kByteCodes));
   const float factor = FactorOf(scale);
   if (factor == factor) {
-    lanes_->multiply(reinterpret_cast<const std::byte*>(decoded),
+    lanes_->multiply(reinterpret_cast<const std::byte*>(decoded_.data()),
                      reinterpret_cast<std::byte*>(products), kByteCodes, &factor, {});
     Require(of_float_.Run(std::as_bytes(std::span(products)), 0, results, 0, kByteCodes));
   } else {
     alignas(64) double values[kByteCodes];
-    dequantiser_.RunCell(decoded, values, kByteCodes, scale, global_);
+    dequantiser_.RunCell(decoded_.data(), values, kByteCodes, scale, global_);
     Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, kByteCodes));
   }
   lanes_->fill_bytes(results, table);

@@ -73,6 +73,7 @@ class Applier {
   DataType to_;
   std::uint64_t to_bytes_ = 0;  // 0 where the type wanted is packed
   CastPlan to_float_, of_double_, of_float_;
+  std::vector<float> decoded_;        // all codes of eight bits
   const CellLanes* lanes_ = nullptr;  // null: everything is done exactly
   bool in_order_;  // a cell is `1 << log2_width_` elements, and follows the one before it
   unsigned log2_width_ = 0;
