@@ -8,7 +8,6 @@
 #include "scale/cell_lanes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
