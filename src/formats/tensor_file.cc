@@ -17,6 +17,11 @@ bool HasEnding(std::string_view path, std::string_view ending) {
   });
 }
 
+bool TensorReader::ReadCast(std::size_t, const CastPlan&, std::uint64_t,
+                            std::span<std::byte>) const {
+  return false;
+}
+
 text::StringPiece TensorReader::ReadStrings(std::size_t, std::uint64_t, std::uint64_t) const {
   throw std::logic_error("this format has no tensors of strings");
 }

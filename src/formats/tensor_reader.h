@@ -24,6 +24,10 @@ class TensorReader {
   // and out.size() * 8 are multiples of its bits, but for the tensor's last byte. Safe to call from
   // several threads. Throws Error.
   virtual void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const = 0;
+  // Reads elements [first, first + n) as `plan` casts them, without what they are before: false
+  // where the reader has no shorter way to it than Read, and `out` is as it was.
+  virtual bool ReadCast(std::size_t tensor, const CastPlan& plan, std::uint64_t first,
+                        std::span<std::byte> out) const;
   // Reads strings from `first` on of a tensor of type kString, n of them; fewer, but a multiple of
   // 4 so that a packed type takes whole bytes, where they take more than kStringPieceBytes. UTF-8
   // from numpy's <U, the bytes that stand in the file from |S and from a TensorProto. Safe to call

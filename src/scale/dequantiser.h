@@ -48,6 +48,13 @@ class Dequantiser {
   void Run(std::span<const std::byte> codes, const Rectangle& rectangle, const RowScales& scales,
            std::span<double> values) const;
 
+  // The same of n codes of one cell that are decoded already. In the default floating-point
+  // environment, of layouts without zero points.
+  void RunCell(const float* decoded, double* values, std::size_t n, double scale,
+               double global) const {
+    arithmetic_.Run(decoded, values, n, scale, global, 0);
+  }
+
  private:
   Partition partition_;
   CellArithmetic arithmetic_;

@@ -1,11 +1,21 @@
 // A block at a time: decoded by the library's own cast, divided cell by cell, encoded by a cast
 // that rounds once, and, where measured, decoded again while it is in the first-level cache.
 //
+// In float32 by lanes, except from float64 and where a scale is out of the ordinary: a product with
+// the scale's inverse is off by two units at most, so that it is on the right side of every tie
+// that is not as near as that. What is as near is divided in float64 (see cell_codes.cc). A scale
+// that is a power of two gives the quotient itself.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/quantiser.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/failure.h"
 #include "core/fp_environment.h"
@@ -24,6 +34,25 @@ CastOptions OptionsOf(DataType element) {
 bool IsSource(DataType type) {
   const TypeInfo* const row = FindType(type);
   return row != nullptr && row->is_float() && row->has_zero;
+}
+
+constexpr std::uint64_t kQuantisedAtOnce = 2048;  // elements done at once in lanes
+constexpr float kNoFactor = std::numeric_limits<float>::quiet_NaN();
+
+bool IsPower(double value) {
+  return (std::bit_cast<std::uint64_t>(value) & detail::LowMask(52)) == 0;
+}
+
+TieBits TiesOf(const TypeInfo* element) {
+  if (!element->is_float()) return {};
+  const int cut = 23 - element->mantissa_bits;
+  const TypeLimits limits = detail::LimitsOf(*element);
+  const auto bits_of = [](double value) {
+    return static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(static_cast<float>(value)));
+  };
+  // A quotient just below half of the least value rounds to zero, as do all below it.
+  return {static_cast<std::uint32_t>(detail::LowMask(cut)), std::uint32_t{1} << (cut - 1),
+          bits_of(limits.least_positive / 4), static_cast<float>(limits.least_normal)};
 }
 
 }  // namespace
@@ -47,6 +76,12 @@ Quantiser::Quantiser(DataType source, const Scaling& scaling, ScaleRule rule,
   bind(source, DataType::kFloat64, &value_of_source_);
   bind(DataType::kFloat64, scaling.element, &code_of_value_);
   bind(scaling.element, DataType::kFloat64, &value_of_code_);
+  if (source == DataType::kFloat64) return;
+  scales_.emplace(scaling, rule, target);
+  bind(source, DataType::kFloat32, &float_of_source_);
+  bind(DataType::kFloat32, scaling.element, &code_of_float_);
+  ties_ = TiesOf(FindType(scaling.element));
+  if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
 }
 
 void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
@@ -54,6 +89,7 @@ void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, 
                            std::span<double> amax) const {
   RequireStretch(partition_, first, n, first_cell, amax.size());
   const core::FpEnvironment environment;
+  if (lanes_ != nullptr) return GatherInLanes(x, x_first, first, n, first_cell, amax);
   alignas(64) double values[kBlock];
   ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
     Require(value_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(values)), 0,
@@ -66,6 +102,69 @@ void Quantiser::GatherAmax(std::span<const std::byte> x, std::uint64_t x_first, 
   });
 }
 
+// Magnitudes are compared as integers, in the source's own bits where they are 16 or 32.
+void Quantiser::GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first,
+                              std::uint64_t first, std::uint64_t n, std::uint64_t first_cell,
+                              std::span<double> amax) const {
+  const TypeInfo& row = *FindType(source_);
+  const std::uint64_t held = x.size() * 8 / static_cast<unsigned>(row.bits);
+  if (x_first > held || n > held - x_first) Require(Status(StatusCode::kBufferTooSmall));
+  const bool is_half = row.bits == 16, is_float = source_ == DataType::kFloat32;
+  // Where a float32's magnitude has a source's bits, and what its exponents are less by.
+  const int shift = !is_half ? 0 : source_ == DataType::kFloat16 ? 13 : 16;
+  const double unit = source_ == DataType::kFloat16 ? 0x1p112 : 1;
+  alignas(64) float decoded[kQuantisedAtOnce];
+  std::uint32_t found[kQuantisedAtOnce / kLeastCell];
+  for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
+    const std::uint64_t some = std::min(n - done, kQuantisedAtOnce);
+    const std::size_t bytes = is_half ? 2 : 4;
+    const std::byte* values = x.data() + (x_first + done) * bytes;
+    if (!is_half && !is_float) {
+      Require(float_of_source_.Run(x, x_first + done, std::as_writable_bytes(std::span(decoded)), 0,
+                                   some));
+      values = reinterpret_cast<const std::byte*>(decoded);
+    }
+    const auto take = [&](std::uint64_t at, std::size_t cells, std::size_t width, double* known) {
+      if (is_half) {
+        const auto infinity =
+            static_cast<std::uint16_t>(detail::LowMask(row.exponent_bits) << row.mantissa_bits);
+        lanes_->largest_16(values + at * bytes, cells, width, infinity, found);
+      } else {
+        lanes_->largest_32(values + at * bytes, cells, width, found);
+      }
+      for (std::size_t i = 0; i < cells; ++i) {
+        const double magnitude = std::bit_cast<float>(found[i] << shift) * unit;
+        known[i] = known[i] < magnitude ? magnitude : known[i];
+      }
+    };
+    ForEachRunOfCells(
+        partition_, first + done, some,
+        [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+          double* known = &amax[cell - first_cell];
+          const std::uint64_t end = at + length;
+          // The rest of a cell, whole ones, the beginning of one.
+          std::uint64_t width =
+              order.log2_width < 40 ? std::uint64_t{1} << order.log2_width : length + order.skipped;
+          std::uint64_t part = std::min(end - at, width - order.skipped);
+          while (at < end) {
+            const std::uint64_t whole = part == width ? (end - at) / width : 1;
+            if (part >= kLeastCell) {
+              take(at, whole, part, known);
+            } else {
+              alignas(64) std::byte few[4 * kLeastCell] = {};
+              std::memcpy(few, values + at * bytes, part * bytes);
+              const std::byte* const all = std::exchange(values, few);
+              take(0, 1, kLeastCell, known);
+              values = all;
+            }
+            at += part * whole;
+            known += whole;
+            part = std::min(end - at, width);
+          }
+        });
+  }
+}
+
 double Quantiser::GlobalScale(double amax) const {
   const core::FpEnvironment environment;
   return GlobalScaleOf(scaling_, amax);
@@ -75,6 +174,7 @@ void Quantiser::Scales(std::span<const double> amax, double global,
                        std::span<double> scales) const {
   if (scales.size() < amax.size()) Require(Status(StatusCode::kBufferTooSmall));
   const core::FpEnvironment environment;
+  if (scales_) return scales_->Run(amax.data(), global, scales.data(), amax.size());
   for (std::size_t i = 0; i < amax.size(); ++i) {
     scales[i] = CellScaleOf(scaling_, rule_, amax[i], global);
   }
@@ -84,40 +184,133 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
                        std::uint64_t n, const CellScales& scales, std::span<std::byte> codes,
                        std::uint64_t codes_first, LossMeter* loss) const {
   RequireStretch(partition_, first, n, scales.first, scales.scales.size());
+  if (n == 0) return;
   const core::FpEnvironment environment;
+  const CellRange cells = partition_.CellsOf(first, n);
+  std::vector<float> factors;
+  std::vector<double> divisors;
+  const double numerator = scaling_.global_use == Factor::kDivides ? scales.global : 1;
+  bool exact = scaling_.global_use == Factor::kNone;
+  if (lanes_ != nullptr) {
+    const auto count = static_cast<std::size_t>(cells.count);
+    factors.resize(count);
+    divisors.resize(count);
+    const double* const some = scales.scales.data() + (cells.first - scales.first);
+    const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
+    for (std::size_t i = 0; i < count && exact; ++i) exact = IsPower(some[i]);
+    // What a quotient of is a normal float32 that is twice off by half a unit; of a power of two,
+    // any that float32 has.
+    const double most = exact ? 0x1p127 : 0x1p100, least = exact ? 0x1p-128 : 0x1p-100;
+    for (std::size_t i = 0; i < count; ++i) {
+      divisors[i] = some[i] * global;
+      const double factor = numerator / divisors[i];
+      factors[i] = factor >= least && factor <= most ? static_cast<float>(factor) : kNoFactor;
+    }
+  }
+  const Call call = {x,         x_first,     first, scales, factors,    divisors,
+                     numerator, cells.first, exact, codes,  codes_first};
+  if (lanes_ != nullptr && loss == nullptr) {
+    for (std::uint64_t done = 0; done < n; done += kQuantisedAtOnce) {
+      EncodeInFloat(call, done, std::min(n - done, kQuantisedAtOnce));
+    }
+    return;
+  }
+  ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
+    if (lanes_ != nullptr) {
+      EncodeInFloat(call, done, some);
+    } else {
+      EncodeInDouble(call, done, some);
+    }
+    if (loss != nullptr) Measure(call, done, some, loss);
+  });
+}
+
+// A quotient that is far too small or too large for the element type is zero or the limit, however
+// it is rounded on the way.
+void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  alignas(64) float decoded[kQuantisedAtOnce], quotients[kQuantisedAtOnce];
+  const std::byte* x = reinterpret_cast<const std::byte*>(decoded);
+  const std::span<std::byte> room = std::as_writable_bytes(std::span(decoded));
+  // What lanes read by themselves, if it is there.
+  const bool is_half = source_ == DataType::kBfloat16;
+  const std::uint64_t bytes = is_half ? 2 : sizeof(float);
+  if (is_half || source_ == DataType::kFloat32) {
+    const std::uint64_t held = call.x.size() / bytes;
+    if (call.x_first > held || done + n > held - call.x_first) {
+      Require(Status(StatusCode::kBufferTooSmall));
+    }
+    x = call.x.data() + (call.x_first + done) * bytes;
+  } else {
+    Require(float_of_source_.Run(call.x, call.x_first + done, room, 0, n));
+  }
+  const bool integer = scaling_.element == DataType::kInt8;
+  bool is_float = true;
+  ForEachRunOfCells(
+      partition_, call.first + done, n,
+      [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+        const float* const factors = call.factors.data() + (cell - call.first_cell);
+        const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
+        for (std::uint64_t i = 0; i < count; ++i) is_float &= factors[i] == factors[i];
+        if (!is_float) return;
+        const std::byte* const from = x + at * bytes;
+        float* const to = quotients + at;
+        if (call.exact && !integer) {
+          (is_half ? lanes_->multiply_bfloat16 : lanes_->multiply)(
+              from, reinterpret_cast<std::byte*>(to), length, factors, order);
+          return;
+        }
+        const std::uint64_t skipped = cell - call.first_cell;
+        const Divisors by = {factors, call.divisors.data() + skipped, call.numerator};
+        (integer ? lanes_->divide_to_integers : lanes_->divide)(from, is_half, to, length, by,
+                                                                order, ties_);
+      });
+  if (!is_float) return EncodeInDouble(call, done, n);
+  Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
+                             call.codes_first + done, n));
+}
+
+void Quantiser::EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  alignas(64) double values[kBlock], quotients[kBlock];
+  for (const std::uint64_t end = done + n; done < end;) {
+    const std::uint64_t some = std::min(end - done, kBlock);
+    Require(value_of_source_.Run(call.x, call.x_first + done,
+                                 std::as_writable_bytes(std::span(values)), 0, some));
+    ForEachRun(partition_, call.first + done, some,
+               [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+                 quotients_.Run(values + at, quotients + at, length,
+                                call.scales.scales[cell - call.scales.first], call.scales.global);
+               });
+    Require(code_of_value_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
+                               call.codes_first + done, some));
+    done += some;
+  }
+}
+
+// What a block of the tensor's own lost.
+void Quantiser::Measure(const Call& call, std::uint64_t done, std::uint64_t n,
+                        LossMeter* loss) const {
   alignas(64) double values[kBlock];
-  alignas(64) double quotients[kBlock];
+  alignas(64) double results[kBlock];
   alignas(64) double beyond[kBlock];
   alignas(64) double least_normal[kBlock];
-  const core::ScaledLimits limits = {quotients, beyond, least_normal};
+  const core::ScaledLimits limits = {results, beyond, least_normal};
   const auto bytes_of = [](double* block) {
     return std::as_writable_bytes(std::span<double>(block, kBlock));
   };
-  ForEachBlock(first, n, [&](std::uint64_t done, std::uint64_t some) {
-    const auto for_each_cell = [&](const auto& visit) {
-      ForEachRun(partition_, first + done, some,
-                 [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
-                   visit(scales.scales[cell - scales.first], at, length);
-                 });
-    };
-    Require(value_of_source_.Run(x, x_first + done, bytes_of(values), 0, some));
-    for_each_cell([&](double scale, std::uint64_t at, std::uint64_t length) {
-      quotients_.Run(values + at, quotients + at, length, scale, scales.global);
-    });
-    Require(code_of_value_.Run(bytes_of(quotients), 0, codes, codes_first + done, some));
-    if (loss == nullptr) return;
-    Require(value_of_code_.Run(codes, codes_first + done, bytes_of(quotients), 0, some));
-    for_each_cell([&](double scale, std::uint64_t at, std::uint64_t length) {
-      values_.Run(quotients + at, quotients + at, length, scale, scales.global, 0);
-      const CellLimits cell = quotients_.Limits(scale, scales.global);
-      std::fill_n(beyond + at, length, cell.beyond);
-      std::fill_n(least_normal + at, length, cell.least_normal);
-    });
-    const core::LossView view = {
-        FindType(source_), FindType(scaling_.element), x.data(), x_first + done,
-        codes.data(),      codes_first + done,         &limits};
-    Require(core::MeasureScaled(*loss, view, values, some, first + done, target_));
-  });
+  Require(value_of_source_.Run(call.x, call.x_first + done, bytes_of(values), 0, n));
+  Require(value_of_code_.Run(call.codes, call.codes_first + done, bytes_of(results), 0, n));
+  ForEachRun(partition_, call.first + done, n,
+             [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+               const double scale = call.scales.scales[cell - call.scales.first];
+               values_.Run(results + at, results + at, length, scale, call.scales.global, 0);
+               const CellLimits ends = quotients_.Limits(scale, call.scales.global);
+               std::fill_n(beyond + at, length, ends.beyond);
+               std::fill_n(least_normal + at, length, ends.least_normal);
+             });
+  const core::LossView view = {
+      FindType(source_), FindType(scaling_.element), call.x.data(), call.x_first + done,
+      call.codes.data(), call.codes_first + done,    &limits};
+  Require(core::MeasureScaled(*loss, view, values, n, call.first + done, target_));
 }
 
 LossMeter Quantiser::Meter() const {

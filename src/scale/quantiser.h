@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "scale/cell_codes.h"
+#include "scale/cell_lanes.h"
 #include "scale/cell_values.h"
 #include "scale/scale_rule.h"
 #include "scale/scaled_tensor.h"
@@ -51,6 +53,29 @@ class Quantiser {
   LossMeter Meter() const;
 
  private:
+  // What one call of Encode works on, but for its loss.
+  struct Call {
+    std::span<const std::byte> x;
+    std::uint64_t x_first;
+    std::uint64_t first;
+    const CellScales& scales;
+    // Of the cells from first_cell on, where codes are made in float32: what values are multiplied
+    // with in the place of * numerator / divisor; NaN where that is done in float64.
+    std::span<const float> factors;
+    std::span<const double> divisors;
+    double numerator;
+    std::uint64_t first_cell;
+    bool exact;  // products with the factors are the quotients
+    std::span<std::byte> codes;
+    std::uint64_t codes_first;
+  };
+
+  void EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_t n) const;
+  void Measure(const Call& call, std::uint64_t done, std::uint64_t n, LossMeter* loss) const;
+  void GatherInLanes(std::span<const std::byte> x, std::uint64_t x_first, std::uint64_t first,
+                     std::uint64_t n, std::uint64_t first_cell, std::span<double> amax) const;
+  void EncodeInDouble(const Call& call, std::uint64_t done, std::uint64_t n) const;
+
   DataType source_;
   Scaling scaling_;
   ScaleRule rule_;
@@ -59,6 +84,10 @@ class Quantiser {
   CellQuotients quotients_;
   CellArithmetic values_;
   CastPlan value_of_source_, code_of_value_, value_of_code_;
+  const CellLanes* lanes_ = nullptr;  // null: everything is done in float64
+  CastPlan float_of_source_, code_of_float_;
+  TieBits ties_ = {};
+  std::optional<ScalesOfCells> scales_;  // of magnitudes that float32 holds
 };
 
 }  // namespace tensorcast::scale

@@ -17,6 +17,7 @@
 #include "core/enum_names.h"
 #include "core/failure.h"
 #include "core/round_to_odd.h"
+#include "scale/stretch.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -66,6 +67,19 @@ double Quotient(const Scaling& scaling, double amax, double global) {
   return std::ldexp(core::DivideToOdd(numerator, divisor), top.exponent);
 }
 
+// The least and the greatest scale.
+struct ScaleEnds {
+  ScaleEnds(const Scaling& scaling, ScaleRule rule) {
+    const TypeLimits limits = LimitsOf(scaling.scale);
+    const bool is_whole = rule == ScaleRule::kAmax ? scaling.global_use == Factor::kNone
+                                                   : scaling.scale != DataType::kFloat8E8M0;
+    least = is_whole ? limits.least_normal : limits.least_positive;
+    // Of powers of two: the greatest value of another type is none.
+    most = rule == ScaleRule::kAmax ? limits.greatest : std::ldexp(1, std::ilogb(limits.greatest));
+  }
+  double least, most;
+};
+
 }  // namespace
 
 double LargestCode(DataType element) {
@@ -106,19 +120,65 @@ double GlobalScaleOf(const Scaling& scaling, double amax) {
 
 double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double global) {
   if (amax == 0) return 1;
-  const TypeLimits limits = LimitsOf(scaling.scale);
-  const bool powers = scaling.scale == DataType::kFloat8E8M0;
+  const ScaleEnds ends(scaling, rule);
   const double exact = rule == ScaleRule::kAmax
-                           ? Quotient(scaling, amax, global)
+                           ? RoundedTo(scaling.scale, Quotient(scaling, amax, global))
                            : std::ldexp(1, PowerOf(rule, scaling.element, amax));
-  if (rule != ScaleRule::kAmax) {
-    // Powers of two: the greatest of another type is not one.
-    const double most = std::ldexp(1, std::ilogb(limits.greatest));
-    return std::clamp(exact, powers ? limits.least_positive : limits.least_normal, most);
+  return std::clamp(exact, ends.least, ends.most);
+}
+
+ScalesOfCells::ScalesOfCells(const Scaling& scaling, ScaleRule rule, Target target)
+    : scaling_(scaling), rule_(rule), largest_code_(LargestCode(scaling.element)) {
+  const ScaleEnds ends(scaling, rule);
+  least_ = ends.least;
+  most_ = ends.most;
+  Require(CastPlan::Bind(DataType::kFloat64, scaling.scale, {}, &store_, target));
+  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &load_, target));
+}
+
+// The nearest double to a quotient serves, and need not be odd: amax, with a global scale, has at
+// most 48 bits and the divisor 31, and where the scale changes stand doubles of at most 25 bits, so
+// that a quotient is one of them or differs from it in more than the last of a double's bits.
+void ScalesOfCells::Run(const double* amax, double global, double* scales, std::size_t n) const {
+  if (rule_ != ScaleRule::kAmax) return RunPowers(amax, scales, n);
+  const double factor = scaling_.global_use == Factor::kDivides ? global : 1;
+  const double divisor =
+      scaling_.global_use == Factor::kMultiplies ? largest_code_ * global : largest_code_;
+  constexpr std::size_t kAtOnce = 256;
+  double quotients[kAtOnce];
+  std::byte stored[kAtOnce * sizeof(float)];
+  for (std::size_t done = 0; done < n; done += kAtOnce) {
+    const std::size_t some = std::min(n - done, kAtOnce);
+    for (std::size_t i = 0; i < some; ++i) quotients[i] = amax[done + i] * factor / divisor;
+    const auto bytes = std::as_writable_bytes(std::span(quotients));
+    Require(store_.Run(bytes, 0, stored, 0, some));
+    Require(load_.Run(stored, 0, bytes, 0, some));
+    for (std::size_t i = 0; i < some; ++i) {
+      const double scale = std::clamp(quotients[i], least_, most_);
+      scales[done + i] = amax[done + i] == 0 ? 1 : scale;
+    }
   }
-  const double least =
-      scaling.global_use == Factor::kNone ? limits.least_normal : limits.least_positive;
-  return std::clamp(RoundedTo(scaling.scale, exact), least, limits.greatest);
+}
+
+// As PowerOf, from the bits of a double, which is a normal one for every float32.
+void ScalesOfCells::RunPowers(const double* amax, double* scales, std::size_t n) const {
+  constexpr int kMantissa = 52;
+  const auto bits_of = [](double value) { return std::bit_cast<std::uint64_t>(value); };
+  const std::uint64_t mantissa = detail::LowMask(kMantissa);
+  const std::uint64_t code = bits_of(largest_code_);
+  // From this mantissa on it is the next power: above the code's, never, or what rounds up.
+  const std::uint64_t next = rule_ == ScaleRule::kUp      ? (code & mantissa) + 1
+                             : rule_ == ScaleRule::kOcp   ? mantissa + 1
+                             : IsFloat6(scaling_.element) ? bits_of(2 - 0x1p-4) & mantissa
+                                                          : bits_of(2 - 0x1p-2) & mantissa;
+  const std::uint64_t one = bits_of(1) - (code & ~mantissa);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::uint64_t bits = bits_of(amax[i]);
+    const std::uint64_t up = static_cast<std::uint64_t>((bits & mantissa) >= next) << kMantissa;
+    const double power = std::bit_cast<double>((bits & ~mantissa) + one + up);
+    const double scale = std::clamp(power, least_, most_);
+    scales[i] = bits == 0 ? 1 : scale;
+  }
 }
 
 }  // namespace tensorcast::scale

@@ -5,6 +5,7 @@
 #ifndef TENSORCAST_SRC_SCALE_SCALE_RULE_H_
 #define TENSORCAST_SRC_SCALE_SCALE_RULE_H_
 
+#include <cstddef>
 #include <cstdint>
 
 #include "scale/scaled_tensor.h"
@@ -32,6 +33,26 @@ double GlobalScaleOf(const Scaling& scaling, double amax);
 // A cell's scale as it is stored, a value of the scales' type, positive and finite. 1 where amax is
 // 0. Not below the type's least normal value, or, under a global scale, its least positive one.
 double CellScaleOf(const Scaling& scaling, ScaleRule rule, double amax, double global);
+
+// The same for many cells.
+class ScalesOfCells {
+ public:
+  // Magnitudes are those of a type that float32 holds. The scaling is one that CheckedWritten
+  // takes.
+  ScalesOfCells(const Scaling& scaling, ScaleRule rule, Target target);
+
+  // scales[i] is that of amax[i]; the two may be one buffer.
+  void Run(const double* amax, double global, double* scales, std::size_t n) const;
+
+ private:
+  void RunPowers(const double* amax, double* scales, std::size_t n) const;
+
+  Scaling scaling_;
+  ScaleRule rule_;
+  double largest_code_;
+  double least_, most_;    // scales
+  CastPlan store_, load_;  // from float64 to the scales' type and back
+};
 
 }  // namespace tensorcast::scale
 

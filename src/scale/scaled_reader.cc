@@ -29,6 +29,13 @@ constexpr std::uint64_t kMostSlabBytes = std::uint64_t{16} << 20;
 // line of the cache of each column.
 constexpr std::uint64_t kTile = 1 << 13;
 constexpr std::uint64_t kRowTile = 8;
+// Bands of columns that are held while what is read lies in them: so many, of about so many bytes
+// and of whole multiples of so many columns.
+constexpr std::size_t kBands = 2;
+constexpr std::uint64_t kBandBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kBandColumns = 32;
+// Weights are read one after the other; their parts by several threads.
+constexpr std::size_t kAppliers = 4;
 
 bool IsSound(double scale) { return scale > 0 && std::isfinite(scale); }
 
@@ -43,6 +50,24 @@ struct ScaledReader::Slab {
   std::vector<std::byte> codes;
   std::uint64_t cells = 0;  // of each row
   std::vector<double> scales;
+  std::vector<std::byte> scale_codes;
+};
+
+// Some columns of codes of a matrix, each of all its rows, as values of a type.
+struct ScaledReader::Band {
+  std::size_t tensor = 0;
+  DataType to;
+  const Applier* applier = nullptr;
+  std::uint64_t matrix = 0, column = 0;
+  std::vector<std::byte> values;
+};
+
+struct ScaledReader::HeldApplier {
+  const AppliedWeight* applied;
+  DataType to;
+  CastOptions options;
+  Target target;
+  Applier applier;
 };
 
 ScaledReader::ScaledReader(std::shared_ptr<const formats::TensorReader> base,
@@ -114,16 +139,17 @@ void ScaledReader::ReadValues(const AppliedWeight& applied, std::uint64_t first,
   }
 }
 
-std::vector<double> ScaledReader::ReadCells(std::size_t tensor, DataType type,
+ScaledReader::Cells ScaledReader::ReadCells(std::size_t tensor, DataType type,
                                             CellRange cells) const {
   const std::uint64_t begin = BytesOf(type, cells.first);
-  std::vector<std::byte> codes(static_cast<std::size_t>(BytesOf(type, cells.count)));
-  base_->Read(tensor, begin, codes);
-  std::vector<double> values(static_cast<std::size_t>(cells.count));
-  const Status status =
-      Cast(type, codes, DataType::kFloat64, std::as_writable_bytes(std::span(values)), cells.count);
+  Cells read;
+  read.codes.resize(static_cast<std::size_t>(BytesOf(type, cells.count)));
+  base_->Read(tensor, begin, read.codes);
+  read.values.resize(static_cast<std::size_t>(cells.count));
+  const Status status = Cast(type, read.codes, DataType::kFloat64,
+                             std::as_writable_bytes(std::span(read.values)), cells.count);
   if (!status.ok()) throw core::Failure(status, std::string(status.message()));
-  return values;
+  return read;
 }
 
 double ScaledReader::GlobalOf(const AppliedWeight& applied) const {
@@ -132,7 +158,7 @@ double ScaledReader::GlobalOf(const AppliedWeight& applied) const {
     return static_cast<std::size_t>(&one - applied_.data());
   };
   const auto read = [&](const AppliedWeight& one) {
-    const double global = ReadCells(*one.weight.global, DataType::kFloat32, {0, 1}).front();
+    const double global = ReadCells(*one.weight.global, DataType::kFloat32, {0, 1}).values.front();
     const std::lock_guard<std::mutex> lock(mutex_);
     globals_[place(one)] = global;
     return global;
@@ -153,19 +179,29 @@ void ScaledReader::ReadInOrder(const AppliedWeight& applied, std::uint64_t first
   const Partition& partition = weight.reading.partition;
   const std::uint64_t n = out.size();
   const CellRange cells = partition.CellsOf(first, n);
-  const std::vector<double> scales = ReadCells(weight.scale, scaling.scale, cells);
-  std::vector<double> zeros;
-  if (weight.zero_point) zeros = ReadCells(*weight.zero_point, scaling.element, cells);
-  const std::uint64_t begin = first / kGrain * kGrain;
-  const std::uint64_t end =
-      std::min(partition.elements(), (first + n + kGrain - 1) / kGrain * kGrain);
-  const std::uint64_t begin_byte = BytesOf(scaling.element, begin);
-  std::vector<std::byte> codes(
-      static_cast<std::size_t>(BytesOf(scaling.element, end) - begin_byte));
-  base_->Read(weight.codes, begin_byte, codes);
+  const std::vector<double> scales = ReadCells(weight.scale, scaling.scale, cells).values;
+  const std::vector<double> zeros = ReadZeros(weight, cells);
+  const std::vector<std::byte> codes = ReadCodes(weight, first, n);
   Dequantiser(scaling, partition, applied.rounding)
-      .Run(codes, first - begin, first, n, {cells.first, scales, zeros, GlobalOf(applied)}, out);
+      .Run(codes, first % kGrain, first, n, {cells.first, scales, zeros, GlobalOf(applied)}, out);
   Note(weight, scales);
+}
+
+std::vector<double> ScaledReader::ReadZeros(const ScaledWeight& weight, CellRange cells) const {
+  if (!weight.zero_point) return {};
+  return ReadCells(*weight.zero_point, weight.reading.scaling.element, cells).values;
+}
+
+// Codes from the multiple of kGrain before `first` on.
+std::vector<std::byte> ScaledReader::ReadCodes(const ScaledWeight& weight, std::uint64_t first,
+                                               std::uint64_t n) const {
+  const DataType element = weight.reading.scaling.element;
+  const std::uint64_t begin = BytesOf(element, first / kGrain * kGrain);
+  const std::uint64_t end =
+      std::min(weight.reading.partition.elements(), (first + n + kGrain - 1) / kGrain * kGrain);
+  std::vector<std::byte> codes(static_cast<std::size_t>(BytesOf(element, end) - begin));
+  base_->Read(weight.codes, begin, codes);
+  return codes;
 }
 
 std::shared_ptr<const ScaledReader::Slab> ScaledReader::SlabOf(const ScaledWeight& weight,
@@ -210,9 +246,10 @@ std::shared_ptr<const ScaledReader::Slab> ScaledReader::SlabOf(const ScaledWeigh
     const std::uint64_t first = (place.row + i) * columns + place.column;
     base_->Read(weight.codes, BytesOf(element, first),
                 std::span(slab->codes).subspan(static_cast<std::size_t>(i) * bytes, bytes));
-    const std::vector<double> scales =
+    const Cells cells =
         ReadCells(weight.scale, weight.reading.scaling.scale, partition.CellsOf(first, length));
-    slab->scales.insert(slab->scales.end(), scales.begin(), scales.end());
+    slab->scales.insert(slab->scales.end(), cells.values.begin(), cells.values.end());
+    slab->scale_codes.insert(slab->scale_codes.end(), cells.codes.begin(), cells.codes.end());
   }
   slab->cells = slab->scales.size() / place.rows;
   slabs_.push_back(std::move(slab));
@@ -311,6 +348,139 @@ void ScaledReader::Transpose(const Slab& slab, const Rectangle& wanted,
   }
 }
 
+bool ScaledReader::ReadCast(std::size_t tensor, const CastPlan& plan, std::uint64_t first,
+                            std::span<std::byte> out) const {
+  const AppliedWeight* const weight = applied(tensor);
+  const TypeInfo& to = *FindType(plan.to());
+  if (weight == nullptr || plan.to() == DataType::kFloat64 || to.bits < 8) return false;
+  const std::shared_ptr<const Applier> applier = ApplierOf(*weight, plan);
+  const ScaledWeight& read = weight->weight;
+  if (read.reading.layout->is_transposed) {
+    if (!applier->Transposes() || read.reading.shape.back() % kBandColumns != 0) return false;
+    CastTransposed(*weight, *applier, plan.to(), first, out);
+    return true;
+  }
+  const std::uint64_t bytes = static_cast<unsigned>(to.bits) / 8,
+                      columns = read.reading.partition.columns;
+  while (!out.empty()) {
+    std::uint64_t n = std::min<std::uint64_t>(kPiece, out.size() / bytes);
+    if (columns > kPiece) n = std::min(n, columns - first % columns);
+    CastInOrder(*weight, *applier, first, n, out.first(static_cast<std::size_t>(n * bytes)));
+    out = out.subspan(static_cast<std::size_t>(n * bytes));
+    first += n;
+  }
+  return true;
+}
+
+std::shared_ptr<const Applier> ScaledReader::ApplierOf(const AppliedWeight& applied,
+                                                       const CastPlan& plan) const {
+  const double global = GlobalOf(applied);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto held = std::find_if(appliers_.begin(), appliers_.end(), [&](const auto& one) {
+    return one->applied == &applied && one->to == plan.to() && one->options == plan.options() &&
+           one->target == plan.target();
+  });
+  if (held != appliers_.end()) {
+    std::rotate(held, held + 1, appliers_.end());
+  } else {
+    if (appliers_.size() == kAppliers) appliers_.erase(appliers_.begin());
+    const Reading& reading = applied.weight.reading;
+    appliers_.push_back(std::make_shared<const HeldApplier>(
+        HeldApplier{&applied, plan.to(), plan.options(), plan.target(),
+                    Applier(reading.scaling, reading.partition, global, plan.to(), plan.options(),
+                            plan.target())}));
+  }
+  return {appliers_.back(), &appliers_.back()->applier};
+}
+
+void ScaledReader::CastInOrder(const AppliedWeight& applied, const Applier& applier,
+                               std::uint64_t first, std::uint64_t n,
+                               std::span<std::byte> out) const {
+  const ScaledWeight& weight = applied.weight;
+  const CellRange cells = weight.reading.partition.CellsOf(first, n);
+  const Cells scales = ReadCells(weight.scale, weight.reading.scaling.scale, cells);
+  const std::vector<double> zeros = ReadZeros(weight, cells);
+  const std::vector<std::byte> codes = ReadCodes(weight, first, n);
+  applier.Run(codes, first % kGrain, first, n, {cells.first, scales.values, zeros, 1, scales.codes},
+              out);
+  Note(weight, scales.values);
+}
+
+std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeight& weight,
+                                                               const Applier& applier, DataType to,
+                                                               std::uint64_t matrix,
+                                                               std::uint64_t column) const {
+  const std::vector<std::uint64_t>& shape = weight.reading.shape;
+  const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];
+  const std::uint64_t bytes = BytesOf(to, 1);
+  const std::uint64_t groups = kBandBytes / (rows * bytes * kBandColumns);
+  const std::uint64_t width = std::max<std::uint64_t>(groups, 1) * kBandColumns;
+  const std::uint64_t begin = column / width * width;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto held = std::find_if(bands_.begin(), bands_.end(), [&](const auto& band) {
+      return band->tensor == weight.codes && band->applier == &applier && band->matrix == matrix &&
+             band->column == begin;
+    });
+    if (held != bands_.end()) return *held;
+  }
+  const Partition& partition = weight.reading.partition;
+  const DataType element = weight.reading.scaling.element;
+  const std::uint64_t stop = std::min(columns, begin + width);
+  auto band = std::make_shared<Band>();
+  band->tensor = weight.codes;
+  band->to = to;
+  band->applier = &applier;
+  band->matrix = matrix;
+  band->column = begin;
+  band->values.resize(static_cast<std::size_t>((stop - begin) * rows * bytes));
+  std::uint64_t next = stop;
+  for (std::uint64_t c = begin; c < stop; c = next) {
+    for (std::uint64_t r = 0; r < rows;) {
+      const std::shared_ptr<const Slab> slab = SlabOf(weight, matrix, r, c);
+      const Rectangle& place = slab->place;
+      const std::uint64_t end = place.row + place.rows - matrix * rows;
+      next = std::min(stop, place.column + place.columns);
+      const std::uint64_t row = matrix * rows + r - place.row;  // of the slab
+      const std::uint64_t stride = BytesOf(element, place.columns);
+      const std::uint64_t cell =
+          c / partition.block_columns - place.column / partition.block_columns;
+      applier.RunTransposed(slab->codes.data() + row * stride + BytesOf(element, c - place.column),
+                            stride, {matrix * rows + r, end - r, c, next - c},
+                            slab->scale_codes.data() + row * slab->cells + cell, slab->cells,
+                            band->values.data() + ((c - begin) * rows + r) * bytes, rows);
+      for (std::uint64_t i = row; i < row + (end - r); ++i) {
+        Note(weight, std::span(slab->scales)
+                         .subspan(static_cast<std::size_t>(i * slab->cells),
+                                  static_cast<std::size_t>(slab->cells)));
+      }
+      r = end;
+    }
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (bands_.size() == kBands) bands_.erase(bands_.begin());
+  bands_.push_back(std::move(band));
+  return bands_.back();
+}
+
+void ScaledReader::CastTransposed(const AppliedWeight& applied, const Applier& applier, DataType to,
+                                  std::uint64_t first, std::span<std::byte> out) const {
+  const std::vector<std::uint64_t>& shape = applied.weight.reading.shape;
+  const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];  // of the codes
+  const std::uint64_t bytes = BytesOf(to, 1);
+  while (!out.empty()) {
+    const std::uint64_t matrix = first / (rows * columns), place = first % (rows * columns);
+    const std::shared_ptr<const Band> band =
+        BandOf(applied.weight, applier, to, matrix, place / rows);
+    const std::uint64_t skipped = (place - band->column * rows) * bytes;
+    const auto some = static_cast<std::size_t>(
+        std::min<std::uint64_t>(out.size(), band->values.size() - skipped));
+    std::copy_n(band->values.begin() + static_cast<std::ptrdiff_t>(skipped), some, out.begin());
+    out = out.subspan(some);
+    first += some / bytes;
+  }
+}
+
 // All of a weight's scales are counted, once, by who meets the first of these: tensors are read in
 // parts, some of them twice.
 void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scales) const {
@@ -323,7 +493,7 @@ void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scal
   const std::uint64_t cells = base_->contents().tensors[weight.scale].elements;
   for (std::uint64_t first = 0; first < cells; first += kPiece) {
     const std::uint64_t count = std::min(kPiece, cells - first);
-    found.Add(first, ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}));
+    found.Add(first, ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}).values);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   findings_[weight.codes] = found;

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "formats/tensor_reader.h"
+#include "scale/applier.h"
 #include "scale/cell_values.h"
 #include "scale/dequantiser.h"
 #include "scale/scaled_tensor.h"
@@ -42,6 +43,8 @@ class ScaledReader final : public formats::TensorReader {
 
   const formats::FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
+  bool ReadCast(std::size_t tensor, const CastPlan& plan, std::uint64_t first,
+                std::span<std::byte> out) const override;
   text::StringPiece ReadStrings(std::size_t tensor, std::uint64_t first,
                                 std::uint64_t n) const override {
     return base_->ReadStrings(tensor, first, n);
@@ -64,6 +67,13 @@ class ScaledReader final : public formats::TensorReader {
 
  private:
   struct Slab;
+  struct Band;
+  struct HeldApplier;
+  // Scales as they are stored, and as doubles.
+  struct Cells {
+    std::vector<std::byte> codes;
+    std::vector<double> values;
+  };
   // What of a read call lies in one matrix.
   struct TransposedPart {
     const AppliedWeight& applied;
@@ -73,7 +83,10 @@ class ScaledReader final : public formats::TensorReader {
     std::span<double> out;  // from there on
   };
 
-  std::vector<double> ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
+  Cells ReadCells(std::size_t tensor, DataType type, CellRange cells) const;
+  std::vector<double> ReadZeros(const ScaledWeight& weight, CellRange cells) const;
+  std::vector<std::byte> ReadCodes(const ScaledWeight& weight, std::uint64_t first,
+                                   std::uint64_t n) const;
   double GlobalOf(const AppliedWeight& applied) const;
   // Which weights with a global scale are one matrix.
   void FindFused();
@@ -87,6 +100,15 @@ class ScaledReader final : public formats::TensorReader {
   std::shared_ptr<const Slab> SlabOf(const ScaledWeight& weight, std::uint64_t matrix,
                                      std::uint64_t row, std::uint64_t column) const;
   void Transpose(const Slab& slab, const Rectangle& wanted, const TransposedPart& part) const;
+  std::shared_ptr<const Applier> ApplierOf(const AppliedWeight& applied,
+                                           const CastPlan& plan) const;
+  void CastInOrder(const AppliedWeight& applied, const Applier& applier, std::uint64_t first,
+                   std::uint64_t n, std::span<std::byte> out) const;
+  void CastTransposed(const AppliedWeight& applied, const Applier& applier, DataType to,
+                      std::uint64_t first, std::span<std::byte> out) const;
+  // The band that has a matrix's column.
+  std::shared_ptr<const Band> BandOf(const ScaledWeight& weight, const Applier& applier,
+                                     DataType to, std::uint64_t matrix, std::uint64_t column) const;
   void Note(const ScaledWeight& weight, std::span<const double> scales) const;
 
   std::shared_ptr<const formats::TensorReader> base_;
@@ -98,7 +120,10 @@ class ScaledReader final : public formats::TensorReader {
   mutable std::mutex mutex_;          // guards what follows
   mutable std::vector<std::optional<double>> globals_;               // that were met, of applied_
   mutable std::unordered_map<std::size_t, ScaleFindings> findings_;  // by codes
-  mutable std::vector<std::shared_ptr<const Slab>> slabs_;           // the last used, newest last
+  // The last used, newest last.
+  mutable std::vector<std::shared_ptr<const Slab>> slabs_;
+  mutable std::vector<std::shared_ptr<const Band>> bands_;
+  mutable std::vector<std::shared_ptr<const HeldApplier>> appliers_;
 };
 
 }  // namespace tensorcast::scale

@@ -105,6 +105,8 @@ struct CellScales {
   std::span<const double> scales;
   std::span<const double> zero_points = {};  // as many, where the layout has them
   double global = 1;
+  // The scales as stored, where their type has eight bits: with them small cells are done quicker.
+  std::span<const std::byte> codes = {};
 };
 
 // Scales that no quantiser writes: counted, the first by its cell.

@@ -57,6 +57,11 @@ def check(tool, case, folder):
         done = run(tool, "convert", source, "-o", out, "--to", name, "--threads", 2)
         if done.returncode != 0:
             return f"--to {name}: exit {done.returncode}: {done.stderr}"
+        # What is not measured goes another way.
+        bare = folder / f"{name}_bare.safetensors"
+        done = run(tool, "convert", source, "-o", bare, "--to", name, "--threads", 2, "--no-report")
+        if done.returncode != 0 or bare.read_bytes() != out.read_bytes():
+            return f"--to {name} --no-report has other bytes: {done.stderr}"
         made, metadata = files.read_safetensors(out)
         if set(made) != {"norm.weight", *case.weights}:
             return f"--to {name} has {sorted(made)}"
@@ -95,6 +100,17 @@ def check_large(tool, folder, name, tensors, config, weight, shape, values):
         for i, (a, b) in enumerate(zip(found, values)):
             if a != b and not (math.isnan(a) and math.isnan(b)):
                 return f"{threads} threads: {name}[{i}] is {a}, not {b}"
+    # By way of float64, and, where nothing is measured, straight to the type.
+    for to in ("bfloat16", "float16", "float32"):
+        kinds = {}
+        for threads, flags in ((1, ()), (1, ("--no-report",)), (4, ("--no-report",))):
+            out = folder / f"{to}_{threads}_{len(flags)}.safetensors"
+            done = run(tool, "convert", source, "-o", out, "--to", to, "--threads", threads, *flags)
+            if done.returncode != 0:
+                return f"--to {to}: exit {done.returncode}: {done.stderr}"
+            kinds[threads, flags] = out.read_bytes()
+        if len(set(kinds.values())) != 1:
+            return f"--to {to}: other bytes without a report or with other threads"
     return None
 
 

@@ -291,6 +291,81 @@ TEST(Quantiser, WholeTensorsInPieces) {
   }
 }
 
+// Cells of every shape, in stretches of any place: lanes give what the scalar target gives, which
+// divides in float64 and is held against rational numbers above.
+TEST(Quantiser, LanesGiveWhatFloat64Gives) {
+  std::mt19937_64 random(28);
+  constexpr std::uint64_t kGroups[] = {64, 96}, kRows[] = {5, 1000}, kBlocks[] = {2, 37, 200};
+  const Partition partitions[] = {
+      Partition::OfGroups(kGroups, 16),    Partition::OfGroups(kGroups, 32),
+      Partition::OfGroups(kGroups, 24),    Partition::OfRows(kRows),
+      Partition::OfTensor(kRows),          Partition::OfAxis(kBlocks, 1),
+      Partition::OfBlocks(kBlocks, 16, 64)};
+  struct Written {
+    Scaling scaling;
+    ScaleRule rule;
+  };
+  const Written all[] = {
+      {{DataType::kFloat8E4M3FN, DataType::kFloat32}, ScaleRule::kAmax},
+      {{DataType::kFloat8E5M2, DataType::kBfloat16}, ScaleRule::kAmax},
+      {{DataType::kFloat8E4M3FN, DataType::kFloat32}, ScaleRule::kUp},
+      {{DataType::kInt8, DataType::kFloat32}, ScaleRule::kAmax},
+      {{DataType::kFloat8E4M3FN, DataType::kFloat8E8M0}, ScaleRule::kRound},
+      {{DataType::kFloat6E2M3, DataType::kFloat8E8M0}, ScaleRule::kRound},
+      {{DataType::kFloat4E2M1, DataType::kFloat8E8M0}, ScaleRule::kOcp},
+      {{DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies, Factor::kMultiplies},
+       ScaleRule::kAmax},
+      {{DataType::kFloat4E2M1, DataType::kFloat8E4M3FN, Factor::kMultiplies, Factor::kDivides},
+       ScaleRule::kAmax},
+  };
+  for (const Partition& partition : partitions) {
+    const std::uint64_t n = partition.elements();
+    for (const DataType source :
+         {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16, DataType::kFloat8E5M2}) {
+      const oracle::Row& row = OracleRow(source);
+      std::vector<std::byte> x(*StorageBytes(source, n));
+      for (std::uint64_t i = 0; i < n; ++i) {
+        // Weights, among them some of any magnitude, zeros, Inf and NaN.
+        const double weight = std::ldexp(static_cast<double>(random() % 65536) - 32768, -20);
+        const std::uint64_t any = random() & row.mask();
+        const bool plain = i % 97 != 0;
+        StoreCode(
+            source, x.data(), i,
+            plain ? oracle::Cast(oracle::RowOf(11), row, {}, std::bit_cast<std::uint64_t>(weight))
+                  : any);
+      }
+      for (const Written& written : all) {
+        std::vector<double> expected_scales;
+        std::vector<std::byte> expected;
+        std::vector<Target> targets = {Target::kScalar};
+        targets.insert(targets.end(), Targets().begin(), Targets().end());
+        for (const Target target : targets) {
+          const Quantiser quantiser(source, written.scaling, written.rule, partition, target);
+          std::vector<double> scales(partition.cells());
+          std::vector<std::byte> codes(*StorageBytes(written.scaling.element, n));
+          const double global =
+              written.scaling.global_use == Factor::kNone ? 1 : quantiser.GlobalScale(0.03);
+          const std::uint64_t middle = random() % n / 8 * 8;
+          quantiser.GatherAmax(x, 0, 0, middle, 0, scales);
+          quantiser.GatherAmax(x, middle, middle, n - middle, 0, scales);
+          quantiser.Scales(scales, global, scales);
+          const CellScales given = {0, scales, {}, global};
+          quantiser.Encode(x, 0, 0, middle, given, codes, 0);
+          quantiser.Encode(x, middle, middle, n - middle, given, codes, middle);
+          if (expected.empty()) {
+            expected = codes;
+            expected_scales = scales;
+          }
+          ASSERT_EQ(scales, expected_scales) << TypeName(source);
+          ASSERT_EQ(codes, expected)
+              << TypeName(source) << " to " << TypeName(written.scaling.element) << ", cells of "
+              << partition.block_columns << ", target " << static_cast<int>(target);
+        }
+      }
+    }
+  }
+}
+
 TEST(Quantiser, WhatHasNoMagnitudeHasScaleOne) {
   const std::uint64_t shape[] = {2, 4};
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -1,0 +1,171 @@
+// Scales applied and written, in memory that stays in the second-level cache, one thread, beside
+// the plain cast between the same two types on as many elements, in turn in one process. Prints
+// CSV: nanoseconds for an element, and the plain cast's time over ours.
+//
+//   scale_speed [TARGET]
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/failure.h"
+#include "scale/applier.h"
+#include "scale/quantiser.h"
+#include "scale/scaled_format.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr int kRounds = 15;
+
+struct Shape {
+  std::string_view name;
+  std::uint64_t rows, columns;
+};
+// Rows as long as models have them: 384 KiB of float8 and bfloat16; the second lies in memory.
+constexpr Shape kShapes[] = {{"cache", 64, 2048}, {"memory", 8192, 4096}};
+
+double Median(std::vector<double>& values) {
+  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
+  return values[kRounds / 2];
+}
+
+// Times two works in turn; medians in nanoseconds for an element.
+std::pair<double, double> Times(std::uint64_t elements, const std::function<void()>& ours,
+                                const std::function<void()>& plain) {
+  const std::uint64_t repeats = std::max<std::uint64_t>(1, (std::uint64_t{1} << 20) / elements);
+  std::vector<double> samples[2];
+  for (int round = 0; round < kRounds; ++round) {
+    for (int which = 0; which < 2; ++which) {
+      const auto begin = std::chrono::steady_clock::now();
+      for (std::uint64_t i = 0; i < repeats; ++i) (which == 0 ? ours : plain)();
+      const std::chrono::duration<double, std::nano> time =
+          std::chrono::steady_clock::now() - begin;
+      samples[which].push_back(time.count() / static_cast<double>(elements * repeats));
+    }
+  }
+  return {Median(samples[0]), Median(samples[1])};
+}
+
+void Check(Status status) {
+  if (!status.ok()) throw core::Failure(status, std::string(status.message()));
+}
+
+CastPlan Plan(DataType from, DataType to, Target target) {
+  CastPlan plan;
+  Check(CastPlan::Bind(from, to, {}, &plan, target));
+  return plan;
+}
+
+void Print(std::string_view what, const ScaledFormat& format, DataType type, const Shape& shape,
+           std::pair<double, double> times) {
+  const auto name = [](std::string_view text) { return static_cast<int>(text.size()); };
+  std::printf("%.*s,%.*s,%.*s,%.*s,%.4f,%.4f,%.2f\n", name(what), what.data(), name(format.name),
+              format.name.data(), name(TypeName(type)), TypeName(type).data(), name(shape.name),
+              shape.name.data(), times.first, times.second, times.second / times.first);
+}
+
+void Measure(const ScaledFormat& format, const Shape& shape, Target target) {
+  const std::uint64_t dimensions[] = {shape.rows, shape.columns};
+  const Partition partition = format.PartitionOf(dimensions);
+  const std::uint64_t n = partition.elements();
+  const Scaling& scaling = format.scaling;
+  const ScaleRule rule = format.rules.front().rule;
+  // Weights: normally distributed, rows of several magnitudes.
+  std::mt19937_64 random(20261123);
+  std::normal_distribution<float> normal(0, 0.02F);
+  std::vector<float> weights(n);
+  for (float& weight : weights) weight = normal(random);
+
+  std::vector<std::byte> codes(*StorageBytes(scaling.element, n));
+  std::vector<double> scales(partition.cells());
+  double global = 1;
+  for (const DataType from : {DataType::kFloat32, DataType::kBfloat16}) {
+    std::vector<std::byte> x(*StorageBytes(from, n));
+    Check(Cast(DataType::kFloat32, std::as_bytes(std::span(weights)), from, x, n));
+    const Quantiser quantiser(from, scaling, rule, partition, target);
+    if (scaling.global_use != Factor::kNone) {
+      std::vector<double> whole(1);
+      Quantiser(from, scaling, rule, Partition::OfTensor(dimensions), target)
+          .GatherAmax(x, 0, 0, n, 0, whole);
+      global = quantiser.GlobalScale(whole[0]);
+    }
+    const CastPlan plain = Plan(from, scaling.element, target);
+    Print("quantise", format, from, shape,
+          Times(
+              n,
+              [&] {
+                std::fill(scales.begin(), scales.end(), 0.0);
+                quantiser.GatherAmax(x, 0, 0, n, 0, scales);
+                quantiser.Scales(scales, global, scales);
+                quantiser.Encode(x, 0, 0, n, {0, scales, {}, global}, codes, 0);
+              },
+              [&] { Check(plain.Run(x, 0, codes, 0, n)); }));
+    quantiser.Encode(x, 0, 0, n, {0, scales, {}, global}, codes, 0);
+  }
+
+  std::vector<std::byte> stored;
+  if (FindType(scaling.scale)->bits == 8) {
+    stored.resize(scales.size());
+    Check(Cast(DataType::kFloat64, std::as_bytes(std::span(scales)), scaling.scale, stored,
+               scales.size()));
+  }
+  for (const DataType to : {DataType::kBfloat16, DataType::kFloat16, DataType::kFloat32}) {
+    const Applier applier(scaling, partition, global, to, {}, target);
+    std::vector<std::byte> out(*StorageBytes(to, n));
+    const CastPlan plain = Plan(scaling.element, to, target);
+    Print("apply", format, to, shape,
+          Times(
+              n,
+              [&] {
+                applier.Run(codes, 0, 0, n, {0, scales, {}, 1, stored}, out);
+              },
+              [&] { Check(plain.Run(codes, 0, out, 0, n)); }));
+    if (!applier.Transposes()) continue;
+    const std::uint64_t stride = shape.columns / 2, cells = partition.cell_columns();
+    Print("apply transposed", format, to, shape,
+          Times(
+              n,
+              [&] {
+                applier.RunTransposed(codes.data(), stride, {0, shape.rows, 0, shape.columns},
+                                      stored.data(), cells, out.data(), shape.rows);
+              },
+              [&] { Check(plain.Run(codes, 0, out, 0, n)); }));
+  }
+}
+
+int Main(int argc, char** argv) {
+  const auto target = argc > 1 ? ParseTarget(argv[1]) : Target::kBest;
+  if (!target) {
+    std::fprintf(stderr, "no target is called %s\n", argv[1]);
+    return 2;
+  }
+  std::printf("what,format,type,where,ours_ns,plain_ns,plain_over_ours\n");
+  for (const Shape& shape : kShapes) {
+    for (const ScaledFormat& format : ScaledFormats()) Measure(format, shape, *target);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tensorcast::scale
+
+int main(int argc, char** argv) {
+  try {
+    return tensorcast::scale::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,326 @@
+// Three ways, each of which gives the same bytes. Exactly: as doubles rounded to odd, then cast.
+// In float32, where that rounds once: cells whose scale is such are known by it. By tables, where
+// many elements have one scale, or scales are few: an entry for each code, made one of these ways.
+//
+// Why a float32 serves: the product of a code and a scale is rounded to float32 and then to a
+// narrower type. The second rounding is that of the exact product, unless the first one moved it
+// onto a value halfway between two of the narrower type: there the significand ends in a one and
+// zeros. A power of two changes no significand, so that the odd significands that codes have stand
+// for them all; they are few, and all are tried with the scale.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/applier.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "core/fp_environment.h"
+#include "scale/stretch.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr std::uint64_t kAppliedAtOnce = 2048;  // elements done at once
+constexpr double kLargestFloat = std::numeric_limits<float>::max();
+constexpr float kNotInFloat = std::numeric_limits<float>::quiet_NaN();
+// Elements of a cell for which its table of all codes is worth making.
+constexpr std::uint64_t kLeastForTable = 1024;
+
+bool IsWide(DataType type) {
+  return type == DataType::kFloat32 || type == DataType::kBfloat16 || type == DataType::kFloat16;
+}
+
+// Whether a float32 of these bits, of a product that it does not hold, may have become a tie.
+template <DataType kTo> bool MayBeTie(std::uint32_t bits) {
+  if constexpr (kTo == DataType::kBfloat16) return (bits & 0xFFFF) == 0x8000;
+  return (bits & 0xFFF) == 0;  // float16 has subnormals here, which are shorter
+}
+
+// Whether a product of `factor` and an odd integer below `end` may round twice.
+template <DataType kTo> bool MayRoundTwice(float factor, int end) {
+  bool found = false;
+  for (int odd = 1; odd < end; odd += 2) {
+    found |= MayBeTie<kTo>(std::bit_cast<std::uint32_t>(static_cast<float>(odd) * factor));
+  }
+  if (!found) return false;
+  for (int odd = 1; odd < end; odd += 2) {
+    const float product = static_cast<float>(odd) * factor;
+    if (MayBeTie<kTo>(std::bit_cast<std::uint32_t>(product)) &&
+        double{product} != odd * double{factor}) {
+      return true;
+    }
+  }
+  return false;
+}
+
+constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
+constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
+
+bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
+
+}  // namespace
+
+Applier::Applier(const Scaling& scaling, const Partition& partition, double global, DataType to,
+                 const CastOptions& options, Target target)
+    : partition_(partition),
+      dequantiser_(scaling, partition,
+                   to == DataType::kFloat64 ? Rounding::kNearest : Rounding::kOdd, target),
+      global_(global),
+      to_(to),
+      in_order_(IsInOrder(partition)) {
+  Require(CastPlan::Bind(DataType::kFloat64, to, options, &of_double_, target));
+  to_bytes_ = static_cast<std::uint64_t>(FindType(to)->bits) / 8;
+  const TypeInfo& row = *FindType(scaling.element);
+  bits_ = row.bits;
+  digits_ = detail::NumbersOf(row).digits;
+  if (in_order_) {
+    log2_width_ = static_cast<unsigned>(std::countr_zero(partition.block_columns));
+  }
+  if (!IsWide(to) || scaling.zero_point || scaling.scale_use == Factor::kDivides) return;
+  Require(CastPlan::Bind(scaling.element, DataType::kFloat32, options, &to_float_, target));
+  Require(CastPlan::Bind(DataType::kFloat32, to, options, &of_float_, target));
+  least_ = row.is_float() ? detail::LimitsOf(row).least_positive : 1;
+  if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
+  if (lanes_ == nullptr) return;
+  if (bits_ == 8) {
+    std::byte codes[kByteCodes];
+    for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+    decoded_.resize(kByteCodes);
+    Require(to_float_.Run(codes, 0, std::as_writable_bytes(std::span(decoded_)), 0, kByteCodes));
+  }
+  const bool few_scales = FindType(scaling.scale)->bits == 8;
+  if (bits_ == 4 && few_scales && in_order_) {
+    MakeNibbleTables(scaling, target);
+  } else if (scaling.global_use != Factor::kNone) {
+    lanes_ = nullptr;
+  } else if (few_scales) {
+    MakeFactors(scaling, target);
+  }
+}
+
+void Applier::MakeFactors(const Scaling& scaling, Target target) {
+  CastPlan scales_of_codes;
+  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &scales_of_codes, target));
+  std::byte codes[kByteCodes];
+  double scales[kByteCodes];
+  for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+  Require(scales_of_codes.Run(codes, 0, std::as_writable_bytes(std::span(scales)), 0, kByteCodes));
+  const core::FpEnvironment environment;
+  for (const double scale : scales) factors_.push_back(FactorOf(scale));
+  if (lanes_->look_up_cells == nullptr || bits_ != 8 || to_bytes_ != 2 || !in_order_ ||
+      log2_width_ < 5) {
+    return;
+  }
+  tables_.resize(kByteCodes * kTableLines);
+  for (std::size_t i = 0; i < kByteCodes; ++i) {
+    MakeTable(scales[i], tables_[i * kTableLines].bytes);
+  }
+}
+
+// A row of all codes for each scale.
+void Applier::MakeNibbleTables(const Scaling& scaling, Target target) {
+  const Partition rows = {1, 256, kNibbles, 1, kNibbles};
+  CastPlan scales_of_codes;
+  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &scales_of_codes, target));
+  std::byte scale_codes[256], codes[256 * kNibbles / 2];
+  for (std::size_t i = 0; i < 256; ++i) scale_codes[i] = static_cast<std::byte>(i);
+  for (std::size_t i = 0; i < sizeof(codes); ++i) {
+    codes[i] = static_cast<std::byte>((2 * i + 1) % kNibbles << 4 | 2 * i % kNibbles);
+  }
+  std::vector<double> scales(256), values(256 * kNibbles);
+  Require(scales_of_codes.Run(scale_codes, 0, std::as_writable_bytes(std::span(scales)), 0, 256));
+  Dequantiser(scaling, rows, Rounding::kOdd, target)
+      .Run(codes, 0, 0, values.size(), {0, scales, {}, global_}, values);
+  std::vector<std::byte> results(values.size() * to_bytes_);
+  Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, values.size()));
+  nibbles_.resize(results.size() / sizeof(TableLine));
+  std::byte* const tables = nibbles_.front().bytes;
+  for (std::size_t i = 0; i < results.size(); i += kNibbles * to_bytes_) {
+    (to_bytes_ == 2 ? lanes_->fill_16 : lanes_->fill_32)(results.data() + i, tables + i);
+  }
+}
+
+float Applier::FactorOf(double scale) const {
+  const auto factor = static_cast<float>(scale);  // scales are float32s at most
+  const double magnitude = std::fabs(scale);
+  if (!(magnitude > 0 && magnitude <= kLargestFloat)) return kNotInFloat;
+  if (to_ == DataType::kFloat32) return factor;
+  if (magnitude * least_ < 0x1p-126) return kNotInFloat;
+  const auto bits = std::bit_cast<std::uint32_t>(factor);
+  if (digits_ <= std::countr_zero(bits | 0x800000)) return factor;  // products are exact
+  const bool twice = to_ == DataType::kBfloat16
+                         ? MayRoundTwice<DataType::kBfloat16>(factor, 1 << digits_)
+                         : MayRoundTwice<DataType::kFloat16>(factor, 1 << digits_);
+  return twice ? kNotInFloat : factor;
+}
+
+void Applier::Run(std::span<const std::byte> codes, std::uint64_t codes_first, std::uint64_t first,
+                  std::uint64_t n, const CellScales& scales, std::span<std::byte> out) const {
+  RequireStretch(partition_, first, n, scales.first, scales.scales.size());
+  const std::uint64_t held = codes.size() * 8 / static_cast<unsigned>(bits_);
+  if (codes_first > held || n > held - codes_first || !StorageBytes(to_, n) ||
+      *StorageBytes(to_, n) > out.size()) {
+    Require(Status(StatusCode::kBufferTooSmall));
+  }
+  if (n == 0) return;
+  const core::FpEnvironment environment;
+  const Call call = {codes, codes_first, first, scales, out};
+  if (lanes_ == nullptr) return RunExactly(call, 0, n);
+  if (!nibbles_.empty() && !HasCodes(scales)) return RunExactly(call, 0, n);
+  if ((!nibbles_.empty() || !tables_.empty()) && HasCodes(scales)) {
+    // Whole groups that begin with a byte; what stands before and behind them is little.
+    const std::uint64_t group = nibbles_.empty() ? 32 : kNibbles;
+    const std::uint64_t head = std::min(n, (group - first % group) % group);
+    std::uint64_t body = (n - head) / group * group;
+    if ((codes_first + head) * static_cast<unsigned>(bits_) % 8 != 0) body = 0;
+    RunExactly(call, 0, head);
+    if (nibbles_.empty()) {
+      RunByCells(call, head, body);
+    } else {
+      RunByNibbles(call, head, body);
+    }
+    return RunExactly(call, head + body, n - head - body);
+  }
+  const CellRange cells = partition_.CellsOf(first, n);
+  if (lanes_->look_up_bytes != nullptr && bits_ == 8 && to_bytes_ == 2 &&
+      n / cells.count >= kLeastForTable) {
+    return RunByTables(call, n, cells);
+  }
+  RunInFloat(call, n, cells);
+}
+
+void Applier::RunExactly(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  alignas(64) double values[kBlock];
+  for (const std::uint64_t end = done + n; done < end;) {
+    const std::uint64_t some = std::min(end - done, kBlock);
+    CellScales scales = call.scales;
+    scales.global = global_;
+    dequantiser_.Run(call.codes, call.codes_first + done, call.first + done, some, scales, values);
+    Require(of_double_.Run(std::as_bytes(std::span(values)), 0, call.out, done, some));
+    done += some;
+  }
+}
+
+void Applier::RunByNibbles(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  // Groups of nibbles, not elements, are counted.
+  const std::uint64_t group = (call.first + done) / kNibbles;
+  const unsigned log2_groups = log2_width_ - static_cast<unsigned>(std::countr_zero(kNibbles));
+  const std::uint64_t cell = group >> log2_groups;
+  const CellsInOrder cells = {log2_groups, static_cast<std::size_t>(group - (cell << log2_groups))};
+  (to_bytes_ == 2 ? lanes_->look_up_16 : lanes_->look_up_32)(
+      call.codes.data() + (call.codes_first + done) / 2, static_cast<std::size_t>(n / kNibbles),
+      nibbles_.front().bytes, call.scales.codes.data() + (cell - call.scales.first), cells,
+      call.out.data() + done * to_bytes_);
+}
+
+void Applier::RunTransposed(const std::byte* codes, std::uint64_t code_stride,
+                            const Rectangle& rectangle, const std::byte* scales,
+                            std::uint64_t scale_stride, std::byte* out,
+                            std::uint64_t out_stride) const {
+  constexpr std::uint64_t kMostColumns = 128;
+  constexpr std::uint64_t kTileRows = 32;  // a line of the cache of each column
+  alignas(64) std::byte tile[kTileRows * kMostColumns * sizeof(float)];
+  const unsigned log2_groups = log2_width_ - static_cast<unsigned>(std::countr_zero(kNibbles));
+  const auto look_up = to_bytes_ == 2 ? lanes_->look_up_16 : lanes_->look_up_32;
+  const auto transpose = to_bytes_ == 2 ? lanes_->transpose_16 : lanes_->transpose_32;
+  const std::uint64_t first_group = rectangle.column / kNibbles;
+  const std::uint64_t first_cell = first_group >> log2_groups;
+  for (std::uint64_t c = 0; c < rectangle.columns; c += kMostColumns) {
+    const std::uint64_t columns = std::min(kMostColumns, rectangle.columns - c);
+    const std::uint64_t group = first_group + c / kNibbles, cell = group >> log2_groups;
+    const CellsInOrder cells = {log2_groups,
+                                static_cast<std::size_t>(group - (cell << log2_groups))};
+    for (std::uint64_t r = 0; r < rectangle.rows; r += kTileRows) {
+      const std::uint64_t rows = std::min(kTileRows, rectangle.rows - r);
+      for (std::uint64_t i = 0; i < rows; ++i) {
+        look_up(codes + (r + i) * code_stride + c / 2, columns / kNibbles, nibbles_.front().bytes,
+                scales + (r + i) * scale_stride + (cell - first_cell), cells,
+                tile + i * columns * to_bytes_);
+      }
+      transpose(tile, columns, rows, columns, out + (c * out_stride + r) * to_bytes_, out_stride);
+    }
+  }
+}
+
+void Applier::RunInFloat(const Call& call, std::uint64_t n, CellRange cells) const {
+  std::vector<float> factors(static_cast<std::size_t>(cells.count));
+  const std::uint64_t skipped = cells.first - call.scales.first;
+  if (!factors_.empty() && HasCodes(call.scales)) {
+    const std::byte* const codes = call.scales.codes.data() + skipped;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      factors[i] = factors_[std::to_integer<std::size_t>(codes[i])];
+    }
+  } else {
+    const double* const scales = call.scales.scales.data() + skipped;
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] = FactorOf(scales[i]);
+  }
+  alignas(64) float decoded[kAppliedAtOnce];
+  for (std::uint64_t done = 0; done < n; done += kAppliedAtOnce) {
+    const std::uint64_t some = std::min(n - done, kAppliedAtOnce), first = call.first + done;
+    // float32 is decoded where it is wanted.
+    std::byte* const values = to_ == DataType::kFloat32 ? call.out.data() + done * to_bytes_
+                                                        : reinterpret_cast<std::byte*>(decoded);
+    Require(to_float_.Run(call.codes, call.codes_first + done, {values, some * sizeof(float)}, 0,
+                          some));
+    bool is_exact = true;
+    ForEachRunOfCells(
+        partition_, first, some,
+        [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length, const CellsInOrder& order) {
+          const float* const run = factors.data() + (cell - cells.first);
+          const std::uint64_t count = ((order.skipped + length - 1) >> order.log2_width) + 1;
+          for (std::uint64_t i = 0; i < count; ++i) is_exact &= run[i] == run[i];
+          if (!is_exact) return;
+          std::byte* const at_run = values + at * sizeof(float);
+          lanes_->multiply(at_run, at_run, length, run, order);
+        });
+    if (!is_exact) {
+      RunExactly(call, done, some);
+    } else if (to_ != DataType::kFloat32) {
+      Require(of_float_.Run(std::as_bytes(std::span(decoded)), 0, call.out, done, some));
+    }
+  }
+}
+
+void Applier::RunByTables(const Call& call, std::uint64_t n, CellRange cells) const {
+  const auto count = static_cast<std::size_t>(cells.count);
+  std::vector<TableLine> tables(count * kTableLines);
+  const double* const scales = call.scales.scales.data() + (cells.first - call.scales.first);
+  for (std::size_t i = 0; i < count; ++i) {
+    MakeTable(scales[i], tables[i * kTableLines].bytes);
+  }
+  ForEachRun(partition_, call.first, n,
+             [&](std::uint64_t cell, std::uint64_t at, std::uint64_t length) {
+               lanes_->look_up_bytes(call.codes.data() + call.codes_first + at, length,
+                                     tables[(cell - cells.first) * kTableLines].bytes,
+                                     call.out.data() + at * to_bytes_);
+             });
+}
+
+void Applier::RunByCells(const Call& call, std::uint64_t done, std::uint64_t n) const {
+  const std::uint64_t first = call.first + done, cell = first >> log2_width_;
+  lanes_->look_up_cells(call.codes.data() + call.codes_first + done, static_cast<std::size_t>(n),
+                        tables_.front().bytes,
+                        call.scales.codes.data() + (cell - call.scales.first),
+                        {log2_width_, static_cast<std::size_t>(first - (cell << log2_width_))},
+                        call.out.data() + done * to_bytes_);
+}
+
+void Applier::MakeTable(double scale, std::byte* table) const {
+  alignas(64) float products[kByteCodes];
+  alignas(64) std::byte results[kTableBytes];
+  const float factor = FactorOf(scale);
+  if (factor == factor) {
+    lanes_->multiply(reinterpret_cast<const std::byte*>(decoded_.data()),
+                     reinterpret_cast<std::byte*>(products), kByteCodes, &factor, {});
+    Require(of_float_.Run(std::as_bytes(std::span(products)), 0, results, 0, kByteCodes));
+  } else {
+    alignas(64) double values[kByteCodes];
+    dequantiser_.RunCell(decoded_.data(), values, kByteCodes, scale, global_);
+    Require(of_double_.Run(std::as_bytes(std::span(values)), 0, results, 0, kByteCodes));
+  }
+  lanes_->fill_bytes(results, table);
+}
+
+}  // namespace tensorcast::scale

@@ -1,0 +1,104 @@
+// What is done to the elements of cells in vector lanes, compiled once for each instruction set. To
+// be called in the default floating-point environment (core/fp_environment.h). No buffer needs to
+// be aligned.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_CELL_LANES_H_
+#define TENSORCAST_SRC_SCALE_CELL_LANES_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensorcast/tensorcast.hpp"
+
+namespace tensorcast::scale {
+
+inline constexpr std::size_t kNibbles = 16;     // codes of four bits, elements taken at once
+inline constexpr std::size_t kByteCodes = 256;  // codes of eight bits
+inline constexpr std::size_t kLeastCell = 16;   // elements of the smallest cells that lanes take
+
+// The cells of some elements in order: element i is of cell (skipped + i) >> log2_width, and at
+// least kLeastCell of them are of one cell, but at the ends.
+struct CellsInOrder {
+  unsigned log2_width = 63;  // one cell
+  std::size_t skipped = 0;
+};
+
+// What the elements of cells are divided by: of each cell a factor and a divisor.
+struct Divisors {
+  const float* factors;
+  const double* divisors;
+  double numerator;  // of at most 24 bits, as the elements
+};
+
+// How a quotient is rounded later, to know whether it lies so near a tie that it may be on the
+// wrong side of it: bits are those of a float32's magnitude.
+struct TieBits {
+  std::uint32_t mask;  // of what follows the last bit that a normal value keeps
+  std::uint32_t tie;   // these bits of a tie
+  std::int32_t least;  // of the least magnitude that may round to other than zero
+  float least_normal;  // below this magnitude any value of 16 bits may be a tie
+};
+
+// Tables stand in whole lines of the cache: their vectors do not cross two.
+struct alignas(64) TableLine {
+  std::byte bytes[64];
+};
+
+// Everything one target was compiled to.
+struct CellLanes {
+  // out[i] = x[i] * its cell's factor, of float32; in place or not. The second one is from bfloat16
+  // to float32.
+  void (*multiply)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
+                   const CellsInOrder& cells);
+  void (*multiply_bfloat16)(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
+                            const CellsInOrder& cells);
+  // Quotients of float32, or of bfloat16: x[i] * its cell's factor, where that is far from a tie,
+  // the factor being the nearest float32 to numerator / divisor; else what x[i] * numerator /
+  // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.
+  void (*divide)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+                 const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
+  // The same for integers: the quotients rounded to the nearest within 127, NaN left.
+  void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
+                             const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
+
+  // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
+  // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].
+  void (*look_up_16)(const std::byte* packed, std::size_t groups, const std::byte* tables,
+                     const std::byte* codes, const CellsInOrder& cells, std::byte* out);
+  void (*look_up_32)(const std::byte* packed, std::size_t groups, const std::byte* tables,
+                     const std::byte* codes, const CellsInOrder& cells, std::byte* out);
+  void (*fill_16)(const std::byte* values, std::byte* table);
+  void (*fill_32)(const std::byte* values, std::byte* table);
+
+  // out[i] = table[codes[i]], of 16 bits, by tables for each code of a scale, as `look_up_bytes`
+  // takes one: of cells of at least 32 elements, n and what is skipped being multiples of 32.
+  void (*look_up_cells)(const std::byte* codes, std::size_t n, const std::byte* tables,
+                        const std::byte* scales, const CellsInOrder& cells, std::byte* out);
+  // out[i] = table[codes[i]], of 16 bits, by a table that `fill_bytes` made of 256 values. All
+  // three are null where the target has no lanes for it.
+  void (*look_up_bytes)(const std::byte* codes, std::size_t n, const std::byte* table,
+                        std::byte* out);
+  void (*fill_bytes)(const std::byte* values, std::byte* table);
+
+  // out[column * out_stride + row] = in[row * in_stride + column], of 16 and 32 bits.
+  void (*transpose_16)(const std::byte* in, std::size_t in_stride, std::size_t rows,
+                       std::size_t columns, std::byte* out, std::size_t out_stride);
+  void (*transpose_32)(const std::byte* in, std::size_t in_stride, std::size_t rows,
+                       std::size_t columns, std::byte* out, std::size_t out_stride);
+
+  // The largest finite magnitude, in bits, of each of some cells of `width` elements, at least
+  // kLeastCell.
+  void (*largest_32)(const std::byte* x, std::size_t cells, std::size_t width,
+                     std::uint32_t* largest);
+  // `infinity`: the bits of Inf.
+  void (*largest_16)(const std::byte* x, std::size_t cells, std::size_t width,
+                     std::uint16_t infinity, std::uint32_t* largest);
+};
+
+// Those of a target; null where it has none, as the scalar one.
+const CellLanes* FindCellLanes(Target target);
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_CELL_LANES_H_
