@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 #include "core/failure.h"
@@ -150,68 +151,86 @@ class LowestFailure {
   std::atomic<std::uint64_t> index_{UINT64_MAX};
 };
 
-// Prints codes of one type; in bulk, the narrow types by a table of their texts.
-class Printer {
- public:
-  Printer(const TypeInfo& type, StringStyle style, std::uint64_t n) : type_(type), style_(style) {
-    constexpr std::uint64_t kLeastForTable = 1024;
-    if (type.bits > 8 || n < kLeastForTable) return;
-    for (std::uint64_t code = 0; code <= detail::LowMask(type.bits); ++code) {
-      Text& text = table_[code];
-      text.size = PrintCode(code, type, style, text.text);
-    }
-    has_table_ = true;
-  }
-
-  std::string_view operator()(std::uint64_t code) {
-    if (has_table_) return {table_[code].text, table_[code].size};
-    return {buffer_, PrintCode(code, type_, style_, buffer_)};
-  }
-
- private:
-  struct Text {
-    char text[kLongestPrinted];
-    std::size_t size;
+// Calls work(load) with a function that loads a code, made for the width of its type.
+template <class Work> auto WithLoader(const std::byte* source, int bits, const Work& work) {
+  const auto whole = [&]<class Word>(Word) {
+    return work([source](std::uint64_t i) -> std::uint64_t {
+      Word word;
+      std::memcpy(&word, source + i * sizeof(Word), sizeof(Word));
+      return word;
+    });
   };
-  const TypeInfo& type_;
-  StringStyle style_;
-  bool has_table_ = false;
-  char buffer_[kLongestPrinted];
-  std::array<Text, 256> table_;
-};
+  const auto packed = [&]<int kBits>(std::integral_constant<int, kBits>) {
+    return work([source](std::uint64_t i) { return detail::LoadCode(source, i, kBits); });
+  };
+  switch (bits) {
+    case 64: return whole(std::uint64_t{});
+    case 32: return whole(std::uint32_t{});
+    case 16: return whole(std::uint16_t{});
+    case 8: return whole(std::uint8_t{});
+    case 6: return packed(std::integral_constant<int, 6>());
+    case 4: return packed(std::integral_constant<int, 4>());
+    default: return packed(std::integral_constant<int, 2>());
+  }
+}
+
+void StoreElement(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
+  const auto store = [&]<class Word>(Word word) {
+    word = static_cast<Word>(code);
+    std::memcpy(data + i * sizeof(Word), &word, sizeof(Word));
+  };
+  switch (bits) {
+    case 64: return store(std::uint64_t{});
+    case 32: return store(std::uint32_t{});
+    case 16: return store(std::uint16_t{});
+    case 8: return store(std::uint8_t{});
+    default: return detail::StoreCode(data, i, bits, code);
+  }
+}
 
 // Elements of a buffer, to be printed.
 struct PrintJob {
-  const TypeInfo& type;
-  StringStyle style;
-  const std::byte* source;
-  std::uint64_t first;
+  PrintJob(const TypeInfo& type, StringStyle style, const std::byte* elements,
+           std::uint64_t first_element)
+      : print(PrinterOf(type, style)), source(elements), bits(type.bits), first(first_element) {}
 
   std::uint64_t Bytes(std::uint64_t begin, std::uint64_t end) const {
-    Printer print(type, style, end - begin);
-    std::uint64_t bytes = 0;
-    for (std::uint64_t i = begin; i < end; ++i) bytes += print(Code(i)).size();
-    return bytes;
+    return WithLoader(source, bits, [&](const auto& load) {
+      char text[kPrinterRoom];
+      std::uint64_t bytes = 0;
+      for (std::uint64_t i = begin; i < end; ++i) {
+        bytes += static_cast<std::uint64_t>(print(load(first + i), text) - text);
+      }
+      return bytes;
+    });
   }
 
   // Prints from bytes[at] on, and sets the offsets behind each text; false where it does not fit.
   bool Print(std::uint64_t begin, std::uint64_t end, std::uint64_t at,
              std::span<std::uint64_t> offsets, std::span<char> bytes) const {
-    Printer print(type, style, end - begin);
-    for (std::uint64_t i = begin; i < end; ++i) {
-      const std::string_view text = print(Code(i));
-      if (text.size() > bytes.size() - at) return false;
-      std::memcpy(bytes.data() + at, text.data(), text.size());
-      at += text.size();
-      offsets[i + 1] = at;
-    }
-    return true;
+    return WithLoader(source, bits, [&](const auto& load) {
+      // A printer writes beyond its text; what is copied does not.
+      std::array<char, 4096> block;
+      std::uint64_t i = begin;
+      while (i < end) {
+        char* out = block.data();
+        for (; i < end && out <= block.data() + block.size() - kPrinterRoom; ++i) {
+          out = print(load(first + i), out);
+          offsets[i + 1] = at + static_cast<std::uint64_t>(out - block.data());
+        }
+        const auto size = static_cast<std::size_t>(out - block.data());
+        if (size > bytes.size() - at) return false;
+        std::memcpy(bytes.data() + at, block.data(), size);
+        at += size;
+      }
+      return true;
+    });
   }
 
- private:
-  std::uint64_t Code(std::uint64_t i) const {
-    return detail::LoadCode(source, first + i, type.bits);
-  }
+  Printer print;
+  const std::byte* source;
+  int bits;
+  std::uint64_t first;
 };
 
 }  // namespace
@@ -240,15 +259,20 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
 
   const core::Slices slices = text::Cut(n, run.executor, destination_first);
   text::LowestFailure lowest;
+  const text::Parser parse(to, options_);
   const bool ended =
       text::ForEach(slices, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        const std::uint64_t* const offsets = source.offsets.data() + source_first;
+        const char* const bytes = source.bytes.data();
         for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
+          const std::uint64_t text_end = offsets[i + 1];
           std::uint64_t element = 0;
-          if (text::ParseCode(source[source_first + i], to, options_, &element) !=
-              StatusCode::kOk) {
+          if (parse({bytes + offsets[i], static_cast<std::size_t>(text_end - offsets[i])},
+                    source.bytes.size() - static_cast<std::size_t>(text_end),
+                    &element) != StatusCode::kOk) {
             return lowest.Lower(i);
           }
-          detail::StoreCode(destination.data(), destination_first + i, to.bits, element);
+          text::StoreElement(destination.data(), destination_first + i, to.bits, element);
         }
       });
   if (!ended) return Status(StatusCode::kInterrupted);
@@ -257,7 +281,7 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
   if (failure != nullptr) text::SetFailure(source[index], index, failure);
   std::uint64_t element = 0;
   const core::FpEnvironment environment;
-  return Status(text::ParseCode(source[index], to, options_, &element));
+  return Status(parse(source[index], 0, &element));
 }
 
 Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
@@ -270,7 +294,7 @@ Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t s
   if (code != StatusCode::kOk) return Status(code);
   text::SetRan(run);
 
-  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
+  const text::PrintJob job(from, options_.string_style, source.data(), source_first);
   const core::Slices slices = text::Cut(n, run.executor);
   std::atomic<std::uint64_t> total{0};
   const bool ended =
@@ -300,7 +324,7 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   }
   text::SetRan(run);
 
-  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
+  const text::PrintJob job(from, options_.string_style, source.data(), source_first);
   const core::Slices slices = text::Cut(n, run.executor);
   offsets[0] = 0;
   // Several slices are printed twice over: a slice's place is known when those before it have been
@@ -404,8 +428,10 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   if (const Status status = text::CheckValue(from, options); !status.ok()) return status;
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
-  *text = {buffer.data(),
-           text::PrintCode(code, detail::Row(from), options.string_style, buffer.data())};
+  char printed[text::kPrinterRoom];
+  const char* const end = text::PrinterOf(detail::Row(from), options.string_style)(code, printed);
+  *text = {buffer.data(), static_cast<std::size_t>(end - printed)};
+  std::memcpy(buffer.data(), printed, text->size());
   return Status();
 }
 
