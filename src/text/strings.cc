@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -227,6 +228,51 @@ struct PrintJob {
     });
   }
 
+  // Prints n elements on several threads. A slice's place is known when those before it have been
+  // printed: a wave of slices is printed beside the destination, then all of it is moved there.
+  Status PrintShared(std::uint64_t n, std::span<std::uint64_t> offsets, std::span<char> bytes,
+                     const RunOptions& run) const {
+    constexpr std::size_t kRoom = kLeastSlice * kLongestPrinted;  // 64 KiB a slice
+    const std::uint64_t most = std::min(
+        std::uint64_t{run.executor->Concurrency()} * kSlicesPerThread, (n - 1) / kLeastSlice + 1);
+    std::unique_ptr<char[]> printed;
+    std::vector<std::uint64_t> places;
+    const Status allocated = core::Guarded(nullptr, [&] {
+      printed = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(most) * kRoom);
+      places.resize(static_cast<std::size_t>(most) + 1);
+      return Status();
+    });
+    if (!allocated.ok()) return allocated;
+    for (std::uint64_t done = 0; done < n; done += most * kLeastSlice) {
+      const std::uint64_t count = std::min(most * kLeastSlice, n - done);
+      const core::Slices slices(count, 0, kLeastSlice, (count - 1) / kLeastSlice + 1);
+      const auto room = [&](std::size_t slice) {
+        return std::span(printed.get() + slice * kRoom, kRoom);
+      };
+      std::fill(places.begin() + 1, places.end(), 0);
+      places[0] = offsets[done];
+      const bool ended =
+          ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+            std::uint64_t& size = places[slice + 1];
+            Print(done + begin, done + end, size, offsets, room(slice));
+            size = offsets[done + end];
+          });
+      if (!ended) return Status(StatusCode::kInterrupted);
+      for (std::size_t i = 0; i < slices.count; ++i) places[i + 1] += places[i];
+      if (places[slices.count] > bytes.size()) return Status(StatusCode::kBufferTooSmall);
+      // Not to be interrupted: offsets count from their slice until this has ended.
+      RunOptions move;
+      move.executor = run.executor;
+      ForEach(slices, move, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+        const std::uint64_t place = places[slice];
+        std::memcpy(bytes.data() + place, room(slice).data(),
+                    static_cast<std::size_t>(places[slice + 1] - place));
+        for (std::uint64_t i = done + begin; i < done + end; ++i) offsets[i + 1] += place;
+      });
+    }
+    return Status();
+  }
+
   Printer print;
   const std::byte* source;
   int bits;
@@ -325,40 +371,15 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   text::SetRan(run);
 
   const text::PrintJob job(from, options_.string_style, source.data(), source_first);
-  const core::Slices slices = text::Cut(n, run.executor);
   offsets[0] = 0;
-  // Several slices are printed twice over: a slice's place is known when those before it have been
-  // printed. `at` is where each slice's next text goes.
-  std::uint64_t first_place = 0;
-  std::vector<std::uint64_t> places;
-  std::span<std::uint64_t> at(&first_place, 1);
-  if (slices.count > 1) {
-    const Status allocated = core::Guarded(nullptr, [&] {
-      places.resize(slices.count + 1);
-      return Status();
-    });
-    if (!allocated.ok()) return allocated;
-    if (!text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-          places[slice + 1] += job.Bytes(begin, end);
-        })) {
-      return Status(StatusCode::kInterrupted);
-    }
-    for (std::size_t slice = 0; slice < slices.count; ++slice) places[slice + 1] += places[slice];
-    if (places.back() > bytes.size()) return Status(StatusCode::kBufferTooSmall);
-    at = places;
-  }
-  std::atomic<bool> fits{true};
+  if (text::Cut(n, run.executor).count > 1) return job.PrintShared(n, offsets, bytes, run);
+  bool fits = true;
   const bool ended =
-      text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-        if (!fits.load(std::memory_order_relaxed)) return;
-        if (job.Print(begin, end, at[slice], offsets, bytes)) {
-          at[slice] = offsets[end];
-        } else {
-          fits.store(false, std::memory_order_relaxed);
-        }
+      text::ForEach({n, 0, 8, 1}, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        fits = fits && job.Print(begin, end, offsets[begin], offsets, bytes);
       });
   if (!ended) return Status(StatusCode::kInterrupted);
-  return fits.load(std::memory_order_relaxed) ? Status() : Status(StatusCode::kBufferTooSmall);
+  return fits ? Status() : Status(StatusCode::kBufferTooSmall);
 }
 
 // ------------------------------------------------------------------------------ one-shot calls
