@@ -180,24 +180,25 @@ StatusCode ParseAny(std::string_view text, const TypeInfo& to, const CastOptions
 Parser::Parser(const TypeInfo& to, const CastOptions& options)
     : to_(to),
       options_(options),
+      is_integer_(to.type_class == TypeClass::kUnsigned || to.type_class == TypeClass::kSigned),
       sign_(detail::SignBit(to)),
       mask_(detail::LowMask(to.bits)),
       largest_(to.is_float() ? detail::MaxFiniteMagnitude(to) : detail::GreatestInteger(to)),
       least_(to.is_float() ? 0 : detail::LeastInteger(to)) {}
 
 inline bool Parser::Encode(const PlainDecimal& decimal, std::uint64_t* code) const {
-  switch (to_.type_class) {
-    case TypeClass::kFloat: return EncodeFloat(decimal, code);
-    case TypeClass::kUnsigned:
-    case TypeClass::kSigned: return EncodeInteger(decimal, code);
-    case TypeClass::kBool: *code = decimal.digits != 0 ? 1 : 0; return true;
-    case TypeClass::kString: break;
-  }
-  return false;
+  if (to_.is_float()) return EncodeFloat(decimal, code);
+  if (is_integer_) return EncodeInteger(decimal, code);
+  *code = decimal.digits != 0 ? 1 : 0;  // bool
+  return true;
 }
 
 inline bool Parser::EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code) const {
   constexpr int kMostExponent = 308;  // beyond it no type has a number
+  if (decimal.digits == 0 && to_.has_zero) {
+    *code = decimal.negative && !to_.is_fnuz() ? sign_ : 0;
+    return true;
+  }
   if (decimal.digits == 0 || decimal.exponent < kLeastPower || decimal.exponent > kMostExponent) {
     return false;
   }
@@ -225,6 +226,12 @@ inline bool Parser::EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code
   return true;
 }
 
+inline bool Parser::EncodeWhole(bool negative, std::uint64_t magnitude, std::uint64_t* code) const {
+  const std::uint64_t minus = std::uint64_t{0} - negative;
+  *code = ((magnitude ^ minus) - minus) & mask_;
+  return magnitude <= (negative ? least_ : largest_);
+}
+
 inline bool Parser::EncodeInteger(const PlainDecimal& decimal, std::uint64_t* code) const {
   std::uint64_t magnitude = decimal.digits;
   if (decimal.exponent != 0) {
@@ -235,19 +242,23 @@ inline bool Parser::EncodeInteger(const PlainDecimal& decimal, std::uint64_t* co
     magnitude /= one;
     if (to_.bits < 8) magnitude += rest + (magnitude & 1) > one / 2 ? 1 : 0;
   }
-  if (magnitude > (decimal.negative ? least_ : largest_)) return false;
-  const std::uint64_t minus = std::uint64_t{0} - decimal.negative;
-  *code = ((magnitude ^ minus) - minus) & mask_;
-  return true;
+  return EncodeWhole(decimal.negative, magnitude, code);
 }
 
 StatusCode Parser::operator()(std::string_view text, std::size_t readable_behind,
                               std::uint64_t* code) const {
-  PlainDecimal decimal;
-  if (readable_behind >= kReadBehind &&
-      ScanPlain(text.data(), text.data() + text.size(), &decimal) && Encode(decimal, code))
-      [[likely]] {
-    return StatusCode::kOk;
+  if (readable_behind >= kReadBehind && !text.empty()) [[likely]] {
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    std::uint64_t whole = 0;
+    if (is_integer_ && ScanShortInteger(begin + IsSign(*begin), end, &whole) &&
+        EncodeWhole(*begin == '-', whole, code)) {
+      return StatusCode::kOk;
+    }
+    PlainDecimal decimal;
+    if (ScanPlain(begin, end, &decimal) && Encode(decimal, code)) [[likely]] {
+      return StatusCode::kOk;
+    }
   }
   return ParseAny(text, to_, options_, code);
 }

@@ -30,9 +30,11 @@ class Parser {
   bool Encode(const PlainDecimal& decimal, std::uint64_t* code) const;
   bool EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code) const;
   bool EncodeInteger(const PlainDecimal& decimal, std::uint64_t* code) const;
+  bool EncodeWhole(bool negative, std::uint64_t magnitude, std::uint64_t* code) const;
 
   const TypeInfo& to_;
   const CastOptions& options_;
+  bool is_integer_;
   std::uint64_t sign_;
   std::uint64_t mask_;
   std::uint64_t largest_;  // magnitude; of a negative integer, least_

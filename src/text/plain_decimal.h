@@ -17,6 +17,9 @@ inline constexpr std::size_t kReadBehind = 8;
 // No longer text is plain.
 inline constexpr std::ptrdiff_t kLongestPlain = 64;
 
+// In bits, since a sign cannot be foretold.
+constexpr int IsSign(char c) { return static_cast<int>(c == '-') | static_cast<int>(c == '+'); }
+
 // Digits in a row, as a number.
 class DigitRun {
  public:
@@ -44,13 +47,14 @@ class DigitRun {
     return at + 1;
   }
   std::uint64_t number() const { return number_; }
-  // Whether the number has at most 19 digits, but the zeros that come first; 20 may not fit.
+  // Whether the number is below 2^64.
   bool fits() const { return fits_; }
 
  private:
   void Append(std::uint64_t digits, std::size_t count) {
-    fits_ &= number_ < kTenTo[19 - count];
-    number_ = number_ * kTenTo[count] + FromDigitBytes(digits);
+    const bool overflows = __builtin_mul_overflow(number_, kTenTo[count], &number_) |
+                           __builtin_add_overflow(number_, FromDigitBytes(digits), &number_);
+    fits_ &= !overflows;
   }
   std::uint64_t number_ = 0;
   bool fits_ = true;
@@ -63,18 +67,23 @@ struct PlainDecimal {
   int exponent;
 };
 
+// Digits alone, one to eight of them, as an integer; nothing else is one.
+inline bool ScanShortInteger(const char* begin, const char* end, std::uint64_t* number) {
+  const std::ptrdiff_t length = end - begin;
+  if (length < 1 || length > 8) return false;
+  const std::uint64_t word = LoadEight(begin) ^ kZeros;
+  *number = FromDigitBytes(word << (64 - 8 * length));
+  return LeadingDigits(word) >= length;
+}
+
 // Whether a text is a finite number of at most 19 digits, but the zeros that come first, an
 // exponent of at most six digits and nothing around it; `decimal` is then that number. Of any other
 // text, a number or none, ScanDecimal has to say what it is.
 [[gnu::always_inline]] inline bool ScanPlain(const char* begin, const char* end,
                                              PlainDecimal* decimal) {
-  // In bits, since a sign cannot be foretold.
-  const auto is_sign = [](char c) {
-    return static_cast<int>(c == '-') | static_cast<int>(c == '+');
-  };
   if (begin == end || end - begin > kLongestPlain) return false;
   decimal->negative = *begin == '-';
-  begin += is_sign(*begin);
+  begin += IsSign(*begin);
   DigitRun run;
   // Most have one digit before the point.
   const char* at = begin[1] == '.' ? run.ReadOne(begin, end) : run.Read(begin, end);
@@ -91,7 +100,7 @@ struct PlainDecimal {
   if (at == end) return true;
   if ((*at != 'e' && *at != 'E') || ++at == end) return false;
   const bool is_below = *at == '-';
-  at += is_sign(*at);
+  at += IsSign(*at);
   DigitRun exponent;
   if (at == end || end - at > 6 || exponent.Read(at, end) != end) return false;
   const auto magnitude = static_cast<int>(exponent.number());

@@ -56,8 +56,19 @@ inline const Power& PowerOfTen(int n) { return kPowers[static_cast<std::size_t>(
 struct Product {
   std::uint64_t significand;
   int exponent;
-  bool is_known;  // false where 128 bits of the power of ten do not say: 2^-63 of all cases
+  bool is_known;  // false where 128 bits of the power of ten do not say
 };
+
+// The same where the power is 10^-n, n below kSmallPowers, and the result needs no rounding: the
+// decimals that are binary numbers, of which a power cut to 128 bits cannot say it. Else unknown.
+inline Product DividedExactly(std::uint64_t significand, int n) {
+  const std::uint64_t power_of_five = kTenTo[static_cast<std::size_t>(n)] >> n;
+  const std::uint64_t quotient = significand / power_of_five;
+  const int zeros = std::countl_zero(quotient | 1);
+  return {.significand = quotient << zeros,
+          .exponent = -n - zeros,
+          .is_known = quotient * power_of_five == significand};
+}
 
 // Of a significand other than 0.
 inline Product TimesPowerOfTen(std::uint64_t significand, int n) {
@@ -73,9 +84,13 @@ inline Product TimesPowerOfTen(std::uint64_t significand, int n) {
   const int shift = high >> 63 == 0 ? 1 : 0;
   const bool is_cut =
       !IsExactPower(n) || (middle << shift | static_cast<std::uint64_t>(lower)) != 0;
+  const bool is_known = IsExactPower(n) || middle << 1 != UINT64_MAX - 1;
+  if (!is_known && n < 0 && n > -static_cast<int>(kSmallPowers)) {
+    return DividedExactly(significand >> zeros, -n);
+  }
   return {.significand = static_cast<std::uint64_t>(upper << shift >> 64) | (is_cut ? 1U : 0U),
           .exponent = FloorLog2OfPowerOfTen(n) + 1 - zeros - shift,
-          .is_known = IsExactPower(n) || middle << 1 != UINT64_MAX - 1};
+          .is_known = is_known};
 }
 
 }  // namespace tensorcast::text

@@ -233,8 +233,9 @@ struct PrintJob {
   Status PrintShared(std::uint64_t n, std::span<std::uint64_t> offsets, std::span<char> bytes,
                      const RunOptions& run) const {
     constexpr std::size_t kRoom = kLeastSlice * kLongestPrinted;  // 64 KiB a slice
-    const std::uint64_t most = std::min(
-        std::uint64_t{run.executor->Concurrency()} * kSlicesPerThread, (n - 1) / kLeastSlice + 1);
+    constexpr std::uint64_t kSlicesOfWave = 32;                   // for each thread
+    const std::uint64_t most = std::min(std::uint64_t{run.executor->Concurrency()} * kSlicesOfWave,
+                                        (n - 1) / kLeastSlice + 1);
     std::unique_ptr<char[]> printed;
     std::vector<std::uint64_t> places;
     const Status allocated = core::Guarded(nullptr, [&] {
