@@ -76,9 +76,9 @@ inline bool ScanShortInteger(const char* begin, const char* end, std::uint64_t* 
   return LeadingDigits(word) >= length;
 }
 
-// Whether a text is a finite number of at most 19 digits, but the zeros that come first, an
-// exponent of at most six digits and nothing around it; `decimal` is then that number. Of any other
-// text, a number or none, ScanDecimal has to say what it is.
+// Whether a text is a finite number whose digits make one below 2^64, with an exponent of at most
+// six digits and nothing around it; `decimal` is then that number. Of any other text, a number or
+// none, ScanDecimal has to say what it is.
 [[gnu::always_inline]] inline bool ScanPlain(const char* begin, const char* end,
                                              PlainDecimal* decimal) {
   if (begin == end || end - begin > kLongestPlain) return false;

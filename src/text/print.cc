@@ -4,13 +4,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/print.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "tensorcast/detail/scalar_codec.hpp"
