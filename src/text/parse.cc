@@ -1,18 +1,23 @@
-// From a decimal to each class of types.
+// From a decimal to each class of types. A plain one is an integer times a power of ten, whose
+// product of 64 bits, rounded to odd, any type's encoder rounds once more. What is not plain goes
+// the long way.
 //
-// To a narrow float the text is not rounded twice: the nearest double d comes from a library, and
-// every point at which a narrow type's result changes (midpoints, powers of two, limits) is itself
-// a double. So the result is that of a number just below d, d itself, or one just above it; where
-// those differ, the text is compared with d exactly. docs/design.md has the argument in full.
+// To a narrow float a long text is not rounded twice: the nearest double d comes from a library,
+// and every point at which a narrow type's result changes (midpoints, powers of two, limits) is
+// itself a double. So the result is that of a number just below d, d itself, or one just above it;
+// where those differ, the text is compared with d exactly. docs/design.md has the argument in full.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/parse.h"
 
+#include <algorithm>
 #include <bit>
 #include <compare>
 
 #include "tensorcast/detail/scalar_codec.hpp"
 #include "text/decimal.h"
+#include "text/plain_decimal.h"
+#include "text/powers_of_ten.h"
 
 namespace tensorcast::text {
 namespace {
@@ -143,10 +148,9 @@ StatusCode ToInteger(const Decimal& decimal, const TypeInfo& to, const CastOptio
   return StatusCode::kOk;
 }
 
-}  // namespace
-
-StatusCode ParseCode(std::string_view text, const TypeInfo& to, const CastOptions& options,
-                     std::uint64_t* code) {
+// Any text at all.
+StatusCode ParseAny(std::string_view text, const TypeInfo& to, const CastOptions& options,
+                    std::uint64_t* code) {
   const Decimal decimal = ScanDecimal(text);
   switch (decimal.kind) {
     case Decimal::Kind::kNotANumber: return StatusCode::kNotANumber;
@@ -169,6 +173,94 @@ StatusCode ParseCode(std::string_view text, const TypeInfo& to, const CastOption
     case TypeClass::kString: break;
   }
   return StatusCode::kWrongCall;
+}
+
+}  // namespace
+
+Parser::Parser(const TypeInfo& to, const CastOptions& options)
+    : to_(to),
+      options_(options),
+      is_integer_(to.type_class == TypeClass::kUnsigned || to.type_class == TypeClass::kSigned),
+      sign_(detail::SignBit(to)),
+      mask_(detail::LowMask(to.bits)),
+      largest_(to.is_float() ? detail::MaxFiniteMagnitude(to) : detail::GreatestInteger(to)),
+      least_(to.is_float() ? 0 : detail::LeastInteger(to)) {}
+
+inline bool Parser::Encode(const PlainDecimal& decimal, std::uint64_t* code) const {
+  if (to_.is_float()) return EncodeFloat(decimal, code);
+  if (is_integer_) return EncodeInteger(decimal, code);
+  *code = decimal.digits != 0 ? 1 : 0;  // bool
+  return true;
+}
+
+inline bool Parser::EncodeFloat(const PlainDecimal& decimal, std::uint64_t* code) const {
+  constexpr int kMostExponent = 308;  // beyond it no type has a number
+  if (decimal.digits == 0 && to_.has_zero) {
+    *code = decimal.negative && !to_.is_fnuz() ? sign_ : 0;
+    return true;
+  }
+  if (decimal.digits == 0 || decimal.exponent < kLeastPower || decimal.exponent > kMostExponent) {
+    return false;
+  }
+  const Product product = TimesPowerOfTen(decimal.digits, decimal.exponent);
+  if (!product.is_known) return false;
+  // A number in the type's own range in a few steps; half of its least number is not in it. The
+  // product's 63 bits have its last one set where bits were cut, as all 64 have.
+  const std::uint64_t significand = product.significand >> 1 | (product.significand & 1);
+  const int field = product.exponent + 63 + to_.bias;  // of the exponent
+  const int shift = 62 - to_.mantissa_bits + std::max(0, 1 - field);
+  if (shift <= 62 && to_.has_zero) [[likely]] {
+    const std::uint64_t below_half = (std::uint64_t{1} << (shift - 1)) - 1;
+    const std::uint64_t kept = (significand + below_half + (significand >> shift & 1)) >> shift;
+    const std::uint64_t magnitude =
+        (static_cast<std::uint64_t>(std::max(0, field - 1)) << to_.mantissa_bits) + kept;
+    if (magnitude - 1 < largest_) [[likely]] {
+      *code = magnitude | (sign_ & (std::uint64_t{0} - decimal.negative));
+      return true;
+    }
+  }
+  *code = EncodeFloating({.negative = decimal.negative,
+                          .exponent = product.exponent,
+                          .significand = product.significand},
+                         to_, options_);
+  return true;
+}
+
+inline bool Parser::EncodeWhole(bool negative, std::uint64_t magnitude, std::uint64_t* code) const {
+  const std::uint64_t minus = std::uint64_t{0} - negative;
+  *code = ((magnitude ^ minus) - minus) & mask_;
+  return magnitude <= (negative ? least_ : largest_);
+}
+
+inline bool Parser::EncodeInteger(const PlainDecimal& decimal, std::uint64_t* code) const {
+  std::uint64_t magnitude = decimal.digits;
+  if (decimal.exponent != 0) {
+    const auto decimals = std::uint64_t{0} - static_cast<std::uint64_t>(decimal.exponent);
+    if (decimals >= kSmallPowers) return false;
+    const std::uint64_t one = kTenTo[decimals];
+    const std::uint64_t rest = magnitude % one;
+    magnitude /= one;
+    if (to_.bits < 8) magnitude += rest + (magnitude & 1) > one / 2 ? 1 : 0;
+  }
+  return EncodeWhole(decimal.negative, magnitude, code);
+}
+
+StatusCode Parser::operator()(std::string_view text, std::size_t readable_behind,
+                              std::uint64_t* code) const {
+  if (readable_behind >= kReadBehind && !text.empty()) [[likely]] {
+    const char* const begin = text.data();
+    const char* const end = begin + text.size();
+    std::uint64_t whole = 0;
+    if (is_integer_ && ScanShortInteger(begin + IsSign(*begin), end, &whole) &&
+        EncodeWhole(*begin == '-', whole, code)) {
+      return StatusCode::kOk;
+    }
+    PlainDecimal decimal;
+    if (ScanPlain(begin, end, &decimal) && Encode(decimal, code)) [[likely]] {
+      return StatusCode::kOk;
+    }
+  }
+  return ParseAny(text, to_, options_, code);
 }
 
 }  // namespace tensorcast::text

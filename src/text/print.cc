@@ -1,14 +1,19 @@
-// The two layouts: numpy's up to 2.2, and C's "%.8g", which ONNX Runtime prints.
+// The two layouts: numpy's up to 2.2, and C's "%.8g", which ONNX Runtime prints. Types of at most
+// eight bits have tables of their texts, made when one is first wanted.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/print.h"
 
-#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstdlib>
-#include <string_view>
+#include <cstring>
+#include <utility>
 
 #include "tensorcast/detail/scalar_codec.hpp"
+#include "text/digit_bytes.h"
+#include "text/powers_of_ten.h"
 #include "text/shortest.h"
 
 namespace tensorcast::text {
@@ -16,85 +21,215 @@ namespace {
 
 using detail::Unpacked;
 
-char* Put(char* out, std::string_view text) { return std::copy(text.begin(), text.end(), out); }
-char* PutZeros(char* out, int n) { return std::fill_n(out, std::max(0, n), '0'); }
+// `text` is a literal, and short.
+template <std::size_t kSize> char* Put(char* out, const char (&text)[kSize]) {
+  std::memcpy(out, text, kSize - 1);
+  return out + kSize - 1;
+}
 
-// ddd.ddd, with ".0" where it is whole.
-char* PutPositional(char* out, const Digits& digits) {
-  const char* const end = digits.digit + digits.count;
-  if (digits.exponent < 0) {
-    out = Put(out, "0.");
-    out = PutZeros(out, -digits.exponent - 1);
-    return std::copy(digits.digit, end, out);
+char* PutInteger(char* out, std::uint64_t number) {
+  constexpr std::uint64_t kEightDigits = 100'000'000;
+  if (number >= kEightDigits) {
+    out = PutInteger(out, number / kEightDigits);
+    StoreEight(out, ToDigitBytes(number % kEightDigits) | kZeros);
+    return out + 8;
   }
+  const std::uint64_t digits = ToDigitBytes(number);
+  // The last digit stands, even where it is 0.
+  const int zeros = std::countr_zero(digits | std::uint64_t{1} << 56) / 8;
+  StoreEight(out, (digits | kZeros) >> 8 * zeros);
+  return out + 8 - zeros;
+}
+
+// d.ddd x 10^exponent, in characters: 17 digits, of which `count` are more than final zeros.
+struct Digits {
+  explicit Digits(const ShortDecimal& decimal) {
+    const int written = DigitCount(decimal.digits);
+    exponent = decimal.exponent + written - 1;
+    constexpr std::uint64_t kEightDigits = 100'000'000;
+    const bool is_short = written <= 9;
+    std::uint64_t nine =
+        decimal.digits * kTenTo[static_cast<std::size_t>((is_short ? 9 : 17) - written)];
+    if (!is_short) {
+      const std::uint64_t last = ToDigitBytes(nine % kEightDigits);
+      nine /= kEightDigits;
+      last_eight = last | kZeros;
+      count = last == 0 ? 0 : 17 - std::countl_zero(last) / 8;
+    }
+    first = static_cast<char>('0' + nine / kEightDigits);
+    const std::uint64_t next = ToDigitBytes(nine % kEightDigits);
+    next_eight = next | kZeros;
+    if (count == 0) count = next == 0 ? 1 : 9 - std::countl_zero(next) / 8;
+  }
+
+  // Writes all 17.
+  void Store(char* out) const {
+    *out = first;
+    StoreAfterFirst(out + 1);
+  }
+  void StoreAfterFirst(char* out) const {
+    StoreEight(out, next_eight);
+    StoreEight(out + 8, last_eight);
+  }
+
+  char first;
+  std::uint64_t next_eight;
+  std::uint64_t last_eight = kZeros;
+  int count = 0;
+  int exponent;
+};
+
+// ddd.ddd, of a number from 10^-4 to 10^16; whole ones end in `whole_end`.
+template <std::size_t kSize>
+char* PutPositional(char* out, const Digits& digits, const char (&whole_end)[kSize]) {
+  if (digits.exponent < 0) {
+    StoreEight(out, LoadEight("0.000000"));
+    out += 1 - digits.exponent;
+    digits.Store(out);
+    return out + digits.count;
+  }
+  digits.Store(out);
   const int units = digits.exponent + 1;
-  out = std::copy(digits.digit, digits.digit + std::min(units, digits.count), out);
-  out = PutZeros(out, units - digits.count);
-  *out++ = '.';
-  if (units >= digits.count) return Put(out, "0");
-  return std::copy(digits.digit + units, end, out);
+  if (units >= digits.count) return Put(out + units, whole_end);
+  char fraction[16];
+  std::memcpy(fraction, out + units, sizeof(fraction));
+  out[units] = '.';
+  std::memcpy(out + units + 1, fraction, sizeof(fraction));
+  return out + digits.count + 1;
 }
 
 // d.ddde+xx, without a point where there is one digit.
 char* PutScientific(char* out, const Digits& digits) {
-  *out++ = digits.digit[0];
-  if (digits.count > 1) {
-    *out++ = '.';
-    out = std::copy(digits.digit + 1, digits.digit + digits.count, out);
-  }
+  out[0] = digits.first;
+  out[1] = '.';
+  digits.StoreAfterFirst(out + 2);
+  out += digits.count > 1 ? digits.count + 1 : 1;
   *out++ = 'e';
   *out++ = digits.exponent < 0 ? '-' : '+';
   const int exponent = std::abs(digits.exponent);
   if (exponent < 10) *out++ = '0';
-  return std::to_chars(out, out + 4, exponent).ptr;
+  return PutInteger(out, static_cast<std::uint64_t>(exponent));
 }
 
-char* PutNumpy(char* out, const Unpacked& value, const TypeInfo& type) {
-  if (value.kind == Unpacked::Kind::kNan) return Put(out, "nan");
-  if (value.negative) *out++ = '-';
-  if (value.kind == Unpacked::Kind::kInfinity) return Put(out, "inf");
-  if (value.significand == 0) return Put(out, "0.0");
-  const Digits digits = ShortestDigits(value, type);
-  // The value itself decides, not its digits: float32's 1e-4 lies below 10^-4, and bfloat16's 1e16
-  // below 10^16. The double 1e-4 is the least double that is not below 10^-4.
-  const double magnitude = Magnitude(value);
-  return magnitude >= 1e-4 && magnitude < 1e16 ? PutPositional(out, digits)
-                                               : PutScientific(out, digits);
+// A value as a double, which has it exactly.
+double Magnitude(const Unpacked& value) {
+  return static_cast<double>(value.significand) * detail::PowerOfTwo(value.exponent);
 }
 
+char* PutNumpy(char* out, const Unpacked& value, bool begins_binade) {
+  const Digits digits(ShortestDecimal(value.significand, value.exponent, begins_binade));
+  // Near the limits the value itself decides, not its digits: float32's 1e-4 lies below 10^-4, and
+  // bfloat16's 1e16 below 10^16. The double 1e-4 is the least double that is not below 10^-4.
+  const bool is_within = digits.exponent > -4 && digits.exponent < 15;
+  if (is_within || (Magnitude(value) >= 1e-4 && Magnitude(value) < 1e16)) {
+    return PutPositional(out, digits, ".0");
+  }
+  return PutScientific(out, digits);
+}
+
+// "%.8g"
 char* PutOrt(char* out, const Unpacked& value) {
   constexpr int kDigits = 8;
-  if (value.kind == Unpacked::Kind::kNan) return Put(out, "NaN");
-  if (value.negative) *out++ = '-';
-  if (value.kind == Unpacked::Kind::kInfinity) return Put(out, "INF");
-  const double magnitude = Magnitude(value);
-  return std::to_chars(out, out + kLongestPrinted - 1, magnitude, std::chars_format::general,
-                       kDigits)
-      .ptr;
+  // The power of ten at the value or below it, or the one before that.
+  int exponent = FloorLog10OfPowerOfTwo(value.exponent + 63 - std::countl_zero(value.significand));
+  ShortDecimal decimal;
+  for (;; ++exponent) {
+    decimal.exponent = exponent - (kDigits - 1);
+    const Product scaled = TimesPowerOfTen(value.significand, -decimal.exponent);
+    if (!scaled.is_known) {
+      return std::to_chars(out, out + kPrinterRoom, Magnitude(value), std::chars_format::general,
+                           kDigits)
+          .ptr;
+    }
+    decimal.digits =
+        detail::ShiftRightTiesToEven(scaled.significand, -(scaled.exponent + value.exponent));
+    if (decimal.digits < kTenTo[kDigits]) break;
+  }
+  const Digits digits(decimal);
+  return exponent >= -4 && exponent < kDigits ? PutPositional(out, digits, "")
+                                              : PutScientific(out, digits);
 }
+
+template <DataType kType, StringStyle kStyle> char* Print(std::uint64_t code, char* out) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  constexpr bool is_ort = kStyle == StringStyle::kOrt;
+  const Unpacked value = detail::Decode(code, row);
+  if constexpr (row.type_class == TypeClass::kBool) {
+    if (is_ort) return value.significand != 0 ? Put(out, "1") : Put(out, "0");
+    return value.significand != 0 ? Put(out, "True") : Put(out, "False");
+  }
+  if constexpr (row.is_float()) {
+    if (value.kind == Unpacked::Kind::kNan) return is_ort ? Put(out, "NaN") : Put(out, "nan");
+  }
+  *out = '-';
+  out += value.negative ? 1 : 0;
+  if constexpr (!row.is_float()) {
+    return PutInteger(out, value.significand);
+  } else {
+    if (value.kind == Unpacked::Kind::kInfinity) return is_ort ? Put(out, "INF") : Put(out, "inf");
+    if (value.significand == 0) return is_ort ? Put(out, "0") : Put(out, "0.0");
+    if constexpr (is_ort) return PutOrt(out, value);
+    // float8e8m0 has the digits of float32.
+    if constexpr (!row.has_zero) {
+      constexpr const TypeInfo& single = detail::Row(DataType::kFloat32);
+      return Print<DataType::kFloat32, kStyle>(detail::CastCode(row, single, code, {}), out);
+    }
+    const bool begins_binade = value.significand == std::uint64_t{1} << row.mantissa_bits &&
+                               value.exponent > 1 - row.bias - row.mantissa_bits;
+    return PutNumpy(out, value, begins_binade);
+  }
+}
+
+// The texts of all codes of a type.
+template <DataType kType, StringStyle kStyle> struct Texts {
+  static constexpr int kBits = detail::Row(kType).bits;
+  struct Text {
+    char text[24];  // "9007199254740992.0"
+    std::uint8_t size;
+  };
+
+  Texts() {
+    for (std::uint64_t code = 0; code < texts.size(); ++code) {
+      char text[kPrinterRoom];
+      const char* const end = Print<kType, kStyle>(code, text);
+      texts[code].size = static_cast<std::uint8_t>(end - text);
+      std::memcpy(texts[code].text, text, sizeof(texts[code].text));
+    }
+  }
+
+  std::array<Text, std::size_t{1} << kBits> texts;
+};
+
+template <DataType kType, StringStyle kStyle> char* LookUp(std::uint64_t code, char* out) {
+  static const Texts<kType, kStyle> table;
+  const auto& text = table.texts[code & detail::LowMask(Texts<kType, kStyle>::kBits)];
+  std::memcpy(out, text.text, sizeof(text.text));
+  return out + text.size;
+}
+
+template <std::size_t kRow, StringStyle kStyle> constexpr Printer PrinterOfRow() {
+  constexpr const TypeInfo& row = detail::kTypeTable[kRow];
+  if constexpr (row.type_class == TypeClass::kString) {
+    return nullptr;
+  } else if constexpr (row.bits <= 8) {
+    return LookUp<row.type, kStyle>;
+  } else {
+    return Print<row.type, kStyle>;
+  }
+}
+
+template <StringStyle kStyle>
+constexpr auto kPrinters = []<std::size_t... kRows>(std::index_sequence<kRows...>) {
+  return std::array{PrinterOfRow<kRows, kStyle>()...};
+}
+(std::make_index_sequence<detail::kTypeTable.size()>());
 
 }  // namespace
 
-std::size_t PrintCode(std::uint64_t code, const TypeInfo& from, StringStyle style, char* out) {
-  const Unpacked value = detail::Decode(code, from);
-  char* end = out;
-  switch (from.type_class) {
-    case TypeClass::kBool:
-      end = style == StringStyle::kOrt ? Put(out, value.significand != 0 ? "1" : "0")
-            : value.significand != 0   ? Put(out, "True")
-                                       : Put(out, "False");
-      break;
-    case TypeClass::kUnsigned:
-    case TypeClass::kSigned:
-      if (value.negative) *end++ = '-';
-      end = std::to_chars(end, out + kLongestPrinted, value.significand).ptr;
-      break;
-    case TypeClass::kFloat:
-      end = style == StringStyle::kOrt ? PutOrt(out, value) : PutNumpy(out, value, from);
-      break;
-    case TypeClass::kString: break;
-  }
-  return static_cast<std::size_t>(end - out);
+Printer PrinterOf(const TypeInfo& from, StringStyle style) {
+  const auto row = static_cast<std::size_t>(detail::RowIndex(from.type));
+  return style == StringStyle::kOrt ? kPrinters<StringStyle::kOrt>[row]
+                                    : kPrinters<StringStyle::kNumpy>[row];
 }
 
 }  // namespace tensorcast::text

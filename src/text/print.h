@@ -1,4 +1,4 @@
-// One element to its text.
+// Elements to their texts.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_TEXT_PRINT_H_
@@ -11,9 +11,15 @@
 
 namespace tensorcast::text {
 
-// Prints a code of any fixed-width type into `out`, which has room for kLongestPrinted characters;
-// returns how many there are. The floating-point environment is the default one.
-std::size_t PrintCode(std::uint64_t code, const TypeInfo& from, StringStyle style, char* out);
+// The room that a printer wants, more than any text has: it writes whole words.
+inline constexpr std::size_t kPrinterRoom = 48;
+
+// Prints a code of its type into kPrinterRoom characters; returns the text's end. The
+// floating-point environment is the default one.
+using Printer = char* (*)(std::uint64_t code, char* out);
+
+// That of any fixed-width type.
+Printer PrinterOf(const TypeInfo& from, StringStyle style);
 
 }  // namespace tensorcast::text
 

@@ -1,138 +1,63 @@
-// float32 and float64 by std::to_chars; the narrow types in exact 128-bit integers.
+// Raffaello Giulietti's Schubfach ("The Schubfach way to render doubles", 2020), for every type: it
+// asks for nothing but a significand of at most 53 bits and an exponent within float64's.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "text/shortest.h"
 
-#include <algorithm>
-#include <bit>
 #include <charconv>
-#include <cmath>
-#include <cstddef>
+
+#include "text/powers_of_ten.h"
 
 namespace tensorcast::text {
 namespace {
 
-__extension__ using Uint128 = unsigned __int128;
-
-// Reads d.ddde+xx.
-template <class Float> Digits DigitsOfLibrary(Float value) {
-  char buffer[32];
-  const char* const end =
-      std::to_chars(buffer, buffer + sizeof(buffer), value, std::chars_format::scientific).ptr;
-  Digits digits;
-  const char* at = buffer;
-  for (; *at != 'e'; ++at) {
-    if (*at != '.') digits.digit[digits.count++] = *at;
-  }
-  at += at[1] == '+' ? 2 : 1;  // from_chars takes '-' and no '+'
-  std::from_chars(at, end, digits.exponent);
-  while (digits.count > 1 && digits.digit[digits.count - 1] == '0') --digits.count;
-  return digits;
-}
-
-// value x 2^unit in units of 10^scale is value x numerator / denominator.
-template <class Uint> struct Ratio {
-  Ratio(int unit, int scale)
-      : numerator(PowerOf5(std::max(0, -scale)) << std::max(0, unit - scale)),
-        denominator(PowerOf5(std::max(0, scale)) << std::max(0, scale - unit)) {}
-
-  static Uint PowerOf5(int n) {
-    Uint power = 1;
-    for (; n > 0; --n) power *= 5;
-    return power;
-  }
-
-  Uint numerator;
-  Uint denominator;
-};
-
-Digits DigitsOf(std::uint64_t decimal, int scale) {
-  char reversed[Digits::kMost];
-  Digits digits;
-  for (; decimal != 0; decimal /= 10) {
-    reversed[digits.count++] = static_cast<char>('0' + decimal % 10);
-  }
-  std::reverse_copy(reversed, reversed + digits.count, digits.digit);
-  digits.exponent = scale + digits.count - 1;
-  return digits;
-}
-
-// What reads back to a value, in quarters of its unit: from low to high.
-struct Interval {
-  std::uint64_t low;
-  std::uint64_t value;
-  std::uint64_t high;
-  bool has_ends;
-  int unit;  // the quarter is 2^unit
-};
-
-// The multiple of 10^scale within the interval that is nearest to the value, of two the even one;
-// 0 where there is none.
-template <class Uint> std::uint64_t MultipleNearest(const Interval& interval, int scale) {
-  const Ratio<Uint> ratio(interval.unit, scale);
-  const Uint low = interval.low * ratio.numerator;
-  const Uint high = interval.high * ratio.numerator;
-  auto least = static_cast<std::uint64_t>(low / ratio.denominator);
-  if (!interval.has_ends || low % ratio.denominator != 0) ++least;
-  auto most = static_cast<std::uint64_t>(high / ratio.denominator);
-  if (!interval.has_ends && high % ratio.denominator == 0) --most;
-  if (least > most) return 0;
-  const Uint value = interval.value * ratio.numerator;
-  auto nearest = static_cast<std::uint64_t>(value / ratio.denominator);
-  const Uint twice_rest = value % ratio.denominator * 2;
-  if (twice_rest > ratio.denominator || (twice_rest == ratio.denominator && nearest % 2 != 0)) {
-    ++nearest;
-  }
-  return std::clamp(nearest, least, most);
-}
-
-// The decimals with fewest digits are those of the largest power of ten that has any in the
-// interval. Uint holds the interval times every ratio on the way.
-template <class Uint> Digits FewestDigits(const Interval& interval) {
-  // Begin with a power above the value: 0.30103 is a little more than log10 of 2.
-  const int bits = interval.unit + 64 - std::countl_zero(interval.high);
-  int scale = static_cast<int>(std::floor(bits * 0.30103)) + 1;
-  std::uint64_t decimal = MultipleNearest<Uint>(interval, scale);
-  while (decimal == 0) decimal = MultipleNearest<Uint>(interval, --scale);
-  // No other power of ten has as few digits, but where 10^scale itself was found: from 1 to 9 times
-  // the power below are one digit too, and may be nearer.
-  if (decimal == 1) {
-    const std::uint64_t below = MultipleNearest<Uint>(interval, scale - 1);
-    if (below < 10) return DigitsOf(below, scale - 1);
-  }
-  return DigitsOf(decimal, scale);
-}
-
-// For significands of at most 11 bits: five digits at most. What reads back to m x 2^e lies within
-// half a unit of m on either side, a quarter below where m is the least of its binade; an end of
-// that belongs to it where m is even.
-Digits ShortestOfNarrow(const detail::Unpacked& value, const TypeInfo& type) {
-  const std::uint64_t m = value.significand;
-  const bool binade_begins = m == std::uint64_t{1} << type.mantissa_bits &&
-                             value.exponent > 1 - type.bias - type.mantissa_bits;
-  const Interval interval = {.low = 4 * m - (binade_begins ? 1 : 2),
-                             .value = 4 * m,
-                             .high = 4 * m + 2,
-                             .has_ends = m % 2 == 0,
-                             .unit = value.exponent - 2};
-  // 5^17 x 2^13 and 5^12 x 2^21 fit 64 bits; bfloat16's 5^45 x 2^10 and 2^88 x 5^39 fit 128.
-  return interval.unit >= -40 && interval.unit <= 20 ? FewestDigits<std::uint64_t>(interval)
-                                                     : FewestDigits<Uint128>(interval);
+// significand x power / 2^128, rounded to odd. `power` is 10^n rounded up to 128 bits; the paper
+// shows that where the product seems whole but for less than 2 units of the 64 bits behind it, it
+// is whole.
+std::uint64_t RoundedToOdd(Uint128 power, std::uint64_t significand) {
+  const Uint128 lower = Uint128{significand} * static_cast<std::uint64_t>(power);
+  const Uint128 upper = Uint128{significand} * static_cast<std::uint64_t>(power >> 64) +
+                        static_cast<std::uint64_t>(lower >> 64);
+  return static_cast<std::uint64_t>(upper >> 64) |
+         (static_cast<std::uint64_t>(upper) > 1 ? std::uint64_t{1} : 0);
 }
 
 }  // namespace
 
-double Magnitude(const detail::Unpacked& value) {
-  // The product is exact, as a double has it.
-  return static_cast<double>(value.significand) * detail::PowerOfTwo(value.exponent);
-}
+ShortDecimal ShortestDecimal(std::uint64_t significand, int exponent, bool begins_binade) {
+  // In quarters of the value's unit: what reads back to it lies from low to high, with both ends
+  // where the significand is even.
+  const std::uint64_t low = 4 * significand - (begins_binade ? 1 : 2);
+  const std::uint64_t value = 4 * significand;
+  const std::uint64_t high = 4 * significand + 2;
+  const std::uint64_t open_ends = significand & 1;
+  // 10^scale is the largest power of ten of which a multiple lies between them for sure. All three
+  // become quarters of 10^scale.
+  const int scale =
+      begins_binade ? FloorLog10OfThreeQuarters(exponent) : FloorLog10OfPowerOfTwo(exponent);
+  const Uint128 power = PowerOfTen(-scale).digits() + (IsExactPower(-scale) ? 0 : 1);
+  const int shift = exponent + FloorLog2OfPowerOfTen(-scale) + 1;
+  const std::uint64_t scaled_low = RoundedToOdd(power, low << shift) + open_ends;
+  const std::uint64_t scaled_value = RoundedToOdd(power, value << shift);
+  const std::uint64_t scaled_high = RoundedToOdd(power, high << shift) - open_ends;
 
-Digits ShortestDigits(const detail::Unpacked& value, const TypeInfo& type) {
-  if (type.type == DataType::kFloat64) return DigitsOfLibrary(Magnitude(value));
-  if (type.type == DataType::kFloat32 || !type.has_zero) {
-    return DigitsOfLibrary(static_cast<float>(Magnitude(value)));
-  }
-  return ShortestOfNarrow(value, type);
+  // The multiple of 10^scale below the value or the one above: the one that lies between the ends,
+  // of two the nearer, of two equally near the even one. In bits, since no branch could be
+  // foretold.
+  const std::uint64_t digits = scaled_value / 4;
+  const std::uint64_t rest = scaled_value % 4;
+  const unsigned below = scaled_low <= 4 * digits;
+  const unsigned above = 4 * digits + 4 <= scaled_high;
+  const unsigned nearer_above = (rest + (digits & 1)) > 2;
+  const std::uint64_t nearest = digits + ((above & ~below) | (above & below & nearer_above));
+  // A multiple of 10^(scale + 1) has fewer digits; there is one at most. Below 10 both have one
+  // digit, and the nearer one is wanted.
+  const std::uint64_t tens = digits / 10;
+  const unsigned ten_below = scaled_low <= 40 * tens;
+  const unsigned ten_above = 40 * tens + 40 <= scaled_high;
+  const unsigned is_tens = (ten_below ^ ten_above) & (digits >= 10 ? 1U : 0U);
+  const std::uint64_t mask = std::uint64_t{0} - is_tens;
+  return {nearest ^ ((nearest ^ (tens + ten_above)) & mask), scale + static_cast<int>(is_tens)};
 }
 
 std::string ShortestText(double value) {

@@ -5,6 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "core/failure.h"
@@ -150,68 +152,132 @@ class LowestFailure {
   std::atomic<std::uint64_t> index_{UINT64_MAX};
 };
 
-// Prints codes of one type; in bulk, the narrow types by a table of their texts.
-class Printer {
- public:
-  Printer(const TypeInfo& type, StringStyle style, std::uint64_t n) : type_(type), style_(style) {
-    constexpr std::uint64_t kLeastForTable = 1024;
-    if (type.bits > 8 || n < kLeastForTable) return;
-    for (std::uint64_t code = 0; code <= detail::LowMask(type.bits); ++code) {
-      Text& text = table_[code];
-      text.size = PrintCode(code, type, style, text.text);
-    }
-    has_table_ = true;
-  }
-
-  std::string_view operator()(std::uint64_t code) {
-    if (has_table_) return {table_[code].text, table_[code].size};
-    return {buffer_, PrintCode(code, type_, style_, buffer_)};
-  }
-
- private:
-  struct Text {
-    char text[kLongestPrinted];
-    std::size_t size;
+// Calls work(load) with a function that loads a code, made for the width of its type.
+template <class Work> auto WithLoader(const std::byte* source, int bits, const Work& work) {
+  const auto whole = [&]<class Word>(Word) {
+    return work([source](std::uint64_t i) -> std::uint64_t {
+      Word word;
+      std::memcpy(&word, source + i * sizeof(Word), sizeof(Word));
+      return word;
+    });
   };
-  const TypeInfo& type_;
-  StringStyle style_;
-  bool has_table_ = false;
-  char buffer_[kLongestPrinted];
-  std::array<Text, 256> table_;
-};
+  const auto packed = [&]<int kBits>(std::integral_constant<int, kBits>) {
+    return work([source](std::uint64_t i) { return detail::LoadCode(source, i, kBits); });
+  };
+  switch (bits) {
+    case 64: return whole(std::uint64_t{});
+    case 32: return whole(std::uint32_t{});
+    case 16: return whole(std::uint16_t{});
+    case 8: return whole(std::uint8_t{});
+    case 6: return packed(std::integral_constant<int, 6>());
+    case 4: return packed(std::integral_constant<int, 4>());
+    default: return packed(std::integral_constant<int, 2>());
+  }
+}
+
+void StoreElement(std::byte* data, std::uint64_t i, int bits, std::uint64_t code) {
+  const auto store = [&]<class Word>(Word word) {
+    word = static_cast<Word>(code);
+    std::memcpy(data + i * sizeof(Word), &word, sizeof(Word));
+  };
+  switch (bits) {
+    case 64: return store(std::uint64_t{});
+    case 32: return store(std::uint32_t{});
+    case 16: return store(std::uint16_t{});
+    case 8: return store(std::uint8_t{});
+    default: return detail::StoreCode(data, i, bits, code);
+  }
+}
 
 // Elements of a buffer, to be printed.
 struct PrintJob {
-  const TypeInfo& type;
-  StringStyle style;
-  const std::byte* source;
-  std::uint64_t first;
+  PrintJob(const TypeInfo& type, StringStyle style, const std::byte* elements,
+           std::uint64_t first_element)
+      : print(PrinterOf(type, style)), source(elements), bits(type.bits), first(first_element) {}
 
   std::uint64_t Bytes(std::uint64_t begin, std::uint64_t end) const {
-    Printer print(type, style, end - begin);
-    std::uint64_t bytes = 0;
-    for (std::uint64_t i = begin; i < end; ++i) bytes += print(Code(i)).size();
-    return bytes;
+    return WithLoader(source, bits, [&](const auto& load) {
+      char text[kPrinterRoom];
+      std::uint64_t bytes = 0;
+      for (std::uint64_t i = begin; i < end; ++i) {
+        bytes += static_cast<std::uint64_t>(print(load(first + i), text) - text);
+      }
+      return bytes;
+    });
   }
 
   // Prints from bytes[at] on, and sets the offsets behind each text; false where it does not fit.
   bool Print(std::uint64_t begin, std::uint64_t end, std::uint64_t at,
              std::span<std::uint64_t> offsets, std::span<char> bytes) const {
-    Printer print(type, style, end - begin);
-    for (std::uint64_t i = begin; i < end; ++i) {
-      const std::string_view text = print(Code(i));
-      if (text.size() > bytes.size() - at) return false;
-      std::memcpy(bytes.data() + at, text.data(), text.size());
-      at += text.size();
-      offsets[i + 1] = at;
-    }
-    return true;
+    return WithLoader(source, bits, [&](const auto& load) {
+      // A printer writes beyond its text; what is copied does not.
+      std::array<char, 4096> block;
+      std::uint64_t i = begin;
+      while (i < end) {
+        char* out = block.data();
+        for (; i < end && out <= block.data() + block.size() - kPrinterRoom; ++i) {
+          out = print(load(first + i), out);
+          offsets[i + 1] = at + static_cast<std::uint64_t>(out - block.data());
+        }
+        const auto size = static_cast<std::size_t>(out - block.data());
+        if (size > bytes.size() - at) return false;
+        std::memcpy(bytes.data() + at, block.data(), size);
+        at += size;
+      }
+      return true;
+    });
   }
 
- private:
-  std::uint64_t Code(std::uint64_t i) const {
-    return detail::LoadCode(source, first + i, type.bits);
+  // Prints n elements on several threads. A slice's place is known when those before it have been
+  // printed: a wave of slices is printed beside the destination, then all of it is moved there.
+  Status PrintShared(std::uint64_t n, std::span<std::uint64_t> offsets, std::span<char> bytes,
+                     const RunOptions& run) const {
+    constexpr std::size_t kRoom = kLeastSlice * kLongestPrinted;  // 64 KiB a slice
+    constexpr std::uint64_t kSlicesOfWave = 32;                   // for each thread
+    const std::uint64_t most = std::min(std::uint64_t{run.executor->Concurrency()} * kSlicesOfWave,
+                                        (n - 1) / kLeastSlice + 1);
+    std::unique_ptr<char[]> printed;
+    std::vector<std::uint64_t> places;
+    const Status allocated = core::Guarded(nullptr, [&] {
+      printed = std::make_unique_for_overwrite<char[]>(static_cast<std::size_t>(most) * kRoom);
+      places.resize(static_cast<std::size_t>(most) + 1);
+      return Status();
+    });
+    if (!allocated.ok()) return allocated;
+    for (std::uint64_t done = 0; done < n; done += most * kLeastSlice) {
+      const std::uint64_t count = std::min(most * kLeastSlice, n - done);
+      const core::Slices slices(count, 0, kLeastSlice, (count - 1) / kLeastSlice + 1);
+      const auto room = [&](std::size_t slice) {
+        return std::span(printed.get() + slice * kRoom, kRoom);
+      };
+      std::fill(places.begin() + 1, places.end(), 0);
+      places[0] = offsets[done];
+      const bool ended =
+          ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+            std::uint64_t& size = places[slice + 1];
+            Print(done + begin, done + end, size, offsets, room(slice));
+            size = offsets[done + end];
+          });
+      if (!ended) return Status(StatusCode::kInterrupted);
+      for (std::size_t i = 0; i < slices.count; ++i) places[i + 1] += places[i];
+      if (places[slices.count] > bytes.size()) return Status(StatusCode::kBufferTooSmall);
+      // Not to be interrupted: offsets count from their slice until this has ended.
+      RunOptions move;
+      move.executor = run.executor;
+      ForEach(slices, move, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
+        const std::uint64_t place = places[slice];
+        std::memcpy(bytes.data() + place, room(slice).data(),
+                    static_cast<std::size_t>(places[slice + 1] - place));
+        for (std::uint64_t i = done + begin; i < done + end; ++i) offsets[i + 1] += place;
+      });
+    }
+    return Status();
   }
+
+  Printer print;
+  const std::byte* source;
+  int bits;
+  std::uint64_t first;
 };
 
 }  // namespace
@@ -240,15 +306,20 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
 
   const core::Slices slices = text::Cut(n, run.executor, destination_first);
   text::LowestFailure lowest;
+  const text::Parser parse(to, options_);
   const bool ended =
       text::ForEach(slices, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        const std::uint64_t* const offsets = source.offsets.data() + source_first;
+        const char* const bytes = source.bytes.data();
         for (std::uint64_t i = begin; i < end && !lowest.IsBelow(i); ++i) {
+          const std::uint64_t text_end = offsets[i + 1];
           std::uint64_t element = 0;
-          if (text::ParseCode(source[source_first + i], to, options_, &element) !=
-              StatusCode::kOk) {
+          if (parse({bytes + offsets[i], static_cast<std::size_t>(text_end - offsets[i])},
+                    source.bytes.size() - static_cast<std::size_t>(text_end),
+                    &element) != StatusCode::kOk) {
             return lowest.Lower(i);
           }
-          detail::StoreCode(destination.data(), destination_first + i, to.bits, element);
+          text::StoreElement(destination.data(), destination_first + i, to.bits, element);
         }
       });
   if (!ended) return Status(StatusCode::kInterrupted);
@@ -257,7 +328,7 @@ Status CastPlan::Parse(const Strings& source, std::uint64_t source_first,
   if (failure != nullptr) text::SetFailure(source[index], index, failure);
   std::uint64_t element = 0;
   const core::FpEnvironment environment;
-  return Status(text::ParseCode(source[index], to, options_, &element));
+  return Status(parse(source[index], 0, &element));
 }
 
 Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t source_first,
@@ -270,7 +341,7 @@ Status CastPlan::PrintedBytes(std::span<const std::byte> source, std::uint64_t s
   if (code != StatusCode::kOk) return Status(code);
   text::SetRan(run);
 
-  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
+  const text::PrintJob job(from, options_.string_style, source.data(), source_first);
   const core::Slices slices = text::Cut(n, run.executor);
   std::atomic<std::uint64_t> total{0};
   const bool ended =
@@ -300,41 +371,16 @@ Status CastPlan::Print(std::span<const std::byte> source, std::uint64_t source_f
   }
   text::SetRan(run);
 
-  const text::PrintJob job = {from, options_.string_style, source.data(), source_first};
-  const core::Slices slices = text::Cut(n, run.executor);
+  const text::PrintJob job(from, options_.string_style, source.data(), source_first);
   offsets[0] = 0;
-  // Several slices are printed twice over: a slice's place is known when those before it have been
-  // printed. `at` is where each slice's next text goes.
-  std::uint64_t first_place = 0;
-  std::vector<std::uint64_t> places;
-  std::span<std::uint64_t> at(&first_place, 1);
-  if (slices.count > 1) {
-    const Status allocated = core::Guarded(nullptr, [&] {
-      places.resize(slices.count + 1);
-      return Status();
-    });
-    if (!allocated.ok()) return allocated;
-    if (!text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-          places[slice + 1] += job.Bytes(begin, end);
-        })) {
-      return Status(StatusCode::kInterrupted);
-    }
-    for (std::size_t slice = 0; slice < slices.count; ++slice) places[slice + 1] += places[slice];
-    if (places.back() > bytes.size()) return Status(StatusCode::kBufferTooSmall);
-    at = places;
-  }
-  std::atomic<bool> fits{true};
+  if (text::Cut(n, run.executor).count > 1) return job.PrintShared(n, offsets, bytes, run);
+  bool fits = true;
   const bool ended =
-      text::ForEach(slices, run, [&](std::size_t slice, std::uint64_t begin, std::uint64_t end) {
-        if (!fits.load(std::memory_order_relaxed)) return;
-        if (job.Print(begin, end, at[slice], offsets, bytes)) {
-          at[slice] = offsets[end];
-        } else {
-          fits.store(false, std::memory_order_relaxed);
-        }
+      text::ForEach({n, 0, 8, 1}, run, [&](std::size_t, std::uint64_t begin, std::uint64_t end) {
+        fits = fits && job.Print(begin, end, offsets[begin], offsets, bytes);
       });
   if (!ended) return Status(StatusCode::kInterrupted);
-  return fits.load(std::memory_order_relaxed) ? Status() : Status(StatusCode::kBufferTooSmall);
+  return fits ? Status() : Status(StatusCode::kBufferTooSmall);
 }
 
 // ------------------------------------------------------------------------------ one-shot calls
@@ -404,8 +450,10 @@ Status PrintValue(DataType from, std::uint64_t code, std::span<char, kLongestPri
   if (const Status status = text::CheckValue(from, options); !status.ok()) return status;
   if (text == nullptr || buffer.data() == nullptr) return Status(StatusCode::kNullPointer);
   const core::FpEnvironment environment;
-  *text = {buffer.data(),
-           text::PrintCode(code, detail::Row(from), options.string_style, buffer.data())};
+  char printed[text::kPrinterRoom];
+  const char* const end = text::PrinterOf(detail::Row(from), options.string_style)(code, printed);
+  *text = {buffer.data(), static_cast<std::size_t>(end - printed)};
+  std::memcpy(buffer.data(), printed, text->size());
   return Status();
 }
 

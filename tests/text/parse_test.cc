@@ -84,6 +84,44 @@ TEST_P(Parse, ManyDigits) {
   ParseAll(texts, *FindType(GetParam()));
 }
 
+// What stands behind a text in its column has no say: neither makes it a number nor another one.
+TEST_P(Parse, TextsThatTouch) {
+  const TypeInfo& to = *FindType(GetParam());
+  const std::vector<std::string> behind = {
+      "5", "05.25e1", ".5", "e1", "-7", "+7", "12345678901234567890"};
+  const auto touching = [&](const std::string& text) {
+    std::vector<std::string> texts;
+    for (const std::string& next : behind) texts.insert(texts.end(), {text, next});
+    texts.emplace_back(kLongestPrinted, ' ');  // to be read behind
+    return texts;
+  };
+  std::vector<std::byte> code(8);
+  for (const std::string text : {"", "-", "+", ".", "-.", "1e", "1e+", "1.5e", "0x", "1.2.", "--1",
+                                 "e", "1_", "12345678x", "1e1.", "tru"}) {
+    const TextBatch batch(touching(text));
+    CastPlan plan;
+    ASSERT_TRUE(CastPlan::Bind(DataType::kString, to.type, {}, &plan).ok());
+    for (std::size_t i = 0; i < 2 * behind.size(); i += 2) {
+      EXPECT_EQ(plan.Parse(batch.view(), i, code, 0, 1).code(), StatusCode::kNotANumber)
+          << Quoted(text) << " before " << Quoted(behind[i / 2]) << " to " << to.name;
+    }
+  }
+  for (const std::string text :
+       {"1", "0", "-0", "+1", "1.", "1.5", "0.0625", "1e0", "100e-2", "00000000000000000000001",
+        "0.00000000000000000000001e23", "0.99999999999999999999", "1.00000000000000000001"}) {
+    const oracle::Parsed expected = oracle::CastText(
+        oracle::ReadText(text), oracle::RowOf(static_cast<int>(to.type)), ToOracle({}));
+    const TextBatch batch(touching(text));
+    CastPlan plan;
+    ASSERT_TRUE(CastPlan::Bind(DataType::kString, to.type, {}, &plan).ok());
+    for (std::size_t i = 0; i < 2 * behind.size(); i += 2) {
+      ASSERT_TRUE(plan.Parse(batch.view(), i, code, 0, 1).ok()) << Quoted(text);
+      EXPECT_EQ(detail::LoadCode(code.data(), 0, to.bits), expected.code)
+          << Quoted(text) << " before " << Quoted(behind[i / 2]) << " to " << to.name;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Types, Parse, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
 
