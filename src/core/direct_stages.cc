@@ -202,6 +202,8 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
     b = Bfloat16ToE8M0(b, args);
   } else {
     if constexpr (kFrom == DataType::kFloat16) {
+      static_assert(-to_row.bias - to_row.mantissa_bits > -14,
+                    "float16's subnormals round to zero");
       a = OddBfloat16FromFloat16(a);
       b = OddBfloat16FromFloat16(b);
     }
