@@ -48,14 +48,14 @@ template <class V, std::size_t P, std::size_t Q>
                                                std::size_t in_bytes,
                                                std::byte* __restrict destination,
                                                std::size_t out_bytes) {
-  // A compiler that knows it to be zero makes a copy of equal widths a call of memcpy, which on some
-  // processors moves strings by other means than stores.
+  // A compiler that knows it to be zero makes a copy of equal widths a call of memcpy, which on
+  // some processors moves strings by other means than stores.
   volatile std::uint64_t zero = 0;
   const V nothing = V{} + zero;
   const std::size_t groups = std::min(in_bytes / (P * sizeof(V)), out_bytes / (Q * sizeof(V)));
   for (std::size_t g = 0; g < groups; ++g) {
-    CopyGroup<V, P, Q>(source + g * P * sizeof(V), destination + g * Q * sizeof(V),
-                       nothing, std::make_index_sequence<Q>());
+    CopyGroup<V, P, Q>(source + g * P * sizeof(V), destination + g * Q * sizeof(V), nothing,
+                       std::make_index_sequence<Q>());
   }
   const std::size_t read = groups * P * sizeof(V);
   const std::size_t written = groups * Q * sizeof(V);

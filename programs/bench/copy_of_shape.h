@@ -10,7 +10,8 @@ namespace tensorcast::tool {
 
 // Reads in_bytes of `source` and writes out_bytes of `destination`, whose ratio is that of two
 // element widths; one vector load per vector read, one vector store per vector written, ordinary
-// stores, and nothing between them but what keeps the loads alive. A tail shorter than a group of vectors is copied plainly.
+// stores, and nothing between them but what keeps the loads alive. A tail shorter than a group of
+// vectors is copied plainly.
 using CopyOfShape = void (*)(const std::byte* source, std::size_t in_bytes, std::byte* destination,
                              std::size_t out_bytes);
 
