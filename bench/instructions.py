@@ -5,7 +5,7 @@
 
 One run of a bound plan is stepped through by the processor itself (ptrace), which runs AVX-512 too,
 as the emulator of scripts/neon count does not; what the call takes without elements is subtracted.
-Linux on x86-64. Values between -4 and 4, or 0 and 4 where a type has no sign. A minute or two.
+Linux on x86-64. Where a pair is memcpy by a string instruction every byte counts. Values between -4 and 4, or 0 and 4 where a type has no sign. A minute or two.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -18,6 +18,8 @@ import random
 import subprocess
 import sys
 import tempfile
+
+from peers import commit
 
 FLOAT64 = 11  # the number of the type in ONNX, as of all these
 TYPES = {"float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9,
@@ -68,6 +70,7 @@ def main():
     parser.add_argument("--csv", type=pathlib.Path)
     parser.add_argument("--from", action="append", choices=TYPES, dest="sources")
     parser.add_argument("--to", action="append", choices=TYPES, dest="destinations")
+    parser.add_argument("--commit", help="of the library, where it is not this checkout's")
     arguments = parser.parse_args()
     library = ctypes.CDLL(arguments.library)
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +87,7 @@ def main():
                       for target in TARGETS.values()]
             rows.append((source, to, *("" if c is None else f"{c:.3f}" for c in counts)))
     for file in filter(None, (sys.stdout, arguments.csv and arguments.csv.open("w", encoding="utf-8"))):
-        file.write(f"# instructions for an element, {ELEMENTS} elements\n")
+        file.write(f"# commit: {arguments.commit or commit()}\n# instructions for an element, {ELEMENTS} elements\n")
         csv.writer(file, lineterminator="\n").writerows([("from", "to", *TARGETS), *rows])
 
 
