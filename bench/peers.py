@@ -2,7 +2,7 @@
 """Times every pair beside numpy with ml_dtypes, ONNX Runtime and PyTorch, in one process.
 
     peers.py path/to/libtensorcast.so [--csv ROWS] [--from T]... [--to T]... [--size N]...
-             [--rounds N] [--target T] [--commit HASH]
+             [--rounds N] [--target T] [--offset BYTES] [--commit HASH]
     peers.py --tables ROWS
 
 Run it with a Python that has tests/peers/requirements.txt and torch. Every library casts the same
@@ -44,11 +44,14 @@ _TORCH_NAMES = {"float8e4m3fn": "float8_e4m3fn", "float8e4m3fnuz": "float8_e4m3f
                 "float8e8m0": "float8_e8m0fnu"}
 
 
+offset = 0  # of sources and destinations from a cache line
+
+
 def aligned(size):
-    """Bytes that begin at a cache line, written before."""
-    memory = np.zeros(size + 64, np.uint8)
+    """Bytes that begin at a cache line, or a few bytes beyond one, written before."""
+    memory = np.zeros(size + 128, np.uint8)
     memory.fill(0)
-    begin = -memory.ctypes.data % 64
+    begin = -memory.ctypes.data % 64 + offset
     return memory[begin:begin + size]
 
 
@@ -241,7 +244,7 @@ def head(arguments, library, target):
             f"# numpy: {np.__version__} with ml_dtypes {ml_dtypes.__version__}",
             f"# onnxruntime: {onnxruntime.__version__}", f"# torch: {torch.__version__}",
             f"# one thread, CPU time, the median of {arguments.rounds} rounds "
-            f"(at most 9 at {LARGEST}); ours from C, and called by ctypes"]
+            f"(at most 9 at {LARGEST}), memory {arguments.offset} bytes from a line; ours from C, and called by ctypes"]
 
 
 def summary(rows):
@@ -289,8 +292,12 @@ def main():
     parser.add_argument("--size", action="append", type=int)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--target", help="an instruction set instead of the best")
+    parser.add_argument("--offset", type=int, default=0, choices=range(0, 64, 8),
+                        help="of all memory from a cache line, in bytes")
     parser.add_argument("--commit", help="of the library, where it is not this checkout's")
     arguments = parser.parse_args()
+    global offset
+    offset = arguments.offset
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
     torch.set_num_threads(1)
