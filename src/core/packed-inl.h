@@ -29,8 +29,6 @@ template <auto kAt> HWY_INLINE __m512i ByteIndices() {
   return _mm512_load_si512(kBytes.data());
 }
 
-inline constexpr __mmask64 kSixBitBytes = 0xFFFFFFFFFFFF;
-
 // 64 codes. What stands above a code's bits in its byte is not cleared.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   if constexpr (kBits == 8) {
@@ -41,8 +39,12 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
     __m512i lanes;
     if constexpr (kBits == 6) {
       constexpr auto kFrom = [](unsigned i) { return i % 8 < 6 ? i / 8 * 6 + i % 8 : 63; };
-      lanes =
-          _mm512_permutexvar_epi8(ByteIndices<kFrom>(), _mm512_maskz_loadu_epi8(kSixBitBytes, in));
+      // Two loads: Zen 5 does not fetch ahead of masked ones, which in memory is a third of the
+      // speed.
+      const __m256i first = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
+      const __m128i last = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 32));
+      lanes = _mm512_permutexvar_epi8(ByteIndices<kFrom>(),
+                                      _mm512_inserti32x4(_mm512_castsi256_si512(first), last, 2));
     } else if constexpr (kBits == 4) {
       lanes = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
     } else {
@@ -62,8 +64,9 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
     constexpr auto kFrom = [](unsigned i) { return i < 48 ? i / 3 * 4 + i % 3 : 0; };
     const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(64 << 8 | 1));
     const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(4096 << 16 | 1));
-    _mm512_mask_storeu_epi8(out, kSixBitBytes,
-                            _mm512_permutexvar_epi8(ByteIndices<kFrom>(), fours));
+    const __m512i packed = _mm512_permutexvar_epi8(ByteIndices<kFrom>(), fours);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(packed));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 32), _mm512_extracti32x4_epi32(packed, 2));
   } else if constexpr (kBits == 4) {
     constexpr auto kFrom = [](unsigned i) { return 2 * i % 64; };
     const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(16 << 8 | 1));

@@ -8,6 +8,7 @@
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -328,8 +329,8 @@ bool CopyCodes(const Bound& bound, const Job& job) {
 }
 
 // Blocks of what a direct stage writes, which go to memory past the caches: short ones, so that the
-// next block is read while one is on its way, of whole lines and whole elements of 6 bits too.
-constexpr std::size_t kStreamedBytes = 768;
+// next block is read while one is on its way.
+constexpr std::size_t kStreamedBytes = 512;
 
 // Casts by the direct stage from `in` to `out`, n elements. A result that no cache holds is written
 // by stores that do not read what they overwrite: first into a block that stays in the first cache.
@@ -353,14 +354,16 @@ void RunStreamed(const Bound& bound, const std::byte* in, std::byte* out, std::u
   if (head != 0) run(head, out);
   out += head_bytes;
   alignas(64) std::byte block[kStreamedBytes];
-  const std::uint64_t elements = kStreamedBytes * 8 / out_bits;
+  // Whole steps of every target, 64 elements at most; of 6 bits they are three quarters of a block.
+  const std::uint64_t elements = kStreamedBytes * 8 / std::bit_ceil(out_bits);
+  const std::uint64_t bytes = elements * out_bits / 8;
   while (n >= elements) {
     run(elements, block);
-    for (std::size_t i = 0; i < kStreamedBytes; i += hn::Lanes(d)) {
-      const auto bytes = hn::Load(d, reinterpret_cast<const std::uint8_t*>(block) + i);
-      hn::Stream(bytes, d, reinterpret_cast<std::uint8_t*>(out) + i);
+    for (std::size_t i = 0; i < bytes; i += hn::Lanes(d)) {
+      const auto line = hn::Load(d, reinterpret_cast<const std::uint8_t*>(block) + i);
+      hn::Stream(line, d, reinterpret_cast<std::uint8_t*>(out) + i);
     }
-    out += kStreamedBytes;
+    out += bytes;
   }
   hwy::FlushStream();
   if (n != 0) run(n, out);

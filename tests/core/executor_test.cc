@@ -13,6 +13,7 @@
 #include "core/option_sets.h"
 #include "core/source_codes.h"
 #include "core/thread_executor.h"
+#include "oracle/packing.h"
 
 namespace tensorcast::testing {
 namespace {
@@ -163,6 +164,53 @@ TEST(TbbExecutor, EveryTaskOnce) {
 
 INSTANTIATE_TEST_SUITE_P(From, Threads, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
+
+// The first plans of a pair make its table of results: four at once, of every type of at most eight
+// bits and options that no other test has made one for.
+TEST(PlansAtOnce, MakeOneTable) {
+  CastOptions options;
+  options.saturate = false;
+  options.round_mode = RoundingMode::kNearest;
+  options.fnuz_infinity = FnuzInfinity::kNan;
+  for (const TypeInfo& from : FixedWidthTypes()) {
+    if (from.bits > 8) continue;
+    std::vector<std::uint64_t> codes(std::size_t{1} << from.bits);
+    for (std::size_t code = 0; code < codes.size(); ++code) codes[code] = code;
+    const Tensor source = MakeTensor(from.type, codes);
+    for (const TypeInfo& to : FixedWidthTypes()) {
+      constexpr std::size_t kPlans = 4;
+      struct Call {
+        const Tensor& source;
+        const TypeInfo& to;
+        const CastOptions& options;
+        std::vector<std::byte> results[kPlans];
+        std::atomic<bool> ok{true};
+      } call{source, to, options, {}};
+      ThreadExecutor executor(kPlans);
+      executor.ParallelFor(
+          kPlans,
+          [](void* opaque, std::size_t i) {
+            auto& at = *static_cast<Call*>(opaque);
+            const std::uint64_t n = at.source.codes.size();
+            at.results[i].resize(*StorageBytes(at.to.type, n));
+            CastPlan plan;
+            if (!CastPlan::Bind(at.source.type, at.to.type, at.options, &plan).ok() ||
+                !plan.Run(at.source.bytes, 0, at.results[i], 0, n, {}).ok()) {
+              at.ok = false;
+            }
+          },
+          &call);
+      ASSERT_TRUE(call.ok);
+      std::vector<std::uint64_t> expected(codes.size());
+      oracle::CastMany(oracle::RowOf(static_cast<int>(from.type)),
+                       oracle::RowOf(static_cast<int>(to.type)), ToOracle(options), codes,
+                       expected.data());
+      for (const std::vector<std::byte>& result : call.results) {
+        ASSERT_EQ(result, oracle::Pack(expected, to.bits)) << from.name << " -> " << to.name;
+      }
+    }
+  }
+}
 
 }  // namespace
 }  // namespace tensorcast::testing
