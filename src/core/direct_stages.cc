@@ -244,7 +244,6 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr Through kThrough = ThroughOf(from_row, detail::Row(kTo));
-  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
   const DF32 df32;
   const D16 d16;
   const D32 d32;

@@ -193,6 +193,8 @@ double LargestRelative(const double* x_values, const double* y_values, std::size
 
 // What a lane has where a magnitude may be below the destination's normal ones.
 struct LowLanes {
+  // Written out, so that it is compiled for the target.
+  HWY_INLINE LowLanes() : smallest(hn::Set(DF64(), std::numeric_limits<double>::infinity())) {}
   std::size_t source_zeros = 0, zeros = 0, low = 0;
   hn::Vec<DF64> smallest;  // of the sources other than zero
   bool loses_zero_sign = false;
@@ -205,7 +207,6 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   const auto zero = hn::Zero(d);
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   LowLanes found;
-  found.smallest = infinity;
   auto lost = zero;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
