@@ -53,11 +53,11 @@ struct ScaledReader::Slab {
   std::vector<std::byte> scale_codes;
 };
 
-// Some columns of codes of a matrix, each of all its rows, as values of a type.
+// Some columns of codes of a matrix, each of all its rows, as values of the applier's type. It is
+// known by its applier, which it keeps, so that no other stands at the same address.
 struct ScaledReader::Band {
   std::size_t tensor = 0;
-  DataType to;
-  const Applier* applier = nullptr;
+  std::shared_ptr<const Applier> applier;
   std::uint64_t matrix = 0, column = 0;
   std::vector<std::byte> values;
 };
@@ -357,7 +357,7 @@ bool ScaledReader::ReadCast(std::size_t tensor, const CastPlan& plan, std::uint6
   const ScaledWeight& read = weight->weight;
   if (read.reading.layout->is_transposed) {
     if (!applier->Transposes() || read.reading.shape.back() % kBandColumns != 0) return false;
-    CastTransposed(*weight, *applier, plan.to(), first, out);
+    CastTransposed(*weight, applier, plan.to(), first, out);
     return true;
   }
   const std::uint64_t bytes = static_cast<unsigned>(to.bits) / 8,
@@ -406,10 +406,9 @@ void ScaledReader::CastInOrder(const AppliedWeight& applied, const Applier& appl
   Note(weight, scales.values);
 }
 
-std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeight& weight,
-                                                               const Applier& applier, DataType to,
-                                                               std::uint64_t matrix,
-                                                               std::uint64_t column) const {
+std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(
+    const ScaledWeight& weight, const std::shared_ptr<const Applier>& applier, DataType to,
+    std::uint64_t matrix, std::uint64_t column) const {
   const std::vector<std::uint64_t>& shape = weight.reading.shape;
   const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];
   const std::uint64_t bytes = BytesOf(to, 1);
@@ -419,7 +418,7 @@ std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeigh
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto held = std::find_if(bands_.begin(), bands_.end(), [&](const auto& band) {
-      return band->tensor == weight.codes && band->applier == &applier && band->matrix == matrix &&
+      return band->tensor == weight.codes && band->applier == applier && band->matrix == matrix &&
              band->column == begin;
     });
     if (held != bands_.end()) return *held;
@@ -429,8 +428,7 @@ std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeigh
   const std::uint64_t stop = std::min(columns, begin + width);
   auto band = std::make_shared<Band>();
   band->tensor = weight.codes;
-  band->to = to;
-  band->applier = &applier;
+  band->applier = applier;
   band->matrix = matrix;
   band->column = begin;
   band->values.resize(static_cast<std::size_t>((stop - begin) * rows * bytes));
@@ -445,10 +443,10 @@ std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeigh
       const std::uint64_t stride = BytesOf(element, place.columns);
       const std::uint64_t cell =
           c / partition.block_columns - place.column / partition.block_columns;
-      applier.RunTransposed(slab->codes.data() + row * stride + BytesOf(element, c - place.column),
-                            stride, {matrix * rows + r, end - r, c, next - c},
-                            slab->scale_codes.data() + row * slab->cells + cell, slab->cells,
-                            band->values.data() + ((c - begin) * rows + r) * bytes, rows);
+      applier->RunTransposed(slab->codes.data() + row * stride + BytesOf(element, c - place.column),
+                             stride, {matrix * rows + r, end - r, c, next - c},
+                             slab->scale_codes.data() + row * slab->cells + cell, slab->cells,
+                             band->values.data() + ((c - begin) * rows + r) * bytes, rows);
       for (std::uint64_t i = row; i < row + (end - r); ++i) {
         Note(weight, std::span(slab->scales)
                          .subspan(static_cast<std::size_t>(i * slab->cells),
@@ -463,7 +461,8 @@ std::shared_ptr<const ScaledReader::Band> ScaledReader::BandOf(const ScaledWeigh
   return bands_.back();
 }
 
-void ScaledReader::CastTransposed(const AppliedWeight& applied, const Applier& applier, DataType to,
+void ScaledReader::CastTransposed(const AppliedWeight& applied,
+                                  const std::shared_ptr<const Applier>& applier, DataType to,
                                   std::uint64_t first, std::span<std::byte> out) const {
   const std::vector<std::uint64_t>& shape = applied.weight.reading.shape;
   const std::uint64_t rows = shape.end()[-2], columns = shape.end()[-1];  // of the codes

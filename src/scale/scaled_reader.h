@@ -104,11 +104,12 @@ class ScaledReader final : public formats::TensorReader {
                                            const CastPlan& plan) const;
   void CastInOrder(const AppliedWeight& applied, const Applier& applier, std::uint64_t first,
                    std::uint64_t n, std::span<std::byte> out) const;
-  void CastTransposed(const AppliedWeight& applied, const Applier& applier, DataType to,
-                      std::uint64_t first, std::span<std::byte> out) const;
+  void CastTransposed(const AppliedWeight& applied, const std::shared_ptr<const Applier>& applier,
+                      DataType to, std::uint64_t first, std::span<std::byte> out) const;
   // The band that has a matrix's column.
-  std::shared_ptr<const Band> BandOf(const ScaledWeight& weight, const Applier& applier,
-                                     DataType to, std::uint64_t matrix, std::uint64_t column) const;
+  std::shared_ptr<const Band> BandOf(const ScaledWeight& weight,
+                                     const std::shared_ptr<const Applier>& applier, DataType to,
+                                     std::uint64_t matrix, std::uint64_t column) const;
   void Note(const ScaledWeight& weight, std::span<const double> scales) const;
 
   std::shared_ptr<const formats::TensorReader> base_;
