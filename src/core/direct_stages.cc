@@ -624,18 +624,12 @@ void DirectStage(const std::byte* in, std::byte* out, std::size_t n, const Encod
 }  // namespace
 
 void FillDirectStages(Kernels* kernels) {
-  ForEachRow([kernels](auto from_index) {
-    ForEachRow([kernels](auto to_index) {
-      constexpr std::size_t from = decltype(from_index)::value;
-      constexpr std::size_t to = decltype(to_index)::value;
-      constexpr const TypeInfo& from_row = detail::kTypeTable[from];
-      constexpr const TypeInfo& to_row = detail::kTypeTable[to];
-      if constexpr (from_row.bits != 0 && to_row.bits != 0) {
-        if constexpr (IsDirect(from_row, to_row)) {
-          kernels->direct[from][to] = &DirectStage<from_row.type, to_row.type>;
-        }
-      }
-    });
+  ForEachPair([kernels](auto from, auto to) {
+    constexpr const TypeInfo& from_row = detail::kTypeTable[decltype(from)::value];
+    constexpr const TypeInfo& to_row = detail::kTypeTable[decltype(to)::value];
+    if constexpr (IsDirect(from_row, to_row)) {
+      kernels->direct[from][to] = &DirectStage<from_row.type, to_row.type>;
+    }
   });
 }
 

@@ -13,8 +13,6 @@
 #define TENSORCAST_SRC_CORE_HALVES_INL_H_
 #endif
 
-#include <array>
-
 #include "core/lanes-inl.h"
 #include "core/route.h"
 
@@ -27,12 +25,6 @@ using V32 = hn::VFromD<D32>;
 using V64 = hn::VFromD<D64>;
 using VF32 = hn::VFromD<DF32>;
 using VF64 = hn::VFromD<DF64>;
-
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-#define TENSORCAST_AVX512 1
-#else
-#define TENSORCAST_AVX512 0
-#endif
 
 // ------------------------------------------------------------------------------------- narrowing
 
@@ -72,12 +64,8 @@ HWY_INLINE V16 InOrder(V16 packed_once) {
 template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
 #if TENSORCAST_AVX512
 #if HWY_TARGET == HWY_AVX3_DL
-  alignas(64) static constexpr auto kEven = [] {
-    std::array<std::uint8_t, 64> even{};
-    for (unsigned i = 0; i < 64; ++i) even[i] = static_cast<std::uint8_t>(2 * i);
-    return even;
-  }();
-  return V8{_mm512_permutex2var_epi8(a.raw, _mm512_load_si512(kEven.data()), b.raw)};
+  constexpr auto kEven = [](unsigned i) { return 2 * i; };
+  return V8{_mm512_permutex2var_epi8(a.raw, ByteIndices<kEven>(), b.raw)};
 #else
   const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
   return V8{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a.raw, b.raw))};

@@ -103,20 +103,16 @@ void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, con
 }  // namespace
 
 void FillIntegerStages(Kernels* kernels) {
-  ForEachRow([kernels](auto from_index) {
-    ForEachRow([kernels](auto to_index) {
-      constexpr std::size_t from = decltype(from_index)::value;
-      constexpr std::size_t to = decltype(to_index)::value;
-      constexpr const TypeInfo& from_row = detail::kTypeTable[from];
-      constexpr const TypeInfo& to_row = detail::kTypeTable[to];
-      if constexpr (IsInteger(from_row) && IsInteger(to_row) && from != to) {
-        constexpr IntegerShape kFrom = SourceShape(from_row, to_row);
-        constexpr IntegerShape kTo = DestinationShape(to_row);
-        if constexpr (kFrom.bits != kTo.bits || kFrom.is_bool || kTo.is_bool) {
-          kernels->integer[from][to] = &ConvertIntegerStage<kFrom, kTo>;
-        }
+  ForEachPair([kernels](auto from, auto to) {
+    constexpr const TypeInfo& from_row = detail::kTypeTable[decltype(from)::value];
+    constexpr const TypeInfo& to_row = detail::kTypeTable[decltype(to)::value];
+    if constexpr (IsInteger(from_row) && IsInteger(to_row) && from_row.type != to_row.type) {
+      constexpr IntegerShape kFrom = SourceShape(from_row, to_row);
+      constexpr IntegerShape kTo = DestinationShape(to_row);
+      if constexpr (kFrom.bits != kTo.bits || kFrom.is_bool || kTo.is_bool) {
+        kernels->integer[from][to] = &ConvertIntegerStage<kFrom, kTo>;
       }
-    });
+    }
   });
 }
 

@@ -10,6 +10,7 @@
 #endif
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -28,6 +29,14 @@ using D32 = hn::ScalableTag<std::uint32_t>;
 using D64 = hn::ScalableTag<std::uint64_t>;
 using DF32 = hn::ScalableTag<float>;
 using DF64 = hn::ScalableTag<double>;
+
+// Where intrinsics of AVX-512 stand beside Highway's.
+#undef TENSORCAST_AVX512
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#define TENSORCAST_AVX512 1
+#else
+#define TENSORCAST_AVX512 0
+#endif
 
 // As many lanes of another type; as many bytes of half a vector.
 template <class T, class D> using Like = hn::Rebind<T, D>;
@@ -51,6 +60,18 @@ template <class D> HWY_INLINE hn::VFromD<D> Load(D d, const std::byte* p) {
 template <class D> HWY_INLINE void Store(hn::VFromD<D> v, D d, std::byte* p) {
   hn::StoreU(v, d, reinterpret_cast<hn::TFromD<D>*>(p));
 }
+
+#if HWY_TARGET == HWY_AVX3_DL
+// The vector whose byte i is kAt(i).
+template <auto kAt> HWY_INLINE __m512i ByteIndices() {
+  alignas(64) static constexpr auto kBytes = [] {
+    std::array<std::uint8_t, 64> bytes{};
+    for (unsigned i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(kAt(i));
+    return bytes;
+  }();
+  return _mm512_load_si512(kBytes.data());
+}
+#endif
 
 // Copies n bytes, which do not overlap; few of them by two moves of a power of two. A call of
 // memcpy would take as long as a whole step, and so do masked stores on some processors.
@@ -83,7 +104,7 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
 // The same into N vectors of 64 bytes, the rest of which is cleared, and out of them.
 template <std::size_t N>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if TENSORCAST_AVX512
   for (std::size_t i = 0; i < N; ++i) {
     const std::size_t here = n > 64 * i ? std::min<std::size_t>(n - 64 * i, 64) : 0;
     const __mmask64 mask = _bzhi_u64(~0ull, static_cast<unsigned>(here));
@@ -108,12 +129,11 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   constexpr std::size_t kInBytes = kLanes * kInBits / 8;
   constexpr std::size_t kOutBytes = kLanes * kOutBits / 8;
   static_assert(kLanes * kInBits % 8 == 0 && kLanes * kOutBits % 8 == 0);
-  if (n >= 16 * kLanes && in != out) {
-    constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
+  constexpr std::size_t kWidth = static_cast<std::size_t>(std::max(kInBits, kOutBits)) / 8;
+  if constexpr (kWidth != 0) {
     const auto address = reinterpret_cast<std::uintptr_t>(kInBits > kOutBits ? in : out);
-    const std::size_t first =
-        kWidth == 0 ? 0 : (64 - address % 64) % 64 / std::max<std::size_t>(kWidth, 1);
-    if (first != 0 && address % std::max<std::size_t>(kWidth, 1) == 0 && first <= kLanes &&
+    const std::size_t first = (64 - address % 64) % 64 / kWidth;  // elements up to a line
+    if (n >= 16 * kLanes && in != out && first != 0 && address % kWidth == 0 && first <= kLanes &&
         first * kInBits % 8 == 0 && first * kOutBits % 8 == 0) {
       step(in, out);
       in += first * kInBits / 8;

@@ -285,6 +285,18 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
   Advance(n, index);
 }
 
+LossStretch LossState::StretchFrom(std::uint64_t index) const {
+  const auto to_exceed = [index](double error, const LossExample& example) {
+    return index < example.index ? ALittleLess(error) : error;
+  };
+  LossStretch stretch;
+  std::copy_n(open_squares, kLossSums, stretch.squares);
+  std::copy_n(open_errors, kLossSums, stretch.errors);
+  stretch.max_abs_error = to_exceed(max_abs_error, max_abs_example);
+  stretch.max_rel_error = to_exceed(max_rel_error, max_rel_example);
+  return stretch;
+}
+
 bool LossState::GivesExample(const LossStretch& stretch, std::uint64_t index) const {
   for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
     if (stretch.counts[kind] != 0 && (counts[kind] == 0 || index < first[kind].index)) return true;

@@ -91,15 +91,10 @@ struct LossState : LossReport {
   }
   // Begins a run at `index`: closes the open block where it does not go on.
   void Begin(std::uint64_t index);
-  // What a stretch at `index` has to exceed to give a new example. Runs come in any order and an
-  // example is that of the lowest index: an equal error before it counts, and a little less lets it
-  // be found.
-  double AbsErrorToExceed(std::uint64_t index) const {
-    return index < max_abs_example.index ? ALittleLess(max_abs_error) : max_abs_error;
-  }
-  double RelErrorToExceed(std::uint64_t index) const {
-    return index < max_rel_example.index ? ALittleLess(max_rel_error) : max_rel_error;
-  }
+  // What lanes begin a stretch at `index` with: the open sums, and the maxima that it has to exceed
+  // to give a new example. Runs come in any order and an example is that of the lowest index: an
+  // equal error before it counts, and a little less lets it be found.
+  LossStretch StretchFrom(std::uint64_t index) const;
   // What element i of a view is classified by.
   LossParams ParamsOf(const LossView& view, std::uint64_t i) const;
   // Adds elements [i, i + n) of `view`, which are the tensor's from `index` on and do not cross a

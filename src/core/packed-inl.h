@@ -10,24 +10,12 @@
 #define TENSORCAST_SRC_CORE_PACKED_INL_H_
 #endif
 
-#include <array>
-
 #include "core/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 
 #if HWY_TARGET == HWY_AVX3_DL
-
-// The vector whose byte i is kAt(i).
-template <auto kAt> HWY_INLINE __m512i ByteIndices() {
-  alignas(64) static constexpr auto kBytes = [] {
-    std::array<std::uint8_t, 64> bytes{};
-    for (unsigned i = 0; i < 64; ++i) bytes[i] = static_cast<std::uint8_t>(kAt(i));
-    return bytes;
-  }();
-  return _mm512_load_si512(kBytes.data());
-}
 
 // 64 codes. What stands above a code's bits in its byte is not cleared.
 template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {

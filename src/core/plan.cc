@@ -42,17 +42,17 @@ EncodeArgs MakeEncodeArgs(const TypeInfo& from, const TypeInfo& to, const CastOp
     }
   }
   if (to.is_float() && !to.has_zero) {
-    constexpr std::uint32_t kUnit = 1u << 23;  // float32's leading bit
     const std::uint32_t nan = static_cast<std::uint32_t>(detail::MagnitudeMask(to));
     const bool saturate = options.saturate;
     const detail::RangeEnd next = detail::NextPowerFrom(options.round_mode);
-    // Added to a float32's bits it carries into the exponent from there on.
-    args.e8m0_bias = static_cast<std::uint32_t>((2 - next.at) * kUnit) - (next.itself ? 0 : 1);
-    // The same of 2^-127, the subnormal of half a unit, which is code 0.
-    args.e8m0_least = static_cast<std::uint32_t>(next.at * kUnit / 2) - (next.itself ? 1 : 0);
-    constexpr std::uint32_t kUnit16 = 1u << 7;
-    args.e8m0_bias16 = static_cast<std::uint32_t>((2 - next.at) * kUnit16) - (next.itself ? 0 : 1);
-    args.e8m0_least16 = static_cast<std::uint32_t>(next.at * kUnit16 / 2) - (next.itself ? 1 : 0);
+    const auto set = [&](std::uint32_t unit, std::uint32_t* bias, std::uint32_t* least) {
+      // Added to the bits it carries into the exponent from there on.
+      *bias = static_cast<std::uint32_t>((2 - next.at) * unit) - (next.itself ? 0 : 1);
+      // The same of 2^-127, the subnormal of half a unit, which is code 0.
+      *least = static_cast<std::uint32_t>(next.at * unit / 2) - (next.itself ? 1 : 0);
+    };
+    set(1u << 23, &args.e8m0_bias, &args.e8m0_least);
+    set(1u << 7, &args.e8m0_bias16, &args.e8m0_least16);
     args.e8m0_below = saturate ? 0 : nan;
     args.e8m0_above = saturate ? nan - 1 : nan;
   }
@@ -88,9 +88,7 @@ constexpr std::uint64_t kLeastForTable = 4096;
 
 // Integers of whole bytes are moved by instructions of their own.
 bool WantsTable(const TypeInfo& from, const TypeInfo& to) {
-  const Route route = ChooseRoute(from, to);
-  return from.bits < 8 ? route != Route::kIdentity
-                       : from.bits == 8 && route != Route::kIdentity && route != Route::kInteger;
+  return from.bits < 8 || (from.bits == 8 && ChooseRoute(from, to) != Route::kInteger);
 }
 
 void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {

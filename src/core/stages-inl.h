@@ -32,6 +32,18 @@ template <class Fill> void ForEachRow(const Fill& fill) {
   (std::make_index_sequence<kRows>());
 }
 
+// Calls fill with the rows of every pair whose types have a fixed width.
+template <class Fill> void ForEachPair(const Fill& fill) {
+  ForEachRow([&fill](auto from) {
+    ForEachRow([&fill, from](auto to) {
+      if constexpr (detail::kTypeTable[decltype(from)::value].bits != 0 &&
+                    detail::kTypeTable[decltype(to)::value].bits != 0) {
+        fill(from, to);
+      }
+    });
+  });
+}
+
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -99,15 +99,11 @@ template <std::size_t kWidth> HWY_INLINE V8 Spread(V8 codes) {
   constexpr std::size_t kPiece = 16 / kWidth;
   const D8 d8;
 #if HWY_TARGET == HWY_AVX3_DL
-  alignas(64) static constexpr auto kFrom = [] {
-    std::array<std::uint8_t, kCodes> from{};
-    for (std::size_t at = 0; at < kCodes; ++at) {
-      const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
-      from[at] = static_cast<std::uint8_t>((kCodes / kWidth) * vector + kPiece * block + j);
-    }
-    return from;
-  }();
-  return V8{_mm512_permutexvar_epi8(_mm512_load_si512(kFrom.data()), codes.raw)};
+  constexpr auto kFrom = [](unsigned at) {
+    const std::size_t block = at / 16, vector = at % 16 / kPiece, j = at % kPiece;
+    return (kCodes / kWidth) * vector + kPiece * block + j;
+  };
+  return V8{_mm512_permutexvar_epi8(ByteIndices<kFrom>(), codes.raw)};
 #else
   if constexpr (kBlocks == 1) {
     return codes;

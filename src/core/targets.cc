@@ -85,15 +85,16 @@ HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job, const 
   return results;
 }
 
-// The values of codes, in `room` where the codes are no doubles that can be read where they stand.
-const double* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
-                     bool stay, double* room) {
+// The values of codes, in `room` where the codes are no values that can be read where they stand.
+template <class Value>
+const Value* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
+                    bool stay, Value* room) {
   if (stage != nullptr) {
     stage(codes, reinterpret_cast<std::byte*>(room), n, args);
-  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(double) == 0) {
-    return reinterpret_cast<const double*>(codes);
+  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(Value) == 0) {
+    return reinterpret_cast<const Value*>(codes);
   } else {
-    std::memcpy(room, codes, n * sizeof(double));
+    std::memcpy(room, codes, n * sizeof(Value));
   }
   return room;
 }
@@ -126,11 +127,7 @@ void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFr
   if (head != 0) loss->AddExactly(view, 0, head, index);
   const std::size_t body = (n - head) / kLossSums * kLossSums;
   if (body != 0) {
-    LossStretch stretch;
-    std::copy_n(loss->open_squares, kLossSums, stretch.squares);
-    std::copy_n(loss->open_errors, kLossSums, stretch.errors);
-    stretch.max_abs_error = loss->AbsErrorToExceed(index + head);
-    stretch.max_rel_error = loss->RelErrorToExceed(index + head);
+    LossStretch stretch = loss->StretchFrom(index + head);
     MeasureStretch(x + head, y + head, body, params, limits_from(head), Subtracted(), &stretch);
     loss->AddStretch(stretch, x + head, y + head, body, view, head, index + head);
   }
@@ -153,11 +150,7 @@ bool MeasureWide(const LossView& view, const double* x, const double* y, std::si
                             : WideErrors<std::uint64_t>(integers, y, n, errors))) {
     return false;
   }
-  LossStretch stretch;
-  std::copy_n(loss->open_squares, kLossSums, stretch.squares);
-  std::copy_n(loss->open_errors, kLossSums, stretch.errors);
-  stretch.max_abs_error = loss->AbsErrorToExceed(index);
-  stretch.max_rel_error = loss->RelErrorToExceed(index);
+  LossStretch stretch = loss->StretchFrom(index);
   MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
   if (loss->GivesExample(stretch, index)) return false;
   loss->AddStretch(stretch, x, y, n, view, 0, index);
@@ -210,11 +203,7 @@ bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary3
   std::size_t i = 0;
   while (i < n) {
     if (others < kMostOthers && n - i >= kOrdinaryRun32) {
-      LossStretch stretch;
-      std::copy_n(loss->open_squares, kLossSums, stretch.squares);
-      std::copy_n(loss->open_errors, kLossSums, stretch.errors);
-      stretch.max_abs_error = loss->AbsErrorToExceed(index + i);
-      stretch.max_rel_error = loss->RelErrorToExceed(index + i);
+      LossStretch stretch = loss->StretchFrom(index + i);
       const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
       if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
       i += done;
@@ -231,19 +220,6 @@ bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary3
     i += some;
   }
   return summed_again;
-}
-
-// The values of codes as floats.
-const float* Floats(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
-                    bool stay, float* room) {
-  if (stage != nullptr) {
-    stage(codes, reinterpret_cast<std::byte*>(room), n, args);
-  } else if (stay && reinterpret_cast<std::uintptr_t>(codes) % alignof(float) == 0) {
-    return reinterpret_cast<const float*>(codes);
-  } else {
-    std::memcpy(room, codes, n * sizeof(float));
-  }
-  return room;
 }
 
 void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
@@ -272,9 +248,9 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     const LossView view = MakeView(bound, job, i, n, kept);  // `kept`: in place
     // Where nothing is lost the results say what the sources are.
     const float* x =
-        lossless ? nullptr : Floats(x_stage, codes, n, bound.args, view.source != kept, x_room);
+        lossless ? nullptr : Values(x_stage, codes, n, bound.args, view.source != kept, x_room);
     const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
-    const float* const y = Floats(y_stage, results, n, bound.args, true, y_room);
+    const float* const y = Values(y_stage, results, n, bound.args, true, y_room);
     if (lossless) x = y;
     if (MeasureBlock32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
                        job.loss)) {

@@ -58,6 +58,19 @@ template <DataType kTo> bool MayRoundTwice(float factor, int end) {
 constexpr std::uint64_t kTableBytes = 2 * kByteCodes;
 constexpr std::uint64_t kTableLines = kTableBytes / sizeof(TableLine);
 
+// The values of all codes of eight bits.
+template <class Value>
+std::vector<Value> ValuesOfCodes(DataType type, DataType as, const CastOptions& options,
+                                 Target target) {
+  std::byte codes[kByteCodes];
+  for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
+  CastPlan plan;
+  Require(CastPlan::Bind(type, as, options, &plan, target));
+  std::vector<Value> values(kByteCodes);
+  Require(plan.Run(codes, 0, std::as_writable_bytes(std::span(values)), 0, kByteCodes));
+  return values;
+}
+
 bool HasCodes(const CellScales& scales) { return scales.codes.size() >= scales.scales.size(); }
 
 }  // namespace
@@ -85,10 +98,7 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
   if (partition.block_columns >= kLeastCell) lanes_ = FindCellLanes(target);
   if (lanes_ == nullptr) return;
   if (bits_ == 8) {
-    std::byte codes[kByteCodes];
-    for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
-    decoded_.resize(kByteCodes);
-    Require(to_float_.Run(codes, 0, std::as_writable_bytes(std::span(decoded_)), 0, kByteCodes));
+    decoded_ = ValuesOfCodes<float>(scaling.element, DataType::kFloat32, options, target);
   }
   const bool few_scales = FindType(scaling.scale)->bits == 8;
   if (bits_ == 4 && few_scales && in_order_) {
@@ -101,12 +111,7 @@ Applier::Applier(const Scaling& scaling, const Partition& partition, double glob
 }
 
 void Applier::MakeFactors(const Scaling& scaling, Target target) {
-  CastPlan scales_of_codes;
-  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &scales_of_codes, target));
-  std::byte codes[kByteCodes];
-  double scales[kByteCodes];
-  for (std::size_t i = 0; i < kByteCodes; ++i) codes[i] = static_cast<std::byte>(i);
-  Require(scales_of_codes.Run(codes, 0, std::as_writable_bytes(std::span(scales)), 0, kByteCodes));
+  const auto scales = ValuesOfCodes<double>(scaling.scale, DataType::kFloat64, {}, target);
   const core::FpEnvironment environment;
   for (const double scale : scales) factors_.push_back(FactorOf(scale));
   if (lanes_->look_up_cells == nullptr || bits_ != 8 || to_bytes_ != 2 || !in_order_ ||
@@ -121,16 +126,13 @@ void Applier::MakeFactors(const Scaling& scaling, Target target) {
 
 // A row of all codes for each scale.
 void Applier::MakeNibbleTables(const Scaling& scaling, Target target) {
-  const Partition rows = {1, 256, kNibbles, 1, kNibbles};
-  CastPlan scales_of_codes;
-  Require(CastPlan::Bind(scaling.scale, DataType::kFloat64, {}, &scales_of_codes, target));
-  std::byte scale_codes[256], codes[256 * kNibbles / 2];
-  for (std::size_t i = 0; i < 256; ++i) scale_codes[i] = static_cast<std::byte>(i);
+  const Partition rows = {1, kByteCodes, kNibbles, 1, kNibbles};
+  std::byte codes[kByteCodes * kNibbles / 2];
   for (std::size_t i = 0; i < sizeof(codes); ++i) {
     codes[i] = static_cast<std::byte>((2 * i + 1) % kNibbles << 4 | 2 * i % kNibbles);
   }
-  std::vector<double> scales(256), values(256 * kNibbles);
-  Require(scales_of_codes.Run(scale_codes, 0, std::as_writable_bytes(std::span(scales)), 0, 256));
+  const auto scales = ValuesOfCodes<double>(scaling.scale, DataType::kFloat64, {}, target);
+  std::vector<double> values(kByteCodes * kNibbles);
   Dequantiser(scaling, rows, Rounding::kOdd, target)
       .Run(codes, 0, 0, values.size(), {0, scales, {}, global_}, values);
   std::vector<std::byte> results(values.size() * to_bytes_);
