@@ -53,6 +53,15 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   }
 }
 
+// Two codes of four bits, or four of two, joined in the lowest byte of as wide a lane.
+template <int kBits> HWY_INLINE __m512i JoinInLanes(hn::VFromD<D8> codes) {
+  static_assert(kBits == 4 || kBits == 2);
+  constexpr int kUnit = 1 << kBits;
+  const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(kUnit << 8 | 1));
+  if constexpr (kBits == 4) return pairs;
+  return _mm512_madd_epi16(pairs, _mm512_set1_epi32((kUnit * kUnit) << 16 | 1));
+}
+
 // 64 codes, which have nothing above their bits.
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
   if constexpr (kBits == 8) {
@@ -66,17 +75,29 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
                             _mm512_permutexvar_epi8(ByteIndices<kFrom>(), fours));
   } else if constexpr (kBits == 4) {
     constexpr auto kFrom = [](unsigned i) { return 2 * i % 64; };
-    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(16 << 8 | 1));
+    const __m512i pairs = JoinInLanes<4>(codes);
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(out),
         _mm512_castsi512_si256(_mm512_permutexvar_epi8(ByteIndices<kFrom>(), pairs)));
   } else {
     static_assert(kBits == 2);
     constexpr auto kFrom = [](unsigned i) { return 4 * i % 64; };
-    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(4 << 8 | 1));
-    const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(16 << 16 | 1));
+    const __m512i fours = JoinInLanes<2>(codes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
                      _mm512_castsi512_si128(_mm512_permutexvar_epi8(ByteIndices<kFrom>(), fours)));
+  }
+}
+
+// 128 of them.
+template <int kBits>
+HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* out) {
+  constexpr auto kFrom = [](unsigned i) { return i * (8 / kBits) % 128; };
+  const __m512i bytes = _mm512_permutex2var_epi8(JoinInLanes<kBits>(low), ByteIndices<kFrom>(),
+                                                 JoinInLanes<kBits>(high));
+  if constexpr (kBits == 4) {
+    _mm512_storeu_si512(out, bytes);
+  } else {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
   }
 }
 

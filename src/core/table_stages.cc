@@ -243,10 +243,62 @@ HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::
   }
 }
 
+#if HWY_TARGET == HWY_AVX3_DL
+// ------------------------------------------------------------------------------ packed to packed
+
+// To codes of four or two bits, 128 at once. Codes of four bits are looked up where they stand, of
+// two bits in pairs; an index has six bits, and what a table has for the higher ones repeats.
+template <int kInBits, int kOutBits> class PackedLookup {
+ public:
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) : codes_(table.bytes[0]) {
+    const __m512i results = _mm512_load_si512(table.bytes[0]);
+    if constexpr (kInBits == 4) {
+      first_ = results;
+      second_ = _mm512_slli_epi16(results, kOutBits);  // results are shorter than a byte
+    } else if constexpr (kInBits == 2) {
+      constexpr auto kSecond = [](unsigned i) { return i / 4 % 4; };
+      const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
+      first_ = _mm512_or_si512(results, _mm512_slli_epi16(second, kOutBits));
+    }
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    if constexpr (kInBits == 2) {
+      const __m512i bytes =
+          _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+      const __m512i pairs = _mm512_or_si512(bytes, _mm512_slli_epi16(bytes, 4));
+      _mm512_storeu_si512(out, _mm512_permutexvar_epi8(pairs, first_));
+    } else if constexpr (kInBits == 4) {
+      const __m512i bytes = _mm512_loadu_si512(in);
+      const __m512i pairs =
+          _mm512_or_si512(_mm512_permutexvar_epi8(bytes, first_),
+                          _mm512_permutexvar_epi8(_mm512_srli_epi16(bytes, 4), second_));
+      if constexpr (kOutBits == 4) {
+        _mm512_storeu_si512(out, pairs);
+      } else {
+        StoreCodes<4>(V8{pairs}, out);
+      }
+    } else {
+      const std::byte* second = in + 64 * kInBits / 8;
+      StoreCodes<kOutBits>(codes_(LoadCodes<kInBits>(in)), codes_(LoadCodes<kInBits>(second)), out);
+    }
+  }
+
+ private:
+  Lookup<kInBits> codes_;
+  __m512i first_, second_;
+};
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
   constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth : kWidth / 2;
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kOutBits <= 4) {
+    ForEachStep<kInBits, kOutBits, 128>(in, out, n, PackedLookup<kInBits, kOutBits>(*args.table));
+    return;
+  }
+#endif
   const Results<kInBits, kPlanes> results(*args.table);
   const auto step = [&results](const std::byte* from, std::byte* to)
                         HWY_ATTR { LookUpStep<kOutBits, kShape>(results, from, to); };
