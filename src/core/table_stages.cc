@@ -51,6 +51,16 @@ template <int kBits> class Lookup {
   __m512i rows_[kRows64];
 };
 #else
+// Whether a bit of each byte is set.
+template <int kBit> HWY_INLINE hn::Mask<D8> BitSet(V8 v) {
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+  // A blend looks at the highest bit alone.
+  return hn::MaskFromVec(hn::BitCast(D8(), hn::ShiftLeft<7 - kBit>(hn::BitCast(D16(), v))));
+#else
+  return hn::TestBit(v, hn::Set(D8(), std::uint8_t{1 << kBit}));
+#endif
+}
+
 // Entries [16 * kFirst, 16 * (kFirst + kCount)) of the table looked up by the low four bits, then
 // chosen among by the higher ones: the upper half where the highest of them is set.
 template <std::size_t kFirst, std::size_t kCount, class M>
@@ -65,29 +75,80 @@ HWY_INLINE V8 LookUpRows(const V8* rows, V8 low_bits, const M* bit_set) {
   }
 }
 
-template <int kBits> class Lookup {
+// Rows of 16 entries, by codes that have nothing above their bits.
+template <std::size_t kRows> class RowsLookup {
  public:
-  explicit HWY_INLINE Lookup(const std::uint8_t* table) {
-    for (std::size_t i = 0; i < kRows16; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
+  explicit HWY_INLINE RowsLookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
   }
   HWY_INLINE V8 operator()(V8 code) const {
-    const D8 d;
     hn::Mask<D8> bit_set[4] = {};
-    if constexpr (kBits > 4) {
-      bit_set[0] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x10}));
-      bit_set[1] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x20}));
+    if constexpr (kRows > 1) bit_set[0] = BitSet<4>(code);
+    if constexpr (kRows > 2) bit_set[1] = BitSet<5>(code);
+    if constexpr (kRows > 4) bit_set[2] = BitSet<6>(code);
+    if constexpr (kRows > 8) bit_set[3] = BitSet<7>(code);
+    if constexpr (kRows > 8 || (kRows > 1 && !kIgnoresBits)) {
+      code = hn::And(code, hn::Set(D8(), std::uint8_t{0x0F}));
     }
-    if constexpr (kBits > 6) {
-      bit_set[2] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x40}));
-      bit_set[3] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x80}));
-    }
-    if constexpr (kBits > 4) code = hn::And(code, hn::Set(d, std::uint8_t{0x0F}));
-    return LookUpRows<0, kRows16>(rows_, code, bit_set);
+    return LookUpRows<0, kRows>(rows_, code, bit_set);
   }
 
  private:
-  static constexpr std::size_t kRows16 = kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16;
-  V8 rows_[kRows16];
+  // x86 looks at the low four bits and at the highest.
+  static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
+  V8 rows_[kRows];
+};
+template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
+
+// The results of codes of eight bits by CodeRows.
+template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
+ public:
+  explicit HWY_INLINE FewRowsLookup(const CodeRows& rows) : lookup_(rows.results), rows_(rows) {}
+  HWY_INLINE V8 operator()(V8 code) const {
+    using Index = CodeRows::Index;
+    const D8 d;
+    const hn::RebindToSigned<D8> di;
+    const auto set = [d](unsigned byte)
+                         HWY_ATTR { return hn::Set(d, static_cast<std::uint8_t>(byte)); };
+    V8 index = code;
+    if constexpr (kIndex == Index::kShiftedCode) index = hn::Xor(code, set(0x80));
+    if constexpr (kIndex == Index::kMagnitude) index = hn::And(code, set(0x7F));
+    if constexpr (kIndex == Index::kAbsolute) {
+      index = hn::BitCast(d, hn::Abs(hn::BitCast(di, code)));
+    }
+    V8 row_index = index;
+    if constexpr (kRows != 8 || !kSigned) {
+      row_index = hn::Min(hn::SaturatedSub(index, set(rows_.first)), set(rows_.last));
+    }
+    V8 result = lookup_(row_index);
+    if constexpr (kSigned) {
+      const V8 negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, code)));
+      switch (rows_.sign) {
+        case CodeRows::Sign::kIgnored: break;
+        case CodeRows::Sign::kFlips:
+          result = hn::Xor(result, hn::And(negative, set(rows_.negative)));
+          break;
+        case CodeRows::Sign::kNegates: result = hn::Sub(hn::Xor(result, negative), negative); break;
+        case CodeRows::Sign::kReplaces:
+          result = hn::IfThenElse(hn::MaskFromVec(negative), set(rows_.negative), result);
+          break;
+      }
+    }
+    if (rows_.above_from < 256) {
+      const V8 from = set(rows_.above_from);
+      result = hn::IfThenElse(hn::Eq(hn::Max(index, from), index), set(rows_.above), result);
+    }
+    if constexpr (kSigned) {
+      result = hn::IfThenElse(hn::Eq(code, set(0x80)), set(rows_.negative_zero), result);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr bool kSigned =
+      kIndex == CodeRows::Index::kMagnitude || kIndex == CodeRows::Index::kAbsolute;
+  RowsLookup<kRows> lookup_;
+  const CodeRows& rows_;
 };
 #endif
 
@@ -289,6 +350,45 @@ template <int kInBits, int kOutBits> class PackedLookup {
 };
 #endif
 
+#if HWY_TARGET != HWY_AVX3_DL
+// -------------------------------------------------------------------- eight bits by few rows
+
+template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
+void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  const FewRowsLookup<kRows, kIndex> lookup(rows);
+  const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
+    V8 results = lookup(Load(D8(), from));
+    if constexpr (kOutBits < 8) {
+      results = hn::And(results, hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
+    }
+    StoreCodes<kOutBits>(results, to);
+  };
+  ForEachStep<8, kOutBits, kCodes>(in, out, n, step);
+}
+
+template <int kOutBits, CodeRows::Index kIndex>
+void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  switch (rows.count) {
+    case 1: return FewRowsStage<kOutBits, 1, kIndex>(in, out, n, rows);
+    case 2: return FewRowsStage<kOutBits, 2, kIndex>(in, out, n, rows);
+    case 4: return FewRowsStage<kOutBits, 4, kIndex>(in, out, n, rows);
+    default: return FewRowsStage<kOutBits, 8, kIndex>(in, out, n, rows);
+  }
+}
+
+template <int kOutBits>
+void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  using Index = CodeRows::Index;
+  switch (rows.index) {
+    case Index::kCode: return FewRowsStageOf<kOutBits, Index::kCode>(in, out, n, rows);
+    case Index::kShiftedCode:
+      return FewRowsStageOf<kOutBits, Index::kShiftedCode>(in, out, n, rows);
+    case Index::kMagnitude: return FewRowsStageOf<kOutBits, Index::kMagnitude>(in, out, n, rows);
+    case Index::kAbsolute: return FewRowsStageOf<kOutBits, Index::kAbsolute>(in, out, n, rows);
+  }
+}
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
@@ -297,6 +397,10 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
   if constexpr (kOutBits <= 4) {
     ForEachStep<kInBits, kOutBits, 128>(in, out, n, PackedLookup<kInBits, kOutBits>(*args.table));
     return;
+  }
+#else
+  if constexpr (kInBits == 8 && kOutBits <= 8) {
+    if (args.table->rows.count != 0) return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
   }
 #endif
   const Results<kInBits, kPlanes> results(*args.table);
