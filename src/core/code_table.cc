@@ -108,6 +108,7 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
         sign == CodeRows::Sign::kReplaces ? negative(1) : detail::SignBit(to));
     rows.above_from = static_cast<std::uint16_t>(end == 128 ? 256 : end);
     rows.above = static_cast<std::uint8_t>(above);
+    rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
     FillRows(of_code, end, &rows);
     return rows;
   }

@@ -34,7 +34,8 @@ struct CodeRows {
   std::uint8_t negative = 0;       // the bits that kFlips inverts; what kReplaces puts in its place
   std::uint16_t above_from = 256;  // indices from here on have the result `above`, signed or not
   std::uint8_t above = 0;
-  std::uint8_t negative_zero = 0;  // code 0x80 of a signed source, which is always apart
+  bool has_negative_zero = false;  // whether code 0x80 has a result of its own
+  std::uint8_t negative_zero = 0;
   alignas(64) std::uint8_t results[128] = {};
 };
 

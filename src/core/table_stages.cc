@@ -103,52 +103,66 @@ template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} 
 // The results of codes of eight bits by CodeRows.
 template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
  public:
-  explicit HWY_INLINE FewRowsLookup(const CodeRows& rows) : lookup_(rows.results), rows_(rows) {}
+  explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
+      : lookup_(rows.results),
+        first_(Set(rows.first)),
+        last_(Set(rows.last)),
+        negative_(Set(rows.negative)),
+        below_above_(Set(rows.above_from - 1u)),
+        above_(Set(rows.above)),
+        negative_zero_(Set(rows.negative_zero)),
+        has_above_(rows.above_from < 256),
+        has_negative_zero_(kSigned && rows.has_negative_zero),
+        sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
   HWY_INLINE V8 operator()(V8 code) const {
-    using Index = CodeRows::Index;
-    const D8 d;
-    const hn::RebindToSigned<D8> di;
-    const auto set = [d](unsigned byte)
-                         HWY_ATTR { return hn::Set(d, static_cast<std::uint8_t>(byte)); };
-    V8 index = code;
-    if constexpr (kIndex == Index::kShiftedCode) index = hn::Xor(code, set(0x80));
-    if constexpr (kIndex == Index::kMagnitude) index = hn::And(code, set(0x7F));
-    if constexpr (kIndex == Index::kAbsolute) {
-      index = hn::BitCast(d, hn::Abs(hn::BitCast(di, code)));
+    const V8 index = IndexOf(code);
+    V8 result = lookup_(RowIndex(index));
+    if (sign_ == CodeRows::Sign::kFlips) {
+      result = hn::Xor(result, hn::And(Negative(code), negative_));
+    } else if (sign_ == CodeRows::Sign::kNegates) {
+      const V8 negative = Negative(code);
+      result = hn::Sub(hn::Xor(result, negative), negative);
+    } else if (sign_ == CodeRows::Sign::kReplaces) {
+      result = hn::IfThenElse(hn::MaskFromVec(Negative(code)), negative_, result);
     }
-    V8 row_index = index;
-    if constexpr (kRows != 8 || !kSigned) {
-      row_index = hn::Min(hn::SaturatedSub(index, set(rows_.first)), set(rows_.last));
-    }
-    V8 result = lookup_(row_index);
-    if constexpr (kSigned) {
-      const V8 negative = hn::BitCast(d, hn::BroadcastSignBit(hn::BitCast(di, code)));
-      switch (rows_.sign) {
-        case CodeRows::Sign::kIgnored: break;
-        case CodeRows::Sign::kFlips:
-          result = hn::Xor(result, hn::And(negative, set(rows_.negative)));
-          break;
-        case CodeRows::Sign::kNegates: result = hn::Sub(hn::Xor(result, negative), negative); break;
-        case CodeRows::Sign::kReplaces:
-          result = hn::IfThenElse(hn::MaskFromVec(negative), set(rows_.negative), result);
-          break;
-      }
-    }
-    if (rows_.above_from < 256) {
-      const V8 from = set(rows_.above_from);
-      result = hn::IfThenElse(hn::Eq(hn::Max(index, from), index), set(rows_.above), result);
-    }
-    if constexpr (kSigned) {
-      result = hn::IfThenElse(hn::Eq(code, set(0x80)), set(rows_.negative_zero), result);
+    if (has_above_) result = hn::IfThenElse(IsAbove(index), above_, result);
+    if (has_negative_zero_) {
+      result = hn::IfThenElse(hn::Eq(code, Set(0x80)), negative_zero_, result);
     }
     return result;
   }
 
  private:
-  static constexpr bool kSigned =
-      kIndex == CodeRows::Index::kMagnitude || kIndex == CodeRows::Index::kAbsolute;
+  using Index = CodeRows::Index;
+  static constexpr bool kSigned = kIndex == Index::kMagnitude || kIndex == Index::kAbsolute;
+  static HWY_INLINE V8 Set(unsigned byte) { return hn::Set(D8(), static_cast<std::uint8_t>(byte)); }
+  static HWY_INLINE V8 Negative(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
+  }
+  static HWY_INLINE V8 IndexOf(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (kIndex == Index::kShiftedCode) return hn::Xor(code, Set(0x80));
+    if constexpr (kIndex == Index::kMagnitude) return hn::And(code, Set(0x7F));
+    if constexpr (kIndex == Index::kAbsolute) {
+      return hn::BitCast(D8(), hn::Abs(hn::BitCast(di, code)));
+    }
+    return code;
+  }
+  HWY_INLINE hn::Mask<D8> IsAbove(V8 index) const {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (!kSigned) return hn::Gt(index, below_above_);
+    return hn::RebindMask(D8(), hn::Gt(hn::BitCast(di, index), hn::BitCast(di, below_above_)));
+  }
+  HWY_INLINE V8 RowIndex(V8 index) const {
+    if constexpr (kRows == 8 && kSigned) return index;
+    return hn::Min(hn::SaturatedSub(index, first_), last_);
+  }
+
   RowsLookup<kRows> lookup_;
-  const CodeRows& rows_;
+  V8 first_, last_, negative_, below_above_, above_, negative_zero_;
+  bool has_above_, has_negative_zero_;
+  CodeRows::Sign sign_;
 };
 #endif
 
@@ -304,13 +318,15 @@ HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::
   }
 }
 
-#if HWY_TARGET == HWY_AVX3_DL
 // ------------------------------------------------------------------------------ packed to packed
 
+#if HWY_TARGET == HWY_AVX3_DL
 // To codes of four or two bits, 128 at once. Codes of four bits are looked up where they stand, of
 // two bits in pairs; an index has six bits, and what a table has for the higher ones repeats.
 template <int kInBits, int kOutBits> class PackedLookup {
  public:
+  static constexpr std::size_t kElements = 128;
+
   explicit HWY_INLINE PackedLookup(const CodeTable& table) : codes_(table.bytes[0]) {
     const __m512i results = _mm512_load_si512(table.bytes[0]);
     if constexpr (kInBits == 4) {
@@ -348,6 +364,50 @@ template <int kInBits, int kOutBits> class PackedLookup {
   Lookup<kInBits> codes_;
   __m512i first_, second_;
 };
+template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
+#else
+// Codes of four bits are looked up where they stand, of two bits in pairs.
+template <int kInBits, int kOutBits> class PackedLookup {
+ public:
+  static constexpr std::size_t kElements = 2 * kCodes;
+
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) {
+    const D8 d;
+    const D16 d16;
+    const V8 results = hn::LoadDup128(d, table.bytes[0]);
+    V8 second = results;
+    if constexpr (kInBits == 2) {
+      alignas(16) static constexpr std::uint8_t kSecond[16] = {0, 0, 0, 0, 1, 1, 1, 1,
+                                                               2, 2, 2, 2, 3, 3, 3, 3};
+      second = hn::TableLookupBytes(results, hn::LoadDup128(d, kSecond));
+    }
+    second = hn::BitCast(d, hn::ShiftLeft<kOutBits>(hn::BitCast(d16, second)));
+    first_ = kInBits == 2 ? hn::Or(results, second) : results;
+    second_ = second;
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const D8 d;
+    const D16 d16;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    if constexpr (kInBits == 2) {
+      const V16 bytes = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
+      const V8 pairs = hn::BitCast(d, hn::Or(bytes, hn::ShiftLeft<4>(bytes)));
+      Store(hn::TableLookupBytes(first_, hn::And(pairs, nibble)), d, out);
+    } else {
+      const V8 bytes = Load(d, in);
+      const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes)));
+      const V8 pairs = hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
+                              hn::TableLookupBytes(second_, hn::And(upper, nibble)));
+      // Joined results of two bits are codes of four.
+      StoreCodes<kOutBits == 4 ? 8 : 4>(pairs, out);
+    }
+  }
+
+ private:
+  V8 first_, second_;
+};
+template <int kInBits, int kOutBits>
+inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
 #endif
 
 #if HWY_TARGET != HWY_AVX3_DL
@@ -356,14 +416,20 @@ template <int kInBits, int kOutBits> class PackedLookup {
 template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
 void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
   const FewRowsLookup<kRows, kIndex> lookup(rows);
+  constexpr std::size_t kVectors = 4;  // to a step: what does not change is read once for them
   const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
-    V8 results = lookup(Load(D8(), from));
-    if constexpr (kOutBits < 8) {
-      results = hn::And(results, hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
+    V8 results[kVectors];
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      results[i] = lookup(Load(D8(), from + i * kCodes));
+      if constexpr (kOutBits < 8) {
+        results[i] = hn::And(results[i], hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
+      }
     }
-    StoreCodes<kOutBits>(results, to);
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      StoreCodes<kOutBits>(results[i], to + i * kCodes * kOutBits / 8);
+    }
   };
-  ForEachStep<8, kOutBits, kCodes>(in, out, n, step);
+  ForEachStep<8, kOutBits, kVectors * kCodes>(in, out, n, step);
 }
 
 template <int kOutBits, CodeRows::Index kIndex>
@@ -393,12 +459,12 @@ template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
   constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth : kWidth / 2;
-#if HWY_TARGET == HWY_AVX3_DL
-  if constexpr (kOutBits <= 4) {
-    ForEachStep<kInBits, kOutBits, 128>(in, out, n, PackedLookup<kInBits, kOutBits>(*args.table));
+  if constexpr (kToPacked<kInBits, kOutBits>) {
+    const PackedLookup<kInBits, kOutBits> packed(*args.table);
+    ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
     return;
   }
-#else
+#if HWY_TARGET != HWY_AVX3_DL
   if constexpr (kInBits == 8 && kOutBits <= 8) {
     if (args.table->rows.count != 0) return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
   }
@@ -414,7 +480,8 @@ template <int kInBits, int kOutBits>
 inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
 
 template <int kInBits, int kOutBits> Stage StageOfShape(TableShape shape) {
-  if constexpr (!kTablePays<kInBits, kOutBits>) {
+  // Codes of two bits are integers: to two bits they are copied.
+  if constexpr (!kTablePays<kInBits, kOutBits> || (kInBits == 2 && kOutBits == 2)) {
     return nullptr;
   } else {
     switch (shape) {
