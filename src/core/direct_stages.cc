@@ -482,6 +482,23 @@ HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
   } else if constexpr (kBytes == 2) {
     const V16 mask = hn::Set(d16, std::uint16_t{kMask});
     codes = Bytes<Order::kElements>(hn::And(load(d16, 0), mask), hn::And(load(d16, 1), mask));
+#if HWY_TARGET == HWY_AVX3_DL
+  } else if constexpr (kBytes == 8) {
+    // The low bytes of eight vectors into one lane after the other, then to their places.
+    __m512i lanes[8];
+    for (std::size_t i = 0; i < 8; ++i) lanes[i] = _mm512_loadu_si512(in + 64 * i);
+    for (unsigned bits = 8; bits < 64; bits *= 2) {
+      const __m512i above = _mm512_set1_epi64(static_cast<long long>(~0ull << bits));
+      for (std::size_t i = 0; i < 32 / bits; ++i) {
+        constexpr int kChoose = 0xD8;  // the second above, the first below
+        const __m512i second = _mm512_slli_epi64(lanes[2 * i + 1], bits);
+        lanes[i] = _mm512_ternarylogic_epi64(lanes[2 * i], second, above, kChoose);
+      }
+    }
+    constexpr auto kPlace = [](unsigned i) { return i % 8 * 8 + i / 8; };
+    codes.raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), lanes[0]);
+    codes = hn::And(codes, hn::Set(d8, kMask));
+#endif
   } else {
     const auto word = [&](std::size_t i) HWY_ATTR {
       if constexpr (kBytes == 4)
