@@ -169,6 +169,34 @@ HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
 
 // ------------------------------------------------------------------------------- floats of 16 bits
 
+#if TENSORCAST_AVX512
+// 64 bits to bfloat16 by float32 cut toward zero, which lies on the same side of every middle
+// between two bfloat16 unless it is one. False where an element's is, or where it is NaN.
+template <DataType kFrom> HWY_INLINE bool CutToBfloat16(const std::byte* in, std::byte* out) {
+  const D32 d;
+  const auto cut = [in](std::size_t i)
+                       HWY_ATTR { return CutFloat32Of64<kFrom>(_mm512_loadu_si512(in + 64 * i)); };
+  VF32 words[4];
+  for (std::size_t i = 0; i < 4; ++i) words[i] = JoinFloat32(cut(2 * i), cut(2 * i + 1));
+  __mmask32 apart = 0;
+  if constexpr (kFrom == DataType::kFloat64) {
+    // A sum is NaN where one of its terms is, or where they are infinite.
+    const __m512 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3])).raw;
+    apart = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+  }
+  V16 results[2];
+  const V32 half = hn::Set(d, 0x8000u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const V32 low = hn::BitCast(d, words[2 * i]), high = hn::BitCast(d, words[2 * i + 1]);
+    apart |= _mm512_cmpeq_epi16_mask(LowHalves(low, high).raw, _mm512_set1_epi16(-0x8000));
+    results[i] = UpperHalves(hn::Add(low, half), hn::Add(high, half));
+  }
+  if (HWY_UNLIKELY(apart != 0)) return false;
+  for (std::size_t i = 0; i < 2; ++i) Store(results[i], D16(), out + 64 * i);
+  return true;
+}
+#endif
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -177,6 +205,11 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
   const DF32 df32;
   const D16 d16;
   const D32 d32;
+#if TENSORCAST_AVX512
+  if constexpr (kTo == DataType::kBfloat16 && from_row.bits == 64) {
+    if (HWY_LIKELY(CutToBfloat16<kFrom>(in, out))) return;
+  }
+#endif
   VF32 words[4];
   LoadWords<kFrom, kThrough>(in, words);
   if constexpr (kTo == DataType::kBfloat16) {
