@@ -53,7 +53,7 @@ template <int kBits> class Lookup {
 #else
 // Whether a bit of each byte is set.
 template <int kBit> HWY_INLINE hn::Mask<D8> BitSet(V8 v) {
-#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4
+#if HWY_TARGET == HWY_AVX2
   // A blend looks at the highest bit alone.
   return hn::MaskFromVec(hn::BitCast(D8(), hn::ShiftLeft<7 - kBit>(hn::BitCast(D16(), v))));
 #else
@@ -94,8 +94,8 @@ template <std::size_t kRows> class RowsLookup {
   }
 
  private:
-  // x86 looks at the low four bits and at the highest.
-  static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_SSE4;
+  // There a look-up looks at the low four bits and at the highest.
+  static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2;
   V8 rows_[kRows];
 };
 template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
