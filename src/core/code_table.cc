@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/code_table.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -36,6 +37,84 @@ TableShape ShapeOf(const std::uint64_t* results, int bits) {
   return upper ? TableShape::kUpper : repeats_sign ? TableShape::kSigned : TableShape::kWhole;
 }
 
+// Narrows the rows to the indices [0, end) whose results are not those of an end; false where more
+// than eight rows are left.
+bool FillRows(const std::uint8_t* results, unsigned end, CodeRows* rows) {
+  unsigned first = 0, last = end - 1;
+  while (first < last && results[first + 1] == results[0]) ++first;
+  while (last > first && results[last - 1] == results[end - 1]) --last;
+  const unsigned count = (last - first) / 16 + 1;
+  if (count > 8) return false;
+  if (count > 4 && end <= 128) first = 0;  // a magnitude is then an index as it is
+  rows->count = count <= 2 ? static_cast<std::uint8_t>(count) : count <= 4 ? 4 : 8;
+  rows->first = static_cast<std::uint8_t>(first);
+  rows->last = static_cast<std::uint8_t>(last - first);
+  for (unsigned i = 0; i < 128; ++i) rows->results[i] = results[std::min(first + i, last)];
+  return true;
+}
+
+CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* of_code) {
+  CodeRows rows;
+  std::uint8_t of_index[256];
+  if (!from.has_sign) {
+    std::copy_n(of_code, 256, of_index);
+  } else if (from.is_float()) {
+    rows.index = CodeRows::Index::kMagnitude;
+    std::copy_n(of_code, 128, of_index);
+  } else {
+    rows.index = CodeRows::Index::kShiftedCode;
+    for (unsigned code = 0; code < 256; ++code) of_index[code ^ 0x80] = of_code[code];
+  }
+  const bool by_magnitude = rows.index == CodeRows::Index::kMagnitude;
+  if (!by_magnitude) {
+    // The codes at the end are apart: NaN, or what is beyond the range.
+    unsigned end = 255;
+    while (end > 1 && of_index[end - 1] == of_index[255]) --end;
+    rows.above_from = static_cast<std::uint16_t>(end);
+    rows.above = of_index[255];
+    if (FillRows(of_index, end, &rows) || from.type != DataType::kInt8) return rows;
+    rows = CodeRows();
+    rows.index = CodeRows::Index::kAbsolute;
+  }
+  const auto negative = [&](unsigned magnitude) -> unsigned {
+    return of_code[by_magnitude ? magnitude | 0x80 : 256 - magnitude];
+  };
+  const auto follows = [&](CodeRows::Sign sign, unsigned magnitude) {
+    const unsigned result = of_code[magnitude];
+    switch (sign) {
+      case CodeRows::Sign::kFlips: return negative(magnitude) == (result ^ detail::SignBit(to));
+      case CodeRows::Sign::kNegates:
+        return negative(magnitude) == ((256 - result) & detail::LowMask(to.bits));
+      case CodeRows::Sign::kReplaces: return negative(magnitude) == negative(1);
+      case CodeRows::Sign::kIgnored: break;
+    }
+    return negative(magnitude) == result;
+  };
+  rows.negative_zero = of_code[0x80];
+  for (const auto sign : {CodeRows::Sign::kFlips, CodeRows::Sign::kNegates,
+                          CodeRows::Sign::kReplaces, CodeRows::Sign::kIgnored}) {
+    unsigned end = 128;
+    const unsigned above = of_code[127];
+    while (end > 1 && !follows(sign, end - 1) && of_code[end - 1] == above &&
+           negative(end - 1) == above) {
+      --end;
+    }
+    bool all = true;
+    for (unsigned magnitude = 1; magnitude < end; ++magnitude)
+      all = all && follows(sign, magnitude);
+    if (!all) continue;
+    rows.sign = sign;
+    rows.negative = static_cast<std::uint8_t>(
+        sign == CodeRows::Sign::kReplaces ? negative(1) : detail::SignBit(to));
+    rows.above_from = static_cast<std::uint16_t>(end == 128 ? 256 : end);
+    rows.above = static_cast<std::uint8_t>(above);
+    rows.has_negative_zero = !by_magnitude || !follows(sign, 0);
+    FillRows(of_code, end, &rows);
+    return rows;
+  }
+  return rows;
+}
+
 void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, CodeTable* table) {
   std::uint64_t results[256];
   const std::uint64_t mask = detail::LowMask(from.bits);
@@ -52,6 +131,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
       table->bytes[plane][code] = static_cast<std::uint8_t>(results[code] >> (8 * (first + plane)));
     }
   }
+  if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
 }
 
 }  // namespace

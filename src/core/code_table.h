@@ -20,12 +20,32 @@ enum class TableShape : std::uint8_t {
   kSigned,  // the lower four of eight; the upper ones repeat their sign
 };
 
+// How a code of eight bits is looked up in few rows of 16 results, where that is possible: what
+// lies before the first row and after the last has the results of their ends, and negative codes
+// follow from positive ones.
+struct CodeRows {
+  enum class Index : std::uint8_t { kCode, kShiftedCode, kMagnitude, kAbsolute };
+  enum class Sign : std::uint8_t { kIgnored, kFlips, kNegates, kReplaces };
+  std::uint8_t count = 0;          // 1, 2, 4 or 8; 0: not possible
+  Index index = Index::kCode;      // kShiftedCode: the highest bit inverted
+  std::uint8_t first = 0;          // index of the first row's first result
+  std::uint8_t last = 0;           // the last index whose result is looked up, from `first` on
+  Sign sign = Sign::kIgnored;      // what a negative code does to the result of its magnitude
+  std::uint8_t negative = 0;       // the bits that kFlips inverts; what kReplaces puts in its place
+  std::uint16_t above_from = 256;  // indices from here on have the result `above`, signed or not
+  std::uint8_t above = 0;
+  bool has_negative_zero = false;  // whether code 0x80 has a result of its own
+  std::uint8_t negative_zero = 0;
+  alignas(64) std::uint8_t results[128] = {};
+};
+
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
   std::uint8_t planes = 0;  // bytes of a result that stand here
   // Byte p of the result of code c at [p][c]. Types of fewer than eight bits repeat: whatever
   // stands above a code's bits does not matter.
   alignas(64) std::uint8_t bytes[8][256] = {};
+  CodeRows rows;  // of bytes[0], where it is the whole result
 };
 
 // The table of a pair whose source has at most eight bits, or null: where there is none yet and

@@ -12,6 +12,7 @@
 
 // g++ 12 adds a SCALAR pass; our scalar target is scalar_target.cc.
 #if HWY_TARGET != HWY_SCALAR
+#include "core/byte_tables-inl.h"
 #include "core/encode-inl.h"
 #include "core/packed-inl.h"
 #include "core/route.h"
@@ -70,82 +71,6 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
   return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
 }
 
-#if HWY_TARGET == HWY_AVX3_DL
-// Narrow floats by byte tables, 64 at once, from bfloat16 rounded to odd. A code is what its
-// exponent field begins with, plus the rounded mantissa; a subnormal code is its significand,
-// rounded at the place that its exponent gives.
-template <DataType kTo> struct NarrowTables {
-  static constexpr const TypeInfo& row = detail::Row(kTo);
-  static constexpr int m = row.mantissa_bits;
-  // Exponents count from the least of which half a unit is left; from kNormal on codes are normal.
-  static constexpr int kLeast = 127 - row.bias - m - 1;
-  static constexpr int kNormal = m + 2;
-  alignas(64) std::uint8_t begins[64] = {};
-  alignas(64) std::uint8_t rounded[kNormal][128] = {};  // by exponent from 1 on, kNormal last
-
-  constexpr NarrowTables() {
-    for (int e = 0; e < 64; ++e) {
-      const int code = e < kNormal ? 0 : (e - kNormal + 1) << m;
-      begins[e] = static_cast<std::uint8_t>(code > 0xC0 ? 0xC0 : code);
-    }
-    for (int e = 1; e <= kNormal; ++e) {
-      const int place = e == kNormal ? 7 - m : 9 - e;  // bits that are cut off
-      for (int mantissa = 0; mantissa < 128; ++mantissa) {
-        const int significand = e == kNormal ? mantissa : mantissa + 128;
-        const int kept = significand >> place, cut = significand - (kept << place);
-        const int half = 1 << (place - 1);
-        rounded[e - 1][mantissa] =
-            static_cast<std::uint8_t>(kept + (cut > half || (cut == half && kept % 2 != 0)));
-      }
-    }
-  }
-};
-template <DataType kTo> constexpr NarrowTables<kTo> kNarrowTables;
-
-// False where an element is Inf or NaN.
-template <DataType kTo, bool kSpecials>
-HWY_INLINE bool NarrowCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
-  using Tables = NarrowTables<kTo>;
-  constexpr const TypeInfo& row = detail::Row(kTo);
-  constexpr const Tables& tables = kNarrowTables<kTo>;
-  constexpr auto kEven = [](unsigned i) { return 2 * i; };
-  constexpr auto kOdd = [](unsigned i) { return 2 * i + 1; };
-  const auto set = [](int byte) HWY_ATTR { return _mm512_set1_epi8(static_cast<char>(byte)); };
-  const __m512i mantissa = _mm512_permutex2var_epi8(a.raw, ByteIndices<kEven>(), b.raw);
-  const __m512i upper = _mm512_permutex2var_epi8(a.raw, ByteIndices<kOdd>(), b.raw);
-  const __m512i doubled = _mm512_add_epi8(upper, upper);
-  const __m512i field =
-      _mm512_mask_add_epi8(doubled, _mm512_movepi8_mask(mantissa), doubled, set(1));
-  if constexpr (kSpecials) {
-    if (HWY_UNLIKELY(_mm512_cmpeq_epi8_mask(field, set(0xFF)) != 0)) return false;
-  }
-  const __m512i exponent = _mm512_min_epu8(_mm512_subs_epu8(field, set(Tables::kLeast)), set(63));
-  const auto look_up = [&](int e) HWY_ATTR {
-    const std::uint8_t* at = tables.rounded[e - 1];
-    return _mm512_permutex2var_epi8(_mm512_load_si512(at), mantissa, _mm512_load_si512(at + 64));
-  };
-  __m512i rounded = look_up(Tables::kNormal);
-  const __mmask64 below = _mm512_cmplt_epu8_mask(exponent, set(Tables::kNormal));
-  if (below != 0) {
-    rounded = _mm512_maskz_mov_epi8(~below, rounded);
-    for (int e = 1; e < Tables::kNormal; ++e) {
-      rounded = _mm512_mask_mov_epi8(rounded, _mm512_cmpeq_epi8_mask(exponent, set(e)), look_up(e));
-    }
-  }
-  const __m512i begins = _mm512_permutexvar_epi8(exponent, _mm512_load_si512(tables.begins));
-  const __m512i magnitude =
-      _mm512_min_epu8(_mm512_add_epi8(begins, rounded), set(static_cast<int>(args.overflow)));
-  __m512i sign = upper;
-  if constexpr (row.bits < 8) sign = _mm512_srli_epi16(sign, 8 - row.bits);
-  if constexpr (row.is_fnuz()) {
-    sign = _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(magnitude, magnitude), sign);
-  }
-  constexpr int kJoin = 0xF8;  // magnitude | (sign & its bit)
-  codes->raw = _mm512_ternarylogic_epi32(magnitude, sign, set(1 << (row.bits - 1)), kJoin);
-  return true;
-}
-#endif
-
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -155,6 +80,20 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   const auto set = [d](std::uint32_t bits)
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   constexpr std::size_t kHalf = kLanesOf<std::uint16_t> * sizeof(CodeOf<kFrom>);
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr ((kFrom == DataType::kFloat16 && to_row.has_zero) || kByClamping<kFrom, kTo>) {
+    const V16 low = Load(d, in), high = Load(d, in + kHalf);
+    V8 codes;
+    if constexpr (kFrom != DataType::kFloat16) {
+      codes = ClampedCodes<kFrom, kTo>(low, high);
+    } else if (HWY_UNLIKELY((!Float16Codes<kTo>(low, high, args, &codes)))) {
+      CarefulStep<kFrom, kTo>(in, out, args);
+      return;
+    }
+    StoreCodes<to_row.bits>(codes, out);
+    return;
+  }
+#endif
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;
   constexpr bool kHalves16 =
       kFrom == DataType::kBfloat16 || (kFrom == DataType::kFloat16 && to_row.has_zero);
@@ -173,7 +112,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
     b = OddBfloat16(words(2), words(3));
   }
 #if HWY_TARGET == HWY_AVX3_DL
-  if constexpr (to_row.has_zero && !kSameExponents && kFrom != DataType::kFloat16) {
+  if constexpr (to_row.has_zero && kFrom != DataType::kFloat16) {
     V8 codes;
     if (HWY_UNLIKELY((!NarrowCodes<kTo, HasSpecials(from_row)>(a, b, args, &codes)))) {
       CarefulStep<kFrom, kTo>(in, out, args);
@@ -207,14 +146,6 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       a = OddBfloat16FromFloat16(a);
       b = OddBfloat16FromFloat16(b);
     }
-#if HWY_TARGET == HWY_AVX3_DL
-    if constexpr (kFrom == DataType::kFloat16) {
-      V8 codes;
-      (void)NarrowCodes<kTo, false>(a, b, args, &codes);
-      StoreCodes<to_row.bits>(codes, out);
-      return;
-    }
-#endif
     a = Bfloat16ToNarrow<kTo>(a, args);
     b = Bfloat16ToNarrow<kTo>(b, args);
   }
@@ -240,6 +171,34 @@ HWY_INLINE void LoadWords(const std::byte* in, VF32* words) {
 
 // ------------------------------------------------------------------------------- floats of 16 bits
 
+#if TENSORCAST_AVX512
+// 64 bits to bfloat16 by float32 cut toward zero, which lies on the same side of every middle
+// between two bfloat16 unless it is one. False where an element's is, or where it is NaN.
+template <DataType kFrom> HWY_INLINE bool CutToBfloat16(const std::byte* in, std::byte* out) {
+  const D32 d;
+  const auto cut = [in](std::size_t i)
+                       HWY_ATTR { return CutFloat32Of64<kFrom>(_mm512_loadu_si512(in + 64 * i)); };
+  VF32 words[4];
+  for (std::size_t i = 0; i < 4; ++i) words[i] = JoinFloat32(cut(2 * i), cut(2 * i + 1));
+  __mmask32 apart = 0;
+  if constexpr (kFrom == DataType::kFloat64) {
+    // A sum is NaN where one of its terms is, or where they are infinite.
+    const __m512 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3])).raw;
+    apart = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+  }
+  V16 results[2];
+  const V32 half = hn::Set(d, 0x8000u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const V32 low = hn::BitCast(d, words[2 * i]), high = hn::BitCast(d, words[2 * i + 1]);
+    apart |= _mm512_cmpeq_epi16_mask(LowHalves(low, high).raw, _mm512_set1_epi16(-0x8000));
+    results[i] = UpperHalves(hn::Add(low, half), hn::Add(high, half));
+  }
+  if (HWY_UNLIKELY(apart != 0)) return false;
+  for (std::size_t i = 0; i < 2; ++i) Store(results[i], D16(), out + 64 * i);
+  return true;
+}
+#endif
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -247,6 +206,11 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
   const DF32 df32;
   const D16 d16;
   const D32 d32;
+#if TENSORCAST_AVX512
+  if constexpr (kTo == DataType::kBfloat16 && from_row.bits == 64) {
+    if (HWY_LIKELY(CutToBfloat16<kFrom>(in, out))) return;
+  }
+#endif
   VF32 words[4];
   LoadWords<kFrom, kThrough>(in, words);
   if constexpr (kTo == DataType::kBfloat16) {
@@ -364,6 +328,15 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
   constexpr const TypeInfo& row = detail::Row(kTo);
   const D32 d;
   const hn::RebindToSigned<D32> di;
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kFrom == DataType::kFloat16 && row.bits < 8) {
+    V8 codes;
+    if (HWY_LIKELY((Float16Integers<kTo>(Load(D16(), in), Load(D16(), in + 64), args, &codes)))) {
+      StoreCodes<row.bits>(codes, out);
+      return;
+    }
+  }
+#endif
   V32 words[4];
   LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
   const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
@@ -543,6 +516,23 @@ HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
   } else if constexpr (kBytes == 2) {
     const V16 mask = hn::Set(d16, std::uint16_t{kMask});
     codes = Bytes<Order::kElements>(hn::And(load(d16, 0), mask), hn::And(load(d16, 1), mask));
+#if HWY_TARGET == HWY_AVX3_DL
+  } else if constexpr (kBytes == 8) {
+    // The low bytes of eight vectors into one lane after the other, then to their places.
+    __m512i lanes[8];
+    for (std::size_t i = 0; i < 8; ++i) lanes[i] = _mm512_loadu_si512(in + 64 * i);
+    for (unsigned bits = 8; bits < 64; bits *= 2) {
+      const __m512i above = _mm512_set1_epi64(static_cast<long long>(~0ull << bits));
+      for (std::size_t i = 0; i < 32 / bits; ++i) {
+        constexpr int kChoose = 0xD8;  // the second above, the first below
+        const __m512i second = _mm512_slli_epi64(lanes[2 * i + 1], bits);
+        lanes[i] = _mm512_ternarylogic_epi64(lanes[2 * i], second, above, kChoose);
+      }
+    }
+    constexpr auto kPlace = [](unsigned i) { return i % 8 * 8 + i / 8; };
+    codes.raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), lanes[0]);
+    codes = hn::And(codes, hn::Set(d8, kMask));
+#endif
   } else {
     const auto word = [&](std::size_t i) HWY_ATTR {
       if constexpr (kBytes == 4)

@@ -43,6 +43,15 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   }
 }
 
+// Two codes of four bits, or four of two, joined in the lowest byte of as wide a lane.
+template <int kBits> HWY_INLINE __m512i JoinInLanes(hn::VFromD<D8> codes) {
+  static_assert(kBits == 4 || kBits == 2);
+  constexpr int kUnit = 1 << kBits;
+  const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(kUnit << 8 | 1));
+  if constexpr (kBits == 4) return pairs;
+  return _mm512_madd_epi16(pairs, _mm512_set1_epi32((kUnit * kUnit) << 16 | 1));
+}
+
 // 64 codes, which have nothing above their bits.
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
   if constexpr (kBits == 8) {
@@ -57,17 +66,29 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 32), _mm512_extracti32x4_epi32(packed, 2));
   } else if constexpr (kBits == 4) {
     constexpr auto kFrom = [](unsigned i) { return 2 * i % 64; };
-    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(16 << 8 | 1));
+    const __m512i pairs = JoinInLanes<4>(codes);
     _mm256_storeu_si256(
         reinterpret_cast<__m256i*>(out),
         _mm512_castsi512_si256(_mm512_permutexvar_epi8(ByteIndices<kFrom>(), pairs)));
   } else {
     static_assert(kBits == 2);
     constexpr auto kFrom = [](unsigned i) { return 4 * i % 64; };
-    const __m512i pairs = _mm512_maddubs_epi16(codes.raw, _mm512_set1_epi16(4 << 8 | 1));
-    const __m512i fours = _mm512_madd_epi16(pairs, _mm512_set1_epi32(16 << 16 | 1));
+    const __m512i fours = JoinInLanes<2>(codes);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
                      _mm512_castsi512_si128(_mm512_permutexvar_epi8(ByteIndices<kFrom>(), fours)));
+  }
+}
+
+// 128 of them.
+template <int kBits>
+HWY_INLINE void StoreCodes(hn::VFromD<D8> low, hn::VFromD<D8> high, std::byte* out) {
+  constexpr auto kFrom = [](unsigned i) { return i * (8 / kBits) % 128; };
+  const __m512i bytes = _mm512_permutex2var_epi8(JoinInLanes<kBits>(low), ByteIndices<kFrom>(),
+                                                 JoinInLanes<kBits>(high));
+  if constexpr (kBits == 4) {
+    _mm512_storeu_si512(out, bytes);
+  } else {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), _mm512_castsi512_si256(bytes));
   }
 }
 
@@ -81,6 +102,22 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
   const D8 d8;
   if constexpr (kBits == 8) {
     return Load(d8, in);
+#if HWY_TARGET == HWY_AVX2
+  } else if constexpr (kBits == 6) {
+    // Twelve bytes to a block, two to a lane so that neighbours share one; then 12 bits to a lane.
+    const auto from = reinterpret_cast<const __m128i*>(in);
+    const auto second = reinterpret_cast<const __m128i*>(in + 8);
+    const __m256i read = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from)),
+                                                 _mm_loadu_si128(second), 1);
+    const __m256i shared = _mm256_shuffle_epi8(
+        read, _mm256_setr_epi8(0, 1, 1, 2, 3, 4, 4, 5, 6, 7, 7, 8, 9, 10, 10, 11,  //
+                               4, 5, 5, 6, 7, 8, 8, 9, 10, 11, 11, 12, 13, 14, 14, 15));
+    const __m256i pairs =
+        _mm256_srli_epi16(_mm256_mullo_epi16(shared, _mm256_set1_epi32(1 << 16 | 16)), 4);
+    const __m256i low = _mm256_and_si256(pairs, _mm256_set1_epi16(0x3F));
+    const __m256i high = _mm256_and_si256(_mm256_slli_epi16(pairs, 2), _mm256_set1_epi16(0x3F00));
+    return hn::VFromD<D8>{_mm256_or_si256(low, high)};
+#endif
   } else if constexpr (kBits == 6) {
     // Three bytes to a lane of four codes. A block's twelve bytes are read in two halves, so that
     // nothing is read beyond them.
@@ -119,6 +156,38 @@ template <int kBits> HWY_INLINE hn::VFromD<D8> LoadCodes(const std::byte* in) {
 }
 
 // A vector of codes, which have nothing above their bits.
+#if HWY_TARGET == HWY_AVX2
+// Neighbours are joined by multiplying and adding; what is left of each block then moves together.
+template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
+  if constexpr (kBits == 8) {
+    Store(codes, D8(), out);
+  } else {
+    const auto to = reinterpret_cast<__m128i*>(out);
+    constexpr int kUnit = 1 << kBits;
+    const __m256i pairs = _mm256_maddubs_epi16(codes.raw, _mm256_set1_epi16(kUnit << 8 | 1));
+    if constexpr (kBits == 4) {
+      const __m256i bytes = _mm256_packus_epi16(pairs, pairs);
+      _mm_storeu_si128(to, _mm256_castsi256_si128(_mm256_permute4x64_epi64(bytes, 0x08)));
+    } else {
+      const __m256i fours = _mm256_madd_epi16(pairs, _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+      if constexpr (kBits == 6) {
+        const __m256i gather = _mm256_broadcastsi128_si256(
+            _mm_setr_epi8(0, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, -1, -1, -1, -1));
+        const __m256i bytes = _mm256_permutevar8x32_epi32(
+            _mm256_shuffle_epi8(fours, gather), _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 7, 7));
+        _mm_storeu_si128(to, _mm256_castsi256_si128(bytes));
+        _mm_storel_epi64(to + 1, _mm256_extracti128_si256(bytes, 1));
+      } else {
+        static_assert(kBits == 2);
+        const __m256i bytes =
+            _mm256_shuffle_epi8(fours, _mm256_set1_epi32(12 << 24 | 8 << 16 | 4 << 8));
+        _mm_storel_epi64(to, _mm_unpacklo_epi32(_mm256_castsi256_si128(bytes),
+                                                _mm256_extracti128_si256(bytes, 1)));
+      }
+    }
+  }
+}
+#else
 template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte* out) {
   const D8 d8;
   if constexpr (kBits == 8) {
@@ -147,6 +216,7 @@ template <int kBits> HWY_INLINE void StoreCodes(hn::VFromD<D8> codes, std::byte*
     Store(Narrow<std::uint8_t>(d, joined), Like<std::uint8_t, LaneOfByte<kBits> >(), out);
   }
 }
+#endif
 
 #endif
 

@@ -51,6 +51,16 @@ template <int kBits> class Lookup {
   __m512i rows_[kRows64];
 };
 #else
+// Whether a bit of each byte is set.
+template <int kBit> HWY_INLINE hn::Mask<D8> BitSet(V8 v) {
+#if HWY_TARGET == HWY_AVX2
+  // A blend looks at the highest bit alone.
+  return hn::MaskFromVec(hn::BitCast(D8(), hn::ShiftLeft<7 - kBit>(hn::BitCast(D16(), v))));
+#else
+  return hn::TestBit(v, hn::Set(D8(), std::uint8_t{1 << kBit}));
+#endif
+}
+
 // Entries [16 * kFirst, 16 * (kFirst + kCount)) of the table looked up by the low four bits, then
 // chosen among by the higher ones: the upper half where the highest of them is set.
 template <std::size_t kFirst, std::size_t kCount, class M>
@@ -65,29 +75,94 @@ HWY_INLINE V8 LookUpRows(const V8* rows, V8 low_bits, const M* bit_set) {
   }
 }
 
-template <int kBits> class Lookup {
+// Rows of 16 entries, by codes that have nothing above their bits.
+template <std::size_t kRows> class RowsLookup {
  public:
-  explicit HWY_INLINE Lookup(const std::uint8_t* table) {
-    for (std::size_t i = 0; i < kRows16; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
+  explicit HWY_INLINE RowsLookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
   }
   HWY_INLINE V8 operator()(V8 code) const {
-    const D8 d;
     hn::Mask<D8> bit_set[4] = {};
-    if constexpr (kBits > 4) {
-      bit_set[0] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x10}));
-      bit_set[1] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x20}));
+    if constexpr (kRows > 1) bit_set[0] = BitSet<4>(code);
+    if constexpr (kRows > 2) bit_set[1] = BitSet<5>(code);
+    if constexpr (kRows > 4) bit_set[2] = BitSet<6>(code);
+    if constexpr (kRows > 8) bit_set[3] = BitSet<7>(code);
+    if constexpr (kRows > 8 || (kRows > 1 && !kIgnoresBits)) {
+      code = hn::And(code, hn::Set(D8(), std::uint8_t{0x0F}));
     }
-    if constexpr (kBits > 6) {
-      bit_set[2] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x40}));
-      bit_set[3] = hn::TestBit(code, hn::Set(d, std::uint8_t{0x80}));
-    }
-    if constexpr (kBits > 4) code = hn::And(code, hn::Set(d, std::uint8_t{0x0F}));
-    return LookUpRows<0, kRows16>(rows_, code, bit_set);
+    return LookUpRows<0, kRows>(rows_, code, bit_set);
   }
 
  private:
-  static constexpr std::size_t kRows16 = kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16;
-  V8 rows_[kRows16];
+  // There a look-up looks at the low four bits and at the highest.
+  static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2;
+  V8 rows_[kRows];
+};
+template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
+
+// The results of codes of eight bits by CodeRows.
+template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
+ public:
+  explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
+      : lookup_(rows.results),
+        first_(Set(rows.first)),
+        last_(Set(rows.last)),
+        negative_(Set(rows.negative)),
+        below_above_(Set(rows.above_from - 1u)),
+        above_(Set(rows.above)),
+        negative_zero_(Set(rows.negative_zero)),
+        has_above_(rows.above_from < 256),
+        has_negative_zero_(kSigned && rows.has_negative_zero),
+        sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
+  HWY_INLINE V8 operator()(V8 code) const {
+    const V8 index = IndexOf(code);
+    V8 result = lookup_(RowIndex(index));
+    if (sign_ == CodeRows::Sign::kFlips) {
+      result = hn::Xor(result, hn::And(Negative(code), negative_));
+    } else if (sign_ == CodeRows::Sign::kNegates) {
+      const V8 negative = Negative(code);
+      result = hn::Sub(hn::Xor(result, negative), negative);
+    } else if (sign_ == CodeRows::Sign::kReplaces) {
+      result = hn::IfThenElse(hn::MaskFromVec(Negative(code)), negative_, result);
+    }
+    if (has_above_) result = hn::IfThenElse(IsAbove(index), above_, result);
+    if (has_negative_zero_) {
+      result = hn::IfThenElse(hn::Eq(code, Set(0x80)), negative_zero_, result);
+    }
+    return result;
+  }
+
+ private:
+  using Index = CodeRows::Index;
+  static constexpr bool kSigned = kIndex == Index::kMagnitude || kIndex == Index::kAbsolute;
+  static HWY_INLINE V8 Set(unsigned byte) { return hn::Set(D8(), static_cast<std::uint8_t>(byte)); }
+  static HWY_INLINE V8 Negative(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
+  }
+  static HWY_INLINE V8 IndexOf(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (kIndex == Index::kShiftedCode) return hn::Xor(code, Set(0x80));
+    if constexpr (kIndex == Index::kMagnitude) return hn::And(code, Set(0x7F));
+    if constexpr (kIndex == Index::kAbsolute) {
+      return hn::BitCast(D8(), hn::Abs(hn::BitCast(di, code)));
+    }
+    return code;
+  }
+  HWY_INLINE hn::Mask<D8> IsAbove(V8 index) const {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (!kSigned) return hn::Gt(index, below_above_);
+    return hn::RebindMask(D8(), hn::Gt(hn::BitCast(di, index), hn::BitCast(di, below_above_)));
+  }
+  HWY_INLINE V8 RowIndex(V8 index) const {
+    if constexpr (kRows == 8 && kSigned) return index;
+    return hn::Min(hn::SaturatedSub(index, first_), last_);
+  }
+
+  RowsLookup<kRows> lookup_;
+  V8 first_, last_, negative_, below_above_, above_, negative_zero_;
+  bool has_above_, has_negative_zero_;
+  CodeRows::Sign sign_;
 };
 #endif
 
@@ -239,10 +314,157 @@ HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::
   }
 }
 
+// ------------------------------------------------------------------------------ packed to packed
+
+#if HWY_TARGET == HWY_AVX3_DL
+// To codes of four or two bits, 128 at once. Codes of four bits are looked up where they stand, of
+// two bits in pairs; an index has six bits, and what a table has for the higher ones repeats.
+template <int kInBits, int kOutBits> class PackedLookup {
+ public:
+  static constexpr std::size_t kElements = 128;
+
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) : codes_(table.bytes[0]) {
+    const __m512i results = _mm512_load_si512(table.bytes[0]);
+    if constexpr (kInBits == 4) {
+      first_ = results;
+      second_ = _mm512_slli_epi16(results, kOutBits);  // results are shorter than a byte
+    } else if constexpr (kInBits == 2) {
+      constexpr auto kSecond = [](unsigned i) { return i / 4 % 4; };
+      const __m512i second = _mm512_permutexvar_epi8(ByteIndices<kSecond>(), results);
+      first_ = _mm512_or_si512(results, _mm512_slli_epi16(second, kOutBits));
+    }
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    if constexpr (kInBits == 2) {
+      const __m512i bytes =
+          _mm512_cvtepu8_epi16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(in)));
+      const __m512i pairs = _mm512_or_si512(bytes, _mm512_slli_epi16(bytes, 4));
+      _mm512_storeu_si512(out, _mm512_permutexvar_epi8(pairs, first_));
+    } else if constexpr (kInBits == 4) {
+      const __m512i bytes = _mm512_loadu_si512(in);
+      const __m512i pairs =
+          _mm512_or_si512(_mm512_permutexvar_epi8(bytes, first_),
+                          _mm512_permutexvar_epi8(_mm512_srli_epi16(bytes, 4), second_));
+      if constexpr (kOutBits == 4) {
+        _mm512_storeu_si512(out, pairs);
+      } else {
+        StoreCodes<4>(V8{pairs}, out);
+      }
+    } else {
+      const std::byte* second = in + 64 * kInBits / 8;
+      StoreCodes<kOutBits>(codes_(LoadCodes<kInBits>(in)), codes_(LoadCodes<kInBits>(second)), out);
+    }
+  }
+
+ private:
+  Lookup<kInBits> codes_;
+  __m512i first_, second_;
+};
+template <int kInBits, int kOutBits> inline constexpr bool kToPacked = kOutBits <= 4;
+#else
+// Codes of four bits are looked up where they stand, of two bits in pairs.
+template <int kInBits, int kOutBits> class PackedLookup {
+ public:
+  static constexpr std::size_t kElements = 2 * kCodes;
+
+  explicit HWY_INLINE PackedLookup(const CodeTable& table) {
+    const D8 d;
+    const D16 d16;
+    const V8 results = hn::LoadDup128(d, table.bytes[0]);
+    V8 second = results;
+    if constexpr (kInBits == 2) {
+      alignas(16) static constexpr std::uint8_t kSecond[16] = {0, 0, 0, 0, 1, 1, 1, 1,
+                                                               2, 2, 2, 2, 3, 3, 3, 3};
+      second = hn::TableLookupBytes(results, hn::LoadDup128(d, kSecond));
+    }
+    second = hn::BitCast(d, hn::ShiftLeft<kOutBits>(hn::BitCast(d16, second)));
+    first_ = kInBits == 2 ? hn::Or(results, second) : results;
+    second_ = second;
+  }
+  HWY_INLINE void operator()(const std::byte* in, std::byte* out) const {
+    const D8 d;
+    const D16 d16;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    if constexpr (kInBits == 2) {
+      const V16 bytes = hn::PromoteTo(d16, Load(Like<std::uint8_t, D16>(), in));
+      const V8 pairs = hn::BitCast(d, hn::Or(bytes, hn::ShiftLeft<4>(bytes)));
+      Store(hn::TableLookupBytes(first_, hn::And(pairs, nibble)), d, out);
+    } else {
+      const V8 bytes = Load(d, in);
+      const V8 upper = hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(d16, bytes)));
+      const V8 pairs = hn::Or(hn::TableLookupBytes(first_, hn::And(bytes, nibble)),
+                              hn::TableLookupBytes(second_, hn::And(upper, nibble)));
+      // Joined results of two bits are codes of four.
+      StoreCodes<kOutBits == 4 ? 8 : 4>(pairs, out);
+    }
+  }
+
+ private:
+  V8 first_, second_;
+};
+template <int kInBits, int kOutBits>
+inline constexpr bool kToPacked = kInBits <= 4 && kOutBits <= 4;
+#endif
+
+#if HWY_TARGET != HWY_AVX3_DL
+// -------------------------------------------------------------------- eight bits by few rows
+
+template <int kOutBits, std::size_t kRows, CodeRows::Index kIndex>
+void FewRowsStage(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  const FewRowsLookup<kRows, kIndex> lookup(rows);
+  constexpr std::size_t kVectors = 4;  // to a step: what does not change is read once for them
+  const auto step = [&lookup](const std::byte* from, std::byte* to) HWY_ATTR {
+    V8 results[kVectors];
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      results[i] = lookup(Load(D8(), from + i * kCodes));
+      if constexpr (kOutBits < 8) {
+        results[i] = hn::And(results[i], hn::Set(D8(), std::uint8_t{(1 << kOutBits) - 1}));
+      }
+    }
+    for (std::size_t i = 0; i < kVectors; ++i) {
+      StoreCodes<kOutBits>(results[i], to + i * kCodes * kOutBits / 8);
+    }
+  };
+  ForEachStep<8, kOutBits, kVectors * kCodes>(in, out, n, step);
+}
+
+template <int kOutBits, CodeRows::Index kIndex>
+void FewRowsStageOf(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  switch (rows.count) {
+    case 1: return FewRowsStage<kOutBits, 1, kIndex>(in, out, n, rows);
+    case 2: return FewRowsStage<kOutBits, 2, kIndex>(in, out, n, rows);
+    case 4: return FewRowsStage<kOutBits, 4, kIndex>(in, out, n, rows);
+    default: return FewRowsStage<kOutBits, 8, kIndex>(in, out, n, rows);
+  }
+}
+
+template <int kOutBits>
+void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const CodeRows& rows) {
+  using Index = CodeRows::Index;
+  switch (rows.index) {
+    case Index::kCode: return FewRowsStageOf<kOutBits, Index::kCode>(in, out, n, rows);
+    case Index::kShiftedCode:
+      return FewRowsStageOf<kOutBits, Index::kShiftedCode>(in, out, n, rows);
+    case Index::kMagnitude: return FewRowsStageOf<kOutBits, Index::kMagnitude>(in, out, n, rows);
+    case Index::kAbsolute: return FewRowsStageOf<kOutBits, Index::kAbsolute>(in, out, n, rows);
+  }
+}
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
   constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth : kWidth / 2;
+  if constexpr (kToPacked<kInBits, kOutBits>) {
+    const PackedLookup<kInBits, kOutBits> packed(*args.table);
+    ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
+    return;
+  }
+#if HWY_TARGET != HWY_AVX3_DL
+  if constexpr (kInBits == 8 && kOutBits <= 8) {
+    if (args.table->rows.count != 0) return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
+  }
+#endif
   const Results<kInBits, kPlanes> results(*args.table);
   const auto step = [&results](const std::byte* from, std::byte* to)
                         HWY_ATTR { LookUpStep<kOutBits, kShape>(results, from, to); };
@@ -254,7 +476,8 @@ template <int kInBits, int kOutBits>
 inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
 
 template <int kInBits, int kOutBits> Stage StageOfShape(TableShape shape) {
-  if constexpr (!kTablePays<kInBits, kOutBits>) {
+  // Codes of two bits are integers: to two bits they are copied.
+  if constexpr (!kTablePays<kInBits, kOutBits> || (kInBits == 2 && kOutBits == 2)) {
     return nullptr;
   } else {
     switch (shape) {

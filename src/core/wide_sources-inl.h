@@ -26,19 +26,26 @@ template <class Half> HWY_INLINE VF32 JoinFloat32(Half low, Half high) {
   return VF32{_mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1)};
 }
 
-// Cut toward zero; the last bit is set where converting back does not give the source.
+// Cut toward zero.
+template <DataType kType> HWY_INLINE __m256 CutFloat32Of64(__m512i bits) {
+  if constexpr (kType == DataType::kFloat64) {
+    return _mm512_cvt_roundpd_ps(_mm512_castsi512_pd(bits), kTowardZero);
+  } else if constexpr (kType == DataType::kInt64) {
+    return _mm512_cvt_roundepi64_ps(bits, kTowardZero);
+  } else {
+    return _mm512_cvt_roundepu64_ps(bits, kTowardZero);
+  }
+}
+
+// The same; the last bit is set where converting back does not give the source.
 template <DataType kType> HWY_INLINE __m256 OddFloat32Of64(__m512i bits) {
-  __m256 cut;
+  const __m256 cut = CutFloat32Of64<kType>(bits);
   __mmask8 inexact;
   if constexpr (kType == DataType::kFloat64) {
-    const __m512d x = _mm512_castsi512_pd(bits);
-    cut = _mm512_cvt_roundpd_ps(x, kTowardZero);
-    inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), x, _CMP_NEQ_UQ);
+    inexact = _mm512_cmp_pd_mask(_mm512_cvtps_pd(cut), _mm512_castsi512_pd(bits), _CMP_NEQ_UQ);
   } else if constexpr (kType == DataType::kInt64) {
-    cut = _mm512_cvt_roundepi64_ps(bits, kTowardZero);
     inexact = _mm512_cmpneq_epi64_mask(_mm512_cvttps_epi64(cut), bits);
   } else {
-    cut = _mm512_cvt_roundepu64_ps(bits, kTowardZero);
     inexact = _mm512_cmpneq_epi64_mask(_mm512_cvttps_epu64(cut), bits);
   }
   const __m256i result = _mm256_castps_si256(cut);

@@ -1,0 +1,249 @@
+// Codes of at most eight bits by byte tables, 64 at once, from elements of 16 bits. Included per
+// target; AVX-512 VBMI alone permutes bytes over whole vectors.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_BYTE_TABLES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_BYTE_TABLES_INL_H_
+#undef TENSORCAST_SRC_CORE_BYTE_TABLES_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_BYTE_TABLES_INL_H_
+#endif
+
+#include "core/halves-inl.h"
+#include "core/packed-inl.h"
+
+#if HWY_TARGET == HWY_AVX3_DL
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+HWY_INLINE __m512i SetBytes(int byte) { return _mm512_set1_epi8(static_cast<char>(byte)); }
+
+// The upper or lower bytes of 16-bit lanes.
+HWY_INLINE __m512i UpperBytes(V16 a, V16 b) {
+  constexpr auto kOdd = [](unsigned i) { return 2 * i + 1; };
+  return _mm512_permutex2var_epi8(a.raw, ByteIndices<kOdd>(), b.raw);
+}
+HWY_INLINE __m512i LowerBytes(V16 a, V16 b) {
+  constexpr auto kEven = [](unsigned i) { return 2 * i; };
+  return _mm512_permutex2var_epi8(a.raw, ByteIndices<kEven>(), b.raw);
+}
+
+// 128 entries, by the low seven bits.
+HWY_INLINE __m512i LookUp128(const std::uint8_t* table, __m512i at) {
+  return _mm512_permutex2var_epi8(_mm512_load_si512(table), at, _mm512_load_si512(table + 64));
+}
+
+// A magnitude with the sign that stands at the top of the bytes of `upper`.
+template <DataType kTo> HWY_INLINE V8 JoinSign(__m512i magnitude, __m512i upper) {
+  constexpr const TypeInfo& row = detail::Row(kTo);
+  __m512i sign = upper;
+  if constexpr (row.bits < 8) sign = _mm512_srli_epi16(sign, 8 - row.bits);
+  if constexpr (row.is_fnuz()) {
+    sign = _mm512_maskz_mov_epi8(_mm512_test_epi8_mask(magnitude, magnitude), sign);
+  }
+  constexpr int kJoin = 0xF8;  // magnitude | (sign & its bit)
+  return V8{_mm512_ternarylogic_epi32(magnitude, sign, SetBytes(1 << (row.bits - 1)), kJoin)};
+}
+
+// ----------------------------------------------------------------------------------- from bfloat16
+
+// Narrow floats from bfloat16 rounded to odd. A code is what its exponent field begins with, plus
+// the rounded mantissa; a subnormal code is its significand, rounded at the place that its exponent
+// gives.
+template <DataType kTo> struct NarrowTables {
+  static constexpr const TypeInfo& row = detail::Row(kTo);
+  static constexpr int m = row.mantissa_bits;
+  // Exponents count from the least of which half a unit is left; from kNormal on codes are normal.
+  static constexpr int kLeast = 127 - row.bias - m - 1;
+  static constexpr int kNormal = m + 2;
+  alignas(64) std::uint8_t begins[64] = {};
+  alignas(64) std::uint8_t rounded[kNormal][128] = {};  // by exponent from 1 on, kNormal last
+
+  constexpr NarrowTables() {
+    for (int e = 0; e < 64; ++e) {
+      const int code = e < kNormal ? 0 : (e - kNormal + 1) << m;
+      begins[e] = static_cast<std::uint8_t>(code > 0xC0 ? 0xC0 : code);
+    }
+    for (int e = 1; e <= kNormal; ++e) {
+      const int place = e == kNormal ? 7 - m : 9 - e;  // bits that are cut off
+      for (int mantissa = 0; mantissa < 128; ++mantissa) {
+        const int significand = e == kNormal ? mantissa : mantissa + 128;
+        const int kept = significand >> place, cut = significand - (kept << place);
+        const int half = 1 << (place - 1);
+        rounded[e - 1][mantissa] =
+            static_cast<std::uint8_t>(kept + (cut > half || (cut == half && kept % 2 != 0)));
+      }
+    }
+  }
+};
+template <DataType kTo> constexpr NarrowTables<kTo> kNarrowTables;
+
+// False where an element is Inf or NaN.
+template <DataType kTo, bool kSpecials>
+HWY_INLINE bool NarrowCodes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
+  using Tables = NarrowTables<kTo>;
+  constexpr const Tables& tables = kNarrowTables<kTo>;
+  const __m512i mantissa = LowerBytes(a, b), upper = UpperBytes(a, b);
+  const __m512i doubled = _mm512_add_epi8(upper, upper);
+  const __m512i field =
+      _mm512_mask_add_epi8(doubled, _mm512_movepi8_mask(mantissa), doubled, SetBytes(1));
+  if constexpr (kSpecials) {
+    if (HWY_UNLIKELY(_mm512_cmpeq_epi8_mask(field, SetBytes(0xFF)) != 0)) return false;
+  }
+  const __m512i exponent =
+      _mm512_min_epu8(_mm512_subs_epu8(field, SetBytes(Tables::kLeast)), SetBytes(63));
+  const auto look_up = [&](int e) HWY_ATTR { return LookUp128(tables.rounded[e - 1], mantissa); };
+  __m512i rounded = look_up(Tables::kNormal);
+  const __mmask64 below = _mm512_cmplt_epu8_mask(exponent, SetBytes(Tables::kNormal));
+  if (below != 0) {
+    rounded = _mm512_maskz_mov_epi8(~below, rounded);
+    for (int e = 1; e < Tables::kNormal; ++e) {
+      rounded =
+          _mm512_mask_mov_epi8(rounded, _mm512_cmpeq_epi8_mask(exponent, SetBytes(e)), look_up(e));
+    }
+  }
+  const __m512i begins = _mm512_permutexvar_epi8(exponent, _mm512_load_si512(tables.begins));
+  const __m512i magnitude =
+      _mm512_min_epu8(_mm512_add_epi8(begins, rounded), SetBytes(static_cast<int>(args.overflow)));
+  *codes = JoinSign<kTo>(magnitude, upper);
+  return true;
+}
+
+// ------------------------------------------------------------------------------------ from float16
+
+// What magnitudes of float16 round to, by their upper byte: so much where the lower byte is zero,
+// one more where it is beyond `first`, and two more beyond `second`.
+struct Float16Table {
+  alignas(64) std::uint8_t begins[128] = {};
+  alignas(64) std::uint8_t first[128] = {};
+  alignas(64) std::uint8_t second[128] = {};
+  int steps = 0;  // the most that a lower byte adds
+};
+
+// Of magnitudes with upper bytes below `end`, by a function that never falls.
+template <class Round> constexpr Float16Table MakeFloat16Table(unsigned end, const Round& round) {
+  Float16Table table;
+  for (unsigned upper = 0; upper < end; ++upper) {
+    const unsigned begins = round(upper << 8);
+    const auto last_below = [&](unsigned result) {
+      unsigned last = 0;
+      for (unsigned bit = 0x80; bit != 0; bit /= 2) {
+        if (round(upper << 8 | last | bit) < result) last |= bit;
+      }
+      return static_cast<std::uint8_t>(last);
+    };
+    table.begins[upper] = static_cast<std::uint8_t>(begins);
+    table.first[upper] = last_below(begins + 1);
+    table.second[upper] = last_below(begins + 2);
+    table.steps = std::max(table.steps, static_cast<int>(round(upper << 8 | 0xFF) - begins));
+  }
+  return table;
+}
+
+template <const Float16Table& kTable>
+HWY_INLINE __m512i RoundedFloat16(__m512i upper, __m512i lower) {
+  static_assert(kTable.steps <= 2);
+  __m512i result = LookUp128(kTable.begins, upper);
+  const auto step = [&](const std::uint8_t* beyond) HWY_ATTR {
+    const __mmask64 grows = _mm512_cmpgt_epu8_mask(lower, LookUp128(beyond, upper));
+    result = _mm512_mask_add_epi8(result, grows, result, SetBytes(1));
+  };
+  step(kTable.first);
+  if constexpr (kTable.steps == 2) step(kTable.second);
+  return result;
+}
+
+// Whether an element's magnitude has an upper byte of `end` and more.
+HWY_INLINE bool AnyFrom(unsigned end, __m512i upper) {
+  const __m512i doubled = _mm512_add_epi8(upper, upper);
+  return _mm512_cmpge_epu8_mask(doubled, SetBytes(static_cast<int>(2 * end))) != 0;
+}
+
+inline constexpr unsigned kFloat16Infinity = 0x7C;  // its upper byte
+
+// Magnitudes of a narrow float; what is beyond them is one more than the largest, or the largest.
+template <DataType kTo>
+inline constexpr Float16Table kFloat16ToNarrow =
+    MakeFloat16Table(kFloat16Infinity, [](unsigned code) {
+      CastOptions options;
+      options.saturate = false;
+      constexpr const TypeInfo& row = detail::Row(kTo);
+      const std::uint64_t result =
+          detail::CastCode(detail::Row(DataType::kFloat16), row, code, options);
+      const std::uint64_t largest = detail::MaxFiniteMagnitude(row);
+      return static_cast<unsigned>(std::min(result, largest + 1));
+    });
+
+// False where an element is Inf or NaN.
+template <DataType kTo>
+HWY_INLINE bool Float16Codes(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
+  const __m512i upper = UpperBytes(a, b), lower = LowerBytes(a, b);
+  if (HWY_UNLIKELY(AnyFrom(kFloat16Infinity, upper))) return false;
+  const __m512i magnitude = _mm512_min_epu8(RoundedFloat16<kFloat16ToNarrow<kTo>>(upper, lower),
+                                            SetBytes(static_cast<int>(args.overflow)));
+  *codes = JoinSign<kTo>(magnitude, upper);
+  return true;
+}
+
+// Magnitudes below 2^digits to the nearest integer, ties to even.
+constexpr unsigned UpperByteOfPower(int digits) { return static_cast<unsigned>(15 + digits) << 2; }
+template <int kDigits>
+inline constexpr Float16Table kFloat16ToInteger =
+    MakeFloat16Table(UpperByteOfPower(kDigits), [](unsigned code) {
+      const detail::Unpacked value = detail::Decode(code, detail::Row(DataType::kFloat16));
+      return static_cast<unsigned>(
+          value.exponent < 0 ? detail::ShiftRightTiesToEven(value.significand, -value.exponent)
+                             : value.significand << value.exponent);
+    });
+
+// Integers of fewer than eight bits. False where an element is beyond their digits, Inf or NaN.
+template <DataType kTo>
+HWY_INLINE bool Float16Integers(V16 a, V16 b, const EncodeArgs& args, V8* codes) {
+  constexpr const TypeInfo& row = detail::Row(kTo);
+  constexpr int kDigits = row.bits - (row.has_sign ? 1 : 0);
+  const __m512i upper = UpperBytes(a, b), lower = LowerBytes(a, b);
+  if (HWY_UNLIKELY(AnyFrom(UpperByteOfPower(kDigits), upper))) return false;
+  __m512i result = RoundedFloat16<kFloat16ToInteger<kDigits>>(upper, lower);
+  const __mmask64 negative = _mm512_movepi8_mask(upper);
+  if (args.saturates) {
+    constexpr int kMost = (1 << kDigits) - 1;
+    result = _mm512_mask_min_epu8(result, ~negative, result, SetBytes(kMost));
+    if constexpr (!row.has_sign) result = _mm512_maskz_mov_epi8(~negative, result);
+  }
+  result = _mm512_mask_sub_epi8(result, negative, _mm512_setzero_si512(), result);
+  codes->raw = _mm512_and_si512(result, SetBytes((1 << row.bits) - 1));
+  return true;
+}
+
+// --------------------------------------------------------------------------- from 16-bit integers
+
+// Floats of fewer than eight bits whose largest is below 32: integers are brought to six bits.
+template <DataType kFrom, DataType kTo>
+inline constexpr bool kByClamping =
+    detail::Row(kFrom).is_integer() && detail::Row(kFrom).bits == 16 &&
+    detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8 &&
+    detail::CastCode(detail::Row(kFrom), detail::Row(kTo), 31,
+                     {}) == detail::MaxFiniteMagnitude(detail::Row(kTo));
+
+template <DataType kFrom, DataType kTo> HWY_INLINE V8 ClampedCodes(V16 a, V16 b) {
+  constexpr auto kCode = [](unsigned i) {
+    constexpr const TypeInfo& from = detail::Row(kFrom);
+    const std::uint64_t value = from.has_sign && i >= 32 ? i | detail::LowMask(16) << 6 : i;
+    return detail::CastCode(from, detail::Row(kTo), value & detail::LowMask(16), {});
+  };
+  const auto clamped = [](V16 x) HWY_ATTR {
+    if constexpr (detail::Row(kFrom).has_sign) {
+      return V16{
+          _mm512_max_epi16(_mm512_min_epi16(x.raw, _mm512_set1_epi16(31)), _mm512_set1_epi16(-32))};
+    } else {
+      return V16{_mm512_min_epu16(x.raw, _mm512_set1_epi16(63))};
+    }
+  };
+  return V8{_mm512_permutexvar_epi8(LowerBytes(clamped(a), clamped(b)), ByteIndices<kCode>())};
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // HWY_TARGET == HWY_AVX3_DL
+
+#endif  // TENSORCAST_SRC_CORE_BYTE_TABLES_INL_H_
