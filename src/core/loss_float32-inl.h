@@ -357,7 +357,7 @@ inline bool HasNegative(const float* values, std::size_t n) {
 // The first is a multiple of eight in its block. stretch->max_* hold what was known before.
 template <bool kLossless, bool kNarrow>
 std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std::size_t n,
-                              const Float32Limits& limits, LossStretch* stretch) {
+                              const Float32Limits& limits, Ahead* ahead, LossStretch* stretch) {
   using Lanes = Float32Lanes<kLossless, kNarrow>;
   using Sums = typename Lanes::Sums;
   const D32 bits;
@@ -377,6 +377,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     const float* const y = y_values + done;
     Lanes run = lanes;
     Sums run_sums = sums.Next();
+    ahead->Ask(kBlock / kOrdinaryRun32);
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < kOrdinaryRun32; i += Sums::kSteps * kStep32)
       run.Add(x + i, y + i, run_sums);

@@ -84,6 +84,31 @@ HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job, const 
   return results;
 }
 
+// As CastBlock, for a block that is measured: by the direct stage where it can.
+const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
+                              std::uint64_t i, std::size_t n, bool in_place,
+                              BlockBuffers* buffers) {
+  if (bound.direct == nullptr || bound.unpack != nullptr || bound.pack != nullptr || in_place) {
+    return CastBlock(bound, job, codes, i, n, buffers);
+  }
+  std::byte* const results = job.destination + (job.destination_first + i) * BytesOf(*bound.to);
+  bound.direct(codes, results, n, bound.args);
+  return results;
+}
+
+// What is to be asked for while [i, i + kBlock) is measured: two blocks on, as far as one would
+// come too late.
+Ahead AheadOf(const Bound& bound, const Job& job, std::uint64_t i) {
+  constexpr std::uint64_t kDistance = 2 * kBlock;
+  if (job.n - i < kDistance + kBlock) return {};
+  const auto lines = [&](const std::byte* side, std::uint64_t first, const TypeInfo& row) {
+    const auto bits = static_cast<std::uint64_t>(row.bits);
+    return Ahead::Lines{side + (first + i + kDistance) * bits / 8, kBlock * bits / 8};
+  };
+  return {lines(job.source, job.source_first, *bound.from),
+          lines(job.destination, job.destination_first, *bound.to)};
+}
+
 // The values of codes, in `room` where the codes are no doubles that can be read where they stand.
 const double* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
                      bool stay, double* room) {
@@ -197,11 +222,11 @@ void Widen(const float* values, std::size_t n, double* out) {
 }
 
 using Ordinary32 = std::size_t (*)(const float* x, const float* y, std::size_t n,
-                                   const Float32Limits& limits, LossStretch* stretch);
+                                   const Float32Limits& limits, Ahead* ahead, LossStretch* stretch);
 
 // As MeasureBlock, for the pairs of IsFloat32Loss; whether sums were taken again.
 bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
-                    const float* x, const float* y, std::size_t n, std::uint64_t index,
+                    const float* x, const float* y, std::size_t n, std::uint64_t index, Ahead ahead,
                     LossState* loss) {
   constexpr unsigned kMostOthers = 2;  // one that is not ordinary is seldom alone
   unsigned others = index % kLossSums == 0 ? 0 : kMostOthers;
@@ -214,7 +239,7 @@ bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary3
       std::copy_n(loss->open_errors, kLossSums, stretch.errors);
       stretch.max_abs_error = loss->AbsErrorToExceed(index + i);
       stretch.max_rel_error = loss->RelErrorToExceed(index + i);
-      const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
+      const std::size_t done = measure(x + i, y + i, n - i, limits, &ahead, &stretch);
       if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
       i += done;
       summed_again = summed_again || stretch.summed_again;
@@ -268,15 +293,15 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     const auto n =
         static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
     const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
-    const LossView view = MakeView(bound, job, i, n, kept);  // `kept`: in place
+    const LossView view = MakeView(bound, job, i, n, kept);
+    const bool stay = view.source != kept;  // the source is not overwritten
     // Where nothing is lost the results say what the sources are.
-    const float* x =
-        lossless ? nullptr : Floats(x_stage, codes, n, bound.args, view.source != kept, x_room);
-    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    const float* x = lossless ? nullptr : Floats(x_stage, codes, n, bound.args, stay, x_room);
+    const std::byte* results = CastMeasured(bound, job, codes, i, n, !stay, buffers);
     const float* const y = Floats(y_stage, results, n, bound.args, true, y_room);
     if (lossless) x = y;
     if (MeasureBlock32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
-                       job.loss)) {
+                       AheadOf(bound, job, i), job.loss)) {
       ordered = kRest;
     } else if (ordered != 0) {
       --ordered;
@@ -302,7 +327,8 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     const LossView view = MakeView(bound, job, i, n, kept);
     const bool stay = view.source != kept;  // the source is not overwritten
     const double* const x = Values(bound.source_value, codes, n, bound.args, stay, x_room);
-    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    const std::byte* results = CastMeasured(bound, job, codes, i, n, !stay, buffers);
+    AheadOf(bound, job, i).AskForAll();
     const double* const y = Values(bound.result_value, results, n, bound.args, true, y_room);
     MeasureBlock(view, x, y, n, index, job.loss);
     i += n;
