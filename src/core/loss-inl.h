@@ -14,9 +14,33 @@
 #include <type_traits>
 
 #include "core/lanes-inl.h"
+#include "hwy/cache_control.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
+
+// Lines of memory that a later block needs, of sources and of results. They are asked for while one
+// is measured: what the processor asks for by itself stops meanwhile, and where results are written
+// it does not begin before them.
+struct Ahead {
+  static constexpr std::size_t kLine = 64;
+  struct Lines {
+    const std::byte* first = nullptr;
+    std::size_t bytes = 0;
+    std::size_t done = 0;
+  };
+
+  // One of so many parts.
+  HWY_INLINE void Ask(std::size_t parts) {
+    for (Lines* side : {&sources, &results}) {
+      const std::size_t end = std::min(side->bytes, side->done + side->bytes / parts);
+      for (; side->done < end; side->done += kLine) hwy::Prefetch(side->first + side->done);
+    }
+  }
+  void AskForAll() { Ask(1); }
+
+  Lines sources, results;
+};
 
 // Whether any value reaches 2^53 in magnitude, where a double may not hold an integer.
 HWY_INLINE bool AnyWide(const double* x, std::size_t n) {

@@ -210,8 +210,7 @@ void LossState::Begin(std::uint64_t index) {
 
 void LossState::CloseBlock() {
   const auto close = [](double* s, SumOfMagnitudes* sum) {
-    const double pair[4] = {s[0] + s[4], s[1] + s[5], s[2] + s[6], s[3] + s[7]};
-    sum->Add((pair[0] + pair[1]) + (pair[2] + pair[3]));
+    sum->Add(FoldSums(s));
     for (std::size_t i = 0; i < kLossSums; ++i) s[i] = 0;
   };
   close(open_squares, &squares);
@@ -359,6 +358,10 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   compared_nonzero += stretch.compared_nonzero;
   finite += stretch.finite;
   GrowRange(stretch.amax, stretch.smallest_nonzero);
+  for (std::size_t k = 0; k < stretch.ended; ++k) {
+    squares.Add(stretch.ended_squares[k]);
+    errors.Add(stretch.ended_errors[k]);
+  }
   std::copy_n(stretch.squares, kLossSums, open_squares);
   std::copy_n(stretch.errors, kLossSums, open_errors);
   Advance(n, index);

@@ -12,8 +12,15 @@
 
 namespace tensorcast::core {
 
-inline constexpr std::size_t kLossBlock = 1024;  // elements; also the block of the stages
-inline constexpr std::size_t kLossSums = 8;      // element i of a block adds into sum i mod 8
+inline constexpr std::size_t kLossBlock = 1024;   // elements; also the block of the stages
+inline constexpr std::size_t kLossSums = 8;       // element i of a block adds into sum i mod 8
+inline constexpr std::size_t kStretchBlocks = 2;  // that a stretch may end
+
+// The sum of a block's eight.
+inline double FoldSums(const double* s) {
+  const double pair[4] = {s[0] + s[4], s[1] + s[5], s[2] + s[6], s[3] + s[7]};
+  return (pair[0] + pair[1]) + (pair[2] + pair[3]);
+}
 
 // What classification needs to know of a pair and its options, so that it asks about no type.
 struct LossParams {
@@ -30,11 +37,15 @@ struct LossParams {
   bool wide = false;               // a 64-bit integer stands on a side: a double may not hold it
 };
 
-// What one pass over a stretch of one block found; the sums go on from what they hold.
+// What one pass over a stretch found; the sums go on from what they hold.
 struct LossStretch {
   std::uint64_t counts[kLossKinds] = {};
   double squares[kLossSums] = {};
   double errors[kLossSums] = {};
+  // Of the blocks that ended in the stretch.
+  double ended_squares[kStretchBlocks];
+  double ended_errors[kStretchBlocks];
+  std::size_t ended = 0;
   std::uint64_t compared = 0;
   std::uint64_t compared_nonzero = 0;
   std::uint64_t finite = 0;
@@ -48,6 +59,13 @@ struct LossStretch {
   bool summed_again = false;  // in order, as sums in another would have rounded
 
   static constexpr std::size_t kNotLookedFor = ~std::size_t{0};
+
+  void EndBlock() {
+    ended_squares[ended] = FoldSums(squares);
+    ended_errors[ended] = FoldSums(errors);
+    ++ended;
+    for (std::size_t i = 0; i < kLossSums; ++i) squares[i] = errors[i] = 0;
+  }
 };
 
 // What stands in the place of the destination's values and limits where its codes have scales, one

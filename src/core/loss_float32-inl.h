@@ -233,7 +233,8 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
 
 // The sums of elements whose free sums did not hold all their digits.
 template <bool kLossless>
-void SumInOrder(const float* x_values, const float* y_values, std::size_t n, LossStretch* stretch) {
+void SumBlockInOrder(const float* x_values, const float* y_values, std::size_t n,
+                     LossStretch* stretch) {
   const DF64 d;
   const hn::Rebind<float, DF64> narrow;
   OrderedSums sums(*stretch);
@@ -250,6 +251,17 @@ void SumInOrder(const float* x_values, const float* y_values, std::size_t n, Los
     }
   }
   sums.StoreTo(stretch);
+}
+template <bool kLossless>
+void SumInOrder(const float* x_values, const float* y_values, std::size_t n, std::uint64_t index,
+                LossStretch* stretch) {
+  for (std::size_t i = 0; i < n;) {
+    const std::size_t some =
+        std::min<std::size_t>(n - i, static_cast<std::size_t>(kBlock - (index + i) % kBlock));
+    SumBlockInOrder<kLossless>(x_values + i, y_values + i, some, stretch);
+    i += some;
+    if ((index + i) % kBlock == 0) stretch->EndBlock();
+  }
 }
 
 // The largest relative error of a run.
@@ -354,10 +366,12 @@ inline bool HasNegative(const float* values, std::size_t n) {
 }
 
 // Measures elements from the first on, in runs, up to a run that is not ordinary; gives how many.
-// The first is a multiple of eight in its block. stretch->max_* hold what was known before.
+// The first, the tensor's at `index`, is a multiple of eight; of a run, where n crosses a block's
+// end. stretch->max_* hold what was known before.
 template <bool kLossless, bool kNarrow>
 std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std::size_t n,
-                              const Float32Limits& limits, LossStretch* stretch) {
+                              std::uint64_t index, const Float32Limits& limits, Ahead* ahead,
+                              LossStretch* stretch) {
   using Lanes = Float32Lanes<kLossless, kNarrow>;
   using Sums = typename Lanes::Sums;
   const D32 bits;
@@ -368,6 +382,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     if constexpr (kNarrow) return Sums();
     if constexpr (!kNarrow) return Sums(*stretch);
   };
+  const LossStretch before = *stretch;
   Lanes lanes(stretch->max_rel_error);
   Sums sums = first_sums();
   auto amax = hn::Zero(bits), smallest = none;  // the latter one less
@@ -377,6 +392,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     const float* const y = y_values + done;
     Lanes run = lanes;
     Sums run_sums = sums.Next();
+    ahead->Ask(kStretchBlocks * kBlock / kOrdinaryRun32);
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < kOrdinaryRun32; i += Sums::kSteps * kStep32)
       run.Add(x + i, y + i, run_sums);
@@ -404,6 +420,11 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     lanes = run;
     sums.Take(run_sums);
     done += kOrdinaryRun32;
+    if ((index + done) % kBlock == 0) {
+      sums.StoreTo(stretch);
+      stretch->EndBlock();
+      sums = first_sums();
+    }
   }
   if (done == 0) return 0;
   const auto lane = [](std::uint32_t code) {
@@ -413,10 +434,13 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
   const std::uint32_t least = hn::GetLane(hn::MinOfLanes(bits, smallest)) + 1;  // none: 0
   const auto is_zero = [](double sum) { return sum == 0; };
   if (!kNarrow || (limits.SumsAreExact(largest, least == 0 ? largest : least) &&
-                   std::all_of(stretch->squares, stretch->squares + kLossSums, is_zero))) {
+                   std::all_of(before.squares, before.squares + kLossSums, is_zero))) {
     sums.StoreTo(stretch);
   } else {
-    SumInOrder<kLossless>(x_values, y_values, done, stretch);
+    std::copy_n(before.squares, kLossSums, stretch->squares);
+    std::copy_n(before.errors, kLossSums, stretch->errors);
+    stretch->ended = 0;
+    SumInOrder<kLossless>(x_values, y_values, done, index, stretch);
     stretch->summed_again = true;
   }
   const std::uint64_t inexact = hn::GetLane(hn::SumOfLanes(bits, lanes.inexact));

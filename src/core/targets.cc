@@ -85,6 +85,31 @@ HWY_INLINE const std::byte* CastBlock(const Bound& bound, const Job& job, const 
   return results;
 }
 
+// As CastBlock, for a block that is measured: by the direct stage where it can.
+const std::byte* CastMeasured(const Bound& bound, const Job& job, const std::byte* codes,
+                              std::uint64_t i, std::size_t n, bool in_place,
+                              BlockBuffers* buffers) {
+  if (bound.direct == nullptr || bound.unpack != nullptr || bound.pack != nullptr || in_place) {
+    return CastBlock(bound, job, codes, i, n, buffers);
+  }
+  std::byte* const results = job.destination + (job.destination_first + i) * BytesOf(*bound.to);
+  bound.direct(codes, results, n, bound.args);
+  return results;
+}
+
+constexpr std::size_t kStretch = kStretchBlocks * kBlock;
+
+// What is to be asked for while elements from i on are measured: so many, a stretch further on.
+Ahead AheadOf(const Bound& bound, const Job& job, std::uint64_t i, std::uint64_t n) {
+  if (job.n - i < kStretch + n) return {};
+  const auto lines = [&](const std::byte* side, std::uint64_t first, const TypeInfo& row) {
+    const auto bits = static_cast<std::uint64_t>(row.bits);
+    return Ahead::Lines{side + (first + i + kStretch) * bits / 8, n * bits / 8};
+  };
+  return {lines(job.source, job.source_first, *bound.from),
+          lines(job.destination, job.destination_first, *bound.to)};
+}
+
 // The values of codes, in `room` where the codes are no values that can be read where they stand.
 template <class Value>
 const Value* Values(Stage stage, const std::byte* codes, std::size_t n, const EncodeArgs& args,
@@ -191,41 +216,48 @@ void Widen(const float* values, std::size_t n, double* out) {
 }
 
 using Ordinary32 = std::size_t (*)(const float* x, const float* y, std::size_t n,
-                                   const Float32Limits& limits, LossStretch* stretch);
+                                   std::uint64_t index, const Float32Limits& limits, Ahead* ahead,
+                                   LossStretch* stretch);
 
-// As MeasureBlock, for the pairs of IsFloat32Loss; whether sums were taken again.
-bool MeasureBlock32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
-                    const float* x, const float* y, std::size_t n, std::uint64_t index,
-                    LossState* loss) {
+// As MeasureBlock, for the pairs of IsFloat32Loss and several blocks; whether sums were taken
+// again.
+bool MeasureBlocks32(const LossView& view, const Float32Limits& limits, Ordinary32 measure,
+                     const float* x, const float* y, std::size_t n, std::uint64_t index,
+                     Ahead ahead, LossState* loss) {
   constexpr unsigned kMostOthers = 2;  // one that is not ordinary is seldom alone
   unsigned others = index % kLossSums == 0 ? 0 : kMostOthers;
   bool summed_again = false;
   std::size_t i = 0;
   while (i < n) {
-    if (others < kMostOthers && n - i >= kOrdinaryRun32) {
+    const auto to_end = [&] {  // of the block
+      return std::min(n - i, static_cast<std::size_t>(kBlock - (index + i) % kBlock));
+    };
+    const std::size_t room = (index + i) % kOrdinaryRun32 == 0 ? n - i : to_end();
+    if (others < kMostOthers && room >= kOrdinaryRun32) {
       LossStretch stretch = loss->StretchFrom(index + i);
-      const std::size_t done = measure(x + i, y + i, n - i, limits, &stretch);
+      const std::size_t done = measure(x + i, y + i, room, index + i, limits, &ahead, &stretch);
       if (done != 0) loss->AddStretch(stretch, x + i, y + i, done, view, i, index + i);
       i += done;
       summed_again = summed_again || stretch.summed_again;
-      if (i == n) break;
+      if (done == room) continue;
       ++others;
     }
     alignas(64) double x64[kOrdinaryRun32];
     alignas(64) double y64[kOrdinaryRun32];
-    const std::size_t some = std::min(n - i, kOrdinaryRun32);
+    const std::size_t some = std::min(to_end(), kOrdinaryRun32);
     Widen(x + i, some, x64);
     Widen(y + i, some, y64);
     MeasureBlock(From(view, i), x64, y64, some, index + i, loss);
     i += some;
+    if ((index + i) % kBlock == 0) others = 0;
   }
   return summed_again;
 }
 
 void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
-  alignas(64) float x_room[kBlock];
-  alignas(64) float y_room[kBlock];
-  alignas(64) std::byte kept[kBlock * 4 + 8];
+  alignas(64) float x_room[kStretch];
+  alignas(64) float y_room[kStretch];
+  alignas(64) std::byte kept[kStretch * 4 + 8];
   const auto stage_of = [&bound](const TypeInfo& row) {
     return bound.kernels->decode_f32[static_cast<std::size_t>(detail::RowIndex(row.type))];
   };
@@ -237,23 +269,31 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   const Ordinary32 in_any_order = limits.digits > 11 ? in_order
                                   : lossless         ? &MeasureOrdinary32<true, true>
                                                      : &MeasureOrdinary32<false, true>;
-  constexpr unsigned kRest = 15;  // blocks like one whose sums needed their order
+  constexpr unsigned kRest = 7;  // stretches like one whose sums needed their order
   unsigned ordered = 0;
   std::uint64_t i = 0;
   while (i < job.n) {
     const std::uint64_t index = job.loss_index + i;
     const auto n =
-        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kBlock - index % kBlock));
-    const std::byte* codes = SourceCodes(bound, job, i, n, buffers);
-    const LossView view = MakeView(bound, job, i, n, kept);  // `kept`: in place
-    // Where nothing is lost the results say what the sources are.
-    const float* x =
-        lossless ? nullptr : Values(x_stage, codes, n, bound.args, view.source != kept, x_room);
-    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
-    const float* const y = Values(y_stage, results, n, bound.args, true, y_room);
-    if (lossless) x = y;
-    if (MeasureBlock32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
-                       job.loss)) {
+        static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kStretch - index % kBlock));
+    const LossView view = MakeView(bound, job, i, n, kept);
+    const bool stay = view.source != kept;  // the source is not overwritten
+    const float *x = nullptr, *y = nullptr;
+    for (std::size_t k = 0; k < n; k += kBlock) {
+      const std::size_t some = std::min(n - k, kBlock);
+      const std::byte* codes = SourceCodes(bound, job, i + k, some, buffers);
+      // Where nothing is lost the results say what the sources are.
+      const float* const sources =
+          lossless ? nullptr : Values(x_stage, codes, some, bound.args, stay, x_room + k);
+      const std::byte* results = CastMeasured(bound, job, codes, i + k, some, !stay, buffers);
+      const float* const values = Values(y_stage, results, some, bound.args, true, y_room + k);
+      if (k == 0) {
+        x = lossless ? values : sources;
+        y = values;
+      }
+    }
+    if (MeasureBlocks32(view, limits, ordered != 0 ? in_order : in_any_order, x, y, n, index,
+                        AheadOf(bound, job, i, kStretch), job.loss)) {
       ordered = kRest;
     } else if (ordered != 0) {
       --ordered;
@@ -279,7 +319,8 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     const LossView view = MakeView(bound, job, i, n, kept);
     const bool stay = view.source != kept;  // the source is not overwritten
     const double* const x = Values(bound.source_value, codes, n, bound.args, stay, x_room);
-    const std::byte* results = CastBlock(bound, job, codes, i, n, buffers);
+    const std::byte* results = CastMeasured(bound, job, codes, i, n, !stay, buffers);
+    AheadOf(bound, job, i, kBlock).AskForAll();
     const double* const y = Values(bound.result_value, results, n, bound.args, true, y_room);
     MeasureBlock(view, x, y, n, index, job.loss);
     i += n;
