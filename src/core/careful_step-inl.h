@@ -1,0 +1,55 @@
+// A step of a direct stage (direct_stages.cc), for everything its types hold: by the codecs.
+// Included per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_CAREFUL_STEP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_CAREFUL_STEP_INL_H_
+#undef TENSORCAST_SRC_CORE_CAREFUL_STEP_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_CAREFUL_STEP_INL_H_
+#endif
+
+#include "core/encode-inl.h"
+#include "core/packed-inl.h"
+#include "core/route.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+inline constexpr std::size_t kElements = kLanesOf<std::uint8_t>;  // of a step
+
+template <DataType kFrom, DataType kTo>
+HWY_NOINLINE void CarefulStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+  constexpr const TypeInfo& to_row = detail::Row(kTo);
+  using Code = CodeOf<kTo>;
+  alignas(64) std::byte codes[kElements * sizeof(Code)];
+  constexpr Route kRoute = ChooseRoute(from_row, to_row);
+  if constexpr (kRoute == Route::kFloat32 || kRoute == Route::kOddFloat32) {
+    for (std::size_t i = 0; i < kElements; i += kFloat32sLanes) {
+      const std::byte* from = in + i * sizeof(CodeOf<kFrom>);
+      std::byte* to = codes + i * sizeof(Code);
+      if constexpr (kRoute == Route::kFloat32) {
+        EncodeFloat32<kTo>(DecodeFloat32<kFrom>(from), to, args);
+      } else {
+        EncodeFloat32<kTo>(DecodeOddFloat32<kFrom>(from), to, args);
+      }
+    }
+  } else {
+    static_assert(kFrom == DataType::kFloat64 && kRoute == Route::kFloat64);
+    constexpr std::size_t kLanes = kLanesOf<double>;
+    for (std::size_t i = 0; i < kElements; i += 2 * kLanes) {
+      EncodeFloat64<kTo>(Load(DF64(), in + i * 8), Load(DF64(), in + (i + kLanes) * 8),
+                         codes + i * sizeof(Code), args);
+    }
+  }
+  if constexpr (to_row.bits < 8) {
+    StoreCodes<to_row.bits>(Load(D8(), codes), out);
+  } else {
+    std::memcpy(out, codes, sizeof(codes));
+  }
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // TENSORCAST_SRC_CORE_CAREFUL_STEP_INL_H_

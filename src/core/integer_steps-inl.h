@@ -1,0 +1,329 @@
+// Steps of direct stages (direct_stages.cc) to integers and bool. Included per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_
+#undef TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_
+#endif
+
+#include "core/byte_tables-inl.h"
+#include "core/careful_step-inl.h"
+#include "core/wide_sources-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+#if TENSORCAST_AVX512 || HWY_TARGET == HWY_AVX2
+inline constexpr bool kHasIntegerSteps = true;
+
+// A step's elements as integers of 32 bits: cut toward zero, to nearest for destinations of fewer
+// than eight bits. What lies beyond gives the least of them, and so does NaN.
+template <DataType kFrom, bool kNearest>
+HWY_INLINE void LoadIntegers32(const std::byte* in, V32* words) {
+#if TENSORCAST_AVX512
+  if constexpr (kFrom == DataType::kFloat64) {
+    const auto convert = [](__m512d x) HWY_ATTR {
+      return kNearest ? _mm512_cvtpd_epi32(x) : _mm512_cvttpd_epi32(x);
+    };
+    for (std::size_t i = 0; i < 4; ++i) {
+      const __m256i low = convert(_mm512_loadu_pd(in + 128 * i));
+      const __m256i high = convert(_mm512_loadu_pd(in + 128 * i + 64));
+      words[i].raw = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+    }
+  } else {
+    VF32 values[4];
+    LoadWords<kFrom, Through::kOdd>(in, values);
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw =
+          kNearest ? _mm512_cvtps_epi32(values[i].raw) : _mm512_cvttps_epi32(values[i].raw);
+    }
+  }
+#else
+  if constexpr (kFrom == DataType::kFloat64) {
+    const auto convert = [](const std::byte* from) HWY_ATTR {
+      const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(from));
+      return kNearest ? _mm256_cvtpd_epi32(x) : _mm256_cvttpd_epi32(x);
+    };
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw = _mm256_inserti128_si256(_mm256_castsi128_si256(convert(in + 64 * i)),
+                                             convert(in + 64 * i + 32), 1);
+    }
+  } else {
+    VF32 values[4];
+    LoadWords<kFrom, Through::kOdd>(in, values);
+    for (std::size_t i = 0; i < 4; ++i) {
+      words[i].raw =
+          kNearest ? _mm256_cvtps_epi32(values[i].raw) : _mm256_cvttps_epi32(values[i].raw);
+    }
+  }
+#endif
+}
+
+// Two vectors of signed integers to half the width, saturating to that width, of either sign; lanes
+// as kPackedOnce has them.
+template <bool kSigned> HWY_INLINE V16 PackWords(V32 a, V32 b) {
+#if TENSORCAST_AVX512
+  return V16{kSigned ? _mm512_packs_epi32(a.raw, b.raw) : _mm512_packus_epi32(a.raw, b.raw)};
+#else
+  return V16{kSigned ? _mm256_packs_epi32(a.raw, b.raw) : _mm256_packus_epi32(a.raw, b.raw)};
+#endif
+}
+HWY_INLINE V16 PackedInOrder(V16 packed) {
+#if TENSORCAST_AVX512
+  return V16{_mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed.raw)};
+#else
+  return InOrder(packed);
+#endif
+}
+// Four vectors to bytes, in order.
+template <bool kSigned> HWY_INLINE V8 PackToBytes(const V32* words) {
+  const V16 a = PackWords<true>(words[0], words[1]), b = PackWords<true>(words[2], words[3]);
+#if TENSORCAST_AVX512
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return V8{_mm512_permutexvar_epi32(
+      order, kSigned ? _mm512_packs_epi16(a.raw, b.raw) : _mm512_packus_epi16(a.raw, b.raw))};
+#else
+  const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+  return V8{_mm256_permutevar8x32_epi32(
+      kSigned ? _mm256_packs_epi16(a.raw, b.raw) : _mm256_packus_epi16(a.raw, b.raw), order)};
+#endif
+}
+
+// The low bytes of four vectors, in order.
+HWY_INLINE V8 LowBytes(const V32* words) {
+  const V16 low = hn::Set(D16(), std::uint16_t{0xFF});
+  return Bytes<Order::kPackedOnce>(hn::And(LowHalves(words[0], words[1]), low),
+                                   hn::And(LowHalves(words[2], words[3]), low));
+}
+
+// Floats to integers of at most 32 bits. What fits 32 bits wraps, or saturates, as integers do; the
+// rest is done carefully.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kTo);
+  const D32 d;
+  const hn::RebindToSigned<D32> di;
+#if HWY_TARGET == HWY_AVX3_DL
+  if constexpr (kFrom == DataType::kFloat16 && row.bits < 8) {
+    V8 codes;
+    if (HWY_LIKELY((Float16Integers<kTo>(Load(D16(), in), Load(D16(), in + 64), args, &codes)))) {
+      StoreCodes<row.bits>(codes, out);
+      return;
+    }
+  }
+#endif
+  V32 words[4];
+  LoadIntegers32<kFrom, (row.bits < 8)>(in, words);
+  const auto of = [&](std::size_t i) HWY_ATTR { return hn::BitCast(di, words[i]); };
+  const auto least = hn::Min(hn::Min(of(0), of(1)), hn::Min(of(2), of(3)));
+  if (HWY_UNLIKELY(!hn::AllFalse(di, hn::Eq(least, hn::Set(di, INT32_MIN))))) {
+    CarefulStep<kFrom, kTo>(in, out, args);
+    return;
+  }
+  if constexpr (row.bits == 32) {
+    if constexpr (!row.has_sign) {
+      if (args.saturates) {
+        for (V32& word : words) {
+          word = hn::BitCast(d, hn::Max(hn::BitCast(di, word), hn::Zero(di)));
+        }
+      }
+    }
+    for (std::size_t i = 0; i < 4; ++i) Store(words[i], d, out + i * HWY_MAX_BYTES);
+  } else if constexpr (row.bits == 16) {
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V32 a = words[2 * i], b = words[2 * i + 1];
+      Store(
+          args.saturates ? PackedInOrder(PackWords<row.has_sign>(a, b)) : InOrder(LowHalves(a, b)),
+          D16(), out + i * HWY_MAX_BYTES);
+    }
+  } else {
+    const D8 d8;
+    V8 codes;
+    if (args.saturates) {
+      codes = PackToBytes<row.has_sign>(words);
+      if constexpr (row.bits < 8) {
+        const hn::RebindToSigned<D8> di8;
+        const auto high = static_cast<std::int8_t>((1 << (row.bits - (row.has_sign ? 1 : 0))) - 1);
+        if constexpr (row.has_sign) {
+          const auto signed_codes = hn::BitCast(di8, codes);
+          const auto low = static_cast<std::int8_t>(-high - 1);
+          codes = hn::BitCast(
+              d8, hn::Max(hn::Min(signed_codes, hn::Set(di8, high)), hn::Set(di8, low)));
+        } else {
+          codes = hn::Min(codes, hn::Set(d8, static_cast<std::uint8_t>(high)));
+        }
+      }
+    } else {
+      codes = LowBytes(words);
+    }
+    if constexpr (row.bits < 8) {
+      codes = hn::And(codes, hn::Set(d8, static_cast<std::uint8_t>(detail::LowMask(row.bits))));
+    }
+    StoreCodes<row.bits>(codes, out);
+  }
+}
+
+#if HWY_TARGET == HWY_AVX2
+// Floats to uint32, which AVX2 does not convert to: above 2^31 by what is above it; from float64 by
+// an addition that leaves the integer in the low half.
+template <DataType kFrom>
+HWY_INLINE void Uint32Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  // Above this everything wraps, or nothing saturates.
+  const double low = args.saturates ? -1.0 : -0x1p31;
+  __m256i words[4];
+  bool fits = true;
+  VF32 values[4];
+  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::byte* from = in + i * kWordBytes;
+    if constexpr (kFrom == DataType::kFloat64) {
+      const auto half = [&](const std::byte* at) HWY_ATTR {
+        const __m256d x = _mm256_loadu_pd(reinterpret_cast<const double*>(at));
+        const __m256d inside = _mm256_and_pd(_mm256_cmp_pd(x, _mm256_set1_pd(0x1p32), _CMP_LT_OQ),
+                                             _mm256_cmp_pd(x, _mm256_set1_pd(low), _CMP_GT_OQ));
+        fits = fits && _mm256_movemask_pd(inside) == 0xF;
+        const __m256d cut = _mm256_round_pd(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+        return _mm256_castpd_ps(_mm256_add_pd(cut, _mm256_set1_pd(0x1.8p52)));
+      };
+      const __m256 even = _mm256_shuffle_ps(half(from), half(from + 32), 0x88);
+      words[i] = _mm256_permute4x64_epi64(_mm256_castps_si256(even), 0xD8);
+    } else {
+      const __m256 x = values[i].raw;
+      const auto limit = static_cast<float>(low);
+      const __m256 inside = _mm256_and_ps(_mm256_cmp_ps(x, _mm256_set1_ps(0x1p32f), _CMP_LT_OQ),
+                                          _mm256_cmp_ps(x, _mm256_set1_ps(limit), _CMP_GT_OQ));
+      fits = fits && _mm256_movemask_ps(inside) == 0xFF;
+      const __m256i below = _mm256_cvttps_epi32(x);
+      const __m256i above = _mm256_cvttps_epi32(_mm256_sub_ps(x, _mm256_set1_ps(0x1p31f)));
+      words[i] = _mm256_or_si256(below, _mm256_and_si256(above, _mm256_srai_epi32(below, 31)));
+    }
+  }
+  if (HWY_UNLIKELY(!fits)) return CarefulStep<kFrom, DataType::kUint32>(in, out, args);
+  for (std::size_t i = 0; i < 4; ++i) Store(V32{words[i]}, D32(), out + 32 * i);
+}
+#endif
+#else
+inline constexpr bool kHasIntegerSteps = false;
+#endif
+
+#if TENSORCAST_AVX512
+// Floats to uint32, int64 and uint64 by AVX-512's own conversions, which give all ones, or the
+// least integer, for what does not fit.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void WideIntegerStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  __mmask16 beyond = 0;
+  constexpr std::size_t kVectors = 4 * sizeof(CodeOf<kTo>) / 4;
+  __m512i results[kVectors];
+  const __m512i none = kTo == DataType::kUint32   ? _mm512_set1_epi32(-1)
+                       : kTo == DataType::kUint64 ? _mm512_set1_epi64(-1)
+                                                  : _mm512_set1_epi64(INT64_MIN);
+  VF32 values[4];
+  if constexpr (kFrom != DataType::kFloat64) LoadWords<kFrom, Through::kOdd>(in, values);
+  for (std::size_t i = 0; i < 4; ++i) {
+    [[maybe_unused]] const std::byte* from = in + i * kWordBytes;
+    if constexpr (kTo == DataType::kUint32) {
+      if constexpr (kFrom == DataType::kFloat64) {
+        const __m256i low = _mm512_cvttpd_epu32(_mm512_loadu_pd(from));
+        const __m256i high = _mm512_cvttpd_epu32(_mm512_loadu_pd(from + 64));
+        results[i] = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
+      } else {
+        results[i] = _mm512_cvttps_epu32(values[i].raw);
+      }
+      beyond |= _mm512_cmpeq_epi32_mask(results[i], none);
+    } else {
+      for (std::size_t half = 0; half < 2; ++half) {
+        __m512i& result = results[2 * i + half];
+        if constexpr (kFrom == DataType::kFloat64) {
+          const __m512d x = _mm512_loadu_pd(from + 64 * half);
+          result = kTo == DataType::kInt64 ? _mm512_cvttpd_epi64(x) : _mm512_cvttpd_epu64(x);
+        } else {
+          const __m512 both = values[i].raw;
+          const __m256 x =
+              half == 0 ? _mm512_castps512_ps256(both) : _mm512_extractf32x8_ps(both, 1);
+          result = kTo == DataType::kInt64 ? _mm512_cvttps_epi64(x) : _mm512_cvttps_epu64(x);
+        }
+        beyond |= _mm512_cmpeq_epi64_mask(result, none);
+      }
+    }
+  }
+  if (HWY_UNLIKELY(beyond != 0)) return CarefulStep<kFrom, kTo>(in, out, args);
+  for (std::size_t i = 0; i < kVectors; ++i) _mm512_storeu_si512(out + 64 * i, results[i]);
+}
+
+// Every float64 but zeros is true.
+HWY_INLINE void Float64ToBoolStep(const std::byte* in, std::byte* out) {
+  const __m512i magnitude = _mm512_set1_epi64(INT64_MAX);
+  std::uint64_t truth = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    const __mmask8 some = _mm512_test_epi64_mask(_mm512_loadu_si512(in + 64 * i), magnitude);
+    truth |= std::uint64_t{some} << (8 * i);
+  }
+  _mm512_storeu_si512(out, _mm512_maskz_set1_epi8(truth, 1));
+}
+#endif
+
+// Floats of 16 bits to bool: a magnitude is true.
+HWY_INLINE void HalfToBoolStep(const std::byte* in, std::byte* out) {
+  const D16 d;
+  const auto truth = [&](std::size_t i) HWY_ATTR {
+    const V16 magnitude =
+        hn::And(Load(d, in + i * HWY_MAX_BYTES), hn::Set(d, std::uint16_t{0x7FFF}));
+    return hn::Min(magnitude, hn::Set(d, std::uint16_t{1}));
+  };
+  Store(Bytes<Order::kElements>(truth(0), truth(1)), D8(), out);
+}
+
+// Integers and bool to integers of fewer than eight bits: their low bits.
+template <std::size_t kBytes, int kBits, bool kFromBool>
+HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  constexpr auto kMask = static_cast<std::uint8_t>((1 << kBits) - 1);
+  const auto load = [in](auto d, std::size_t i)
+                        HWY_ATTR { return Load(d, in + i * HWY_MAX_BYTES); };
+  V8 codes;
+  if constexpr (kBytes == 1) {
+    codes = kFromBool ? hn::Min(load(d8, 0), hn::Set(d8, std::uint8_t{1}))
+                      : hn::And(load(d8, 0), hn::Set(d8, kMask));
+  } else if constexpr (kBytes == 2) {
+    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
+    codes = Bytes<Order::kElements>(hn::And(load(d16, 0), mask), hn::And(load(d16, 1), mask));
+#if HWY_TARGET == HWY_AVX3_DL
+  } else if constexpr (kBytes == 8) {
+    // The low bytes of eight vectors into one lane after the other, then to their places.
+    __m512i lanes[8];
+    for (std::size_t i = 0; i < 8; ++i) lanes[i] = _mm512_loadu_si512(in + 64 * i);
+    for (unsigned bits = 8; bits < 64; bits *= 2) {
+      const __m512i above = _mm512_set1_epi64(static_cast<long long>(~0ull << bits));
+      for (std::size_t i = 0; i < 32 / bits; ++i) {
+        constexpr int kChoose = 0xD8;  // the second above, the first below
+        const __m512i second = _mm512_slli_epi64(lanes[2 * i + 1], bits);
+        lanes[i] = _mm512_ternarylogic_epi64(lanes[2 * i], second, above, kChoose);
+      }
+    }
+    constexpr auto kPlace = [](unsigned i) { return i % 8 * 8 + i / 8; };
+    codes.raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), lanes[0]);
+    codes = hn::And(codes, hn::Set(d8, kMask));
+#endif
+  } else {
+    const auto word = [&](std::size_t i) HWY_ATTR {
+      if constexpr (kBytes == 4)
+        return load(d32, i);
+      else
+        return hn::ConcatEven(d32, load(d32, 2 * i + 1), load(d32, 2 * i));
+    };
+    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
+    codes = Bytes<Order::kPackedOnce>(hn::And(LowHalves(word(0), word(1)), mask),
+                                      hn::And(LowHalves(word(2), word(3)), mask));
+  }
+  StoreCodes<kBits>(codes, out);
+}
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_
