@@ -37,17 +37,27 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   constexpr std::size_t kHalf = kLanesOf<std::uint16_t> * sizeof(CodeOf<kFrom>);
 #if HWY_TARGET == HWY_AVX3_DL
-  if constexpr ((kFrom == DataType::kFloat16 && to_row.has_zero) || kByClamping<kFrom, kTo>) {
+  if constexpr ((kFrom == DataType::kFloat16 && to_row.has_zero) || kByClamping<kFrom, kTo> ||
+                kByWindows<kFrom, kTo>) {
     const V16 low = Load(d, in), high = Load(d, in + kHalf);
     V8 codes;
-    if constexpr (kFrom != DataType::kFloat16) {
+    if constexpr (kByClamping<kFrom, kTo>) {
       codes = ClampedCodes<kFrom, kTo>(low, high);
+    } else if constexpr (kByWindows<kFrom, kTo>) {
+      codes = WindowCodes<kFrom, kTo>(low, high, args);
     } else if (HWY_UNLIKELY((!Float16Codes<kTo>(low, high, args, &codes)))) {
       CarefulStep<kFrom, kTo>(in, out, args);
       return;
     }
     StoreCodes<to_row.bits>(codes, out);
     return;
+  }
+  if constexpr (kFrom == DataType::kFloat16) {
+    V8 codes;
+    if (HWY_LIKELY(Float16ToE8M0(Load(d, in), Load(d, in + kHalf), args, &codes))) {
+      StoreCodes<8>(codes, out);
+      return;
+    }
   }
 #endif
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;

@@ -98,6 +98,66 @@ HWY_INLINE V8 LowBytes(const V32* words) {
                                    hn::And(LowHalves(words[2], words[3]), low));
 }
 
+// The last bits of saturated codes in bytes for integers of fewer than eight bits.
+template <DataType kTo> HWY_INLINE V8 ToFewerBits(V8 codes, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kTo);
+  const D8 d8;
+  if constexpr (row.bits == 8) return codes;
+  if (args.saturates) {
+    const hn::RebindToSigned<D8> di8;
+    const auto high = static_cast<std::int8_t>((1 << (row.bits - (row.has_sign ? 1 : 0))) - 1);
+    if constexpr (row.has_sign) {
+      const auto signed_codes = hn::BitCast(di8, codes);
+      const auto low = static_cast<std::int8_t>(-high - 1);
+      codes =
+          hn::BitCast(d8, hn::Max(hn::Min(signed_codes, hn::Set(di8, high)), hn::Set(di8, low)));
+    } else {
+      codes = hn::Min(codes, hn::Set(d8, static_cast<std::uint8_t>(high)));
+    }
+  }
+  return hn::And(codes, hn::Set(d8, static_cast<std::uint8_t>(detail::LowMask(row.bits))));
+}
+
+#if HWY_TARGET == HWY_AVX3_DL
+// bfloat16 to integers in bytes: even elements and odd ones, packed twice where they stand and put
+// in order once. False where one may be beyond 16 bits, or is NaN.
+template <DataType kTo>
+HWY_INLINE bool Bfloat16Integers(const std::byte* in, const EncodeArgs& args, V8* codes) {
+  constexpr bool kNearest = detail::Row(kTo).bits < 8;
+  constexpr bool kSigned = detail::Row(kTo).has_sign;
+  const auto convert = [](__m512i x) HWY_ATTR {
+    const __m512 values = _mm512_castsi512_ps(x);
+    return kNearest ? _mm512_cvtps_epi32(values) : _mm512_cvttps_epi32(values);
+  };
+  const auto halves = [&](const std::byte* from) HWY_ATTR {
+    const __m512i x = _mm512_loadu_si512(from);
+    const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xFFFF0000));
+    return _mm512_packs_epi32(convert(_mm512_slli_epi32(x, 16)),
+                              convert(_mm512_and_si512(x, upper)));
+  };
+  const auto any = [](__m512i x, std::int16_t value) HWY_ATTR {
+    return _mm512_cmpeq_epi16_mask(x, _mm512_set1_epi16(value)) != 0;
+  };
+  const __m512i a = halves(in), b = halves(in + 64);
+  if (HWY_UNLIKELY(any(_mm512_min_epi16(a, b), INT16_MIN))) return false;
+  // Where an element's lane of 16 bits is in its vector.
+  static constexpr auto kLane = [](unsigned i) { return i / 8 * 8 + i % 2 * 4 + i % 8 / 2; };
+  if (args.saturates) {
+    constexpr auto kPlace = [](unsigned i) {
+      const unsigned lane = kLane(i % 32);
+      return lane / 8 * 16 + i / 32 * 8 + lane % 8;
+    };
+    const __m512i bytes = kSigned ? _mm512_packs_epi16(a, b) : _mm512_packus_epi16(a, b);
+    codes->raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), bytes);
+  } else {
+    if (HWY_UNLIKELY(any(_mm512_max_epi16(a, b), INT16_MAX))) return false;
+    constexpr auto kPlace = [](unsigned i) { return i / 32 * 64 + 2 * kLane(i % 32); };
+    codes->raw = _mm512_permutex2var_epi8(a, ByteIndices<kPlace>(), b);
+  }
+  return true;
+}
+#endif
+
 // Floats to integers of at most 32 bits. What fits 32 bits wraps, or saturates, as integers do; the
 // rest is done carefully.
 template <DataType kFrom, DataType kTo>
@@ -112,6 +172,14 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
       StoreCodes<row.bits>(codes, out);
       return;
     }
+  } else if constexpr (kFrom == DataType::kBfloat16 && row.bits <= 8) {
+    V8 codes;
+    if (HWY_UNLIKELY(!Bfloat16Integers<kTo>(in, args, &codes))) {
+      CarefulStep<kFrom, kTo>(in, out, args);
+      return;
+    }
+    StoreCodes<row.bits>(ToFewerBits<kTo>(codes, args), out);
+    return;
   }
 #endif
   V32 words[4];
@@ -139,29 +207,8 @@ HWY_INLINE void IntegerStep(const std::byte* in, std::byte* out, const EncodeArg
           D16(), out + i * HWY_MAX_BYTES);
     }
   } else {
-    const D8 d8;
-    V8 codes;
-    if (args.saturates) {
-      codes = PackToBytes<row.has_sign>(words);
-      if constexpr (row.bits < 8) {
-        const hn::RebindToSigned<D8> di8;
-        const auto high = static_cast<std::int8_t>((1 << (row.bits - (row.has_sign ? 1 : 0))) - 1);
-        if constexpr (row.has_sign) {
-          const auto signed_codes = hn::BitCast(di8, codes);
-          const auto low = static_cast<std::int8_t>(-high - 1);
-          codes = hn::BitCast(
-              d8, hn::Max(hn::Min(signed_codes, hn::Set(di8, high)), hn::Set(di8, low)));
-        } else {
-          codes = hn::Min(codes, hn::Set(d8, static_cast<std::uint8_t>(high)));
-        }
-      }
-    } else {
-      codes = LowBytes(words);
-    }
-    if constexpr (row.bits < 8) {
-      codes = hn::And(codes, hn::Set(d8, static_cast<std::uint8_t>(detail::LowMask(row.bits))));
-    }
-    StoreCodes<row.bits>(codes, out);
+    const V8 codes = args.saturates ? PackToBytes<row.has_sign>(words) : LowBytes(words);
+    StoreCodes<row.bits>(ToFewerBits<kTo>(codes, args), out);
   }
 }
 
