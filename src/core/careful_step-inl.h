@@ -10,6 +10,7 @@
 #endif
 
 #include "core/encode-inl.h"
+#include "core/fp_environment.h"
 #include "core/packed-inl.h"
 #include "core/route.h"
 
@@ -19,7 +20,7 @@ namespace tensorcast::core::HWY_NAMESPACE {
 inline constexpr std::size_t kElements = kLanesOf<std::uint8_t>;  // of a step
 
 template <DataType kFrom, DataType kTo>
-HWY_NOINLINE void CarefulStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+HWY_INLINE void CarefulCodes(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
   using Code = CodeOf<kTo>;
@@ -47,6 +48,34 @@ HWY_NOINLINE void CarefulStep(const std::byte* in, std::byte* out, const EncodeA
     StoreCodes<to_row.bits>(Load(D8(), codes), out);
   } else {
     std::memcpy(out, codes, sizeof(codes));
+  }
+}
+
+// Whether all that a pair's steps do is done with integers, so that they need no floating-point
+// environment: saving and restoring it takes longer than a short run.
+constexpr bool IsInIntegers(const TypeInfo& from, const TypeInfo& to) {
+  const bool is_upper_half = from.type == DataType::kFloat32 || from.type == DataType::kBfloat16;
+  if (ChooseRoute(from, to) == Route::kInteger) return true;
+  if (to.type_class == TypeClass::kBool) {
+    return from.bits == 16 || (from.bits == 64 && TENSORCAST_AVX512);
+  }
+  if (to.is_float() && to.bits <= 8) {
+    const bool looked_up = HWY_TARGET == HWY_AVX3_DL && from.is_integer() && from.bits == 16;
+    return is_upper_half || (from.type == DataType::kFloat16 && to.has_zero) || looked_up;
+  }
+  if (to.type == DataType::kBfloat16) return from.type == DataType::kFloat32 && TENSORCAST_AVX512;
+  return from.type == DataType::kBfloat16 && to.type == DataType::kFloat32;
+}
+
+template <DataType kFrom, DataType kTo>
+HWY_NOINLINE void CarefulStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+  constexpr const TypeInfo& to_row = detail::Row(kTo);
+  if constexpr (IsInIntegers(from_row, to_row)) {
+    const FpEnvironment environment;
+    CarefulCodes<kFrom, kTo>(in, out, args);
+  } else {
+    CarefulCodes<kFrom, kTo>(in, out, args);
   }
 }
 

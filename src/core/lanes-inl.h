@@ -73,9 +73,10 @@ template <auto kAt> HWY_INLINE __m512i ByteIndices() {
 }
 #endif
 
-// Copies n bytes, which do not overlap; few of them by two moves of a power of two. A call of
+// Copies n bytes, which do not overlap; the last of them by two moves of a power of two. A call of
 // memcpy would take as long as a whole step, and so do masked stores on some processors.
 HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
+  for (; n > 64; n -= 64, from += 64, to += 64) std::memcpy(to, from, 64);
   const auto twice = [=](auto move) HWY_ATTR {
     decltype(move) first, last;
     std::memcpy(&first, from, sizeof(move));
@@ -86,8 +87,11 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
   struct Sixteen {
     std::uint64_t halves[2];
   };
-  if (n > 32) {
-    std::memcpy(to, from, n);
+  struct ThirtyTwo {
+    std::uint64_t quarters[4];
+  };
+  if (n >= 32) {
+    twice(ThirtyTwo());
   } else if (n >= 16) {
     twice(Sixteen());
   } else if (n >= 8) {
@@ -101,7 +105,7 @@ HWY_INLINE void CopyBytes(const std::byte* from, std::size_t n, std::byte* to) {
   }
 }
 
-// The same into N vectors of 64 bytes, the rest of which is cleared, and out of them.
+// The same into N vectors of 64 bytes, the rest of which is cleared.
 template <std::size_t N>
 HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) {
 #if TENSORCAST_AVX512
@@ -114,11 +118,6 @@ HWY_INLINE void CopyTailIn(const std::byte* from, std::size_t n, std::byte* to) 
   for (std::size_t i = 0; i < 64 * N; i += hn::Lanes(D8())) Store(hn::Zero(D8()), D8(), to + i);
   CopyBytes(from, n, to);
 #endif
-}
-template <std::size_t N>
-HWY_INLINE void CopyTailOut(const std::byte* from, std::size_t n, std::byte* to) {
-  for (; n > 64; n -= 64, from += 64, to += 64) std::memcpy(to, from, 64);
-  CopyBytes(from, n, to);
 }
 
 // Calls step(in, out) for each kLanes elements of kInBits and kOutBits, which begin at a byte's
@@ -164,7 +163,7 @@ HWY_INLINE void ForEachStep(const std::byte* in, std::byte* out, std::size_t n, 
   alignas(64) std::byte tail_out[64 * kOutVectors];
   CopyTailIn<kInVectors>(in, (n * kInBits + 7) / 8, tail_in);
   step(tail_in, tail_out);
-  CopyTailOut<kOutVectors>(tail_out, n * kOutBits / 8, out);
+  CopyBytes(tail_out, n * kOutBits / 8, out);
   if constexpr (kOutBits < 8) {  // the last byte's other elements stay
     const std::size_t bits = n * kOutBits % 8;
     if (bits == 0) return;

@@ -127,11 +127,10 @@ void BindStages(Bound* bound) {
   }
   if (bound->first != nullptr && bound->second == nullptr && bound->unpack == nullptr &&
       bound->pack == nullptr) {
-    SetDirect(bound->first, bound->floating, bound);
+    SetDirect(bound->first, bound->floating && !kernels.in_integers[from][to], bound);
   }
   if (kernels.direct[from][to] != nullptr) {
-    SetDirect(kernels.direct[from][to], ChooseRoute(*bound->from, *bound->to) != Route::kInteger,
-              bound);
+    SetDirect(kernels.direct[from][to], !kernels.in_integers[from][to], bound);
   }
 }
 
