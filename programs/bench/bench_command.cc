@@ -44,6 +44,9 @@ struct BenchFlags {
   std::vector<std::string> to;
   std::vector<std::string> sizes;
   std::string bytes;
+  std::vector<std::string> elements;
+  std::string offset;
+  std::string threads = "1";
   unsigned rounds = 9;
   std::string target = "best";
   std::string csv;
@@ -51,17 +54,20 @@ struct BenchFlags {
 };
 
 constexpr const char* kBenchDescription =
-    R"(Measure casts beside a copy of the same shape, on one thread.
+    R"(Measure casts beside a copy of the same shape.
 
 Examples:
   tensorcast bench --size l2
   tensorcast bench --from float32 --to bfloat16,float8e4m3fn
   tensorcast bench --csv all_pairs.csv
+  tensorcast bench --elements 1,16,1000 --offset 16 --from float32
 
 R is tensorcast's bytes per second (read + written) over those of a copy that reads and writes as many
 bytes per element: the median of the rounds. Cast and copy take turns in one process. Sizes: l2 is
-256 KiB read + written, dram 512 MiB. With --loss the last column is the time over that of the cast
-without it, which takes turns too.
+256 KiB read + written, dram 512 MiB; --elements says others. Both run on one thread; --threads takes more,
+for the copy from 4 MiB on. With --loss the last column is the time over that of the cast without it,
+which takes turns too. What was cast is compared with the scalar target's results, 65,536 elements at
+the beginning and as many at the end.
 )";
 
 constexpr std::uint64_t kL2Bytes = std::uint64_t{256} << 10;
@@ -72,7 +78,8 @@ constexpr double kShortestSample = 200e-6;
 
 struct Size {
   std::string name;
-  std::uint64_t bytes;  // read + written
+  std::uint64_t bytes;         // read + written
+  std::uint64_t elements = 0;  // 0: as many as `bytes` hold
 };
 
 struct Measurement {
@@ -87,16 +94,19 @@ struct Measurement {
   double times_plain = 0;  // the time over that without loss; 0: loss is not measured
 };
 
-// Memory aligned to a page and touched, so that no measured run meets a page fault.
+// Memory so many bytes beyond a page's beginning, touched, so that no measured run meets a page
+// fault.
 class Buffer {
  public:
-  explicit Buffer(std::uint64_t bytes)
-      : size_(static_cast<std::size_t>(bytes)),
-        memory_(static_cast<std::byte*>(::operator new(size_, kPage))) {
-    std::fill_n(memory_.get(), size_, std::byte{1});
+  Buffer(std::uint64_t bytes, std::uint64_t offset)
+      : offset_(static_cast<std::size_t>(offset)),
+        size_(static_cast<std::size_t>(bytes)),
+        memory_(static_cast<std::byte*>(::operator new(offset_ + size_, kPage))) {
+    std::fill_n(memory_.get(), offset_ + size_, std::byte{1});
   }
   std::span<std::byte> First(std::uint64_t bytes) const {
-    return {memory_.get(), static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_))};
+    return {memory_.get() + offset_,
+            static_cast<std::size_t>(std::min<std::uint64_t>(bytes, size_))};
   }
 
  private:
@@ -104,6 +114,7 @@ class Buffer {
   struct Free {
     void operator()(std::byte* memory) const { ::operator delete(memory, kPage); }
   };
+  std::size_t offset_;
   std::size_t size_;
   std::unique_ptr<std::byte, Free> memory_;
 };
@@ -120,23 +131,65 @@ double Median(std::vector<double> values) {
   return *middle;
 }
 
-std::uint64_t ElementsFor(const TypeInfo& from, const TypeInfo& to, std::uint64_t bytes) {
+std::uint64_t ElementsFor(const TypeInfo& from, const TypeInfo& to, const Size& size) {
+  if (size.elements != 0) return size.elements;
   const auto bits = static_cast<std::uint64_t>(from.bits + to.bits);
-  return std::max<std::uint64_t>(1024, bytes * 8 / bits / 1024 * 1024);
+  return std::max<std::uint64_t>(1024, size.bytes * 8 / bits / 1024 * 1024);
+}
+
+// The copy of n elements, on the executor's threads where there are enough of them.
+void CopyInSlices(CopyOfShape copy, std::span<const std::byte> source,
+                  std::span<std::byte> destination, std::uint64_t n, Executor* executor) {
+  constexpr std::size_t kLeastBytes = std::size_t{4} << 20;
+  constexpr std::uint64_t kMultiple = 1024;  // elements, whole lines of both sides
+  if (executor == nullptr || source.size() + destination.size() < kLeastBytes) {
+    copy(source.data(), source.size(), destination.data(), destination.size());
+    return;
+  }
+  struct Context {
+    CopyOfShape one;
+    std::span<const std::byte> in;
+    std::span<std::byte> out;
+    std::uint64_t cells;  // of kMultiple elements
+    std::size_t slices;
+  } context{copy, source, destination, n / kMultiple, executor->Concurrency() * 4};
+  const auto task = [](void* opaque, std::size_t i) {
+    const auto& run = *static_cast<Context*>(opaque);
+    const auto part = [&](auto bytes) {
+      const auto begin = [&](std::size_t slice) {
+        if (slice == run.slices) return bytes.size();
+        return static_cast<std::size_t>(bytes.size() / run.cells *
+                                        (run.cells * slice / run.slices));
+      };
+      return bytes.subspan(begin(i), begin(i + 1) - begin(i));
+    };
+    const auto in = part(run.in);
+    const auto out = part(run.out);
+    run.one(in.data(), in.size(), out.data(), out.size());
+  };
+  executor->ParallelFor(context.slices, task, &context);
 }
 
 class Bench {
  public:
   Bench(const BenchFlags& flags, Target target, std::vector<Size> sizes)
-      : rounds_(flags.rounds), with_loss_(flags.loss), target_(target), sizes_(std::move(sizes)) {
-    for (const Size& size : sizes_) largest_ = std::max(largest_, size.bytes);
-    source_.emplace(largest_);
-    destination_.emplace(largest_);
+      : rounds_(flags.rounds),
+        with_loss_(flags.loss),
+        target_(target),
+        sizes_(std::move(sizes)),
+        executor_(ParseThreads(flags.threads)) {
+    std::uint64_t largest = 0;
+    for (const Size& size : sizes_) largest = std::max(largest, size.bytes);
+    const std::uint64_t offset =
+        flags.offset.empty() ? 0 : ParseNumber("--offset", flags.offset, 0, 4096);
+    source_.emplace(largest, offset);
+    destination_.emplace(largest, offset);
   }
 
   std::vector<Measurement> Pair(const TypeInfo& from, const TypeInfo& to) {
-    FillWithValues(from, to,
-                   source_->First(*StorageBytes(from.type, ElementsFor(from, to, largest_))));
+    std::uint64_t most = 0;
+    for (const Size& size : sizes_) most = std::max(most, ElementsFor(from, to, size));
+    FillWithValues(from, to, source_->First(*StorageBytes(from.type, most)));
     std::vector<Measurement> measurements;
     for (const Size& size : sizes_) measurements.push_back(Measure(from, to, size));
     return measurements;
@@ -146,12 +199,13 @@ class Bench {
   Measurement Measure(const TypeInfo& from, const TypeInfo& to, const Size& size) const {
     CastPlan plan;
     Check(CastPlan::Bind(from.type, to.type, {}, &plan, target_));
-    const std::uint64_t n = ElementsFor(from, to, size.bytes);
+    const std::uint64_t n = ElementsFor(from, to, size);
     const std::span<const std::byte> source = source_->First(*StorageBytes(from.type, n));
     const std::span<std::byte> destination = destination_->First(*StorageBytes(to.type, n));
     Target ran = Target::kBest;
     RunOptions options;
     options.ran = &ran;
+    options.executor = executor_.get();
     const auto ours = [&] {
       if (!with_loss_) return Check(plan.Run(source, 0, destination, 0, n, options));
       LossMeter meter(from.type, to.type);
@@ -161,13 +215,11 @@ class Bench {
     };
     const CopyOfShape copy = CopyForWidths(from.bits, to.bits);
     const auto theirs = [&] {
-      copy(source.data(), source.size(), destination.data(), destination.size());
+      CopyInSlices(copy, source, destination, n, executor_.get());
       // The copy's result is not used: keep the compiler from knowing.
       asm volatile("" : : "r"(destination.data()) : "memory");
     };
-    RunOptions without_loss;
-    without_loss.ran = &ran;
-    const auto plain = [&] { Check(plan.Run(source, 0, destination, 0, n, without_loss)); };
+    const auto plain = [&] { Check(plan.Run(source, 0, destination, 0, n, options)); };
     const std::uint64_t our_repeats = Repeats(ours);
     const std::uint64_t plain_repeats = with_loss_ ? Repeats(plain) : 0;
     const std::uint64_t copy_repeats = Repeats(theirs);
@@ -185,10 +237,12 @@ class Bench {
           Seconds(plain_repeats, plain) / static_cast<double>(plain_repeats);
       times_plain.push_back(our_seconds.back() / plain_seconds);
     }
+    ours();
+    Compare(from, to, source, destination, n);
     const auto bytes = static_cast<double>(source.size() + destination.size());
-    const double goal = with_loss_          ? 0
-                        : size.name == "l2" ? CacheGoal(from, to, ran)
-                                            : MemoryGoal(from, to);
+    const double goal = with_loss_ || size.elements != 0 ? 0
+                        : size.name == "l2"              ? CacheGoal(from, to, ran)
+                                                         : MemoryGoal(from, to);
     return {&from,
             &to,
             size.name,
@@ -198,6 +252,30 @@ class Bench {
             bytes / Median(copy_seconds),
             goal,
             with_loss_ ? Median(times_plain) : 0};
+  }
+
+  // What was cast is what the scalar target makes of it.
+  static void Compare(const TypeInfo& from, const TypeInfo& to, std::span<const std::byte> source,
+                      std::span<const std::byte> destination, std::uint64_t n) {
+    constexpr std::uint64_t kMost = 65536;
+    CastPlan scalar;
+    Check(CastPlan::Bind(from.type, to.type, {}, &scalar, Target::kScalar));
+    const auto compare = [&](std::uint64_t first, std::uint64_t count) {
+      const std::uint64_t begin = *StorageBytes(to.type, first);  // a whole byte's
+      const auto results = destination.subspan(static_cast<std::size_t>(begin));
+      const std::span<const std::byte> part =
+          results.first(static_cast<std::size_t>(*StorageBytes(to.type, count)));
+      std::vector<std::byte> expected(part.begin(), part.end());  // pad bits stay
+      Check(scalar.Run(source, first, expected, 0, count, {}));
+      if (std::ranges::equal(part, expected)) return;
+      throw Error(
+          ErrorKind::kSystem,
+          fmt::format("internal error: {} to {}, {} elements: not what the scalar target makes",
+                      from.name, to.name, n));
+    };
+    compare(0, std::min(n, kMost));
+    const std::uint64_t rest = n - std::min(n, kMost);
+    if (rest != 0) compare(rest / 8 * 8, n - rest / 8 * 8);
   }
 
   // How often to run within a round; runs once at least, which warms caches and meters.
@@ -215,7 +293,7 @@ class Bench {
   bool with_loss_;
   Target target_;
   std::vector<Size> sizes_;
-  std::uint64_t largest_ = 0;
+  std::unique_ptr<Executor> executor_;  // null: one thread
   std::optional<Buffer> source_;
   std::optional<Buffer> destination_;
 };
@@ -235,6 +313,16 @@ std::vector<const TypeInfo*> ParseTimedTypes(const char* flag,
 
 std::vector<Size> ParseSizes(const BenchFlags& flags) {
   constexpr std::uint64_t kMost = std::uint64_t{64} << 30;
+  constexpr std::uint64_t kMostBytes = 8;  // of an element, on either side
+  std::vector<Size> counted;
+  for (const std::string& text : flags.elements) {
+    const std::uint64_t elements = ParseNumber("--elements", text, 1, kMost / (2 * kMostBytes));
+    counted.push_back({text, elements * kMostBytes, elements});
+  }
+  if (!counted.empty()) {
+    if (flags.sizes.empty()) return counted;
+    throw Error(ErrorKind::kArguments, "--elements and --size: give one of them");
+  }
   const std::uint64_t dram =
       flags.bytes.empty() ? kDramBytes : ParseNumber("--bytes", flags.bytes, 4096, kMost);
   const Size sizes[] = {{"l2", kL2Bytes}, {"dram", dram}};
@@ -262,6 +350,8 @@ void WriteCsv(const std::string& path, const std::vector<Measurement>& measureme
   csv << "# cpu: " << CpuName() << "\n# compiler: " << CompilerName()
       << "\n# commit: " << CommitName() << "\n# target: " << TargetName(target)
       << "\n# loss measured: " << (flags.loss ? "yes" : "no") << "\n# rounds: " << flags.rounds
+      << "\n# threads: " << (flags.threads.empty() ? "all" : flags.threads)
+      << "\n# offset: " << (flags.offset.empty() ? "0" : flags.offset)
       << "\nfrom,to,class,size,elements,ratio,bytes_per_second,copy_bytes_per_second,goal,"
          "times_plain\n";
   for (const Measurement& m : measurements) {
@@ -277,7 +367,7 @@ void WriteCsv(const std::string& path, const std::vector<Measurement>& measureme
 }
 
 // Per class and size: how the ratios lie, and how many reach the goal and half of it.
-std::string Summary(const std::vector<Measurement>& measurements) {
+std::string Summary(const std::vector<Measurement>& measurements, const std::vector<Size>& sizes) {
   TextTable table({{"class"},
                    {"size"},
                    {"pairs", true},
@@ -287,7 +377,7 @@ std::string Summary(const std::vector<Measurement>& measurements) {
                    {"≥ goal", true},
                    {"≥ goal/2", true}});
   for (const char name : {'A', 'B', 'C', 'D', 'E'}) {
-    for (const char* size : {"l2", "dram"}) {
+    for (const auto& [size, bytes, elements] : sizes) {
       std::vector<double> ratios;
       std::size_t reached = 0, half = 0, goals = 0;
       const Measurement* lowest = nullptr;
@@ -323,18 +413,19 @@ int RunBench(const BenchFlags& flags) {
   if (flags.rounds < 1 || flags.rounds > 10001) {
     throw Error(ErrorKind::kArguments, "--rounds: from 1 to 10001");
   }
-  Bench bench(flags, target, ParseSizes(flags));
+  const std::vector<Size> sizes = ParseSizes(flags);
+  Bench bench(flags, target, sizes);
   const std::atomic<bool>* interrupted = CatchInterrupts();
   std::vector<Measurement> measurements;
   // The last column is the goal or, with loss, how many times the plain cast's time it took.
-  Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7}{:>11}{:>11}{:>7}\n", "from", "to", "class",
+  Print(fmt::format(" {:<15}{:<15}{:<7}{:<9}{:>7}{:>11}{:>11}{:>7}\n", "from", "to", "class",
                     "size", "R", "ours", "copy", flags.loss ? "×plain" : "goal"));
   for (const TypeInfo* from : from_types) {
     for (const TypeInfo* to : to_types) {
       if (interrupted->load()) return kExitInterrupted;
       if (PrintingFailed() && flags.csv.empty()) return kExitDone;  // nobody waits for the rest
       for (const Measurement& m : bench.Pair(*from, *to)) {
-        Print(fmt::format(" {:<15}{:<15}{:<7}{:<6}{:>7.2f}{:>11}{:>11}{:>7}\n", from->name,
+        Print(fmt::format(" {:<15}{:<15}{:<7}{:<9}{:>7.2f}{:>11}{:>11}{:>7}\n", from->name,
                           to->name, static_cast<char>(ClassOf(*from, *to)), m.size, m.ratio,
                           SpeedText(m.bytes_per_second), SpeedText(m.copy_bytes_per_second),
                           LastColumn(m)));
@@ -343,7 +434,7 @@ int RunBench(const BenchFlags& flags) {
       FlushPrinted();
     }
   }
-  Print(Summary(measurements));
+  Print(Summary(measurements, sizes));
   const Target ran = target == Target::kBest ? Targets().front() : target;
   if (!flags.csv.empty()) WriteCsv(flags.csv, measurements, flags, ran);
   return kExitDone;
@@ -359,6 +450,10 @@ void AddBenchCommand(CommandLine& line) {
   command.AddOption("--size l2|dram", flags->sizes, "What is read and written (default: both)")
       .Delimiter(',');
   command.AddOption("--bytes N", flags->bytes, "Bytes read + written for dram");
+  command.AddOption("--elements N", flags->elements, "Measure so many elements, instead of --size")
+      .Delimiter(',');
+  command.AddOption("--offset N", flags->offset, "Begin so many bytes beyond a page's beginning");
+  command.AddOption("--threads N", flags->threads, "Threads for casts and copies (1)");
   command.AddOption("--rounds N", flags->rounds, "Rounds, of which the median (9)");
   AddTargetFlag(command, flags->target);
   command.AddOption("--csv PATH", flags->csv, "Write the measurements to this file");
