@@ -10,6 +10,7 @@
 
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/wide_halves-inl.h"
 #include "core/wide_sources-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,6 +27,64 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
       to.is_float() && to.has_zero && to.bits <= 16 && to.type != DataType::kBfloat16;
   return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
 }
+
+#if HWY_TARGET == HWY_AVX2
+// From 64 and 32 bits, but float32.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+  constexpr const TypeInfo& to_row = detail::Row(kTo);
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  constexpr Order kOrder = from_row.bits == 64 && (from_row.is_integer() || to_row.has_zero)
+                               ? Order::kWords
+                               : Order::kPackedOnce;
+  constexpr bool kOverflows = ThroughOf(from_row, to_row) == Through::kNearest;
+  V16 halves[2], signs[2];
+  __m256i apart = _mm256_setzero_si256();  // lanes to be cast carefully
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::byte* from = in + 2 * kWordBytes * i;
+    if constexpr (kOrder == Order::kWords && from_row.is_float()) {
+      halves[i] = OddBfloat16Of64(from, &signs[i]);
+      apart = _mm256_or_si256(
+          apart, _mm256_subs_epu16(halves[i].raw, _mm256_set1_epi16(kBfloat16Infinity - 1)));
+    } else {
+      V32 words[2];
+      for (std::size_t j = 0; j < 2; ++j) {
+        const std::byte* at = from + j * kWordBytes;
+        if constexpr (from_row.is_float()) {
+          words[j] = hn::BitCast(D32(), WideFloat32<kFrom, Through::kNearest>(at));
+        } else {
+          words[j] = hn::BitCast(D32(), NearFloat32<kFrom, kOverflows>(at));
+        }
+      }
+      const V16 upper = UpperHalves(words[0], words[1]), lower = LowHalves(words[0], words[1]);
+      halves[i] = signs[i] = OddBfloat16(upper, lower);
+      if constexpr (from_row.is_float()) {
+        // float8e8m0's numbers have nothing in the lower half; neither has Inf.
+        apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_setzero_si256()));
+      } else if constexpr (!kOverflows) {
+        apart = _mm256_or_si256(apart, IsNear(upper, lower, 0));
+      }
+    }
+  }
+  if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) {
+    return CarefulStep<kFrom, kTo>(in, out, args);
+  }
+  V8 codes;
+  if constexpr (!to_row.has_zero) {
+    codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
+  } else {
+    for (V16& half : halves) {
+      if constexpr (from_row.is_integer()) {
+        half = hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF}));
+      }
+      half = NarrowMagnitude<kTo>(half, args);
+    }
+    codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
+  }
+  StoreCodes<to_row.bits>(codes, out);
+}
+#endif
 
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
@@ -48,6 +107,11 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
     }
     StoreCodes<to_row.bits>(codes, out);
     return;
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
+    return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
 #endif
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;
@@ -102,6 +166,12 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       a = OddBfloat16FromFloat16(a);
       b = OddBfloat16FromFloat16(b);
     }
+#if HWY_TARGET == HWY_AVX2
+    const auto magnitude = [&](V16 x)
+                               HWY_ATTR { return NarrowMagnitude<kTo>(hn::And(x, set(0x7FFF)), args); };
+    StoreCodes<to_row.bits>(JoinSigns<kTo, kOrder>(magnitude(a), magnitude(b), a, b), out);
+    return;
+#endif
     a = Bfloat16ToNarrow<kTo>(a, args);
     b = Bfloat16ToNarrow<kTo>(b, args);
   }
