@@ -29,6 +29,77 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
 }
 
 #if HWY_TARGET == HWY_AVX2
+// Integers to floats of fewer than eight bits, the largest of which is below 32: by a table of
+// magnitudes, to which packing brings them.
+template <DataType kFrom, DataType kTo>
+inline constexpr bool kByMagnitude =
+    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8;
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
+  constexpr const TypeInfo& from = detail::Row(kFrom);
+  constexpr const TypeInfo& to = detail::Row(kTo);
+  constexpr auto kCode = [](unsigned i) {
+    return static_cast<std::uint8_t>(detail::CastCode(from, to, i, {}));
+  };
+  constexpr int kMost = kCode(15) == detail::MaxFiniteMagnitude(to) ? 15 : 31;
+  static_assert(kCode(kMost) == detail::MaxFiniteMagnitude(to));
+  alignas(16) static constexpr auto kCodes = [kCode] {
+    std::array<std::uint8_t, 32> codes{};
+    for (unsigned i = 0; i < 32; ++i) codes[i] = kCode(i);
+    return codes;
+  }();
+  // Signed bytes; unsigned sources are brought below 128 first.
+  __m256i packed;
+  if constexpr (from.bits == 16) {
+    const auto half = [&](std::size_t i) HWY_ATTR {
+      const __m256i x = Load(D16(), in + 32 * i).raw;
+      return from.has_sign ? x : _mm256_min_epu16(x, _mm256_set1_epi16(INT8_MAX));
+    };
+    packed = _mm256_packs_epi16(half(0), half(1));
+  } else {
+    const auto word = [&](std::size_t i) HWY_ATTR {
+      const __m256i most = _mm256_set1_epi32(INT32_MAX);
+      const auto small = [most](__m256i x) HWY_ATTR { return _mm256_min_epu32(x, most); };
+      if constexpr (from.bits == 32) {
+        const __m256i x = Load(D32(), in + 32 * i).raw;
+        return from.has_sign ? x : small(x);
+      } else {
+        const Words words = LoadWordsOf64(in + 64 * i);
+        if constexpr (from.has_sign) {
+          const __m256i fits = _mm256_cmpeq_epi32(words.high, _mm256_srai_epi32(words.low, 31));
+          const __m256i end = _mm256_xor_si256(_mm256_srai_epi32(words.high, 31), most);
+          return _mm256_blendv_epi8(end, words.low, fits);
+        } else {
+          return small(_mm256_or_si256(
+              words.low, _mm256_andnot_si256(_mm256_cmpeq_epi32(words.high, _mm256_setzero_si256()),
+                                             most)));
+        }
+      }
+    };
+    packed = _mm256_packs_epi16(_mm256_packs_epi32(word(0), word(1)),
+                                _mm256_packs_epi32(word(2), word(3)));
+  }
+  constexpr Order kOrder = from.bits == 16   ? Order::kElements
+                           : from.bits == 32 ? Order::kPackedOnce
+                                             : Order::kWords;
+  const __m256i bytes = BytesInOrder<kOrder>(packed).raw;
+  const __m256i magnitude = _mm256_min_epu8(_mm256_abs_epi8(bytes), _mm256_set1_epi8(kMost));
+  const auto look_up = [magnitude](std::size_t row) HWY_ATTR {
+    const auto codes = reinterpret_cast<const __m128i*>(kCodes.data() + 16 * row);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_load_si128(codes)), magnitude);
+  };
+  __m256i codes = look_up(0);
+  if constexpr (kMost == 31) {
+    const __m256i upper = _mm256_cmpgt_epi8(magnitude, _mm256_set1_epi8(15));
+    codes = _mm256_blendv_epi8(codes, look_up(1), upper);
+  }
+  if constexpr (from.has_sign) {
+    const __m256i sign = _mm256_and_si256(bytes, _mm256_set1_epi8(-0x80));
+    codes = _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - to.bits));
+  }
+  StoreCodes<to.bits>(V8{codes}, out);
+}
+
 // From 64 and 32 bits, but float32.
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
@@ -76,9 +147,10 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   } else {
     for (V16& half : halves) {
       if constexpr (from_row.is_integer()) {
-        half = hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF}));
+        half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
+      } else {
+        half = NarrowMagnitude<kTo>(half, args);
       }
-      half = NarrowMagnitude<kTo>(half, args);
     }
     codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
   }
@@ -110,6 +182,7 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
   }
 #endif
 #if HWY_TARGET == HWY_AVX2
+  if constexpr (kByMagnitude<kFrom, kTo>) return MagnitudeStep<kFrom, kTo>(in, out);
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
     return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
@@ -167,8 +240,11 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       b = OddBfloat16FromFloat16(b);
     }
 #if HWY_TARGET == HWY_AVX2
-    const auto magnitude = [&](V16 x)
-                               HWY_ATTR { return NarrowMagnitude<kTo>(hn::And(x, set(0x7FFF)), args); };
+    const auto magnitude = [&](V16 x) HWY_ATTR {
+      const V16 bits = hn::And(x, set(0x7FFF));
+      return IsInteger(from_row) ? NarrowInteger<kTo>(bits, args)
+                                 : NarrowMagnitude<kTo>(bits, args);
+    };
     StoreCodes<to_row.bits>(JoinSigns<kTo, kOrder>(magnitude(a), magnitude(b), a, b), out);
     return;
 #endif
@@ -225,6 +301,62 @@ template <DataType kFrom> HWY_INLINE bool CutToBfloat16(const std::byte* in, std
 }
 #endif
 
+#if HWY_TARGET == HWY_AVX2
+// From 64 and 32 bits, but float32. False where an element is to be cast by the exact ways: it is
+// NaN, or as float32 it lies where bfloat16 rounds and need not be there.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE bool WideToHalfStep(const std::byte* in, std::byte* out) {
+  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  constexpr bool kWords = from_row.bits == 64 && from_row.is_integer();
+  VF32 words[4];
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::byte* from = in + i * kWordBytes;
+    if constexpr (from_row.is_integer()) {
+      words[i] = NearFloat32<kFrom, (kTo == DataType::kFloat16)>(from);
+    } else if constexpr (kTo == DataType::kFloat16) {
+      words[i] = FoldedFloat32Of64(from);
+    } else {
+      words[i] = WideFloat32<kFrom, Through::kNearest>(from);
+    }
+  }
+  if constexpr (kTo == DataType::kFloat16) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      __m128i half = _mm256_cvtps_ph(words[i].raw, _MM_FROUND_TO_NEAREST_INT);
+      if constexpr (kWords) half = _mm_shuffle_epi32(half, 0xD8);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i), half);
+    }
+    return true;
+  } else {
+    const D32 d;
+    __m256i apart = _mm256_setzero_si256();
+    if constexpr (from_row.is_float()) {
+      // A sum is NaN where one of its terms is, or where they are infinite.
+      const __m256 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3])).raw;
+      apart = _mm256_castps_si256(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q));
+    }
+    V16 results[2];
+    for (std::size_t i = 0; i < 2; ++i) {
+      const V32 low = hn::BitCast(d, words[2 * i]), high = hn::BitCast(d, words[2 * i + 1]);
+      const V16 lower = LowHalves(low, high);
+      if constexpr (from_row.is_float()) {
+        const V32 half = hn::Set(d, 0x8000u);
+        apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_set1_epi16(-0x8000)));
+        results[i] = InOrder(UpperHalves(hn::Add(low, half), hn::Add(high, half)));
+      } else {
+        const V16 upper = UpperHalves(low, high);
+        apart = _mm256_or_si256(apart, IsNear(upper, lower, 0x8000));
+        const V16 result = NearestBfloat16(upper, lower);
+        results[i] = kWords ? WordsInOrder(result) : InOrder(result);
+      }
+    }
+    if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) return false;
+    for (std::size_t i = 0; i < 2; ++i) Store(results[i], D16(), out + 32 * i);
+    return true;
+  }
+}
+#endif
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -235,6 +367,10 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
 #if TENSORCAST_AVX512
   if constexpr (kTo == DataType::kBfloat16 && from_row.bits == 64) {
     if (HWY_LIKELY(CutToBfloat16<kFrom>(in, out))) return;
+  }
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
+    if (HWY_LIKELY((WideToHalfStep<kFrom, kTo>(in, out)))) return;
   }
 #endif
   VF32 words[4];

@@ -106,10 +106,8 @@ HWY_INLINE V16 OddBfloat16(V32 a, V32 b) {
 
 // float32 to bfloat16, to nearest with ties to even, where nothing is NaN: the half above grows
 // where the half below, with the last bit kept joined to it, lies above the middle.
-HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
+HWY_INLINE V16 NearestBfloat16(V16 upper, V16 low) {
   const D16 d;
-  const V16 upper = UpperHalves(a, b);
-  const V16 low = LowHalves(a, b);
 #if TENSORCAST_AVX512
   const __m512i one = _mm512_set1_epi16(1);
   const __m512i above = _mm512_ternarylogic_epi32(low.raw, upper.raw, one, 0xF8);  // a | (b & c)
@@ -122,6 +120,9 @@ HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
   const auto grows = hn::Gt(hn::BitCast(di, above), hn::Zero(di));
   return hn::Sub(upper, hn::BitCast(d, hn::VecFromMask(di, grows)));
 #endif
+}
+HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
+  return NearestBfloat16(UpperHalves(a, b), LowHalves(a, b));
 }
 
 // bfloat16 magnitudes from this on are Inf or NaN.
@@ -185,6 +186,21 @@ template <DataType kType> HWY_INLINE V16 NarrowMagnitude(V16 magnitude, const En
 }
 
 #if HWY_TARGET == HWY_AVX2
+// The same where zero and numbers of at least 1 are all there is, none of which a narrow float has
+// as a subnormal.
+template <DataType kType> HWY_INLINE V16 NarrowInteger(V16 magnitude, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  static_assert(row.has_zero && row.bias >= 1);
+  constexpr int kShift = 7 - row.mantissa_bits;
+  const auto set = [](int bits) HWY_ATTR { return _mm256_set1_epi16(static_cast<short>(bits)); };
+  const __m256i most = set(static_cast<int>(args.narrow_most));
+  const __m256i fields =
+      _mm256_subs_epu16(_mm256_min_epu16(magnitude.raw, most), set((127 - row.bias) << 7));
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi16(fields, kShift), set(1));
+  const __m256i half = _mm256_add_epi16(fields, set((1 << (kShift - 1)) - 1));
+  return V16{_mm256_srli_epi16(_mm256_add_epi16(half, last), kShift)};
+}
+
 // The codes of two vectors of magnitudes and of lanes that have their signs, which are joined in
 // bytes, in order.
 template <DataType kType, Order kOrder>
