@@ -106,7 +106,7 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
   constexpr const TypeInfo& to_row = detail::Row(kTo);
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  constexpr Order kOrder = from_row.bits == 64 && (from_row.is_integer() || to_row.has_zero)
+  constexpr Order kOrder = IsWords<kFrom>() || (from_row.bits == 64 && to_row.has_zero)
                                ? Order::kWords
                                : Order::kPackedOnce;
   constexpr bool kOverflows = ThroughOf(from_row, to_row) == Through::kNearest;
@@ -134,7 +134,8 @@ HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const Enco
         // float8e8m0's numbers have nothing in the lower half; neither has Inf.
         apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_setzero_si256()));
       } else if constexpr (!kOverflows) {
-        apart = _mm256_or_si256(apart, IsNear(upper, lower, 0));
+        const __m256i near = IsNear(lower, 0);
+        apart = _mm256_or_si256(apart, _mm256_and_si256(near, LargeHalves(upper)));
       }
     }
   }
@@ -302,58 +303,76 @@ template <DataType kFrom> HWY_INLINE bool CutToBfloat16(const std::byte* in, std
 #endif
 
 #if HWY_TARGET == HWY_AVX2
-// From 64 and 32 bits, but float32. False where an element is to be cast by the exact ways: it is
-// NaN, or as float32 it lies where bfloat16 rounds and need not be there.
-template <DataType kFrom, DataType kTo>
-HWY_INLINE bool WideToHalfStep(const std::byte* in, std::byte* out) {
-  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+// From 64 and 32 bits, but float32.
+template <DataType kFrom> HWY_INLINE void WideToFloat16Step(const std::byte* in, std::byte* out) {
   constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
-  constexpr bool kWords = from_row.bits == 64 && from_row.is_integer();
-  VF32 words[4];
   for (std::size_t i = 0; i < 4; ++i) {
     const std::byte* from = in + i * kWordBytes;
-    if constexpr (from_row.is_integer()) {
-      words[i] = NearFloat32<kFrom, (kTo == DataType::kFloat16)>(from);
-    } else if constexpr (kTo == DataType::kFloat16) {
-      words[i] = FoldedFloat32Of64(from);
+    VF32 words;
+    if constexpr (kFrom == DataType::kFloat64) {
+      words = FoldedFloat32Of64(from);
     } else {
-      words[i] = WideFloat32<kFrom, Through::kNearest>(from);
+      words = NearFloat32<kFrom, true>(from);
     }
+    __m128i half = _mm256_cvtps_ph(words.raw, _MM_FROUND_TO_NEAREST_INT);
+    if constexpr (IsWords<kFrom>()) half = _mm_shuffle_epi32(half, 0xD8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i), half);
   }
-  if constexpr (kTo == DataType::kFloat16) {
-    for (std::size_t i = 0; i < 4; ++i) {
-      __m128i half = _mm256_cvtps_ph(words[i].raw, _MM_FROUND_TO_NEAREST_INT);
-      if constexpr (kWords) half = _mm_shuffle_epi32(half, 0xD8);
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i), half);
-    }
-    return true;
-  } else {
-    const D32 d;
-    __m256i apart = _mm256_setzero_si256();
-    if constexpr (from_row.is_float()) {
-      // A sum is NaN where one of its terms is, or where they are infinite.
-      const __m256 sum = hn::Add(hn::Add(words[0], words[1]), hn::Add(words[2], words[3])).raw;
-      apart = _mm256_castps_si256(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q));
-    }
-    V16 results[2];
-    for (std::size_t i = 0; i < 2; ++i) {
-      const V32 low = hn::BitCast(d, words[2 * i]), high = hn::BitCast(d, words[2 * i + 1]);
-      const V16 lower = LowHalves(low, high);
-      if constexpr (from_row.is_float()) {
-        const V32 half = hn::Set(d, 0x8000u);
-        apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_set1_epi16(-0x8000)));
-        results[i] = InOrder(UpperHalves(hn::Add(low, half), hn::Add(high, half)));
-      } else {
-        const V16 upper = UpperHalves(low, high);
-        apart = _mm256_or_si256(apart, IsNear(upper, lower, 0x8000));
-        const V16 result = NearestBfloat16(upper, lower);
-        results[i] = kWords ? WordsInOrder(result) : InOrder(result);
-      }
-    }
-    if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) return false;
-    for (std::size_t i = 0; i < 2; ++i) Store(results[i], D16(), out + 32 * i);
-    return true;
+}
+
+// False where an integer's float32 lies where bfloat16 rounds and need not be there.
+template <DataType kFrom> HWY_INLINE bool IntegersToBfloat16(const std::byte* in, std::byte* out) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  V16 uppers[2], lowers[2];
+  __m256i near[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto words = [&](std::size_t j) HWY_ATTR {
+      return hn::BitCast(D32(), NearFloat32<kFrom, false>(in + (2 * i + j) * kWordBytes));
+    };
+    const V32 low = words(0), high = words(1);
+    uppers[i] = UpperHalves(low, high);
+    lowers[i] = LowHalves(low, high);
+    near[i] = IsNear(lowers[i], 0x8000);
   }
+  const __m256i any = _mm256_or_si256(near[0], near[1]);
+  if (HWY_UNLIKELY(!_mm256_testz_si256(any, any)) &&
+      (AnyLarge(near[0], uppers[0]) || AnyLarge(near[1], uppers[1]))) {
+    return false;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const V16 result = NearestBfloat16(uppers[i], lowers[i]);
+    Store(IsWords<kFrom>() ? WordsInOrder(result) : InOrder(result), D16(), out + 32 * i);
+  }
+  return true;
+}
+
+// False where a float64 is NaN, or its float32 lies where bfloat16 rounds and it may not.
+HWY_INLINE bool Float64ToBfloat16(const std::byte* in, std::byte* out) {
+  const auto convert = [in](std::size_t i) HWY_ATTR {
+    return _mm256_cvtpd_ps(_mm256_loadu_pd(reinterpret_cast<const double*>(in + 32 * i)));
+  };
+  __m256 sum = _mm256_setzero_ps();
+  // What is NaN has 0x7FFF above.
+  const __m256i middle = _mm256_set1_epi32(0x7FFF8000);
+  __m256i apart = _mm256_setzero_si256(), results[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    // In the order that packing leaves in order.
+    const auto words = [&](std::size_t j) HWY_ATTR {
+      const __m256 x =
+          _mm256_insertf128_ps(_mm256_castps128_ps256(convert(j)), convert(j + 2), 1);
+      sum = _mm256_add_ps(sum, x);
+      apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(_mm256_castps_si256(x), middle));
+      const __m256i half = _mm256_set1_epi32(0x8000);
+      return _mm256_srli_epi32(_mm256_add_epi32(_mm256_castps_si256(x), half), 16);
+    };
+    const __m256i low = words(4 * i), high = words(4 * i + 1);
+    results[i] = _mm256_packus_epi32(low, high);
+  }
+  // A sum is NaN where one of its terms is, or where they are infinite.
+  apart = _mm256_or_si256(apart, _mm256_castps_si256(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q)));
+  if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) return false;
+  for (std::size_t i = 0; i < 2; ++i) Store(V16{results[i]}, D16(), out + 32 * i);
+  return true;
 }
 #endif
 
@@ -370,7 +389,13 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
   }
 #elif HWY_TARGET == HWY_AVX2
   if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
-    if (HWY_LIKELY((WideToHalfStep<kFrom, kTo>(in, out)))) return;
+    if constexpr (kTo == DataType::kFloat16) {
+      return WideToFloat16Step<kFrom>(in, out);
+    } else if constexpr (kFrom == DataType::kFloat64) {
+      if (HWY_LIKELY(Float64ToBfloat16(in, out))) return;
+    } else {
+      if (HWY_LIKELY(IntegersToBfloat16<kFrom>(in, out))) return;
+    }
   }
 #endif
   VF32 words[4];

@@ -38,10 +38,16 @@ HWY_INLINE V16 WordsInOrder(V16 packed) {
   return V16{_mm256_shuffle_epi32(_mm256_permute4x64_epi64(packed.raw, 0xD8), 0xD8)};
 }
 
-HWY_INLINE __m256 Float32OfUint32(__m256i x) {
-  const __m256 upper = _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16));
-  const __m256 lower = _mm256_cvtepi32_ps(_mm256_blend_epi16(x, _mm256_setzero_si256(), 0xAA));
-  return _mm256_fmadd_ps(upper, _mm256_set1_ps(65536.0f), lower);
+// As a signed number, and 2^32 more where that is negative.
+HWY_INLINE __m256 NearFloat32OfUint32(__m256i x) {
+  const __m256 two32 = _mm256_set1_ps(0x1p32f);
+  const __m256 offset = _mm256_blendv_ps(_mm256_setzero_ps(), two32, _mm256_castsi256_ps(x));
+  return _mm256_add_ps(_mm256_cvtepi32_ps(x), offset);
+}
+
+// Whether NearFloat32 has the order of words.
+template <DataType kType> constexpr bool IsWords() {
+  return detail::Row(kType).is_integer() && detail::Row(kType).bits == 64;
 }
 
 // Eight integers as float32 near them. kOverflows: all of 2^24 and more overflow in the
@@ -61,8 +67,8 @@ template <DataType kType, bool kOverflows> HWY_INLINE VF32 NearFloat32(const std
       return VF32{_mm256_cvtepi32_ps(_mm256_or_si256(_mm256_min_epu32(words.low, most),
                                                      _mm256_andnot_si256(fits, most)))};
     } else {
-      return VF32{
-          _mm256_fmadd_ps(Float32OfUint32(words.high), two32, Float32OfUint32(words.low))};
+      return VF32{_mm256_fmadd_ps(NearFloat32OfUint32(words.high), two32,
+                                  NearFloat32OfUint32(words.low))};
     }
   } else {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
@@ -71,7 +77,7 @@ template <DataType kType, bool kOverflows> HWY_INLINE VF32 NearFloat32(const std
     } else if constexpr (kOverflows) {
       return VF32{_mm256_cvtepi32_ps(_mm256_min_epu32(x, _mm256_set1_epi32(INT32_MAX)))};
     } else {
-      return VF32{Float32OfUint32(x)};
+      return VF32{NearFloat32OfUint32(x)};
     }
   }
 }
@@ -79,24 +85,32 @@ template <DataType kType, bool kOverflows> HWY_INLINE VF32 NearFloat32(const std
 // Eight float64 as float32, their lower words folded into the last bit of the upper ones: rounded
 // to odd at 21 digits, two more than float16 asks for even where it is least.
 HWY_INLINE VF32 FoldedFloat32Of64(const std::byte* in) {
-  const auto half = [in](std::size_t i) HWY_ATTR {
-    const __m256i x = Load(D64(), in + 32 * i).raw;
-    const __m256i lower = _mm256_set1_epi64x(0xFFFFFFFF);
-    const __m256i carry = _mm256_add_epi64(_mm256_and_si256(x, lower), lower);
-    const __m256i folded = _mm256_andnot_si256(lower, _mm256_or_si256(x, carry));
-    return _mm256_cvtpd_ps(_mm256_castsi256_pd(folded));
-  };
-  return VF32{_mm256_insertf128_ps(_mm256_castps128_ps256(half(0)), half(1), 1)};
+  const Words words = LoadWordsOf64(in);
+  const __m256i zero = _mm256_setzero_si256();
+  const __m256i folded =
+      _mm256_or_si256(words.high, _mm256_min_epu32(words.low, _mm256_set1_epi32(1)));
+  // Interleaving within blocks undoes the words' order.
+  const auto convert = [](__m256i x)
+                           HWY_ATTR { return _mm256_cvtpd_ps(_mm256_castsi256_pd(x)); };
+  const __m128 low = convert(_mm256_unpacklo_epi32(zero, folded));
+  return VF32{_mm256_insertf128_ps(_mm256_castps128_ps256(low),
+                                   convert(_mm256_unpackhi_epi32(zero, folded)), 1)};
 }
 
-// Where a float32 of 2^24 and more, by its halves, lies within four units of those whose lower half
-// is `apart`.
-HWY_INLINE __m256i IsNear(V16 upper, V16 lower, int apart) {
+// Where a float32, by its upper half, is 2^24 or more in magnitude: what is less is exact.
+HWY_INLINE __m256i LargeHalves(V16 upper) {
+  const __m256i magnitude = _mm256_and_si256(upper.raw, _mm256_set1_epi16(0x7FFF));
+  return _mm256_cmpgt_epi16(magnitude, _mm256_set1_epi16(0x4B7F));
+}
+// Where a float32's lower half lies within four units of `apart`, and whether one of those is
+// large.
+HWY_INLINE __m256i IsNear(V16 lower, int apart) {
   const __m256i distance =
       _mm256_sub_epi16(lower.raw, _mm256_set1_epi16(static_cast<short>(apart - 4)));
-  const __m256i near = _mm256_cmpeq_epi16(_mm256_min_epu16(distance, _mm256_set1_epi16(8)), distance);
-  const __m256i magnitude = _mm256_and_si256(upper.raw, _mm256_set1_epi16(0x7FFF));
-  return _mm256_and_si256(near, _mm256_cmpgt_epi16(magnitude, _mm256_set1_epi16(0x4B7F)));
+  return _mm256_cmpeq_epi16(_mm256_min_epu16(distance, _mm256_set1_epi16(8)), distance);
+}
+HWY_INLINE bool AnyLarge(__m256i near, V16 upper) {
+  return !_mm256_testz_si256(near, LargeHalves(upper));
 }
 
 // 16 float64, as bfloat16 magnitudes rounded to odd and lanes of their signs. What float32 has as a
