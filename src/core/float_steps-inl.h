@@ -71,8 +71,8 @@ HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
           return _mm256_blendv_epi8(end, words.low, fits);
         } else {
           return small(_mm256_or_si256(
-              words.low, _mm256_andnot_si256(_mm256_cmpeq_epi32(words.high, _mm256_setzero_si256()),
-                                             most)));
+              words.low,
+              _mm256_andnot_si256(_mm256_cmpeq_epi32(words.high, _mm256_setzero_si256()), most)));
         }
       }
     };
@@ -358,8 +358,7 @@ HWY_INLINE bool Float64ToBfloat16(const std::byte* in, std::byte* out) {
   for (std::size_t i = 0; i < 2; ++i) {
     // In the order that packing leaves in order.
     const auto words = [&](std::size_t j) HWY_ATTR {
-      const __m256 x =
-          _mm256_insertf128_ps(_mm256_castps128_ps256(convert(j)), convert(j + 2), 1);
+      const __m256 x = _mm256_insertf128_ps(_mm256_castps128_ps256(convert(j)), convert(j + 2), 1);
       sum = _mm256_add_ps(sum, x);
       apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(_mm256_castps_si256(x), middle));
       const __m256i half = _mm256_set1_epi32(0x8000);

@@ -69,9 +69,9 @@ template <Order kOrder> HWY_INLINE V8 BytesInOrder(__m256i packed) {
   } else {
     const __m256i pairs = _mm256_permute4x64_epi64(packed, 0xD8);
     if constexpr (kOrder == Order::kElements) return V8{pairs};
-    return V8{_mm256_shuffle_epi8(
-        pairs, _mm256_broadcastsi128_si256(
-                   _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15)))};
+    return V8{
+        _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                       0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15)))};
   }
 }
 #endif
@@ -100,9 +100,7 @@ template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
 HWY_INLINE V16 OddBfloat16(V16 upper, V16 lower) {
   return hn::Or(upper, hn::Min(lower, hn::Set(D16(), std::uint16_t{1})));
 }
-HWY_INLINE V16 OddBfloat16(V32 a, V32 b) {
-  return OddBfloat16(UpperHalves(a, b), LowHalves(a, b));
-}
+HWY_INLINE V16 OddBfloat16(V32 a, V32 b) { return OddBfloat16(UpperHalves(a, b), LowHalves(a, b)); }
 
 // float32 to bfloat16, to nearest with ties to even, where nothing is NaN: the half above grows
 // where the half below, with the last bit kept joined to it, lies above the middle.
@@ -142,8 +140,8 @@ HWY_INLINE V16 OddBfloat16FromFloat16(V16 code) {
 
 // ---------------------------------------------------------------------------------- narrow floats
 
-// The magnitude of a bfloat16 rounded to odd, neither Inf nor NaN, to that of a narrow float's code,
-// in 16-bit lanes.
+// The magnitude of a bfloat16 rounded to odd, neither Inf nor NaN, to that of a narrow float's
+// code, in 16-bit lanes.
 //
 // With the code's last bit at bit 8 a magnitude is (a - bias) << (1 + m) where the code is normal,
 // and its significand shifted by its exponent where it is subnormal; both are rounded alike.
@@ -254,13 +252,18 @@ HWY_INLINE V16 Bfloat16ToE8M0(V16 value, const EncodeArgs& args) {
   const auto set = [d](std::uint32_t bits)
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   const V16 magnitude = hn::And(value, set(0x7FFF));
+  // Signed, which magnitudes are too: AVX2 and SSE compare no others.
+  const auto above = [&](std::uint32_t bits) HWY_ATTR {
+    const auto limit = hn::BitCast(di, set(bits));
+    return hn::RebindMask(d, hn::Gt(hn::BitCast(di, magnitude), limit));
+  };
   V16 code = hn::ShiftRight<7>(hn::Add(magnitude, set(args.e8m0_bias16)));
-  code = hn::IfThenElseZero(hn::Gt(magnitude, set(args.e8m0_least16)), code);
-  code = hn::IfThenElse(hn::Gt(magnitude, set((127 + 127) << 7)), set(args.e8m0_above), code);
+  code = hn::IfThenElseZero(above(args.e8m0_least16), code);
+  code = hn::IfThenElse(above((127 + 127) << 7), set(args.e8m0_above), code);
   const auto below =
       hn::RebindMask(d, hn::Lt(hn::BitCast(di, value), hn::Set(di, std::int16_t{0x40})));
   code = hn::IfThenElse(below, set(args.e8m0_below), code);
-  return hn::IfThenElse(hn::Gt(magnitude, set(kBfloat16Infinity)), set(0xFF), code);
+  return hn::IfThenElse(above(kBfloat16Infinity), set(0xFF), code);
 }
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

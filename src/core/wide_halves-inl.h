@@ -64,11 +64,11 @@ template <DataType kType, bool kOverflows> HWY_INLINE VF32 NearFloat32(const std
     } else if constexpr (kOverflows) {
       const __m256i most = _mm256_set1_epi32(INT32_MAX);
       const __m256i fits = _mm256_cmpeq_epi32(words.high, _mm256_setzero_si256());
-      return VF32{_mm256_cvtepi32_ps(_mm256_or_si256(_mm256_min_epu32(words.low, most),
-                                                     _mm256_andnot_si256(fits, most)))};
+      return VF32{_mm256_cvtepi32_ps(
+          _mm256_or_si256(_mm256_min_epu32(words.low, most), _mm256_andnot_si256(fits, most)))};
     } else {
-      return VF32{_mm256_fmadd_ps(NearFloat32OfUint32(words.high), two32,
-                                  NearFloat32OfUint32(words.low))};
+      return VF32{
+          _mm256_fmadd_ps(NearFloat32OfUint32(words.high), two32, NearFloat32OfUint32(words.low))};
     }
   } else {
     const __m256i x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in));
@@ -90,8 +90,7 @@ HWY_INLINE VF32 FoldedFloat32Of64(const std::byte* in) {
   const __m256i folded =
       _mm256_or_si256(words.high, _mm256_min_epu32(words.low, _mm256_set1_epi32(1)));
   // Interleaving within blocks undoes the words' order.
-  const auto convert = [](__m256i x)
-                           HWY_ATTR { return _mm256_cvtpd_ps(_mm256_castsi256_pd(x)); };
+  const auto convert = [](__m256i x) HWY_ATTR { return _mm256_cvtpd_ps(_mm256_castsi256_pd(x)); };
   const __m128 low = convert(_mm256_unpacklo_epi32(zero, folded));
   return VF32{_mm256_insertf128_ps(_mm256_castps128_ps256(low),
                                    convert(_mm256_unpackhi_epi32(zero, folded)), 1)};
