@@ -143,12 +143,13 @@ std::uint8_t MostFrequent(const std::uint8_t* bytes) {
   });
 }
 
-// Moves as many besides as one window can hold into it; false where there are none.
-bool TakeWindow(Besides* besides, CodeSums::Window* window) {
+// Moves as many besides as one window of a mask from `least_mask` on can hold into it; false where
+// there are none.
+bool TakeWindow(unsigned least_mask, Besides* besides, CodeSums::Window* window) {
   bool any[256];
   for (unsigned code = 0; code < 256; ++code) any[code] = besides->Any(code);
   unsigned most = 0;
-  for (const unsigned mask : {0x7Fu, 0xFFu}) {
+  for (unsigned mask = least_mask; mask <= 0xFF; mask += 0x80) {
     for (unsigned first = 0; first <= mask; ++first) {
       if (!any[first] && !any[first | (0xFF - mask)]) continue;
       unsigned held = 0;
@@ -179,7 +180,7 @@ bool TakeWindow(Besides* besides, CodeSums::Window* window) {
 }
 
 // Sums whose lower entries are those of row `model`.
-CodeSums SumsOfModel(const CodeTable& table, unsigned model) {
+CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask) {
   CodeSums sums;
   Besides besides;
   besides.planes = table.planes;
@@ -200,19 +201,24 @@ CodeSums SumsOfModel(const CodeTable& table, unsigned model) {
       }
     }
   }
-  while (sums.count < CodeSums::kMostWindows && TakeWindow(&besides, &sums.windows[sums.count])) {
+  while (sums.count < CodeSums::kMostWindows &&
+         TakeWindow(least_mask, &besides, &sums.windows[sums.count])) {
     ++sums.count;
   }
   CodeSums::Window more;
-  sums.usable = !TakeWindow(&besides, &more);
+  sums.usable = !TakeWindow(least_mask, &besides, &more);
   return sums;
 }
 
 // In its third row a float of eight bits is normal and small; in its first many results are zero.
 CodeSums FindSums(const CodeTable& table) {
-  CodeSums best = SumsOfModel(table, 3);
-  const CodeSums other = SumsOfModel(table, 0);
-  if (other.usable && (!best.usable || other.count < best.count)) best = other;
+  CodeSums best;
+  for (const unsigned model : {3u, 0u}) {
+    for (const unsigned least_mask : {0x7Fu, 0xFFu}) {
+      const CodeSums sums = SumsOfModel(table, model, least_mask);
+      if (sums.usable && (!best.usable || sums.count < best.count)) best = sums;
+    }
+  }
   return best;
 }
 
