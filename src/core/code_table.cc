@@ -222,6 +222,17 @@ CodeSums FindSums(const CodeTable& table) {
   return best;
 }
 
+std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
+  for (const unsigned mask : {0x7Fu, 0xFFu}) {
+    bool all = true;
+    for (unsigned code = 0; code < 256; ++code) {
+      all = all && of_code[code] == ((code & mask) != 0 ? 1 : 0);
+    }
+    if (all) return static_cast<std::uint8_t>(mask);
+  }
+  return 0;
+}
+
 void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, CodeTable* table) {
   std::uint64_t results[256];
   const std::uint64_t mask = detail::LowMask(from.bits);
@@ -242,6 +253,7 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
     }
   }
   if (from.bits == 8) table->sums = FindSums(*table);
+  if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
 }
 

@@ -65,6 +65,8 @@ struct CodeTable {
   alignas(64) std::uint8_t bytes[8][256] = {};
   CodeRows rows;  // of bytes[0], where it is the whole result
   CodeSums sums;  // of codes of eight bits
+  // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
+  std::uint8_t truth_mask = 0;
 };
 
 // The table of a pair whose source has at most eight bits, or null: where there is none yet and

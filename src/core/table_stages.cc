@@ -538,6 +538,16 @@ HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
 template <int kInBits, int kOutBits>
 inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
 
+#if HWY_TARGET != HWY_AVX3_DL
+void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
+  const V8 bits = hn::Set(D8(), mask), one = hn::Set(D8(), std::uint8_t{1});
+  const auto step = [bits, one](const std::byte* from, std::byte* to) HWY_ATTR {
+    Store(hn::Min(hn::And(Load(D8(), from), bits), one), D8(), to);
+  };
+  ForEachStep<8, 8, kCodes>(in, out, n, step);
+}
+#endif
+
 template <int kInBits, int kOutBits, TableShape kShape>
 void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
   constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
@@ -550,6 +560,10 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
     return;
   }
 #if HWY_TARGET != HWY_AVX3_DL
+  if constexpr (kInBits == 8 && kOutBits == 8) {
+    const std::uint8_t mask = args.table->truth_mask;
+    if (mask != 0) return TruthStage(in, out, n, mask);
+  }
   if constexpr (kInBits == 8 && kOutBits <= 8) {
     const std::size_t rows = args.table->rows.count;
     if (rows != 0 && (rows <= 4 || !kHasSums || !args.table->sums.usable))
