@@ -27,13 +27,15 @@ std::atomic<const CodeTable*> made[kRows][kRows][kOptionSets];
 
 TableShape ShapeOf(const std::uint64_t* results, int bits) {
   if (bits < 32) return TableShape::kWhole;
-  bool upper = true, repeats_sign = bits == 64;
+  bool top = bits == 64, upper = true, repeats_sign = bits == 64;
   for (std::size_t code = 0; code < 256; ++code) {
     const std::uint64_t low = results[code] & detail::LowMask(32);
     upper = upper && (bits == 64 ? low : results[code] & 0xFFFF) == 0;
+    top = top && (results[code] & detail::LowMask(48)) == 0;
     const auto extended = static_cast<std::int64_t>(static_cast<std::int32_t>(low));
     repeats_sign = repeats_sign && results[code] == static_cast<std::uint64_t>(extended);
   }
+  if (top) return TableShape::kTop;
   return upper ? TableShape::kUpper : repeats_sign ? TableShape::kSigned : TableShape::kWhole;
 }
 
@@ -115,6 +117,122 @@ CodeRows FindRows(const TypeInfo& from, const TypeInfo& to, const std::uint8_t* 
   return rows;
 }
 
+// What codes have besides the sum of their halves' entries, by plane.
+struct Besides {
+  std::uint8_t bytes[8][256] = {};
+  std::size_t planes = 0;
+
+  bool Any(unsigned code) const {
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      if (bytes[plane][code] != 0) return true;
+    }
+    return false;
+  }
+  bool Alike(unsigned a, unsigned b) const {
+    for (std::size_t plane = 0; plane < planes; ++plane) {
+      if (bytes[plane][a] != bytes[plane][b]) return false;
+    }
+    return true;
+  }
+};
+
+// The byte that most of 16 are.
+std::uint8_t MostFrequent(const std::uint8_t* bytes) {
+  return *std::max_element(bytes, bytes + 16, [bytes](std::uint8_t a, std::uint8_t b) {
+    return std::count(bytes, bytes + 16, a) < std::count(bytes, bytes + 16, b);
+  });
+}
+
+// Moves as many besides as one window of a mask from `least_mask` on can hold into it; false where
+// there are none.
+bool TakeWindow(unsigned least_mask, Besides* besides, CodeSums::Window* window) {
+  bool any[256];
+  for (unsigned code = 0; code < 256; ++code) any[code] = besides->Any(code);
+  unsigned most = 0;
+  for (unsigned mask = least_mask; mask <= 0xFF; mask += 0x80) {
+    for (unsigned first = 0; first <= mask; ++first) {
+      if (!any[first] && !any[first | (0xFF - mask)]) continue;
+      unsigned held = 0;
+      for (unsigned i = 0; i < 16; ++i) {
+        const unsigned code = (first + i) & mask, other = code | (0xFF - mask);
+        if (!besides->Alike(code, other)) {
+          held = 0;
+          break;
+        }
+        held += (any[code] ? 1u : 0u) + (any[other] && other != code ? 1u : 0u);
+      }
+      if (held <= most) continue;
+      most = held;
+      window->first = static_cast<std::uint8_t>(first);
+      window->mask = static_cast<std::uint8_t>(mask);
+    }
+  }
+  if (most == 0) return false;
+  for (std::size_t plane = 0; plane < besides->planes; ++plane) {
+    for (unsigned i = 0; i < 16; ++i) {
+      const unsigned code = (window->first + i) & window->mask;
+      std::uint8_t* bytes = besides->bytes[plane];
+      window->besides[plane][i] = bytes[code];
+      bytes[code] = bytes[code | (0xFFu - window->mask)] = 0;
+    }
+  }
+  return true;
+}
+
+// Sums whose lower entries are those of row `model`.
+CodeSums SumsOfModel(const CodeTable& table, unsigned model, unsigned least_mask) {
+  CodeSums sums;
+  Besides besides;
+  besides.planes = table.planes;
+  for (std::size_t plane = 0; plane < table.planes; ++plane) {
+    const std::uint8_t* bytes = table.bytes[plane];
+    for (unsigned i = 0; i < 16; ++i) {
+      sums.lower[plane][i] = static_cast<std::uint8_t>(bytes[16 * model + i] - bytes[16 * model]);
+    }
+    for (unsigned row = 0; row < 16; ++row) {
+      std::uint8_t left[16];
+      for (unsigned i = 0; i < 16; ++i) {
+        left[i] = static_cast<std::uint8_t>(bytes[16 * row + i] - sums.lower[plane][i]);
+      }
+      sums.upper[plane][row] = MostFrequent(left);
+      for (unsigned i = 0; i < 16; ++i) {
+        besides.bytes[plane][16 * row + i] =
+            static_cast<std::uint8_t>(left[i] - sums.upper[plane][row]);
+      }
+    }
+  }
+  while (sums.count < CodeSums::kMostWindows &&
+         TakeWindow(least_mask, &besides, &sums.windows[sums.count])) {
+    ++sums.count;
+  }
+  CodeSums::Window more;
+  sums.usable = !TakeWindow(least_mask, &besides, &more);
+  return sums;
+}
+
+// In its third row a float of eight bits is normal and small; in its first many results are zero.
+CodeSums FindSums(const CodeTable& table) {
+  CodeSums best;
+  for (const unsigned model : {3u, 0u}) {
+    for (const unsigned least_mask : {0x7Fu, 0xFFu}) {
+      const CodeSums sums = SumsOfModel(table, model, least_mask);
+      if (sums.usable && (!best.usable || sums.count < best.count)) best = sums;
+    }
+  }
+  return best;
+}
+
+std::uint8_t FindTruthMask(const std::uint8_t* of_code) {
+  for (const unsigned mask : {0x7Fu, 0xFFu}) {
+    bool all = true;
+    for (unsigned code = 0; code < 256; ++code) {
+      all = all && of_code[code] == ((code & mask) != 0 ? 1 : 0);
+    }
+    if (all) return static_cast<std::uint8_t>(mask);
+  }
+  return 0;
+}
+
 void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, CodeTable* table) {
   std::uint64_t results[256];
   const std::uint64_t mask = detail::LowMask(from.bits);
@@ -123,14 +241,19 @@ void Fill(const TypeInfo& from, const TypeInfo& to, const CastOptions& options, 
   }
   table->shape = ShapeOf(results, to.bits);
   const std::size_t width = to.bits <= 8 ? 1 : static_cast<std::size_t>(to.bits) / 8;
-  const std::size_t planes = table->shape == TableShape::kWhole ? width : (width + 1) / 2;
-  const std::size_t first = table->shape == TableShape::kUpper ? width - planes : 0;
+  const std::size_t planes = table->shape == TableShape::kWhole ? width
+                             : table->shape == TableShape::kTop ? 2
+                                                                : (width + 1) / 2;
+  const bool above = table->shape == TableShape::kUpper || table->shape == TableShape::kTop;
+  const std::size_t first = above ? width - planes : 0;
   table->planes = static_cast<std::uint8_t>(planes);
   for (std::size_t plane = 0; plane < planes; ++plane) {
     for (std::size_t code = 0; code < 256; ++code) {
       table->bytes[plane][code] = static_cast<std::uint8_t>(results[code] >> (8 * (first + plane)));
     }
   }
+  if (from.bits == 8) table->sums = FindSums(*table);
+  if (from.bits == 8 && to.bits == 8) table->truth_mask = FindTruthMask(table->bytes[0]);
   if (from.bits == 8 && to.bits <= 8) table->rows = FindRows(from, to, table->bytes[0]);
 }
 

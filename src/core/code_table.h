@@ -17,6 +17,7 @@ namespace tensorcast::core {
 enum class TableShape : std::uint8_t {
   kWhole,   // all: one byte (packed types too), two, four or eight
   kUpper,   // the upper half of the bytes of four or eight; the lower ones are zero
+  kTop,     // the upper two of eight; the lower ones are zero
   kSigned,  // the lower four of eight; the upper ones repeat their sign
 };
 
@@ -39,6 +40,23 @@ struct CodeRows {
   alignas(64) std::uint8_t results[128] = {};
 };
 
+// How codes of eight bits are looked up by their halves, where that is possible: byte p of a result
+// is the sum of one entry for the code's upper four bits and one for the lower four. Up to three
+// windows of 16 codes in a row, for which it is not so, add what their codes have besides.
+struct CodeSums {
+  struct Window {
+    std::uint8_t first = 0;
+    std::uint8_t mask = 0xFF;  // 0x7F: of both signs, by the magnitude
+    alignas(16) std::uint8_t besides[8][16] = {};
+  };
+  static constexpr std::size_t kMostWindows = 3;
+  bool usable = false;
+  std::uint8_t count = 0;  // of windows
+  alignas(16) std::uint8_t upper[8][16] = {};
+  alignas(16) std::uint8_t lower[8][16] = {};
+  Window windows[kMostWindows];
+};
+
 struct CodeTable {
   TableShape shape = TableShape::kWhole;
   std::uint8_t planes = 0;  // bytes of a result that stand here
@@ -46,6 +64,9 @@ struct CodeTable {
   // stands above a code's bits does not matter.
   alignas(64) std::uint8_t bytes[8][256] = {};
   CodeRows rows;  // of bytes[0], where it is the whole result
+  CodeSums sums;  // of codes of eight bits
+  // Where a result of eight bits is 1 if some bit of the code's under this mask is set, and else 0.
+  std::uint8_t truth_mask = 0;
 };
 
 // The table of a pair whose source has at most eight bits, or null: where there is none yet and

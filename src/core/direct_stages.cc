@@ -20,6 +20,11 @@ HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
 namespace {
 
+// Whether all finite numbers of a float fit signed integers of 32 bits.
+template <DataType kType>
+inline constexpr bool kBelow2To31 =
+    (1 << detail::Row(kType).exponent_bits) - detail::Row(kType).bias <= 31;
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
@@ -46,7 +51,7 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
   } else if constexpr (kTo == DataType::kUint32 || to.bits == 64) {
     WideIntegerStep<kFrom, kTo>(in, out, args);
 #elif HWY_TARGET == HWY_AVX2
-  } else if constexpr (kTo == DataType::kUint32) {
+  } else if constexpr (kTo == DataType::kUint32 && !kBelow2To31<kFrom>) {
     Uint32Step<kFrom>(in, out, args);
 #endif
   } else if constexpr (kHasIntegerSteps) {

@@ -10,6 +10,7 @@
 
 #include "core/byte_tables-inl.h"
 #include "core/careful_step-inl.h"
+#include "core/wide_halves-inl.h"
 #include "core/wide_sources-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -26,6 +27,137 @@ constexpr Through ThroughOf(const TypeInfo& from, const TypeInfo& to) {
       to.is_float() && to.has_zero && to.bits <= 16 && to.type != DataType::kBfloat16;
   return from.is_integer() && overflows ? Through::kNearest : Through::kOdd;
 }
+
+#if HWY_TARGET == HWY_AVX2
+// Integers to floats of fewer than eight bits, the largest of which is below 32: by a table of
+// magnitudes, to which packing brings them.
+template <DataType kFrom, DataType kTo>
+inline constexpr bool kByMagnitude =
+    detail::Row(kFrom).is_integer() && detail::Row(kTo).is_float() && detail::Row(kTo).bits < 8;
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void MagnitudeStep(const std::byte* in, std::byte* out) {
+  constexpr const TypeInfo& from = detail::Row(kFrom);
+  constexpr const TypeInfo& to = detail::Row(kTo);
+  constexpr auto kCode = [](unsigned i) {
+    return static_cast<std::uint8_t>(detail::CastCode(from, to, i, {}));
+  };
+  constexpr int kMost = kCode(15) == detail::MaxFiniteMagnitude(to) ? 15 : 31;
+  static_assert(kCode(kMost) == detail::MaxFiniteMagnitude(to));
+  alignas(16) static constexpr auto kCodes = [kCode] {
+    std::array<std::uint8_t, 32> codes{};
+    for (unsigned i = 0; i < 32; ++i) codes[i] = kCode(i);
+    return codes;
+  }();
+  // Signed bytes; unsigned sources are brought below 128 first.
+  __m256i packed;
+  if constexpr (from.bits == 16) {
+    const auto half = [&](std::size_t i) HWY_ATTR {
+      const __m256i x = Load(D16(), in + 32 * i).raw;
+      return from.has_sign ? x : _mm256_min_epu16(x, _mm256_set1_epi16(INT8_MAX));
+    };
+    packed = _mm256_packs_epi16(half(0), half(1));
+  } else {
+    const auto word = [&](std::size_t i) HWY_ATTR {
+      const __m256i most = _mm256_set1_epi32(INT32_MAX);
+      const auto small = [most](__m256i x) HWY_ATTR { return _mm256_min_epu32(x, most); };
+      if constexpr (from.bits == 32) {
+        const __m256i x = Load(D32(), in + 32 * i).raw;
+        return from.has_sign ? x : small(x);
+      } else {
+        const Words words = LoadWordsOf64(in + 64 * i);
+        if constexpr (from.has_sign) {
+          const __m256i fits = _mm256_cmpeq_epi32(words.high, _mm256_srai_epi32(words.low, 31));
+          const __m256i end = _mm256_xor_si256(_mm256_srai_epi32(words.high, 31), most);
+          return _mm256_blendv_epi8(end, words.low, fits);
+        } else {
+          return small(_mm256_or_si256(
+              words.low,
+              _mm256_andnot_si256(_mm256_cmpeq_epi32(words.high, _mm256_setzero_si256()), most)));
+        }
+      }
+    };
+    packed = _mm256_packs_epi16(_mm256_packs_epi32(word(0), word(1)),
+                                _mm256_packs_epi32(word(2), word(3)));
+  }
+  constexpr Order kOrder = from.bits == 16   ? Order::kElements
+                           : from.bits == 32 ? Order::kPackedOnce
+                                             : Order::kWords;
+  const __m256i bytes = BytesInOrder<kOrder>(packed).raw;
+  const __m256i magnitude = _mm256_min_epu8(_mm256_abs_epi8(bytes), _mm256_set1_epi8(kMost));
+  const auto look_up = [magnitude](std::size_t row) HWY_ATTR {
+    const auto codes = reinterpret_cast<const __m128i*>(kCodes.data() + 16 * row);
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(_mm_load_si128(codes)), magnitude);
+  };
+  __m256i codes = look_up(0);
+  if constexpr (kMost == 31) {
+    const __m256i upper = _mm256_cmpgt_epi8(magnitude, _mm256_set1_epi8(15));
+    codes = _mm256_blendv_epi8(codes, look_up(1), upper);
+  }
+  if constexpr (from.has_sign) {
+    const __m256i sign = _mm256_and_si256(bytes, _mm256_set1_epi8(-0x80));
+    codes = _mm256_or_si256(codes, _mm256_srli_epi16(sign, 8 - to.bits));
+  }
+  StoreCodes<to.bits>(V8{codes}, out);
+}
+
+// From 64 and 32 bits, but float32.
+template <DataType kFrom, DataType kTo>
+HWY_INLINE void WideToNarrowStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
+  constexpr const TypeInfo& from_row = detail::Row(kFrom);
+  constexpr const TypeInfo& to_row = detail::Row(kTo);
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  constexpr Order kOrder = IsWords<kFrom>() || (from_row.bits == 64 && to_row.has_zero)
+                               ? Order::kWords
+                               : Order::kPackedOnce;
+  constexpr bool kOverflows = ThroughOf(from_row, to_row) == Through::kNearest;
+  V16 halves[2], signs[2];
+  __m256i apart = _mm256_setzero_si256();  // lanes to be cast carefully
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::byte* from = in + 2 * kWordBytes * i;
+    if constexpr (kOrder == Order::kWords && from_row.is_float()) {
+      halves[i] = OddBfloat16Of64(from, &signs[i]);
+      apart = _mm256_or_si256(
+          apart, _mm256_subs_epu16(halves[i].raw, _mm256_set1_epi16(kBfloat16Infinity - 1)));
+    } else {
+      V32 words[2];
+      for (std::size_t j = 0; j < 2; ++j) {
+        const std::byte* at = from + j * kWordBytes;
+        if constexpr (from_row.is_float()) {
+          words[j] = hn::BitCast(D32(), WideFloat32<kFrom, Through::kNearest>(at));
+        } else {
+          words[j] = hn::BitCast(D32(), NearFloat32<kFrom, kOverflows>(at));
+        }
+      }
+      const V16 upper = UpperHalves(words[0], words[1]), lower = LowHalves(words[0], words[1]);
+      halves[i] = signs[i] = OddBfloat16(upper, lower);
+      if constexpr (from_row.is_float()) {
+        // float8e8m0's numbers have nothing in the lower half; neither has Inf.
+        apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(lower.raw, _mm256_setzero_si256()));
+      } else if constexpr (!kOverflows) {
+        const __m256i near = IsNear(lower, 0);
+        apart = _mm256_or_si256(apart, _mm256_and_si256(near, LargeHalves(upper)));
+      }
+    }
+  }
+  if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) {
+    return CarefulStep<kFrom, kTo>(in, out, args);
+  }
+  V8 codes;
+  if constexpr (!to_row.has_zero) {
+    codes = Bytes<kOrder>(Bfloat16ToE8M0(halves[0], args), Bfloat16ToE8M0(halves[1], args));
+  } else {
+    for (V16& half : halves) {
+      if constexpr (from_row.is_integer()) {
+        half = NarrowInteger<kTo>(hn::And(half, hn::Set(D16(), std::uint16_t{0x7FFF})), args);
+      } else {
+        half = NarrowMagnitude<kTo>(half, args);
+      }
+    }
+    codes = JoinSigns<kTo, kOrder>(halves[0], halves[1], signs[0], signs[1]);
+  }
+  StoreCodes<to_row.bits>(codes, out);
+}
+#endif
 
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
@@ -58,6 +190,12 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       StoreCodes<8>(codes, out);
       return;
     }
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kByMagnitude<kFrom, kTo>) return MagnitudeStep<kFrom, kTo>(in, out);
+  if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
+    return WideToNarrowStep<kFrom, kTo>(in, out, args);
   }
 #endif
   constexpr bool kSameExponents = kFrom == DataType::kFloat16 && to_row.exponent_bits == 5;
@@ -112,6 +250,15 @@ HWY_INLINE void NarrowFloatStep(const std::byte* in, std::byte* out, const Encod
       a = OddBfloat16FromFloat16(a);
       b = OddBfloat16FromFloat16(b);
     }
+#if HWY_TARGET == HWY_AVX2
+    const auto magnitude = [&](V16 x) HWY_ATTR {
+      const V16 bits = hn::And(x, set(0x7FFF));
+      return IsInteger(from_row) ? NarrowInteger<kTo>(bits, args)
+                                 : NarrowMagnitude<kTo>(bits, args);
+    };
+    StoreCodes<to_row.bits>(JoinSigns<kTo, kOrder>(magnitude(a), magnitude(b), a, b), out);
+    return;
+#endif
     a = Bfloat16ToNarrow<kTo>(a, args);
     b = Bfloat16ToNarrow<kTo>(b, args);
   }
@@ -165,6 +312,79 @@ template <DataType kFrom> HWY_INLINE bool CutToBfloat16(const std::byte* in, std
 }
 #endif
 
+#if HWY_TARGET == HWY_AVX2
+// From 64 and 32 bits, but float32.
+template <DataType kFrom> HWY_INLINE void WideToFloat16Step(const std::byte* in, std::byte* out) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  for (std::size_t i = 0; i < 4; ++i) {
+    const std::byte* from = in + i * kWordBytes;
+    VF32 words;
+    if constexpr (kFrom == DataType::kFloat64) {
+      words = FoldedFloat32Of64(from);
+    } else {
+      words = NearFloat32<kFrom, true>(from);
+    }
+    __m128i half = _mm256_cvtps_ph(words.raw, _MM_FROUND_TO_NEAREST_INT);
+    if constexpr (IsWords<kFrom>()) half = _mm_shuffle_epi32(half, 0xD8);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * i), half);
+  }
+}
+
+// False where an integer's float32 lies where bfloat16 rounds and need not be there.
+template <DataType kFrom> HWY_INLINE bool IntegersToBfloat16(const std::byte* in, std::byte* out) {
+  constexpr std::size_t kWordBytes = kLanesOf<float> * sizeof(CodeOf<kFrom>);
+  V16 uppers[2], lowers[2];
+  __m256i near[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto words = [&](std::size_t j) HWY_ATTR {
+      return hn::BitCast(D32(), NearFloat32<kFrom, false>(in + (2 * i + j) * kWordBytes));
+    };
+    const V32 low = words(0), high = words(1);
+    uppers[i] = UpperHalves(low, high);
+    lowers[i] = LowHalves(low, high);
+    near[i] = IsNear(lowers[i], 0x8000);
+  }
+  const __m256i any = _mm256_or_si256(near[0], near[1]);
+  if (HWY_UNLIKELY(!_mm256_testz_si256(any, any)) &&
+      (AnyLarge(near[0], uppers[0]) || AnyLarge(near[1], uppers[1]))) {
+    return false;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const V16 result = NearestBfloat16(uppers[i], lowers[i]);
+    Store(IsWords<kFrom>() ? WordsInOrder(result) : InOrder(result), D16(), out + 32 * i);
+  }
+  return true;
+}
+
+// False where a float64 is NaN, or its float32 lies where bfloat16 rounds and it may not.
+HWY_INLINE bool Float64ToBfloat16(const std::byte* in, std::byte* out) {
+  const auto convert = [in](std::size_t i) HWY_ATTR {
+    return _mm256_cvtpd_ps(_mm256_loadu_pd(reinterpret_cast<const double*>(in + 32 * i)));
+  };
+  __m256 sum = _mm256_setzero_ps();
+  // What is NaN has 0x7FFF above.
+  const __m256i middle = _mm256_set1_epi32(0x7FFF8000);
+  __m256i apart = _mm256_setzero_si256(), results[2];
+  for (std::size_t i = 0; i < 2; ++i) {
+    // In the order that packing leaves in order.
+    const auto words = [&](std::size_t j) HWY_ATTR {
+      const __m256 x = _mm256_insertf128_ps(_mm256_castps128_ps256(convert(j)), convert(j + 2), 1);
+      sum = _mm256_add_ps(sum, x);
+      apart = _mm256_or_si256(apart, _mm256_cmpeq_epi16(_mm256_castps_si256(x), middle));
+      const __m256i half = _mm256_set1_epi32(0x8000);
+      return _mm256_srli_epi32(_mm256_add_epi32(_mm256_castps_si256(x), half), 16);
+    };
+    const __m256i low = words(4 * i), high = words(4 * i + 1);
+    results[i] = _mm256_packus_epi32(low, high);
+  }
+  // A sum is NaN where one of its terms is, or where they are infinite.
+  apart = _mm256_or_si256(apart, _mm256_castps_si256(_mm256_cmp_ps(sum, sum, _CMP_UNORD_Q)));
+  if (HWY_UNLIKELY(!_mm256_testz_si256(apart, apart))) return false;
+  for (std::size_t i = 0; i < 2; ++i) Store(V16{results[i]}, D16(), out + 32 * i);
+  return true;
+}
+#endif
+
 template <DataType kFrom, DataType kTo>
 HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from_row = detail::Row(kFrom);
@@ -174,6 +394,16 @@ HWY_INLINE void HalfFloatStep(const std::byte* in, std::byte* out, const EncodeA
 #if TENSORCAST_AVX512
   if constexpr (kTo == DataType::kBfloat16 && from_row.bits == 64) {
     if (HWY_LIKELY(CutToBfloat16<kFrom>(in, out))) return;
+  }
+#elif HWY_TARGET == HWY_AVX2
+  if constexpr (from_row.bits >= 32 && kFrom != DataType::kFloat32) {
+    if constexpr (kTo == DataType::kFloat16) {
+      return WideToFloat16Step<kFrom>(in, out);
+    } else if constexpr (kFrom == DataType::kFloat64) {
+      if (HWY_LIKELY(Float64ToBfloat16(in, out))) return;
+    } else {
+      if (HWY_LIKELY(IntegersToBfloat16<kFrom>(in, out))) return;
+    }
   }
 #endif
   VF32 words[4];

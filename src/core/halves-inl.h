@@ -29,8 +29,9 @@ using VF64 = hn::VFromD<DF64>;
 // ------------------------------------------------------------------------------------- narrowing
 
 // AVX2 packs within its two blocks: elements that have been packed stand in another order until
-// they are put back, once, before they are stored. Everywhere else lanes stay in order.
-enum class Order : std::uint8_t { kElements, kPackedOnce };
+// they are put back, once, before they are stored. Everywhere else lanes stay in order. Words stand
+// in AVX2's order of the halves of 64 bits (wide_halves-inl.h) and have then been packed once.
+enum class Order : std::uint8_t { kElements, kPackedOnce, kWords };
 
 // The low or upper halves of two vectors' lanes.
 HWY_INLINE V16 LowHalves(V32 a, V32 b) {
@@ -60,6 +61,21 @@ HWY_INLINE V16 InOrder(V16 packed_once) {
 #endif
 }
 
+#if HWY_TARGET == HWY_AVX2
+// Bytes packed from two vectors of 16-bit lanes, in order.
+template <Order kOrder> HWY_INLINE V8 BytesInOrder(__m256i packed) {
+  if constexpr (kOrder == Order::kPackedOnce) {
+    return V8{_mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
+  } else {
+    const __m256i pairs = _mm256_permute4x64_epi64(packed, 0xD8);
+    if constexpr (kOrder == Order::kElements) return V8{pairs};
+    return V8{
+        _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                       0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15)))};
+  }
+}
+#endif
+
 // 16-bit lanes below 256 as bytes, in order.
 template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
 #if TENSORCAST_AVX512
@@ -71,12 +87,7 @@ template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
   return V8{_mm512_permutexvar_epi64(order, _mm512_packus_epi16(a.raw, b.raw))};
 #endif
 #elif HWY_TARGET == HWY_AVX2
-  const __m256i packed = _mm256_packus_epi16(a.raw, b.raw);
-  if constexpr (kOrder == Order::kElements) {
-    return V8{_mm256_permute4x64_epi64(packed, 0xD8)};
-  } else {
-    return V8{_mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))};
-  }
+  return BytesInOrder<kOrder>(_mm256_packus_epi16(a.raw, b.raw));
 #else
   const D8 d;
   return hn::ConcatEven(d, hn::BitCast(d, b), hn::BitCast(d, a));
@@ -86,17 +97,15 @@ template <Order kOrder> HWY_INLINE V8 Bytes(V16 a, V16 b) {
 // ------------------------------------------------------------------------------------- bfloat16
 
 // float32 to bfloat16, cut, with the last bit set where something was cut.
-HWY_INLINE V16 OddBfloat16(V32 a, V32 b) {
-  const D16 d;
-  return hn::Or(UpperHalves(a, b), hn::Min(LowHalves(a, b), hn::Set(d, std::uint16_t{1})));
+HWY_INLINE V16 OddBfloat16(V16 upper, V16 lower) {
+  return hn::Or(upper, hn::Min(lower, hn::Set(D16(), std::uint16_t{1})));
 }
+HWY_INLINE V16 OddBfloat16(V32 a, V32 b) { return OddBfloat16(UpperHalves(a, b), LowHalves(a, b)); }
 
 // float32 to bfloat16, to nearest with ties to even, where nothing is NaN: the half above grows
 // where the half below, with the last bit kept joined to it, lies above the middle.
-HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
+HWY_INLINE V16 NearestBfloat16(V16 upper, V16 low) {
   const D16 d;
-  const V16 upper = UpperHalves(a, b);
-  const V16 low = LowHalves(a, b);
 #if TENSORCAST_AVX512
   const __m512i one = _mm512_set1_epi16(1);
   const __m512i above = _mm512_ternarylogic_epi32(low.raw, upper.raw, one, 0xF8);  // a | (b & c)
@@ -109,6 +118,9 @@ HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
   const auto grows = hn::Gt(hn::BitCast(di, above), hn::Zero(di));
   return hn::Sub(upper, hn::BitCast(d, hn::VecFromMask(di, grows)));
 #endif
+}
+HWY_INLINE V16 NearestBfloat16(V32 a, V32 b) {
+  return NearestBfloat16(UpperHalves(a, b), LowHalves(a, b));
 }
 
 // bfloat16 magnitudes from this on are Inf or NaN.
@@ -128,11 +140,12 @@ HWY_INLINE V16 OddBfloat16FromFloat16(V16 code) {
 
 // ---------------------------------------------------------------------------------- narrow floats
 
-// bfloat16 rounded to odd, neither Inf nor NaN, to the codes of a narrow float, in 16-bit lanes.
+// The magnitude of a bfloat16 rounded to odd, neither Inf nor NaN, to that of a narrow float's
+// code, in 16-bit lanes.
 //
 // With the code's last bit at bit 8 a magnitude is (a - bias) << (1 + m) where the code is normal,
 // and its significand shifted by its exponent where it is subnormal; both are rounded alike.
-template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const EncodeArgs& args) {
+template <DataType kType> HWY_INLINE V16 NarrowMagnitude(V16 magnitude, const EncodeArgs& args) {
   constexpr const TypeInfo& row = detail::Row(kType);
   constexpr int m = row.mantissa_bits;
   static_assert(row.has_zero && OddIsExact(detail::Row(DataType::kBfloat16), row));
@@ -142,7 +155,7 @@ template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const Encod
   constexpr int kLeastNormal = kRebias + (1 << 7);
   // The exponent field at which the significand, 128 and more, already stands in its place.
   constexpr int kUnshifted = 127 - row.bias - m;
-  const V16 a = hn::Min(hn::And(value, set(0x7FFF)), set(static_cast<int>(args.narrow_most)));
+  const V16 a = hn::Min(magnitude, set(static_cast<int>(args.narrow_most)));
   const V16 normal = hn::ShiftLeft<1 + m>(hn::Sub(a, set(kRebias)));
   const V16 significand = hn::Or(hn::And(a, set(0x7F)), set(0x80));
 #if TENSORCAST_AVX512
@@ -152,7 +165,7 @@ template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const Encod
   const __m512i fields = _mm512_mask_mov_epi16(normal.raw, is_subnormal, subnormal.raw);
   const __mmask32 is_odd = _mm512_test_epi16_mask(fields, set(0x100).raw);
   const __m512i half = _mm512_add_epi16(fields, set(0x7F).raw);
-  const V16 code = hn::ShiftRight<8>(V16{_mm512_mask_add_epi16(half, is_odd, half, set(1).raw)});
+  return hn::ShiftRight<8>(V16{_mm512_mask_add_epi16(half, is_odd, half, set(1).raw)});
 #else
   // Powers of two by a byte table: the upper bytes, and exponents below, look up zero.
   const D8 d8;
@@ -166,8 +179,48 @@ template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const Encod
   const auto is_normal = hn::Gt(hn::BitCast(di, a), hn::Set(di, std::int16_t{kLeastNormal - 1}));
   const V16 fields = hn::IfThenElse(hn::RebindMask(d, is_normal), normal, subnormal);
   const V16 last = hn::And(hn::ShiftRight<8>(fields), set(1));
-  const V16 code = hn::ShiftRight<8>(hn::Add(hn::Add(fields, set(0x7F)), last));
+  return hn::ShiftRight<8>(hn::Add(hn::Add(fields, set(0x7F)), last));
 #endif
+}
+
+#if HWY_TARGET == HWY_AVX2
+// The same where zero and numbers of at least 1 are all there is, none of which a narrow float has
+// as a subnormal.
+template <DataType kType> HWY_INLINE V16 NarrowInteger(V16 magnitude, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  static_assert(row.has_zero && row.bias >= 1);
+  constexpr int kShift = 7 - row.mantissa_bits;
+  const auto set = [](int bits) HWY_ATTR { return _mm256_set1_epi16(static_cast<short>(bits)); };
+  const __m256i most = set(static_cast<int>(args.narrow_most));
+  const __m256i fields =
+      _mm256_subs_epu16(_mm256_min_epu16(magnitude.raw, most), set((127 - row.bias) << 7));
+  const __m256i last = _mm256_and_si256(_mm256_srli_epi16(fields, kShift), set(1));
+  const __m256i half = _mm256_add_epi16(fields, set((1 << (kShift - 1)) - 1));
+  return V16{_mm256_srli_epi16(_mm256_add_epi16(half, last), kShift)};
+}
+
+// The codes of two vectors of magnitudes and of lanes that have their signs, which are joined in
+// bytes, in order.
+template <DataType kType, Order kOrder>
+HWY_INLINE V8 JoinSigns(V16 low, V16 high, V16 low_sign, V16 high_sign) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const __m256i magnitude = _mm256_packus_epi16(low.raw, high.raw);
+  __m256i sign = _mm256_packs_epi16(low_sign.raw, high_sign.raw);
+  if constexpr (row.is_fnuz()) {
+    sign = _mm256_andnot_si256(_mm256_cmpeq_epi8(magnitude, _mm256_setzero_si256()), sign);
+  }
+  sign = _mm256_and_si256(sign, _mm256_set1_epi8(-0x80));
+  if constexpr (row.bits < 8) sign = _mm256_srli_epi16(sign, 8 - row.bits);
+  return BytesInOrder<kOrder>(_mm256_or_si256(magnitude, sign));
+}
+#endif
+
+// The code itself.
+template <DataType kType> HWY_INLINE V16 Bfloat16ToNarrow(V16 value, const EncodeArgs& args) {
+  constexpr const TypeInfo& row = detail::Row(kType);
+  const D16 d;
+  const auto set = [d](int bits) HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
+  const V16 code = NarrowMagnitude<kType>(hn::And(value, set(0x7FFF)), args);
   constexpr int kSign = 1 << (row.bits - 1);
   V16 sign = hn::And(hn::ShiftRight<16 - row.bits>(value), set(kSign));
   if constexpr (row.is_fnuz()) sign = hn::IfThenZeroElse(hn::Eq(code, hn::Zero(d)), sign);
@@ -199,13 +252,18 @@ HWY_INLINE V16 Bfloat16ToE8M0(V16 value, const EncodeArgs& args) {
   const auto set = [d](std::uint32_t bits)
                        HWY_ATTR { return hn::Set(d, static_cast<std::uint16_t>(bits)); };
   const V16 magnitude = hn::And(value, set(0x7FFF));
+  // Signed, which magnitudes are too: AVX2 and SSE compare no others.
+  const auto above = [&](std::uint32_t bits) HWY_ATTR {
+    const auto limit = hn::BitCast(di, set(bits));
+    return hn::RebindMask(d, hn::Gt(hn::BitCast(di, magnitude), limit));
+  };
   V16 code = hn::ShiftRight<7>(hn::Add(magnitude, set(args.e8m0_bias16)));
-  code = hn::IfThenElseZero(hn::Gt(magnitude, set(args.e8m0_least16)), code);
-  code = hn::IfThenElse(hn::Gt(magnitude, set((127 + 127) << 7)), set(args.e8m0_above), code);
+  code = hn::IfThenElseZero(above(args.e8m0_least16), code);
+  code = hn::IfThenElse(above((127 + 127) << 7), set(args.e8m0_above), code);
   const auto below =
       hn::RebindMask(d, hn::Lt(hn::BitCast(di, value), hn::Set(di, std::int16_t{0x40})));
   code = hn::IfThenElse(below, set(args.e8m0_below), code);
-  return hn::IfThenElse(hn::Gt(magnitude, set(kBfloat16Infinity)), set(0xFF), code);
+  return hn::IfThenElse(above(kBfloat16Infinity), set(0xFF), code);
 }
 
 }  // namespace tensorcast::core::HWY_NAMESPACE

@@ -114,7 +114,7 @@ struct Kernels {
   void (*measure_scaled)(const LossView& view, const double* x, std::size_t n, std::uint64_t index,
                          LossState* loss);
   // The direct stage by EncodeArgs::table for the source's and the results' bits, or null.
-  Stage (*table_stage)(int in_bits, int out_bits, TableShape shape);
+  Stage (*table_stage)(int in_bits, int out_bits, const CodeTable& table);
   // The rest is null in the scalar target, whose run needs no stage. Indexed by row.
   Stage decode_f32[kRows];         // exact; null for float32 itself
   Stage decode_odd_f32[kRows];     // rounded to odd: float64 and 32/64-bit integers

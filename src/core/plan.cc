@@ -98,7 +98,7 @@ void BindTable(const CastOptions& options, std::uint64_t n, Bound* bound) {
   const FpEnvironment environment;
   const CodeTable* table = FindCodeTable(*bound->from, *bound->to, options, n >= kLeastForTable);
   if (table == nullptr) return;
-  const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, table->shape);
+  const Stage stage = bound->kernels->table_stage(bound->from->bits, bound->to->bits, *table);
   if (stage == nullptr) return;
   bound->args.table = table;
   SetDirect(stage, false, bound);

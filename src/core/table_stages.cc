@@ -224,27 +224,96 @@ template <class D, class V> HWY_INLINE hn::VFromD<hn::RepartitionToWide<D>> Uppe
   return hn::BitCast(hn::RepartitionToWide<D>(), hn::InterleaveUpper(d, a, b));
 }
 
-// Looks up kPlanes bytes of each result and gives the results' lanes in 16 or 32 bits: as many
-// vectors as planes.
-template <int kInBits, std::size_t kPlanes> class Results {
+// The bytes of results, a vector for each plane.
+template <int kInBits, std::size_t kPlanes> class TablePlanes {
  public:
-  explicit HWY_INLINE Results(const CodeTable& table)
-      : Results(table, std::make_index_sequence<kPlanes>()) {}
+  explicit HWY_INLINE TablePlanes(const CodeTable& table)
+      : TablePlanes(table, std::make_index_sequence<kPlanes>()) {}
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    for (std::size_t i = 0; i < kCount; ++i) planes[i] = planes_[kFirst + i](codes);
+  }
 
-  HWY_INLINE V8 Bytes(V8 codes) const { return planes_[0](codes); }
+ private:
+  template <std::size_t... kPlane>
+  HWY_INLINE TablePlanes(const CodeTable& table, std::index_sequence<kPlane...>)
+      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
+  Lookup<kInBits> planes_[kPlanes];
+};
+
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+// The same of codes of eight bits by CodeSums.
+inline constexpr bool kHasSums = true;
+template <std::size_t kPlanes, std::size_t kWindows> class SumPlanes {
+ public:
+  explicit HWY_INLINE SumPlanes(const CodeTable& table) {
+    const auto load = [](const std::uint8_t* entries)
+                          HWY_ATTR { return hn::LoadDup128(D8(), entries); };
+    for (std::size_t plane = 0; plane < kPlanes; ++plane) {
+      upper_[plane] = load(table.sums.upper[plane]);
+      lower_[plane] = load(table.sums.lower[plane]);
+      for (std::size_t i = 0; i < kWindows; ++i) {
+        besides_[i][plane] = load(table.sums.windows[i].besides[plane]);
+      }
+    }
+    for (std::size_t i = 0; i < kWindows; ++i) {
+      first_[i] = hn::Set(D8(), table.sums.windows[i].first);
+      mask_[i] = hn::Set(D8(), table.sums.windows[i].mask);
+    }
+  }
+  template <std::size_t kFirst, std::size_t kCount>
+  HWY_INLINE void LookUp(V8 codes, V8* planes) const {
+    const D8 d;
+    const V8 nibble = hn::Set(d, std::uint8_t{0x0F});
+    const V8 low = hn::And(codes, nibble);
+    const V8 high = hn::And(hn::BitCast(d, hn::ShiftRight<4>(hn::BitCast(D16(), codes))), nibble);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      planes[i] = hn::Add(hn::TableLookupBytes(upper_[kFirst + i], high),
+                          hn::TableLookupBytes(lower_[kFirst + i], low));
+    }
+    for (std::size_t w = 0; w < kWindows; ++w) {
+      // Outside the window the highest bit is set, which looks up zero.
+      const V8 place = hn::SaturatedAdd(hn::And(hn::Sub(codes, first_[w]), mask_[w]),
+                                        hn::Set(d, std::uint8_t{0x70}));
+      for (std::size_t i = 0; i < kCount; ++i) {
+        planes[i] = hn::Add(planes[i], hn::TableLookupBytesOr0(besides_[w][kFirst + i], place));
+      }
+    }
+  }
+
+ private:
+  V8 upper_[kPlanes], lower_[kPlanes], besides_[kWindows][kPlanes], first_[kWindows],
+      mask_[kWindows];
+};
+#else
+inline constexpr bool kHasSums = false;
+#endif
+
+// Looks up the bytes of each result and gives the results' lanes in 16 or 32 bits: as many vectors
+// as planes.
+template <class Planes> class Results {
+ public:
+  explicit HWY_INLINE Results(const CodeTable& table) : planes_(table) {}
+
+  HWY_INLINE V8 Bytes(V8 codes) const {
+    V8 bytes;
+    planes_.template LookUp<0, 1>(codes, &bytes);
+    return bytes;
+  }
   HWY_INLINE void Halves(V8 codes, V16* out) const {
     const D8 d;
-    const V8 low = planes_[0](codes), high = planes_[1](codes);
-    out[0] = Lower(d, low, high);
-    out[1] = Upper(d, low, high);
+    V8 b[2];
+    planes_.template LookUp<0, 2>(codes, b);
+    out[0] = Lower(d, b[0], b[1]);
+    out[1] = Upper(d, b[0], b[1]);
   }
   template <std::size_t kFirst = 0> HWY_INLINE void Words(V8 codes, V32* out) const {
     const D8 d8;
     const D16 d;
-    const V8 b0 = planes_[kFirst](codes), b1 = planes_[kFirst + 1](codes);
-    const V8 b2 = planes_[kFirst + 2](codes), b3 = planes_[kFirst + 3](codes);
-    const V16 low_even = Lower(d8, b0, b1), low_odd = Upper(d8, b0, b1);
-    const V16 high_even = Lower(d8, b2, b3), high_odd = Upper(d8, b2, b3);
+    V8 b[4];
+    planes_.template LookUp<kFirst, 4>(codes, b);
+    const V16 low_even = Lower(d8, b[0], b[1]), low_odd = Upper(d8, b[0], b[1]);
+    const V16 high_even = Lower(d8, b[2], b[3]), high_odd = Upper(d8, b[2], b[3]);
     out[0] = Lower(d, low_even, high_even);
     out[1] = Upper(d, low_even, high_even);
     out[2] = Lower(d, low_odd, high_odd);
@@ -252,10 +321,7 @@ template <int kInBits, std::size_t kPlanes> class Results {
   }
 
  private:
-  template <std::size_t... kPlane>
-  HWY_INLINE Results(const CodeTable& table, std::index_sequence<kPlane...>)
-      : planes_{Lookup<kInBits>(table.bytes[kPlane])...} {}
-  Lookup<kInBits> planes_[kPlanes];
+  Planes planes_;
 };
 
 template <std::size_t kCount, class D, class V>
@@ -263,9 +329,8 @@ HWY_INLINE void StoreAll(D d, const V* vectors, std::byte* out) {
   for (std::size_t i = 0; i < kCount; ++i) Store(vectors[i], d, out + kCodes * i);
 }
 
-template <int kOutBits, TableShape kShape, std::size_t kPlanes, int kInBits>
-HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::byte* in,
-                           std::byte* out) {
+template <int kInBits, int kOutBits, TableShape kShape, class Planes>
+HWY_INLINE void LookUpStep(const Results<Planes>& results, const std::byte* in, std::byte* out) {
   const D16 d16;
   const D32 d32;
   const D64 d64;
@@ -294,7 +359,14 @@ HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::
     } else {
       V32 low[4], high[4];
       V64 doubles[8];
-      if constexpr (kShape == TableShape::kUpper) {
+      if constexpr (kShape == TableShape::kTop) {
+        V16 halves[2];
+        results.Halves(codes, halves);
+        for (std::size_t i = 0; i < 2; ++i) {
+          high[2 * i] = Lower(d16, hn::Zero(d16), halves[i]);
+          high[2 * i + 1] = Upper(d16, hn::Zero(d16), halves[i]);
+        }
+      } else if constexpr (kShape == TableShape::kUpper) {
         results.Words(codes, high);
       } else {
         results.Words(codes, low);
@@ -302,7 +374,9 @@ HWY_INLINE void LookUpStep(const Results<kInBits, kPlanes>& results, const std::
       }
       const hn::RebindToSigned<D32> di32;
       for (std::size_t i = 0; i < 4; ++i) {
-        if constexpr (kShape == TableShape::kUpper) low[i] = hn::Zero(d32);
+        if constexpr (kShape == TableShape::kUpper || kShape == TableShape::kTop) {
+          low[i] = hn::Zero(d32);
+        }
         if constexpr (kShape == TableShape::kSigned) {
           high[i] = hn::BitCast(d32, hn::BroadcastSignBit(hn::BitCast(di32, low[i])));
         }
@@ -451,23 +525,12 @@ void LookUpFewRows(const std::byte* in, std::byte* out, std::size_t n, const Cod
 }
 #endif
 
-template <int kInBits, int kOutBits, TableShape kShape>
-void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
-  constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
-  constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth : kWidth / 2;
-  if constexpr (kToPacked<kInBits, kOutBits>) {
-    const PackedLookup<kInBits, kOutBits> packed(*args.table);
-    ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
-    return;
-  }
-#if HWY_TARGET != HWY_AVX3_DL
-  if constexpr (kInBits == 8 && kOutBits <= 8) {
-    if (args.table->rows.count != 0) return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
-  }
-#endif
-  const Results<kInBits, kPlanes> results(*args.table);
+template <int kInBits, int kOutBits, TableShape kShape, class Planes>
+HWY_NOINLINE void LookUpBy(const std::byte* in, std::byte* out, std::size_t n,
+                           const EncodeArgs& args) {
+  const Results<Planes> results(*args.table);
   const auto step = [&results](const std::byte* from, std::byte* to)
-                        HWY_ATTR { LookUpStep<kOutBits, kShape>(results, from, to); };
+                        HWY_ATTR { LookUpStep<kInBits, kOutBits, kShape>(results, from, to); };
   ForEachStep<kInBits, kOutBits, kCodes>(in, out, n, step);
 }
 
@@ -475,15 +538,68 @@ void TableStage(const std::byte* in, std::byte* out, std::size_t n, const Encode
 template <int kInBits, int kOutBits>
 inline constexpr bool kTablePays = HWY_TARGET == HWY_AVX3_DL || kInBits < 8 || kOutBits <= 8;
 
-template <int kInBits, int kOutBits> Stage StageOfShape(TableShape shape) {
+#if HWY_TARGET != HWY_AVX3_DL
+void TruthStage(const std::byte* in, std::byte* out, std::size_t n, std::uint8_t mask) {
+  const V8 bits = hn::Set(D8(), mask), one = hn::Set(D8(), std::uint8_t{1});
+  const auto step = [bits, one](const std::byte* from, std::byte* to) HWY_ATTR {
+    Store(hn::Min(hn::And(Load(D8(), from), bits), one), D8(), to);
+  };
+  ForEachStep<8, 8, kCodes>(in, out, n, step);
+}
+#endif
+
+template <int kInBits, int kOutBits, TableShape kShape>
+void TableStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs& args) {
+  constexpr std::size_t kWidth = kOutBits < 8 ? 1 : static_cast<std::size_t>(kOutBits) / 8;
+  constexpr std::size_t kPlanes = kShape == TableShape::kWhole ? kWidth
+                                  : kShape == TableShape::kTop ? kWidth / 4
+                                                               : kWidth / 2;
+  if constexpr (kToPacked<kInBits, kOutBits>) {
+    const PackedLookup<kInBits, kOutBits> packed(*args.table);
+    ForEachStep<kInBits, kOutBits, PackedLookup<kInBits, kOutBits>::kElements>(in, out, n, packed);
+    return;
+  }
+#if HWY_TARGET != HWY_AVX3_DL
+  if constexpr (kInBits == 8 && kOutBits == 8) {
+    const std::uint8_t mask = args.table->truth_mask;
+    if (mask != 0) return TruthStage(in, out, n, mask);
+  }
+  if constexpr (kInBits == 8 && kOutBits <= 8) {
+    const std::size_t rows = args.table->rows.count;
+    if (rows != 0 && (rows <= 4 || !kHasSums || !args.table->sums.usable))
+      return LookUpFewRows<kOutBits>(in, out, n, args.table->rows);
+  }
+#endif
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
+  if constexpr (kInBits == 8) {
+    if (args.table->sums.usable) {
+      switch (args.table->sums.count) {
+        case 0:
+        case 1: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 1>>(in, out, n, args);
+        case 2: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 2>>(in, out, n, args);
+        default: return LookUpBy<8, kOutBits, kShape, SumPlanes<kPlanes, 3>>(in, out, n, args);
+      }
+    }
+  }
+#endif
+  if constexpr (kTablePays<kInBits, kOutBits>) {
+    LookUpBy<kInBits, kOutBits, kShape, TablePlanes<kInBits, kPlanes>>(in, out, n, args);
+  }
+}
+
+template <int kInBits, int kOutBits> Stage StageOfShape(const CodeTable& table) {
   // Codes of two bits are integers: to two bits they are copied.
-  if constexpr (!kTablePays<kInBits, kOutBits> || (kInBits == 2 && kOutBits == 2)) {
+  if constexpr ((!kTablePays<kInBits, kOutBits> && !kHasSums) || (kInBits == 2 && kOutBits == 2)) {
     return nullptr;
   } else {
-    switch (shape) {
+    if (!kTablePays<kInBits, kOutBits> && !table.sums.usable) return nullptr;
+    switch (table.shape) {
       case TableShape::kWhole: return &TableStage<kInBits, kOutBits, TableShape::kWhole>;
       case TableShape::kUpper:
         if constexpr (kOutBits >= 32) return &TableStage<kInBits, kOutBits, TableShape::kUpper>;
+        break;
+      case TableShape::kTop:
+        if constexpr (kOutBits == 64) return &TableStage<kInBits, kOutBits, TableShape::kTop>;
         break;
       case TableShape::kSigned:
         if constexpr (kOutBits == 64) return &TableStage<kInBits, kOutBits, TableShape::kSigned>;
@@ -493,25 +609,25 @@ template <int kInBits, int kOutBits> Stage StageOfShape(TableShape shape) {
   }
 }
 
-template <int kInBits> Stage StageOfWidth(int out_bits, TableShape shape) {
+template <int kInBits> Stage StageOfWidth(int out_bits, const CodeTable& table) {
   switch (out_bits) {
-    case 2: return StageOfShape<kInBits, 2>(shape);
-    case 4: return StageOfShape<kInBits, 4>(shape);
-    case 6: return StageOfShape<kInBits, 6>(shape);
-    case 8: return StageOfShape<kInBits, 8>(shape);
-    case 16: return StageOfShape<kInBits, 16>(shape);
-    case 32: return StageOfShape<kInBits, 32>(shape);
-    case 64: return StageOfShape<kInBits, 64>(shape);
+    case 2: return StageOfShape<kInBits, 2>(table);
+    case 4: return StageOfShape<kInBits, 4>(table);
+    case 6: return StageOfShape<kInBits, 6>(table);
+    case 8: return StageOfShape<kInBits, 8>(table);
+    case 16: return StageOfShape<kInBits, 16>(table);
+    case 32: return StageOfShape<kInBits, 32>(table);
+    case 64: return StageOfShape<kInBits, 64>(table);
     default: return nullptr;
   }
 }
 
-Stage FindTableStage(int in_bits, int out_bits, TableShape shape) {
+Stage FindTableStage(int in_bits, int out_bits, const CodeTable& table) {
   switch (in_bits) {
-    case 2: return StageOfWidth<2>(out_bits, shape);
-    case 4: return StageOfWidth<4>(out_bits, shape);
-    case 6: return StageOfWidth<6>(out_bits, shape);
-    case 8: return StageOfWidth<8>(out_bits, shape);
+    case 2: return StageOfWidth<2>(out_bits, table);
+    case 4: return StageOfWidth<4>(out_bits, table);
+    case 6: return StageOfWidth<6>(out_bits, table);
+    case 8: return StageOfWidth<8>(out_bits, table);
     default: return nullptr;
   }
 }
