@@ -2,7 +2,7 @@
 // the plain cast between the same two types on as many elements, in turn in one process. Prints
 // CSV: nanoseconds for an element, and the plain cast's time over ours.
 //
-//   scale_speed [TARGET]
+//   scale_speed [TARGET [FORMAT]]
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
@@ -153,7 +153,9 @@ int Main(int argc, char** argv) {
   }
   std::printf("what,format,type,where,ours_ns,plain_ns,plain_over_ours\n");
   for (const Shape& shape : kShapes) {
-    for (const ScaledFormat& format : ScaledFormats()) Measure(format, shape, *target);
+    for (const ScaledFormat& format : ScaledFormats()) {
+      if (argc <= 2 || format.name == argv[2]) Measure(format, shape, *target);
+    }
   }
   return 0;
 }

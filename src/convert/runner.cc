@@ -37,6 +37,8 @@ constexpr std::uint64_t kCopyGrain = 3 * 1024;
 // Input and output of a chunk together. Small enough to stay in a core's cache between its three
 // stages, large enough that a system call is cheap beside its copy.
 constexpr std::uint64_t kChunkBytes = std::uint64_t{1} << 20;
+// Elements that are cast to every type before the next ones are.
+constexpr std::uint64_t kPiece = 8 * kRangeGrain;
 // Fewer bytes than this per worker would leave no room for a block of the widest pair.
 constexpr std::uint64_t kLeastChunkBytes = std::uint64_t{64} << 10;
 
@@ -61,6 +63,14 @@ struct Job {
   std::uint64_t begin = 0;        // of its range, in units
   std::uint64_t units = 0;        // of its range
   std::uint64_t first_chunk = 0;  // in the batch's order
+};
+
+// A worker's buffers, and what it measured of a job that it has not left yet: with its next chunk a
+// meter knows the maxima that it has to exceed.
+struct Worker {
+  std::vector<std::byte> in, out;
+  Job* job = nullptr;
+  std::vector<std::unique_ptr<LossMeter>> meters;  // one for each of its casts
 };
 
 // Jobs are taken up some at a time: what is held for each is let go before there are many.
@@ -246,11 +256,11 @@ class Run {
   void Work() noexcept {
     std::uint64_t chunk = 0;
     try {
-      std::vector<std::byte> in, out;
+      Worker worker;
       while (!IsInterrupted() && !failed_.load(std::memory_order_relaxed)) {
         chunk = next_chunk_.fetch_add(1, std::memory_order_relaxed);
-        if (chunk >= chunks_) return;
-        DoChunk(chunk, in, out);
+        if (chunk >= chunks_) return Leave(worker);
+        DoChunk(chunk, worker);
       }
     } catch (...) {
       // Chunks are handed out in order, and one that is begun is ended: when any fails, all before
@@ -272,33 +282,27 @@ class Run {
     return *std::prev(after);
   }
 
-  void DoChunk(std::uint64_t chunk, std::vector<std::byte>& in, std::vector<std::byte>& out) {
+  void DoChunk(std::uint64_t chunk, Worker& worker) {
     Job& job = JobOf(chunk);
     const std::uint64_t done = (chunk - job.first_chunk) * job.chunk_units;
     const std::uint64_t first = job.begin + done;
     const std::uint64_t n = std::min(job.chunk_units, job.units - done);
     std::uint64_t read = n;
     std::uint64_t written = n;
-    std::vector<std::unique_ptr<LossMeter>> meters;
     if (job.casts.empty()) {
       if (writer_ != nullptr) {
-        const std::span<std::byte> bytes = Resize(in, n);
+        const std::span<std::byte> bytes = Resize(worker.in, n);
         reader_.Read(job.tensor, first, bytes);
         writer_->Write(job.output, first, bytes);
       }
     } else {
       read = *StorageBytes(job.info->type, n);
-      if (!options_.measure && job.casts.size() == 1 && ReadCast(job, first, n, out)) {
-        written = *StorageBytes(job.casts.front().plan->to(), n);
-        return Report(job, meters, read, writer_ != nullptr ? written : 0);
-      }
-      const std::span<std::byte> source = Resize(in, read);
-      reader_.Read(job.tensor, *StorageBytes(job.info->type, first), source);
-      for (const Cast& cast : job.casts) {
-        written = CastChunk(job, cast, source, first, n, out, meters);
+      written = *StorageBytes(job.casts.front().plan->to(), n);
+      if (options_.measure || job.casts.size() != 1 || !ReadCast(job, first, n, worker.out)) {
+        CastChunk(job, first, n, worker);
       }
     }
-    Report(job, meters, read, writer_ != nullptr ? written : 0);
+    Report(job, read, writer_ != nullptr ? written : 0);
   }
 
   // Whether the reader gives the elements as they are wanted, and they are written.
@@ -310,22 +314,58 @@ class Run {
     return true;
   }
 
-  std::uint64_t CastChunk(const Job& job, const Cast& cast, std::span<const std::byte> source,
-                          std::uint64_t first, std::uint64_t n, std::vector<std::byte>& out,
-                          std::vector<std::unique_ptr<LossMeter>>& meters) {
-    const DataType to = cast.plan->to();
-    const std::span<std::byte> result = Resize(out, *StorageBytes(to, n));
-    // The buffer is reused and a run leaves the bits after its last element alone: the pad bits.
-    result.back() = std::byte{0};
-    RunOptions run;
-    if (options_.measure) {
-      meters.push_back(std::make_unique<LossMeter>(job.info->type, to, options_.cast));
-      run.loss = meters.back().get();
-      run.loss_index = first;
+  void CastChunk(Job& job, std::uint64_t first, std::uint64_t n, Worker& worker) {
+    const std::span<std::byte> source = Resize(worker.in, *StorageBytes(job.info->type, n));
+    reader_.Read(job.tensor, *StorageBytes(job.info->type, first), source);
+    if (options_.measure) Enter(job, worker);
+    // Results that nobody keeps take little of the cache, and every type finds the source there.
+    const std::uint64_t piece = writer_ != nullptr ? n : kPiece;
+    for (std::uint64_t done = 0; done < n; done += piece) {
+      const std::uint64_t some = std::min(piece, n - done);
+      for (std::size_t type = 0; type < job.casts.size(); ++type) {
+        const CastPlan& plan = *job.casts[type].plan;
+        const std::span<std::byte> result = Resize(worker.out, *StorageBytes(plan.to(), some));
+        // The buffer is reused and a run leaves the bits after its last element alone: the pad
+        // bits.
+        result.back() = std::byte{0};
+        RunOptions run;
+        if (options_.measure) {
+          run.loss = worker.meters[type].get();
+          run.loss_index = first + done;
+        }
+        CheckStatus(plan.Run(source, done, result, 0, some, run), *job.info);
+        if (writer_ != nullptr) {
+          writer_->Write(job.output, *StorageBytes(plan.to(), first), result);
+        }
+      }
     }
-    CheckStatus(cast.plan->Run(source, 0, result, 0, n, run), *job.info);
-    if (writer_ != nullptr) writer_->Write(job.output, *StorageBytes(to, first), result);
-    return result.size();
+  }
+
+  // Turns to a job.
+  void Enter(Job& job, Worker& worker) {
+    if (worker.job == &job) return;
+    Leave(worker);
+    for (const Cast& cast : job.casts) {
+      worker.meters.push_back(
+          std::make_unique<LossMeter>(job.info->type, cast.plan->to(), options_.cast));
+    }
+    worker.job = &job;
+  }
+
+  // Adds what a worker measured of its job to the job.
+  void Leave(Worker& worker) {
+    if (worker.job == nullptr) return;
+    Job& job = *std::exchange(worker.job, nullptr);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < worker.meters.size(); ++i) {
+      std::unique_ptr<LossMeter>& whole = job.casts[i].meter;
+      if (whole == nullptr) {
+        whole = std::move(worker.meters[i]);
+      } else {
+        CheckStatus(whole->Merge(*worker.meters[i]), *job.info);
+      }
+    }
+    worker.meters.clear();
   }
 
   // Grows a worker's buffer, never shrinks it: chunks of one run differ little.
@@ -334,18 +374,8 @@ class Run {
     return std::span(buffer).first(static_cast<std::size_t>(bytes));
   }
 
-  // Adds a finished chunk to its tensor.
-  void Report(Job& job, std::vector<std::unique_ptr<LossMeter>>& meters, std::uint64_t read,
-              std::uint64_t written) {
+  void Report(const Job& job, std::uint64_t read, std::uint64_t written) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (std::size_t i = 0; i < meters.size(); ++i) {
-      std::unique_ptr<LossMeter>& whole = job.casts[i].meter;
-      if (whole == nullptr) {
-        whole = std::move(meters[i]);
-      } else {
-        CheckStatus(whole->Merge(*meters[i]), *job.info);
-      }
-    }
     result_.bytes_read += read;
     result_.bytes_written += written;
     Show(job.tensor);

@@ -144,17 +144,21 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
   }
   HWY_INLINE void SetRelative(double known) {
     max_relative = known;
+    relative = hn::Set(DF32(), FilterOf(known));
+  }
+  // What, times a source, is below every error whose quotient is larger than the known one.
+  static float FilterOf(double known) {
+    if (known < 0) return -1.0f;
     if constexpr (kNarrow) {
+      const auto nearest = static_cast<float>(known);
       // Quotients of 11 digits that differ do so by 2^-22 of themselves: a larger one is above the
       // next float, whose product with the divisor is above the dividend whatever its rounding.
-      const auto nearest = static_cast<float>(known);
-      relative = hn::Set(DF32(), known < 0 ? -1.0f
-                                 : static_cast<double>(nearest) < known
-                                     ? std::nextafterf(nearest, HUGE_VALF)
-                                     : nearest);
+      return static_cast<double>(nearest) < known ? std::nextafterf(nearest, HUGE_VALF) : nearest;
     } else {
-      // Those of 24 digits do so by 2^-48.
-      relative_square = hn::Set(DF64(), known < 0 ? -1.0 : known * known * (1 + 0x1p-49));
+      // A little less than known, so that no rounding hides a larger one; 1 is what zeros give, and
+      // no quotient is larger.
+      if (known >= 1) return 1;
+      return known > 0x1p-30 ? static_cast<float>(known * (1 - 0x1p-22)) : 0;
     }
   }
 
@@ -175,10 +179,8 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
         const auto error = hn::BitCast(bits, magnitude_of_error);
         max_error = hn::Max(max_error, error);
         inexact = hn::Add(inexact, hn::Min(error, hn::Set(bits, 1u)));
-        if constexpr (kNarrow) {
-          larger = hn::Or(larger,
-                          hn::BitCast(bits, hn::MulSub(relative, magnitude, magnitude_of_error)));
-        }
+        larger =
+            hn::Or(larger, hn::BitCast(bits, hn::MulSub(relative, magnitude, magnitude_of_error)));
       }
       for (std::size_t upper = 0; upper < 2; ++upper) {
         const std::size_t place = at / kDoubleLanes + upper;
@@ -196,13 +198,9 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
           }
         } else {
           const std::size_t sum = place % Sums::kSums;
-          const auto square = hn::Mul(value, value);
-          sums.squares[sum] = hn::Add(sums.squares[sum], square);
+          sums.squares[sum] = hn::Add(sums.squares[sum], hn::Mul(value, value));
           if constexpr (!kLossless) {
-            const auto error_square = hn::Mul(error, error);
-            sums.errors[sum] = hn::Add(sums.errors[sum], error_square);
-            larger_square =
-                hn::Or(larger_square, hn::MulSub(relative_square, square, error_square));
+            sums.errors[sum] = hn::Add(sums.errors[sum], hn::Mul(error, error));
           }
         }
       }
@@ -211,30 +209,21 @@ template <bool kLossless, bool kNarrow> struct Float32Lanes {
   // Whether a relative error may be larger than the known one; forgets it.
   HWY_INLINE bool MayBeLarger() {
     if constexpr (kLossless) return false;
-    if constexpr (kNarrow) {
-      const hn::RebindToSigned<D32> d;
-      return !hn::AllFalse(
-          d, hn::Lt(hn::BitCast(d, std::exchange(larger, hn::Zero(D32()))), hn::Zero(d)));
-    } else {
-      const hn::RebindToSigned<DF64> d;
-      return !hn::AllFalse(
-          d, hn::Lt(hn::BitCast(d, std::exchange(larger_square, hn::Zero(DF64()))), hn::Zero(d)));
-    }
+    const hn::RebindToSigned<D32> d;
+    return !hn::AllFalse(
+        d, hn::Lt(hn::BitCast(d, std::exchange(larger, hn::Zero(D32()))), hn::Zero(d)));
   }
 
   // Negative where a relative error may be larger than the known one.
   hn::Vec<D32> larger;
-  hn::Vec<DF64> larger_square = hn::Zero(DF64());
   hn::Vec<DF32> relative = hn::Zero(DF32());
-  hn::Vec<DF64> relative_square = hn::Zero(DF64());
   hn::Vec<D32> max_error, inexact, largest, least;
   double max_relative = 0;
 };
 
 // The sums of elements whose free sums did not hold all their digits.
 template <bool kLossless>
-void SumBlockInOrder(const float* x_values, const float* y_values, std::size_t n,
-                     LossStretch* stretch) {
+void SumInOrder(const float* x_values, const float* y_values, std::size_t n, LossStretch* stretch) {
   const DF64 d;
   const hn::Rebind<float, DF64> narrow;
   OrderedSums sums(*stretch);
@@ -252,29 +241,20 @@ void SumBlockInOrder(const float* x_values, const float* y_values, std::size_t n
   }
   sums.StoreTo(stretch);
 }
-template <bool kLossless>
-void SumInOrder(const float* x_values, const float* y_values, std::size_t n, std::uint64_t index,
-                LossStretch* stretch) {
-  for (std::size_t i = 0; i < n;) {
-    const std::size_t some =
-        std::min<std::size_t>(n - i, static_cast<std::size_t>(kBlock - (index + i) % kBlock));
-    SumBlockInOrder<kLossless>(x_values + i, y_values + i, some, stretch);
-    i += some;
-    if ((index + i) % kBlock == 0) stretch->EndBlock();
-  }
-}
-
-// The largest relative error of a run.
-HWY_INLINE double LargestRelative(const float* x_values, const float* y_values, std::size_t n) {
+// The largest relative error of a run, or what is known where that is as large.
+HWY_INLINE double LargestRelative(const float* x_values, const float* y_values, std::size_t n,
+                                  double known) {
   const DF64 d;
   const hn::Rebind<float, DF64> narrow;
-  auto largest = hn::Set(d, -1.0);
+  const auto nearly = hn::Set(d, known * (1 - 0x1p-40));
+  auto largest = hn::Set(d, known);
   for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
     const auto x = hn::PromoteTo(d, hn::LoadU(narrow, x_values + i));
     const auto y = hn::PromoteTo(d, hn::LoadU(narrow, y_values + i));
-    const auto relative = hn::Div(hn::Abs(hn::Sub(x, y)), hn::Abs(x));
-    const auto nonzero = hn::Gt(hn::Abs(x), hn::Zero(d));
-    largest = hn::Max(largest, hn::IfThenElse(nonzero, relative, largest));
+    const auto error = hn::Abs(hn::Sub(x, y)), magnitude = hn::Abs(x);
+    if (HWY_LIKELY(hn::AllTrue(d, hn::Le(error, hn::Mul(nearly, magnitude))))) continue;
+    const auto nonzero = hn::Gt(magnitude, hn::Zero(d));
+    largest = hn::Max(largest, hn::IfThenElse(nonzero, hn::Div(error, magnitude), largest));
   }
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
@@ -312,49 +292,61 @@ HWY_INLINE std::size_t FindRelative(const float* x_values, const float* y_values
   return LossStretch::kNotLookedFor;
 }
 
-// What a run has whose least magnitude is below the destination's normal ones.
-template <bool kLossless>
-void CountLow(const float* x_values, const float* y_values, std::size_t n,
-              const Float32Limits& limits, bool has_zeros, hn::Vec<D32>* smallest,
-              LossStretch* stretch) {
-  const DF32 d;
-  const D32 bits;
-  const auto one = hn::Set(bits, 1u);
-  const auto limit = hn::Set(bits, limits.least_normal);
-  const auto magnitudes = [&](const float* values)
-                              HWY_ATTR { return hn::BitCast(bits, hn::Abs(hn::LoadU(d, values))); };
-  const auto total = [&](hn::Vec<D32> counts) HWY_ATTR {
-    return std::uint64_t{hn::GetLane(hn::SumOfLanes(bits, counts))};
-  };
-  const auto add = [&](Loss loss, std::uint64_t found) {
-    stretch->counts[static_cast<std::size_t>(loss)] += found;
-  };
-  auto nonzero = hn::Zero(bits), low = nonzero;
-  for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-    const auto y = magnitudes(y_values + i);
-    nonzero = hn::Add(nonzero, hn::Min(y, one));
-    low = hn::Add(low, hn::ShiftRight<31>(hn::Sub(y, limit)));
-  }
-  const std::uint64_t zeros = n - total(nonzero);
-  add(Loss::kToSubnormal, total(low) - zeros);
-  std::uint64_t source_zeros = 0;
-  if (has_zeros) {
-    nonzero = hn::Zero(bits);
-    for (std::size_t i = 0; i < n; i += hn::Lanes(d)) {
-      const auto x = magnitudes(x_values + i);
-      // One less: zero is then above all others.
-      *smallest = hn::Min(*smallest, hn::Sub(x, one));
-      nonzero = hn::Add(nonzero, hn::Min(x, one));
+// What runs have whose least magnitude is below the destination's normal ones: counts, a lane each,
+// of what is not, as an addition's ports are short.
+struct LowRuns {
+  // Written out, so that it is compiled for the target.
+  HWY_INLINE LowRuns() : nonzero(hn::Zero(D32())), low(nonzero), source_nonzero(low), kept(low) {}
+
+  // `has_zeros`: sources. `smallest` is one less, so that zero is above all others.
+  template <bool kLossless>
+  HWY_INLINE void Add(const float* x_values, const float* y_values, const Float32Limits& limits,
+                      bool has_zeros, hn::Vec<D32>* smallest) {
+    const D32 bits;
+    const auto one = hn::Set(bits, 1u), sign = hn::Set(bits, 0x80000000u);
+    const auto limit = hn::Set(bits, limits.least_normal);
+    const auto load = [&](const float* values)
+                          HWY_ATTR { return hn::BitCast(bits, hn::LoadU(DF32(), values)); };
+    elements += kOrdinaryRun32;
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < kOrdinaryRun32; i += kFloatLanes) {
+      const auto y = hn::AndNot(sign, load(y_values + i));
+      nonzero = hn::Add(nonzero, hn::Min(y, one));
+      low = hn::Add(low, hn::ShiftRight<31>(hn::Sub(y, limit)));
     }
-    source_zeros = n - total(nonzero);
-    for (std::size_t i = 0; !kLossless && limits.to_float && i < n; ++i) {
-      const bool lost = x_values[i] == 0 && std::signbit(x_values[i]) && !std::signbit(y_values[i]);
-      add(Loss::kZeroSignLost, lost ? 1 : 0);
+    if (!has_zeros) return;
+    elements_with_zeros += kOrdinaryRun32;
+#pragma GCC unroll 2
+    for (std::size_t i = 0; i < kOrdinaryRun32; i += kFloatLanes) {
+      const auto x = load(x_values + i);
+      const auto magnitude = hn::AndNot(sign, x);
+      *smallest = hn::Min(*smallest, hn::Sub(magnitude, one));
+      source_nonzero = hn::Add(source_nonzero, hn::Min(magnitude, one));
+      // Not both -0 and +0.
+      if constexpr (!kLossless) {
+        kept = hn::Add(kept, hn::Min(hn::Or(hn::Xor(x, sign), load(y_values + i)), one));
+      }
     }
   }
-  stretch->compared_nonzero -= source_zeros;
-  add(Loss::kToZero, zeros - source_zeros);
-}
+  template <bool kLossless> void StoreTo(const Float32Limits& limits, LossStretch* stretch) const {
+    const auto total = [](hn::Vec<D32> counts) HWY_ATTR {
+      return std::uint64_t{hn::GetLane(hn::SumOfLanes(D32(), counts))};
+    };
+    const auto add = [&](Loss loss, std::uint64_t found) {
+      stretch->counts[static_cast<std::size_t>(loss)] += found;
+    };
+    if (elements == 0) return;
+    const std::uint64_t zeros = elements - total(nonzero);
+    const std::uint64_t source_zeros = elements_with_zeros - total(source_nonzero);
+    add(Loss::kToSubnormal, total(low) - zeros);
+    add(Loss::kToZero, zeros - source_zeros);
+    if (!kLossless && limits.to_float) add(Loss::kZeroSignLost, elements_with_zeros - total(kept));
+    stretch->compared_nonzero -= source_zeros;
+  }
+
+  std::uint64_t elements = 0, elements_with_zeros = 0;
+  hn::Vec<D32> nonzero, low, source_nonzero, kept;
+};
 
 inline bool HasNegative(const float* values, std::size_t n) {
   const D32 bits;
@@ -382,11 +374,31 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     if constexpr (kNarrow) return Sums();
     if constexpr (!kNarrow) return Sums(*stretch);
   };
-  const LossStretch before = *stretch;
   Lanes lanes(stretch->max_rel_error);
   Sums sums = first_sums();
-  auto amax = hn::Zero(bits), smallest = none;  // the latter one less
-  std::size_t done = 0;
+  // Of the block: the least one less, so that zero is above all others.
+  auto block_largest = hn::Zero(bits), block_smallest = none;
+  LowRuns low;
+  std::uint32_t largest = 0, smallest = ~0u;
+  std::size_t done = 0, block = 0, ordered = 0;  // elements up to the block; of blocks summed again
+  // The sums of what is done of the block, which go on from those of the stretch.
+  const auto end_sums = [&]() HWY_ATTR {
+    const std::uint32_t most = hn::GetLane(hn::MaxOfLanes(bits, block_largest));
+    const std::uint32_t least = hn::GetLane(hn::MinOfLanes(bits, block_smallest));
+    largest = std::max(largest, most);
+    smallest = std::min(smallest, least);
+    block_largest = hn::Zero(bits);
+    block_smallest = none;
+    const bool none_before = !kNarrow || std::all_of(stretch->squares, stretch->squares + kLossSums,
+                                                     [](double sum) { return sum == 0; });
+    if (!kNarrow || (none_before && limits.SumsAreExact(most, least + 1 == 0 ? most : least + 1))) {
+      sums.StoreTo(stretch);
+    } else {
+      SumInOrder<kLossless>(x_values + block, y_values + block, done - block, stretch);
+      ordered += done - block;
+    }
+    block = done;
+  };
   while (done + kOrdinaryRun32 <= n) {
     const float* const x = x_values + done;
     const float* const y = y_values + done;
@@ -404,24 +416,24 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     bool has_zeros = false;
     if (!hn::AllFalse(bits, hn::Lt(run.least, least_normal))) {
       has_zeros = !hn::AllFalse(bits, hn::Eq(run.least, hn::Zero(bits)));
-      CountLow<kLossless>(x, y, kOrdinaryRun32, limits, has_zeros, &smallest, stretch);
+      low.Add<kLossless>(x, y, limits, has_zeros, &block_smallest);
     }
-    if (!has_zeros) smallest = hn::Min(smallest, hn::Sub(run.least, hn::Set(bits, 1u)));
-    // The filter of narrow numbers may underflow where they are very small.
+    if (!has_zeros) block_smallest = hn::Min(block_smallest, hn::Sub(run.least, hn::Set(bits, 1u)));
+    // The filter may underflow where the numbers are very small.
     const bool is_tiny =
-        kNarrow && !kLossless &&
-        !hn::AllFalse(bits, hn::Lt(has_zeros ? smallest : run.least, hn::Set(bits, kTiny)));
+        (kNarrow || !kFused) && !kLossless &&
+        !hn::AllFalse(bits, hn::Lt(has_zeros ? block_smallest : run.least, hn::Set(bits, kTiny)));
     if (run.MayBeLarger() || is_tiny) {
-      run.SetRelative(std::max(run.max_relative, LargestRelative(x, y, kOrdinaryRun32)));
+      run.SetRelative(LargestRelative(x, y, kOrdinaryRun32, run.max_relative));
     }
-    amax = hn::Max(amax, run.largest);
+    block_largest = hn::Max(block_largest, run.largest);
     run.largest = hn::Zero(bits);
     run.least = none;
     lanes = run;
     sums.Take(run_sums);
     done += kOrdinaryRun32;
     if ((index + done) % kBlock == 0) {
-      sums.StoreTo(stretch);
+      end_sums();
       stretch->EndBlock();
       sums = first_sums();
     }
@@ -430,19 +442,9 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
   const auto lane = [](std::uint32_t code) {
     return static_cast<double>(std::bit_cast<float>(code));
   };
-  const std::uint32_t largest = hn::GetLane(hn::MaxOfLanes(bits, amax));
-  const std::uint32_t least = hn::GetLane(hn::MinOfLanes(bits, smallest)) + 1;  // none: 0
-  const auto is_zero = [](double sum) { return sum == 0; };
-  if (!kNarrow || (limits.SumsAreExact(largest, least == 0 ? largest : least) &&
-                   std::all_of(before.squares, before.squares + kLossSums, is_zero))) {
-    sums.StoreTo(stretch);
-  } else {
-    std::copy_n(before.squares, kLossSums, stretch->squares);
-    std::copy_n(before.errors, kLossSums, stretch->errors);
-    stretch->ended = 0;
-    SumInOrder<kLossless>(x_values, y_values, done, index, stretch);
-    stretch->summed_again = true;
-  }
+  if (block != done) end_sums();
+  stretch->summed_again = ordered == done;
+  low.StoreTo<kLossless>(limits, stretch);
   const std::uint64_t inexact = hn::GetLane(hn::SumOfLanes(bits, lanes.inexact));
   const auto counts = [stretch](Loss loss) -> std::uint64_t& {
     return stretch->counts[static_cast<std::size_t>(loss)];
@@ -463,7 +465,7 @@ std::size_t MeasureOrdinary32(const float* x_values, const float* y_values, std:
     stretch->max_rel_at = FindRelative(x_values, y_values, done, max_relative);
   }
   stretch->amax = lane(largest);
-  stretch->smallest_nonzero = lane(least);
+  stretch->smallest_nonzero = lane(smallest + 1);  // none: 0
   return done;
 }
 

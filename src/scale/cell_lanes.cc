@@ -9,193 +9,20 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "core/kernels.h"
 #include "hwy/highway.h"
 
 #if HWY_TARGET != HWY_SCALAR
+#include "scale/quotients-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::scale::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-using DF32 = hn::ScalableTag<float>;
-using DI32 = hn::ScalableTag<std::int32_t>;
 using D16 = hn::ScalableTag<std::uint16_t>;
 using D8x16 = hn::FixedTag<std::uint8_t, 16>;
-using VF32 = hn::VFromD<DF32>;
-
-HWY_INLINE VF32 LoadFloats(const std::byte* x) {
-  return hn::LoadU(DF32(), reinterpret_cast<const float*>(x));
-}
-
-// Elements from the i-th on, of float32 or bfloat16.
-template <std::size_t kBytes> HWY_INLINE VF32 LoadElements(const std::byte* x, std::size_t i) {
-  if constexpr (kBytes == 4) {
-    return LoadFloats(x + 4 * i);
-  } else {
-    const hn::ScalableTag<std::uint32_t> d32;
-    const hn::Rebind<std::uint16_t, decltype(d32)> d16;
-    const auto bits = hn::LoadU(d16, reinterpret_cast<const std::uint16_t*>(x + 2 * i));
-    return hn::BitCast(DF32(), hn::ShiftLeft<16>(hn::PromoteTo(d32, bits)));
-  }
-}
-
-// ------------------------------------------------------------------------------------- arithmetic
-
-// Calls step(i, factor) for each whole vector of a cell, and rest(i, count, factor) for what is
-// left of one.
-template <class Step, class Rest>
-HWY_INLINE void ForEachOfCells(std::size_t n, const float* factors, const CellsInOrder& cells,
-                               const Step& step, const Rest& rest) {
-  const std::size_t lanes = hn::Lanes(DF32());
-  const std::size_t width =
-      cells.log2_width < 40 ? std::size_t{1} << cells.log2_width : ~std::size_t{0};
-  const float* factor = factors + (cells.skipped >> cells.log2_width);
-  std::size_t end = width - (cells.skipped & (width - 1));
-  for (std::size_t i = 0; i < n; ++factor) {
-    end = std::min(end, n);
-    const VF32 all = hn::Set(DF32(), *factor);
-    for (; i + lanes <= end; i += lanes) step(i, all);
-    if (i < end) {
-      rest(i, end - i, all);
-      i = end;
-    }
-    end += width;
-  }
-}
-
-template <std::size_t kBytes>
-void Multiply(const std::byte* x, std::byte* out, std::size_t n, const float* factors,
-              const CellsInOrder& cells) {
-  const DF32 d;
-  ForEachOfCells(
-      n, factors, cells,
-      [&](std::size_t i, VF32 factor) HWY_ATTR {
-        hn::StoreU(hn::Mul(LoadElements<kBytes>(x, i), factor), d,
-                   reinterpret_cast<float*>(out + 4 * i));
-      },
-      [&](std::size_t i, std::size_t count, VF32 factor) HWY_ATTR {
-        alignas(64) std::byte some[HWY_MAX_BYTES] = {};
-        alignas(64) float products[HWY_MAX_BYTES / 4];
-        std::memcpy(some, x + kBytes * i, kBytes * count);
-        hn::Store(hn::Mul(LoadElements<kBytes>(some, 0), factor), d, products);
-        std::memcpy(out + 4 * i, products, 4 * count);
-      });
-}
-
-// The factor is off by half a unit at most, and so is the product: together they are by two units
-// of it. Twice that is asked, and zero is no tie.
-constexpr std::int32_t kNear = 4;
-
-HWY_INLINE bool MayBeWrong(VF32 quotient, const TieBits& ties) {
-  const DI32 d;
-  const auto bits = hn::BitCast(d, quotient);
-  const auto beside =
-      hn::And(hn::Add(bits, hn::Set(d, kNear - static_cast<std::int32_t>(ties.tie))),
-              hn::Set(d, static_cast<std::int32_t>(ties.mask)));
-  auto near = hn::Lt(beside, hn::Set(d, 2 * kNear + 1));
-  const auto magnitude = hn::Abs(quotient);
-  const auto small = hn::RebindMask(d, hn::Lt(magnitude, hn::Set(DF32(), ties.least_normal)));
-  if (HWY_LIKELY(hn::AllFalse(d, hn::Or(near, small)))) return false;
-  const auto counts = hn::AndNot(hn::Lt(hn::BitCast(d, magnitude), hn::Set(d, ties.least)), small);
-  const auto low = hn::And(hn::Add(bits, hn::Set(d, kNear)), hn::Set(d, 0xFFFF));
-  near = hn::Or(near, hn::And(counts, hn::Lt(low, hn::Set(d, 2 * kNear + 1))));
-  return !hn::AllFalse(d, near);
-}
-
-// x * numerator / divisor in double, which is on the right side of every tie (see cell_codes.cc),
-// cut to what a float32 holds with a last bit that says whether something was cut off.
-HWY_INLINE VF32 OddQuotient(VF32 elements, double numerator, double divisor) {
-  const hn::ScalableTag<double> d;
-  const hn::ScalableTag<std::uint64_t> d64;
-  const hn::Rebind<float, decltype(d)> half;
-  const std::size_t lanes = hn::Lanes(d);
-  const auto cut = hn::Set(d64, 0x1FFFFFFFu);
-  alignas(64) float x[HWY_MAX_BYTES / 4], quotients[HWY_MAX_BYTES / 4];
-  hn::Store(elements, DF32(), x);
-  for (std::size_t i = 0; i < 2 * lanes; i += lanes) {
-    const auto wide = hn::PromoteTo(d, hn::LoadU(half, x + i));
-    const auto bits =
-        hn::BitCast(d64, hn::Div(hn::Mul(wide, hn::Set(d, numerator)), hn::Set(d, divisor)));
-    // Adding them carries into the last bit kept where one of those cut off is set.
-    const auto carried = hn::And(hn::Add(hn::And(bits, cut), cut), hn::Set(d64, 0x20000000u));
-    const auto odd = hn::Or(hn::AndNot(cut, bits), carried);
-    hn::StoreU(hn::DemoteTo(half, hn::BitCast(d, odd)), half, quotients + i);
-  }
-  return hn::Load(DF32(), quotients);
-}
-
-template <std::size_t kBytes, class MayBe, class Finish>
-HWY_INLINE void QuotientsOf(const std::byte* x, float* quotients, std::size_t n, const Divisors& by,
-                            const CellsInOrder& cells, const MayBe& may_be_wrong,
-                            const Finish& finish) {
-  const DF32 d;
-  const std::size_t first = cells.skipped >> cells.log2_width;
-  const auto divisor_of = [&](std::size_t i) {
-    return by.divisors[first +
-                       ((i + (cells.skipped - (first << cells.log2_width))) >> cells.log2_width)];
-  };
-  const auto one = [&](VF32 elements, std::size_t i, VF32 factor, float* to) HWY_ATTR {
-    VF32 quotient = hn::Mul(elements, factor);
-    if (HWY_UNLIKELY(may_be_wrong(quotient))) {
-      quotient = OddQuotient(elements, by.numerator, divisor_of(i));
-    }
-    hn::StoreU(finish(quotient), d, to);
-  };
-  ForEachOfCells(
-      n, by.factors, cells,
-      [&](std::size_t i, VF32 factor)
-          HWY_ATTR { one(LoadElements<kBytes>(x, i), i, factor, quotients + i); },
-      [&](std::size_t i, std::size_t count, VF32 factor) HWY_ATTR {
-        alignas(64) std::byte some[HWY_MAX_BYTES] = {};
-        alignas(64) float results[HWY_MAX_BYTES / 4];
-        std::memcpy(some, x + kBytes * i, kBytes * count);
-        one(LoadElements<kBytes>(some, 0), i, factor, results);
-        std::memcpy(quotients + i, results, 4 * count);
-      });
-}
-
-template <class MayBe, class Finish>
-HWY_INLINE void Quotients(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
-                          const Divisors& by, const CellsInOrder& cells, const MayBe& may_be_wrong,
-                          const Finish& finish) {
-  if (is_bfloat16) return QuotientsOf<2>(x, quotients, n, by, cells, may_be_wrong, finish);
-  QuotientsOf<4>(x, quotients, n, by, cells, may_be_wrong, finish);
-}
-
-void Divide(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
-            const Divisors& by, const CellsInOrder& cells, const TieBits& ties) {
-  Quotients(
-      x, is_bfloat16, quotients, n, by, cells,
-      [&](VF32 quotient) HWY_ATTR { return MayBeWrong(quotient, ties); },
-      [](VF32 quotient) HWY_ATTR { return quotient; });
-}
-
-void DivideToIntegers(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
-                      const Divisors& by, const CellsInOrder& cells, const TieBits&) {
-  const DF32 d;
-  // A NaN is no less and no more than 127, and near nothing.
-  const auto within = [&](VF32 quotient) HWY_ATTR {
-    const VF32 most = hn::Set(d, 127.0f), least = hn::Set(d, -127.0f);
-    const VF32 value = hn::IfThenElse(hn::Lt(most, quotient), most, quotient);
-    return hn::IfThenElse(hn::Lt(value, least), least, value);
-  };
-  const auto round = [&](VF32 value) HWY_ATTR {
-    const VF32 whole = hn::Set(d, 0x1.8p23f);  // a float32 from here on is an integer
-    return hn::Sub(hn::Add(value, whole), whole);
-  };
-  Quotients(
-      x, is_bfloat16, quotients, n, by, cells,
-      [&](VF32 quotient) HWY_ATTR {
-        const VF32 value = within(quotient);
-        // Two units of a quotient below 128 are 2^-16.
-        return !hn::AllFalse(
-            d, hn::Lt(hn::Set(d, 0.5f - 0x1p-15f), hn::Abs(hn::Sub(value, round(value)))));
-      },
-      [&](VF32 quotient) HWY_ATTR { return round(within(quotient)); });
-}
 
 // ----------------------------------------------------------------------------------------- tables
 
@@ -490,6 +317,7 @@ const CellLanes* TargetLanes() {
     CellLanes filled = {};
     filled.multiply = &Multiply<4>;
     filled.multiply_bfloat16 = &Multiply<2>;
+    filled.factors_of = &FactorsOf;
     filled.divide = &Divide;
     filled.divide_to_integers = &DivideToIntegers;
     filled.look_up_16 = &LookUp16;

@@ -58,9 +58,13 @@ struct CellLanes {
   // divisor is as a double, rounded to odd in float32. `x` is not `quotients`.
   void (*divide)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
                  const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
-  // The same for integers: the quotients rounded to the nearest within 127, NaN left.
-  void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, float* quotients, std::size_t n,
-                             const Divisors& by, const CellsInOrder& cells, const TieBits& ties);
+  // The codes of int8: the quotients rounded to the nearest within 127, of NaN 0.
+  void (*divide_to_integers)(const std::byte* x, bool is_bfloat16, std::byte* codes, std::size_t n,
+                             const Divisors& by, const CellsInOrder& cells);
+  // Divisors' divisors, scales[i] * global, and factors; NaN where one is not within least and
+  // most.
+  void (*factors_of)(const double* scales, std::size_t n, double global, double numerator,
+                     double least, double most, float* factors, double* divisors);
 
   // The values of `groups` times kNibbles codes of four bits, by tables of kNibbles values, one for
   // each code of a scale, that `fill` made: group g has the scale codes[(skipped + g) >> log2].

@@ -12,7 +12,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,11 +36,6 @@ bool IsSource(DataType type) {
 }
 
 constexpr std::uint64_t kQuantisedAtOnce = 2048;  // elements done at once in lanes
-constexpr float kNoFactor = std::numeric_limits<float>::quiet_NaN();
-
-bool IsPower(double value) {
-  return (std::bit_cast<std::uint64_t>(value) & detail::LowMask(52)) == 0;
-}
 
 TieBits TiesOf(const TypeInfo* element) {
   if (!element->is_float()) return {};
@@ -197,15 +191,14 @@ void Quantiser::Encode(std::span<const std::byte> x, std::uint64_t x_first, std:
     divisors.resize(count);
     const double* const some = scales.scales.data() + (cells.first - scales.first);
     const double global = scaling_.global_use == Factor::kMultiplies ? scales.global : 1;
-    for (std::size_t i = 0; i < count && exact; ++i) exact = IsPower(some[i]);
+    std::uint64_t mantissas = 0;
+    for (std::size_t i = 0; i < count; ++i) mantissas |= std::bit_cast<std::uint64_t>(some[i]);
+    exact = exact && (mantissas & detail::LowMask(52)) == 0;
     // What a quotient of is a normal float32 that is twice off by half a unit; of a power of two,
     // any that float32 has.
     const double most = exact ? 0x1p127 : 0x1p100, least = exact ? 0x1p-128 : 0x1p-100;
-    for (std::size_t i = 0; i < count; ++i) {
-      divisors[i] = some[i] * global;
-      const double factor = numerator / divisors[i];
-      factors[i] = factor >= least && factor <= most ? static_cast<float>(factor) : kNoFactor;
-    }
+    lanes_->factors_of(some, count, global, numerator, least, most, factors.data(),
+                       divisors.data());
   }
   const Call call = {x,         x_first,     first, scales, factors,    divisors,
                      numerator, cells.first, exact, codes,  codes_first};
@@ -244,6 +237,14 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
     Require(float_of_source_.Run(call.x, call.x_first + done, room, 0, n));
   }
   const bool integer = scaling_.element == DataType::kInt8;
+  std::byte* codes = nullptr;  // of integers
+  if (integer) {
+    const std::uint64_t held = call.codes.size();
+    if (call.codes_first > held || done + n > held - call.codes_first) {
+      Require(Status(StatusCode::kBufferTooSmall));
+    }
+    codes = call.codes.data() + (call.codes_first + done);
+  }
   bool is_float = true;
   ForEachRunOfCells(
       partition_, call.first + done, n,
@@ -261,10 +262,14 @@ void Quantiser::EncodeInFloat(const Call& call, std::uint64_t done, std::uint64_
         }
         const std::uint64_t skipped = cell - call.first_cell;
         const Divisors by = {factors, call.divisors.data() + skipped, call.numerator};
-        (integer ? lanes_->divide_to_integers : lanes_->divide)(from, is_half, to, length, by,
-                                                                order, ties_);
+        if (integer) {
+          lanes_->divide_to_integers(from, is_half, codes + at, length, by, order);
+        } else {
+          lanes_->divide(from, is_half, to, length, by, order, ties_);
+        }
       });
   if (!is_float) return EncodeInDouble(call, done, n);
+  if (integer) return;
   Require(code_of_float_.Run(std::as_bytes(std::span(quotients)), 0, call.codes,
                              call.codes_first + done, n));
 }
