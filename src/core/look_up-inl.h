@@ -1,0 +1,160 @@
+// Bytes looked up by codes of at most eight bits: one permutation of a vector where the target has
+// it, rows of 16 entries elsewhere. Included per target.
+//
+// SPDX-License-Identifier: Apache-2.0
+#if defined(TENSORCAST_SRC_CORE_LOOK_UP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TENSORCAST_SRC_CORE_LOOK_UP_INL_H_
+#undef TENSORCAST_SRC_CORE_LOOK_UP_INL_H_
+#else
+#define TENSORCAST_SRC_CORE_LOOK_UP_INL_H_
+#endif
+
+#include "core/code_table.h"
+#include "core/halves-inl.h"
+#include "core/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace tensorcast::core::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_AVX3_DL
+// AVX-512 VBMI permutes bytes over whole vectors: 64 entries at once, which repeat for codes of
+// fewer than six bits.
+template <int kBits> class Lookup {
+ public:
+  explicit HWY_INLINE Lookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows64; ++i) rows_[i] = _mm512_load_si512(table + 64 * i);
+  }
+  HWY_INLINE V8 operator()(V8 code) const {
+    if constexpr (kBits < 8) {
+      return V8{_mm512_permutexvar_epi8(code.raw, rows_[0])};
+    } else {
+      // The permutation reads the low seven bits; the eighth chooses between the halves.
+      return V8{_mm512_mask_blend_epi8(_mm512_movepi8_mask(code.raw),
+                                       _mm512_permutex2var_epi8(rows_[0], code.raw, rows_[1]),
+                                       _mm512_permutex2var_epi8(rows_[2], code.raw, rows_[3]))};
+    }
+  }
+
+ private:
+  static constexpr std::size_t kRows64 = kBits < 8 ? 1 : 4;
+  __m512i rows_[kRows64];
+};
+#else
+// Whether a bit of each byte is set.
+template <int kBit> HWY_INLINE hn::Mask<D8> BitSet(V8 v) {
+#if HWY_TARGET == HWY_AVX2
+  // A blend looks at the highest bit alone.
+  return hn::MaskFromVec(hn::BitCast(D8(), hn::ShiftLeft<7 - kBit>(hn::BitCast(D16(), v))));
+#else
+  return hn::TestBit(v, hn::Set(D8(), std::uint8_t{1 << kBit}));
+#endif
+}
+
+// Entries [16 * kFirst, 16 * (kFirst + kCount)) of the table looked up by the low four bits, then
+// chosen among by the higher ones: the upper half where the highest of them is set.
+template <std::size_t kFirst, std::size_t kCount, class M>
+HWY_INLINE V8 LookUpRows(const V8* rows, V8 low_bits, const M* bit_set) {
+  if constexpr (kCount == 1) {
+    return hn::TableLookupBytes(rows[kFirst], low_bits);
+  } else {
+    constexpr std::size_t kHalf = kCount / 2;
+    constexpr std::size_t kBit = kHalf == 1 ? 0 : kHalf == 2 ? 1 : kHalf == 4 ? 2 : 3;
+    return hn::IfThenElse(bit_set[kBit], LookUpRows<kFirst + kHalf, kHalf>(rows, low_bits, bit_set),
+                          LookUpRows<kFirst, kHalf>(rows, low_bits, bit_set));
+  }
+}
+
+// Rows of 16 entries, by codes that have nothing above their bits.
+template <std::size_t kRows> class RowsLookup {
+ public:
+  explicit HWY_INLINE RowsLookup(const std::uint8_t* table) {
+    for (std::size_t i = 0; i < kRows; ++i) rows_[i] = hn::LoadDup128(D8(), table + 16 * i);
+  }
+  HWY_INLINE V8 operator()(V8 code) const {
+    hn::Mask<D8> bit_set[4] = {};
+    if constexpr (kRows > 1) bit_set[0] = BitSet<4>(code);
+    if constexpr (kRows > 2) bit_set[1] = BitSet<5>(code);
+    if constexpr (kRows > 4) bit_set[2] = BitSet<6>(code);
+    if constexpr (kRows > 8) bit_set[3] = BitSet<7>(code);
+    if constexpr (kRows > 8 || (kRows > 1 && !kIgnoresBits)) {
+      code = hn::And(code, hn::Set(D8(), std::uint8_t{0x0F}));
+    }
+    return LookUpRows<0, kRows>(rows_, code, bit_set);
+  }
+
+ private:
+  // There a look-up looks at the low four bits and at the highest.
+  static constexpr bool kIgnoresBits = HWY_TARGET == HWY_AVX2;
+  V8 rows_[kRows];
+};
+template <int kBits> using Lookup = RowsLookup<kBits <= 4 ? 1 : (std::size_t{1} << kBits) / 16>;
+
+// The results of codes of eight bits by CodeRows.
+template <std::size_t kRows, CodeRows::Index kIndex> class FewRowsLookup {
+ public:
+  explicit HWY_INLINE FewRowsLookup(const CodeRows& rows)
+      : lookup_(rows.results),
+        first_(Set(rows.first)),
+        last_(Set(rows.last)),
+        negative_(Set(rows.negative)),
+        below_above_(Set(rows.above_from - 1u)),
+        above_(Set(rows.above)),
+        negative_zero_(Set(rows.negative_zero)),
+        has_above_(rows.above_from < 256),
+        has_negative_zero_(kSigned && rows.has_negative_zero),
+        sign_(kSigned ? rows.sign : CodeRows::Sign::kIgnored) {}
+  HWY_INLINE V8 operator()(V8 code) const {
+    const V8 index = IndexOf(code);
+    V8 result = lookup_(RowIndex(index));
+    if (sign_ == CodeRows::Sign::kFlips) {
+      result = hn::Xor(result, hn::And(Negative(code), negative_));
+    } else if (sign_ == CodeRows::Sign::kNegates) {
+      const V8 negative = Negative(code);
+      result = hn::Sub(hn::Xor(result, negative), negative);
+    } else if (sign_ == CodeRows::Sign::kReplaces) {
+      result = hn::IfThenElse(hn::MaskFromVec(Negative(code)), negative_, result);
+    }
+    if (has_above_) result = hn::IfThenElse(IsAbove(index), above_, result);
+    if (has_negative_zero_) {
+      result = hn::IfThenElse(hn::Eq(code, Set(0x80)), negative_zero_, result);
+    }
+    return result;
+  }
+
+ private:
+  using Index = CodeRows::Index;
+  static constexpr bool kSigned = kIndex == Index::kMagnitude || kIndex == Index::kAbsolute;
+  static HWY_INLINE V8 Set(unsigned byte) { return hn::Set(D8(), static_cast<std::uint8_t>(byte)); }
+  static HWY_INLINE V8 Negative(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    return hn::BitCast(D8(), hn::BroadcastSignBit(hn::BitCast(di, code)));
+  }
+  static HWY_INLINE V8 IndexOf(V8 code) {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (kIndex == Index::kShiftedCode) return hn::Xor(code, Set(0x80));
+    if constexpr (kIndex == Index::kMagnitude) return hn::And(code, Set(0x7F));
+    if constexpr (kIndex == Index::kAbsolute) {
+      return hn::BitCast(D8(), hn::Abs(hn::BitCast(di, code)));
+    }
+    return code;
+  }
+  HWY_INLINE hn::Mask<D8> IsAbove(V8 index) const {
+    const hn::RebindToSigned<D8> di;
+    if constexpr (!kSigned) return hn::Gt(index, below_above_);
+    return hn::RebindMask(D8(), hn::Gt(hn::BitCast(di, index), hn::BitCast(di, below_above_)));
+  }
+  HWY_INLINE V8 RowIndex(V8 index) const {
+    if constexpr (kRows == 8 && kSigned) return index;
+    return hn::Min(hn::SaturatedSub(index, first_), last_);
+  }
+
+  RowsLookup<kRows> lookup_;
+  V8 first_, last_, negative_, below_above_, above_, negative_zero_;
+  bool has_above_, has_negative_zero_;
+  CodeRows::Sign sign_;
+};
+#endif
+
+}  // namespace tensorcast::core::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif  // TENSORCAST_SRC_CORE_LOOK_UP_INL_H_
