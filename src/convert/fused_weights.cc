@@ -90,6 +90,7 @@ checkpoint::OpenedInput OpenBeside(const std::string& path, std::size_t others,
   formats::OpenOptions options;
   options.interrupted = opening.interrupted;
   options.spool = opening.spool;
+  options.root = opening.inputs.root;
   return {formats::OpenTensorSource(
       files::OpenNamedFile(path, files::EnclosureOfCheckpoint(directory), others), options)};
 }
