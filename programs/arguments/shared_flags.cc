@@ -78,8 +78,9 @@ void AddScaleFlag(Command command, std::string& scale) {
 }
 
 void AddRootFlag(Command command, std::string& root) {
-  command.AddOption("--root NAME", root,
-                    "Which dict of a torch file holds the tensors: its key, or keys joined by dots");
+  command.AddOption(
+      "--root NAME", root,
+      "Which dict of a torch file holds the tensors: its key, or keys joined by dots");
 }
 
 void AddCastFlags(Command command, CastFlags& flags) {

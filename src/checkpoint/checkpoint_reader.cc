@@ -74,12 +74,11 @@ void CheckpointReader::AddShard(const std::string& name) {
             std::back_inserter(contents_.tensors));
 }
 
-void CheckpointReader::AddTorchShard(const std::string& name,
-                                     const formats::OpenOptions& options) {
+void CheckpointReader::AddTorchShard(const std::string& name, const formats::OpenOptions& options) {
   const auto reader =
-      formats::OpenTensorSource(files::OpenNamedFile(files::Joined(directory_, name), enclosure_,
-                                                     readers_.size()),
-                                options)
+      formats::OpenTensorSource(
+          files::OpenNamedFile(files::Joined(directory_, name), enclosure_, readers_.size()),
+          options)
           .reader;
   const auto shard = static_cast<std::uint32_t>(shards_.size());
   const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;

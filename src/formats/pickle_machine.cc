@@ -206,8 +206,7 @@ void PickleMachine::TakeGlobal() {
   const auto [place, is_new] = global_of_.try_emplace(std::move(name), globals_.size());
   if (is_new) {
     if (globals_.size() == kMostGlobals) {
-      Fail("names more than " + std::to_string(kMostGlobals) + " globals",
-           ErrorKind::kUnsupported);
+      Fail("names more than " + std::to_string(kMostGlobals) + " globals", ErrorKind::kUnsupported);
     }
     globals_.push_back(place->first);
   }
@@ -218,8 +217,7 @@ void PickleMachine::TakeGlobal() {
 
 void PickleMachine::Charge(std::size_t values) {
   if (kMostPickleValues - values_ < values) {
-    Fail("has more than " + std::to_string(kMostPickleValues) + " values",
-         ErrorKind::kUnsupported);
+    Fail("has more than " + std::to_string(kMostPickleValues) + " values", ErrorKind::kUnsupported);
   }
   values_ += values;
 }

@@ -1,4 +1,5 @@
-// A range is cut into boxes, and a box is read in the order in which its elements stand in the file.
+// A range is cut into boxes, and a box is read in the order in which its elements stand in the
+// file.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/strided_elements.h"
@@ -86,7 +87,8 @@ class StridedRead {
     std::erase_if(box, [](const BoxDim& dim) { return dim.size == 1; });
     if (box.empty()) box.push_back({1, 1, 1});
     // What repeats the same elements is outermost.
-    std::ranges::sort(box, [](const BoxDim& a, const BoxDim& b) { return a.from - 1 > b.from - 1; });
+    std::ranges::sort(box,
+                      [](const BoxDim& a, const BoxDim& b) { return a.from - 1 > b.from - 1; });
     const BoxDim run = box.back();
     box.pop_back();
     std::vector<std::uint64_t> at(box.size());
@@ -108,8 +110,9 @@ class StridedRead {
   void CopyRun(const BoxDim& run, std::uint64_t from, std::uint64_t to) {
     const std::uint64_t most = kWindowBytes / element_bytes_;
     // Of far elements one at a time.
-    const std::uint64_t piece =
-        run.from * element_bytes_ > kGapBytes ? 1 : (most - 1) / std::max<std::uint64_t>(run.from, 1) + 1;
+    const std::uint64_t piece = run.from * element_bytes_ > kGapBytes
+                                    ? 1
+                                    : (most - 1) / std::max<std::uint64_t>(run.from, 1) + 1;
     for (std::uint64_t done = 0; done < run.size;) {
       const std::uint64_t n = std::min(piece, run.size - done);
       const std::byte* const in = Bytes(begin_ + (from + done * run.from) * element_bytes_,
@@ -134,10 +137,11 @@ class StridedRead {
   const std::byte* Bytes(std::uint64_t offset, std::uint64_t size) {
     if (offset < window_begin_ || offset + size > window_end_) {
       // What goes on near to what was read is read ahead of itself.
-      const bool is_near = window_end_ != 0 && offset >= window_begin_ &&
-                           offset <= window_end_ + kGapBytes;
+      const bool is_near =
+          window_end_ != 0 && offset >= window_begin_ && offset <= window_end_ + kGapBytes;
       window_begin_ = offset;
-      window_end_ = offset + (is_near ? std::max(size, std::min(kWindowBytes, end_ - offset)) : size);
+      window_end_ =
+          offset + (is_near ? std::max(size, std::min(kWindowBytes, end_ - offset)) : size);
       file_.Read(window_begin_, std::span(window_.get(), window_end_ - window_begin_));
     }
     return window_.get() + (offset - window_begin_);

@@ -20,7 +20,8 @@ using core::ErrorKind;
 namespace {
 
 // A pickle of 0x1950a86a20f9469cfc6c.
-constexpr std::string_view kLegacyMagic = "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.";
+constexpr std::string_view kLegacyMagic =
+    "\x80\x02\x8A\x0A\x6C\xFC\x9C\x46\xF9\x20\x6A\xA8\x50\x19.";
 constexpr std::int64_t kLegacyProtocol = 1001;
 
 // A storage that the pickle names.

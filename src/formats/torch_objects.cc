@@ -80,7 +80,7 @@ bool IsTorchKind(const PickleValue& value, TorchKind kind) {
   return value.kind == PickleKind::kObject && value.count == static_cast<std::uint32_t>(kind);
 }
 
-const TorchType* FindTorchType(std::string_view name, std::string_view TorchType::* by) {
+const TorchType* FindTorchType(std::string_view name, std::string_view TorchType::*by) {
   const auto* const row = std::ranges::find(kTorchTypes, name, by);
   return row == std::end(kTorchTypes) ? nullptr : row;
 }
@@ -88,9 +88,8 @@ const TorchType* FindTorchType(std::string_view name, std::string_view TorchType
 // The type that a global names as a dtype, or null.
 const TorchType* DtypeOf(std::string_view global) {
   constexpr std::string_view kTorch = "torch.";
-  return global.starts_with(kTorch)
-             ? FindTorchType(global.substr(kTorch.size()), &TorchType::name)
-             : nullptr;
+  return global.starts_with(kTorch) ? FindTorchType(global.substr(kTorch.size()), &TorchType::name)
+                                    : nullptr;
 }
 
 // The class of a storage by its global: null of an untyped one. Throws where it is none.
@@ -214,6 +213,11 @@ PickleValue TorchObjects::Persistent(PickleMachine& machine, const PickleValue& 
   };
   if (id.kind != PickleKind::kTuple) malformed();
   const std::span<const PickleValue> parts = machine.Items(id);
+  // In legacy files a class stands with its source: it is a name like that of any other class.
+  if (parts.size() == 4 && parts[0].kind == PickleKind::kText &&
+      machine.Text(parts[0]) == "module" && parts[1].kind == PickleKind::kGlobal) {
+    return parts[1];
+  }
   if (parts.size() < 5 || parts.size() > 6 || parts[0].kind != PickleKind::kText ||
       machine.Text(parts[0]) != "storage" || parts[2].kind != PickleKind::kText) {
     malformed();
@@ -259,8 +263,8 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
   const std::size_t least = has_dtype ? 7 : 4;
   const std::size_t metadata = has_dtype ? 7 : 6;
   if (arguments.size() < least || arguments.size() > metadata + 1 ||
-      !IsTorchKind(arguments[0], TorchKind::kStorage) ||
-      arguments[2].kind != PickleKind::kTuple || arguments[3].kind != PickleKind::kTuple) {
+      !IsTorchKind(arguments[0], TorchKind::kStorage) || arguments[2].kind != PickleKind::kTuple ||
+      arguments[3].kind != PickleKind::kTuple) {
     machine.Fail("rebuilds a tensor of what is no storage, offset, sizes and strides");
   }
   TorchTensor tensor;
@@ -272,8 +276,7 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
     if (arguments[6].kind == PickleKind::kGlobal) name = machine.GlobalName(arguments[6]);
     tensor.type = DtypeOf(name);
     if (tensor.type == nullptr) {
-      machine.Fail("rebuilds a tensor of the dtype " + words::Quoted(name) +
-                       ", which is not known",
+      machine.Fail("rebuilds a tensor of the dtype " + words::Quoted(name) + ", which is not known",
                    ErrorKind::kUnsupported);
     }
   }

@@ -1,5 +1,5 @@
-// What torch's pickles are made of: storages, and tensors as views of them. Each rebuilding function
-// is read here as what it means; none is called.
+// What torch's pickles are made of: storages, and tensors as views of them. Each rebuilding
+// function is read here as what it means; none is called.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_FORMATS_TORCH_OBJECTS_H_

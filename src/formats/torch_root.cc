@@ -63,6 +63,13 @@ class RootFinder {
   // What is neither a container nor a tensor, where either has to be; `name` is its place.
   [[noreturn]] void FailObject(const PickleValue& value, const std::string& name) const {
     const std::string where = name.empty() ? "" : words::Quoted(name) + " ";
+    if (value.kind == PickleKind::kOpaque &&
+        machine_.GlobalName(value).starts_with("torch._utils._rebuild_")) {
+      files::FailFile(file_,
+                      where + "is made by " + machine_.GlobalName(value) +
+                          ", which is not read; save a plain tensor (.to_dense(), .dequantize())",
+                      ErrorKind::kUnsupported);
+    }
     if (value.kind == PickleKind::kOpaque || value.kind == PickleKind::kGlobal) {
       files::FailFile(file_,
                       where + "is an object of " + words::Quoted(machine_.GlobalName(value)) +

@@ -22,7 +22,7 @@ namespace {
 
 // Where a tensor's elements lie.
 struct TorchPlace {
-  std::uint64_t begin = 0;         // of its first element in the file
+  std::uint64_t begin = 0;  // of its first element in the file
   std::uint32_t element_bytes = 0;
   std::uint32_t dims = 0;  // index of its first in the reader's
   std::uint32_t rank = 0;  // 0: they stand in their order
@@ -159,7 +159,7 @@ class TorchReader final : public TensorReader {
     notes_.push_back(words::CountText(count, "tensor") + " share storages (" +
                      words::EscapeName(contents_.tensors[first].name) + " and " +
                      words::EscapeName(contents_.tensors[second].name) +
-                     (count == 2 ? ")" : ", ...)") + ": each is read as one of its own");
+                     (count == 2 ? ")" : ", ...)") + ": each is read under its own name");
   }
 
   std::unique_ptr<files::ByteSource> source_;

@@ -1,4 +1,5 @@
-// torch: what a checkpoint's pickle names, held against the file that has its storages, as a reader.
+// torch: what a checkpoint's pickle names, held against the file that has its storages, as a
+// reader.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_FORMATS_TORCH_TENSORS_H_

@@ -14,6 +14,7 @@
 #include "model_bytes.h"
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
+#include "torch_bytes.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -61,11 +62,11 @@ class Remedies : public Plans {
     const std::string weights = io::pickle::Dict(
         {io::pickle::Text("w"),
          io::pickle::Rebuild(io::pickle::Storage("FloatStorage", "0", 2), 0, {2}, {1})});
-    io::WriteBytes(Path("two.pt"),
-                   io::TorchZip(io::pickle::Whole(io::pickle::Dict(
-                                    {io::pickle::Text("model"), weights, io::pickle::Text("ema"),
-                                     weights})),
-                                {{"0", std::string(8, '\0')}}));
+    io::WriteBytes(
+        Path("two.pt"),
+        io::TorchZip(io::pickle::Whole(io::pickle::Dict(
+                         {io::pickle::Text("model"), weights, io::pickle::Text("ema"), weights})),
+                     {{"0", std::string(8, '\0')}}));
     std::filesystem::create_hard_link(Path("w.bin"), Path("elsewhere"));
     const std::string header = "{'descr': '|V1', 'fortran_order': False, 'shape': (2,), }";
     io::WriteBytes(Path("void.npy"), std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header +

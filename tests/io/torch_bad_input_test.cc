@@ -29,12 +29,14 @@ std::vector<BadFile> Malicious() {
   const std::string command = Tuple({Text("touch /tmp/ran")});
   const auto object = [](const std::string& name) {
     return "5 FILE: is an object of \"" + name +
-           "\", which would have to be imported; nothing was: save the model's state_dict(), a dict "
+           "\", which would have to be imported; nothing was: save the model's state_dict(), a "
+           "dict "
            "of tensors";
   };
   const auto weight = [](const std::string& name) {
     return "5 FILE: \"w\" is an object of \"" + name +
-           "\", which would have to be imported; nothing was: save the model's state_dict(), a dict "
+           "\", which would have to be imported; nothing was: save the model's state_dict(), a "
+           "dict "
            "of tensors";
   };
   std::string tuples = "K\x01q";
@@ -68,23 +70,26 @@ std::vector<BadFile> Malicious() {
        weight("__builtin__.exec")},
       {"NEWOBJ", Weight(Global("subprocess", "Popen") + command + "\x81"),
        weight("subprocess.Popen")},
-      {"what a call gives is called", Weight(pickle::Call(pickle::Call(Global("builtins", "getattr"),
-                                                                      {Text("os"), Text("system")}),
-                                                         {Text("id")})),
+      {"what a call gives is called",
+       Weight(
+           pickle::Call(pickle::Call(Global("builtins", "getattr"), {Text("os"), Text("system")}),
+                        {Text("id")})),
        weight("builtins.getattr")},
       {"attributes of an object", Weight(pickle::Call(Global("os", "system"), {}) + "}b"),
        weight("os.system")},
-      {"a rebuilding function of another", Weight(pickle::Call(
-          Global("torch._tensor", "_rebuild_from_type_v2"),
-          {Global("os", "system"), Global("torch", "Tensor"), command, "N"})),
+      {"a rebuilding function of another",
+       Weight(pickle::Call(Global("torch._tensor", "_rebuild_from_type_v2"),
+                           {Global("os", "system"), Global("torch", "Tensor"), command, "N"})),
        weight("os.system")},
-      {"a type of its own", Weight(pickle::Call(
-          Global("torch._tensor", "_rebuild_from_type_v2"),
-          {Global("torch._utils", "_rebuild_tensor_v2"), Global("evil", "Tensor"), command, "N"})),
+      {"a type of its own",
+       Weight(pickle::Call(
+           Global("torch._tensor", "_rebuild_from_type_v2"),
+           {Global("torch._utils", "_rebuild_tensor_v2"), Global("evil", "Tensor"), command, "N"})),
        weight("evil.Tensor")},
-      {"itself", Weight(pickle::Call(
-          Global("torch._tensor", "_rebuild_from_type_v2"),
-          {Global("torch._tensor", "_rebuild_from_type_v2"), Global("torch", "Tensor"), "()t", "N"})),
+      {"itself",
+       Weight(pickle::Call(Global("torch._tensor", "_rebuild_from_type_v2"),
+                           {Global("torch._tensor", "_rebuild_from_type_v2"),
+                            Global("torch", "Tensor"), "()t", "N"})),
        ""},
       {"the class itself", Weight(Global("os", "system")), weight("os.system")},
       {"INST", Pickled("\x80\x02(X\x02\0\0\0idios\nsystem\n."), ""},
@@ -123,9 +128,11 @@ std::vector<BadFile> Pickles() {
       {"BUILD of a number", Pickled(Whole("K\x01Nb")), ""},
       {"a text longer than the file", Pickled(Whole("X\xFF\xFF\xFF\xFF")), ""},
       {"a short text longer than the file", Pickled(Whole("U\x7F")), ""},
-      {"a global without its end", Pickled("\x80\x02" "cos\nsys"), ""},
-      {"a global of many bytes",
-       Pickled(Whole(Global(std::string(600, 'a'), "b"))), ""},
+      {"a global without its end",
+       Pickled("\x80\x02"
+               "cos\nsys"),
+       ""},
+      {"a global of many bytes", Pickled(Whole(Global(std::string(600, 'a'), "b"))), ""},
       {"a number as the top", Pickled(Whole("K\x01")), ""},
   };
 }
@@ -134,10 +141,9 @@ std::vector<BadFile> Tensors() {
   const auto id = [](const std::string& tuple) { return Weight(tuple + 'Q'); };
   const std::string name = Text("storage"), type = Global("torch", "FloatStorage");
   const auto v3 = [](const std::string& dtype) {
-    const std::string untyped =
-        Tuple({Text("storage"), Global("torch.storage", "UntypedStorage"), Text("0"), Text("cpu"),
-               Int(16)}) +
-        'Q';
+    const std::string untyped = Tuple({Text("storage"), Global("torch.storage", "UntypedStorage"),
+                                       Text("0"), Text("cpu"), Int(16)}) +
+                                'Q';
     return Global("torch._utils", "_rebuild_tensor_v3") + '(' + untyped + Int(0) +
            pickle::Ints({2}) + pickle::Ints({1}) + "\x89}" + Global("torch", dtype) + "tR";
   };
@@ -151,8 +157,8 @@ std::vector<BadFile> Tensors() {
        ""},
       {"negative elements", id(Tuple({name, type, Text("0"), Text("cpu"), Int(-4)})), ""},
       {"a part that leaves its storage",
-       id(Tuple({name, type, Text("0"), Text("cpu"), Int(4),
-                 Tuple({Text("1"), Int(2), Int(3)})})), ""},
+       id(Tuple({name, type, Text("0"), Text("cpu"), Int(4), Tuple({Text("1"), Int(2), Int(3)})})),
+       ""},
       {"a storage of two sizes",
        Pickled(Whole(Tuple({Rebuild(Floats(4), 0, {1}, {1}), Rebuild(Floats(3), 0, {1}, {1})}))),
        ""},
@@ -171,21 +177,21 @@ std::vector<BadFile> Tensors() {
       {"sizes without strides", Weight(Rebuild(Floats(), 0, {4}, {})), ""},
       {"65 dimensions",
        Weight(Rebuild(Floats(), 0, std::vector<std::int32_t>(65, 1),
-                      std::vector<std::int32_t>(65, 1))), ""},
+                      std::vector<std::int32_t>(65, 1))),
+       ""},
       {"no storage", Weight(Rebuild("N", 0, {4}, {1})), ""},
       {"too few arguments", Weight(pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"), {})),
        ""},
-      {"complex",
-       Weight(Rebuild(pickle::Storage("ComplexFloatStorage", "0", 2), 0, {2}, {1})), ""},
+      {"complex", Weight(Rebuild(pickle::Storage("ComplexFloatStorage", "0", 2), 0, {2}, {1})), ""},
       {"quantised", Weight(Rebuild(pickle::Storage("QInt8Storage", "0", 2), 0, {2}, {1})), ""},
       {"4 bits", Weight(v3("uint4")), ""},
       {"an unknown dtype", Weight(v3("float7")), ""},
-      {"the conjugate",
-       Weight(Rebuild(Floats(), 0, {4}, {1}, Dict({Text("conj"), "\x88"}))), ""},
+      {"the conjugate", Weight(Rebuild(Floats(), 0, {4}, {1}, Dict({Text("conj"), "\x88"}))), ""},
       {"the negative", Weight(Rebuild(Floats(), 0, {4}, {1}, Dict({Text("neg"), Int(1)}))), ""},
       {"one name twice",
        Pickled(Whole(Dict({Text("a.b"), Rebuild(Floats(), 0, {4}, {1}), Text("a"),
-                           Dict({Text("b"), Rebuild(Floats(), 0, {4}, {1})})}))), ""},
+                           Dict({Text("b"), Rebuild(Floats(), 0, {4}, {1})})}))),
+       ""},
       {"a key that is no name", Pickled(Whole(Dict({"N", Rebuild(Floats(), 0, {4}, {1})}))), ""},
   };
 }
@@ -213,7 +219,8 @@ std::vector<BadFile> Files() {
       {"another protocol", LegacyTorch("", "", "").substr(0, 15) + Whole("K\x01"), ""},
       {"legacy: no storage", LegacyTorch(weight, Whole("]"), ""), ""},
       {"legacy: another storage", LegacyTorch(weight, Whole("](" + Text("9") + 'e'), four), ""},
-      {"legacy: a storage twice", LegacyTorch(weight, Whole("](" + Text("0") + Text("0") + 'e'), four + four), ""},
+      {"legacy: a storage twice",
+       LegacyTorch(weight, Whole("](" + Text("0") + Text("0") + 'e'), four + four), ""},
       {"legacy: another size", LegacyTorch(weight, keys, LittleEndian(5, 8) + kData), ""},
       {"legacy: cut", LegacyTorch(weight, keys, four.substr(0, 20)), ""},
       {"legacy: bytes behind", LegacyTorch(weight, keys, four + "x"), ""},

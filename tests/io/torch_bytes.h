@@ -51,8 +51,7 @@ inline std::string Storage(const std::string& type, const std::string& key, std:
 }
 inline std::string Rebuild(const std::string& storage, std::int32_t offset,
                            const std::vector<std::int32_t>& sizes,
-                           const std::vector<std::int32_t>& strides,
-                           const std::string& more = {}) {
+                           const std::vector<std::int32_t>& strides, const std::string& more = {}) {
   return Global("torch._utils", "_rebuild_tensor_v2") + '(' + storage + Int(offset) + Ints(sizes) +
          Ints(strides) + "\x89" + Call(Global("collections", "OrderedDict"), {}) + more + "tR";
 }

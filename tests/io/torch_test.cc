@@ -9,7 +9,8 @@ namespace {
 using Torch = FileTest;
 using Strings = std::vector<std::string>;
 
-const std::string kSix("\0\0\x80\x3F\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xA0\x40\0\0\xC0\x40", 24);
+const std::string kSix("\0\0\x80\x3F\0\0\0\x40\0\0\x40\x40\0\0\x80\x40\0\0\xA0\x40\0\0\xC0\x40",
+                       24);
 
 // data.pkl of OrderedDict{'w': float32[2, 3]} as torch 2.15 wrote it.
 const std::string kWritten(
@@ -34,11 +35,10 @@ class TorchFiles : public Torch {
   std::string One(const std::string& type, const std::string& bytes, std::int32_t elements,
                   std::int32_t offset, const std::vector<std::int32_t>& sizes,
                   const std::vector<std::int32_t>& strides) {
-    return TorchZip(
-        pickle::Whole(pickle::Dict(
-            {pickle::Text("w"), pickle::Rebuild(pickle::Storage(type, "0", elements), offset, sizes,
-                                                strides)})),
-        {{"0", bytes}});
+    return TorchZip(pickle::Whole(pickle::Dict(
+                        {pickle::Text("w"), pickle::Rebuild(pickle::Storage(type, "0", elements),
+                                                            offset, sizes, strides)})),
+                    {{"0", bytes}});
   }
   Strings Notes(const formats::TensorReader& reader) {
     Strings notes;
@@ -80,11 +80,11 @@ TEST_F(TorchFiles, LegacyOnes) {
 }
 
 TEST_F(TorchFiles, BigEndianStorages) {
-  const std::string bytes = TorchZip(
-      pickle::Whole(pickle::Dict(
-          {pickle::Text("w"),
-           pickle::Rebuild(pickle::Storage("ShortStorage", "0", 4), 0, {2, 2}, {1, 2})})),
-      {{"0", "aAbBcCdD"}}, "big");
+  const std::string bytes =
+      TorchZip(pickle::Whole(pickle::Dict(
+                   {pickle::Text("w"),
+                    pickle::Rebuild(pickle::Storage("ShortStorage", "0", 4), 0, {2, 2}, {1, 2})})),
+               {{"0", "aAbBcCdD"}}, "big");
   EXPECT_EQ(ReadTensor(*Read(bytes), "w"), "AaCcBbDd");
 }
 
@@ -95,16 +95,22 @@ TEST_F(TorchFiles, ViewsInAnyPieces) {
     std::vector<std::int32_t> sizes, strides;
   };
   const View views[] = {
-      {0, {4, 5}, {5, 1}},      {3, {5, 4}, {1, 5}},          {0, {3, 2, 4}, {1, 30, 3}},
-      {7, {6}, {9}},            {2, {4, 6}, {0, 3}},          {1, {3, 4}, {2, 0}},
-      {0, {2, 3, 2}, {0, 0, 1}}, {5, {1, 7, 1}, {99, 2, 50}}, {0, {4, 3}, {2, 1}},
-      {11, {2, 2, 2, 3}, {24, 12, 6, 2}}, {9, {}, {}},
+      {0, {4, 5}, {5, 1}},
+      {3, {5, 4}, {1, 5}},
+      {0, {3, 2, 4}, {1, 30, 3}},
+      {7, {6}, {9}},
+      {2, {4, 6}, {0, 3}},
+      {1, {3, 4}, {2, 0}},
+      {0, {2, 3, 2}, {0, 0, 1}},
+      {5, {1, 7, 1}, {99, 2, 50}},
+      {0, {4, 3}, {2, 1}},
+      {11, {2, 2, 2, 3}, {24, 12, 6, 2}},
+      {9, {}, {}},
   };
   std::string data;
   for (int i = 0; i < 100; ++i) data += {static_cast<char>(i), static_cast<char>(i ^ 0x5A)};
   for (const View& view : views) {
-    const auto reader =
-        Read(One("HalfStorage", data, 100, view.offset, view.sizes, view.strides));
+    const auto reader = Read(One("HalfStorage", data, 100, view.offset, view.sizes, view.strides));
     std::string expected;
     std::size_t n = 1;
     for (const std::int32_t size : view.sizes) n *= static_cast<std::size_t>(size);
@@ -148,14 +154,15 @@ TEST_F(TorchFiles, TheRootIsFoundOrChosen) {
             both);
   EXPECT_EQ(names(pickle::Dict({pickle::Text("x"), weights, pickle::Text("b.c"), weights}), "b.c"),
             both);
-  EXPECT_EQ(names(pickle::Dict({pickle::Text("x"), pickle::Dict({pickle::Text("y"), weights})}),
-                  "x.y"),
-            both);
+  EXPECT_EQ(
+      names(pickle::Dict({pickle::Text("x"), pickle::Dict({pickle::Text("y"), weights})}), "x.y"),
+      both);
   EXPECT_EQ(names(pickle::Dict({pickle::Text("x"), weights}), "."), (Strings{"x.a", "x.b.7"}));
   EXPECT_EQ(names("](" + tensor(0) + tensor(1) + 'e'), (Strings{"0", "1"}));
   EXPECT_EQ(names(tensor(1)), Strings{"x"});
   EXPECT_EQ(names("}"), Strings{});
-  const std::string two = pickle::Dict({pickle::Text("ema"), weights, pickle::Text("model"), weights});
+  const std::string two =
+      pickle::Dict({pickle::Text("ema"), weights, pickle::Text("model"), weights});
   EXPECT_EQ(ErrorOf([&] { names(two); }),
             "2 " + Path("x.pt") +
                 ": has its tensors in \"ema\", \"model\", and nothing says which are the model's");
@@ -175,8 +182,8 @@ TEST_F(TorchFiles, SayWhatIsSharedAndWhatIsLeftOut) {
   const std::string tensor = pickle::Rebuild(storage, 0, {4}, {1});
   const std::string weights = pickle::Dict(
       {pickle::Text("w"), tensor, pickle::Text("tied"), tensor, pickle::Text("n"), "K\x03"});
-  const std::string args = pickle::Global("argparse", "Namespace") + ")\x81}" +
-                           pickle::Text("lr") + "G\x3F\xB9\x99\x99\x99\x99\x99\x9Asb";
+  const std::string args = pickle::Global("argparse", "Namespace") + ")\x81}" + pickle::Text("lr") +
+                           "G\x3F\xB9\x99\x99\x99\x99\x99\x9Asb";
   const auto reader = Read(TorchZip(
       pickle::Whole(pickle::Dict({pickle::Text("args"), args, pickle::Text("model"), weights})),
       {{"0", "wxyz"}}));
@@ -185,7 +192,7 @@ TEST_F(TorchFiles, SayWhatIsSharedAndWhatIsLeftOut) {
                      "1 value that is no tensor is left out (n)",
                      "1 object beside the tensors (argparse.Namespace) is not read; nothing was "
                      "imported or run",
-                     "2 tensors share storages (w and tied): each is read as one of its own"}));
+                     "2 tensors share storages (w and tied): each is read under its own name"}));
   EXPECT_EQ(ReadTensor(*reader, "tied"), "wxyz");
 }
 
