@@ -66,8 +66,8 @@ struct Stranger {
 };
 
 constexpr Stranger kStrangers[] = {
-    {"\x80\x02", "a pickle"},
-    {"\x80\x04", "a pickle"},
+    {"\x80\x02", "a pickle that torch.save did not write"},
+    {"\x80\x04", "a pickle that torch.save did not write"},
     {"GGUF", "a GGUF file"},
     {"\x89HDF", "an HDF5 file"},
     {"\x1F\x8B", "a gzip file"},
@@ -111,7 +111,7 @@ const Format* FindByHead(std::span<const std::byte> head) {
 
 std::string Joined(const std::vector<std::string_view>& endings, std::string_view conjunction) {
   std::string text;
-  for (const std::string_view ending : endings) {
+  for (const std::string_view& ending : endings) {
     if (&ending == &endings.back()) {
       text.append(" ").append(conjunction).append(" ");
     } else if (!text.empty()) {

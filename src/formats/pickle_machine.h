@@ -20,9 +20,9 @@
 
 namespace tensorcast::formats {
 
-// Ours, so that a small file cannot fill the memory; a checkpoint of 100,000 tensors keeps 3
+// Ours, so that a small file cannot fill the memory; a checkpoint of 100,000 tensors keeps 5
 // million values.
-inline constexpr std::size_t kMostPickleValues = 4'000'000;
+inline constexpr std::size_t kMostPickleValues = 8'000'000;
 inline constexpr std::size_t kMostPickleStack = 1'000'000;
 inline constexpr std::size_t kMostPickleText = std::size_t{64} << 20;
 // Longer texts are passed over, and names of globals refused: none is part of a tensor's name.

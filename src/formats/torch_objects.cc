@@ -244,7 +244,8 @@ PickleValue TorchObjects::Persistent(PickleMachine& machine, const PickleValue& 
   const auto [place, is_new] =
       storage_of_.try_emplace(storage.key, static_cast<std::uint32_t>(storages_.size()));
   if (is_new) {
-    machine.Charge(kStorageValues);
+    machine.Charge(kStorageValues +
+                   (storage.key.size() + storage.root.size()) / sizeof(PickleValue));
     storages_.push_back(std::move(storage));
   } else {
     const TorchStorage& known = storages_[place->second];
@@ -283,9 +284,12 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
   tensor.offset = CountOf(machine, arguments[1], "tensor's offset");
   const std::span<const PickleValue> sizes = machine.Items(arguments[2]);
   const std::span<const PickleValue> strides = machine.Items(arguments[3]);
-  if (sizes.size() != strides.size() || sizes.size() > core::kMostDimensions) {
+  if (sizes.size() != strides.size()) {
     machine.Fail("rebuilds a tensor of " + words::CountText(sizes.size(), "size") + " and " +
-                 words::CountText(strides.size(), "stride") + "; at most " +
+                 words::CountText(strides.size(), "stride"));
+  }
+  if (sizes.size() > core::kMostDimensions) {
+    machine.Fail("rebuilds a tensor of " + std::to_string(sizes.size()) + " dimensions; at most " +
                  std::to_string(core::kMostDimensions) + " are read");
   }
   machine.Charge(kTensorValues + sizes.size());
@@ -305,6 +309,10 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
   }
   tensors_.push_back(tensor);
   return ObjectOf(TorchKind::kTensor, tensors_.size() - 1);
+}
+
+bool TorchObjects::IsStorage(const PickleValue& value) const {
+  return IsTorchKind(value, TorchKind::kStorage);
 }
 
 const TorchTensor* TorchObjects::TensorOf(const PickleValue& value) const {

@@ -63,6 +63,8 @@ class TorchObjects final : public PickleObjects {
   std::span<const std::uint64_t> StridesOf(const TorchTensor& tensor) const {
     return std::span(dims_).subspan(tensor.dims + tensor.rank, tensor.rank);
   }
+  // Whether a value is a storage by itself.
+  bool IsStorage(const PickleValue& value) const;
   // The tensor that a value is, or null.
   const TorchTensor* TensorOf(const PickleValue& value) const;
   // Globals that were called and are not known, with how often: never what they stand for.

@@ -24,6 +24,7 @@ constexpr std::string_view kRootNames[] = {"state_dict", "model", "module", "par
 constexpr std::size_t kMostTorchDepth = 64;
 constexpr std::size_t kMostTorchSteps = 10'000'000;
 constexpr std::size_t kMostTorchTensors = 1'000'000;
+constexpr std::size_t kMostTorchSizes = 4'000'000;
 constexpr std::size_t kMostTorchNameBytes = std::size_t{64} << 20;
 
 // What one tensor alone is called: as its file, without the ending.
@@ -66,7 +67,7 @@ class RootFinder {
     if (value.kind == PickleKind::kOpaque &&
         machine_.GlobalName(value).starts_with("torch._utils._rebuild_")) {
       files::FailFile(file_,
-                      where + "is made by " + machine_.GlobalName(value) +
+                      where + "is made by " + words::Quoted(machine_.GlobalName(value)) +
                           ", which is not read; save a plain tensor (.to_dense(), .dequantize())",
                       ErrorKind::kUnsupported);
     }
@@ -77,15 +78,18 @@ class RootFinder {
                           "state_dict(), a dict of tensors",
                       ErrorKind::kUnsupported);
     }
-    if (value.kind == PickleKind::kObject) {
-      files::FailFile(file_, where + "is a storage or a device; tensors are read",
+    if (objects_.IsStorage(value)) {
+      files::FailFile(file_, where + "is a storage, without the shape of a tensor",
                       ErrorKind::kUnsupported);
     }
     files::FailFile(file_, where + "is no dict of tensors", ErrorKind::kUnsupported);
   }
 
-  void CountStep() {
-    if (++steps_ > kMostTorchSteps) {
+  // One, and more for a text that is copied on the way.
+  void CountStep(std::size_t text_bytes) {
+    constexpr std::size_t kBytesOfStep = 256;
+    steps_ += 1 + text_bytes / kBytesOfStep;
+    if (steps_ > kMostTorchSteps) {
       files::FailFile(file_,
                       "has more than " + std::to_string(kMostTorchSteps) +
                           " values in its dicts and lists, counted by every way to them",
@@ -105,8 +109,8 @@ class RootFinder {
     const std::span<const PickleValue> items = machine_.Items(container);
     const bool is_dict = container.kind == PickleKind::kDict;
     for (std::size_t i = 0; i + is_dict < items.size(); i += is_dict ? 2 : 1) {
-      CountStep();
       const PickleValue index{PickleKind::kInteger, 0, i};
+      CountStep(is_dict && items[i].kind == PickleKind::kText ? items[i].count : 0);
       if (!use(is_dict ? items[i] : index, items[i + is_dict])) return;
     }
   }
@@ -218,6 +222,7 @@ class RootFinder {
     const std::optional<std::string> part = KeyText(key);
     const std::string name =
         prefix.empty() ? part.value_or("?") : prefix + '.' + part.value_or("?");
+    CountStep(name.size());
     if (!part && HasTensor(item, depth + 1)) {
       files::FailFile(file_,
                       (prefix.empty() ? std::string("its root") : words::Quoted(prefix)) +
@@ -226,17 +231,21 @@ class RootFinder {
     }
     if (tensor != nullptr) {
       name_bytes_ += name.size();
-      if (root_.tensors.size() == kMostTorchTensors || name_bytes_ > kMostTorchNameBytes) {
+      sizes_ += tensor->rank;
+      if (root_.tensors.size() == kMostTorchTensors || sizes_ > kMostTorchSizes ||
+          name_bytes_ > kMostTorchNameBytes) {
         files::FailFile(file_,
-                        "has more than " + std::to_string(kMostTorchTensors) +
-                            " tensors, or names of more than " +
+                        "has more than " + std::to_string(kMostTorchTensors) + " tensors, " +
+                            std::to_string(kMostTorchSizes) +
+                            " dimensions of them, or names of more than " +
                             std::to_string(kMostTorchNameBytes) + " bytes",
                         ErrorKind::kUnsupported);
       }
       root_.tensors.push_back({name, tensor});
     } else if (IsContainer(item)) {
       Take(item, name, depth + 1);
-    } else if (item.kind == PickleKind::kOpaque || IsUnknownGlobal(item)) {
+    } else if (item.kind == PickleKind::kOpaque || IsUnknownGlobal(item) ||
+               objects_.IsStorage(item)) {
       FailObject(item, name);
     } else {
       if (others_++ == 0) first_other_ = name;
@@ -290,6 +299,7 @@ class RootFinder {
   TorchRoot root_;
   std::size_t steps_ = 0;
   std::size_t name_bytes_ = 0;
+  std::size_t sizes_ = 0;
   std::uint64_t others_ = 0;  // values under the root that are no tensors
   std::string first_other_;
 };

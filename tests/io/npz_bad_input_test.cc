@@ -118,7 +118,7 @@ std::vector<BadFile> Structure() {
                        LittleEndian(1'000'000, 8) + LittleEndian(51, 8) + LittleEndian(171, 8) +
                        "PK\x06\x07" + LittleEndian(0, 4) + LittleEndian(222, 8) +
                        LittleEndian(1, 4)}),
-       "3 FILE: has 1000000 members in a directory of 51 bytes; at most 100000 and 16777216 are "
+       "3 FILE: has 1000000 members in a directory of 51 bytes; at most 200000 and 16777216 are "
        "read"},
   };
 }
