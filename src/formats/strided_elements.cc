@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 namespace tensorcast::formats {
 namespace {
@@ -184,6 +185,44 @@ void ReadStrided(const files::ByteSource& file, std::uint64_t begin,
                  std::span<std::byte> out) {
   StridedRead(file, begin, dims, element_bytes, out.data())
       .Range(0, 0, first, out.size() / element_bytes, 0);
+}
+
+bool IsFarApart(std::span<const StridedDim> dims, std::size_t element_bytes) {
+  return !dims.empty() && dims.back().stride * element_bytes > kGapBytes;
+}
+
+void StridedTiles::Read(const files::ByteSource& file, std::uint64_t begin,
+                        std::span<const StridedDim> dims, std::size_t element_bytes,
+                        std::uint64_t bytes, std::uint64_t offset, std::span<std::byte> out) {
+  // Others wait while a tile is made: most of them would make the same one.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  while (!out.empty()) {
+    const std::uint64_t number = offset / kTileBytes;
+    const auto found = std::ranges::find_if(tiles_, [&](const Tile& tile) {
+      return tile.tensor == begin && tile.dims.data() == dims.data() && tile.number == number;
+    });
+    if (found != tiles_.end()) {
+      tiles_.splice(tiles_.begin(), tiles_, found);
+    } else {
+      Tile tile{begin, dims, number, {}};
+      if (tiles_.size() == kMostTiles) {
+        tile.bytes = std::move(tiles_.back().bytes);
+        tiles_.pop_back();
+      }
+      tile.bytes.resize(
+          static_cast<std::size_t>(std::min(kTileBytes, bytes - number * kTileBytes)));
+      ReadStrided(file, begin, dims, element_bytes, number * kTileBytes / element_bytes,
+                  tile.bytes);
+      tiles_.push_front(std::move(tile));
+    }
+    const std::vector<std::byte>& held = tiles_.front().bytes;
+    const std::uint64_t skipped = offset - number * kTileBytes;
+    const std::size_t some =
+        static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), held.size() - skipped));
+    std::memcpy(out.data(), held.data() + skipped, some);
+    out = out.subspan(some);
+    offset += some;
+  }
 }
 
 }  // namespace tensorcast::formats

@@ -61,8 +61,14 @@ class TorchReader final : public TensorReader {
     if (place.rank == 0) {
       source_->Read(place.begin + offset, out);
     } else {
-      ReadStrided(*source_, place.begin, std::span(dims_).subspan(place.dims, place.rank),
-                  place.element_bytes, offset / place.element_bytes, out);
+      const auto dims = std::span<const StridedDim>(dims_).subspan(place.dims, place.rank);
+      if (IsFarApart(dims, place.element_bytes)) {
+        tiles_.Read(*source_, place.begin, dims, place.element_bytes,
+                    contents_.tensors[tensor].bytes, offset, out);
+      } else {
+        ReadStrided(*source_, place.begin, dims, place.element_bytes, offset / place.element_bytes,
+                    out);
+      }
     }
     if (is_big_endian_ && place.element_bytes > 1) SwapBytes(out, place.element_bytes);
   }
@@ -167,6 +173,7 @@ class TorchReader final : public TensorReader {
   FileContents contents_;
   std::vector<TorchPlace> places_;
   std::vector<StridedDim> dims_;
+  mutable StridedTiles tiles_;
   std::vector<std::string> notes_;
 };
 
