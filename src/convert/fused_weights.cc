@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_files.h"
 #include "convert/matching.h"
 #include "convert/scaled_tensors.h"
 #include "files/error.h"
@@ -167,8 +168,9 @@ class Finder {
   }
 
   void OpenOther(const std::string& name) {
-    if (!formats::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
-        !files::WhyNoName(name).empty()) {
+    const bool is_shard = formats::HasEnding(name, checkpoint::kSafetensorsEnding) ||
+                          formats::HasEnding(name, checkpoint::kTorchEnding);
+    if (!is_shard || name.find('/') != std::string::npos || !files::WhyNoName(name).empty()) {
       throw Error(
           ErrorKind::kContents,
           words::PathText(path_) +

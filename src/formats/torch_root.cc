@@ -222,6 +222,12 @@ class RootFinder {
     const std::optional<std::string> part = KeyText(key);
     const std::string name =
         prefix.empty() ? part.value_or("?") : prefix + '.' + part.value_or("?");
+    if (name.size() > kMostKeptText) {
+      files::FailFile(file_,
+                      "has a name of more than " + std::to_string(kMostKeptText) + " bytes, " +
+                          words::Quoted(name),
+                      ErrorKind::kUnsupported);
+    }
     CountStep(name.size());
     if (!part && HasTensor(item, depth + 1)) {
       files::FailFile(file_,
