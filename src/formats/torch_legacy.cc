@@ -109,10 +109,11 @@ class LegacyStorages {
     source.Read(kTarMagicAt, std::as_writable_bytes(std::span(magic)));
   }
   if (std::string_view(magic.data(), magic.size()) == "ustar") {
-    files::FailFile(source,
-                    "is a tar archive, as torch wrote before 0.2; load it with torch.load, and "
-                    "save it again",
-                    ErrorKind::kUnsupported);
+    files::FailFile(
+        source,
+        "is a tar archive, as the first versions of torch wrote; load it with torch.load, and "
+        "save it again",
+        ErrorKind::kUnsupported);
   }
   files::FailFile(source,
                   "is no file of torch.save: it is neither a ZIP archive nor begins with the magic "

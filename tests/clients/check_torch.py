@@ -82,7 +82,7 @@ def state(types):
         made[f"{name}.windows"] = random_bits(dtype, 70).as_strided((20, 7), (2, 3), 1)
     made["parameter"] = torch.nn.Parameter(torch.randn(3, 3))
     made["tied"] = made["parameter"]
-    made["large.transposed"] = torch.randn(1300, 701).t()
+    made["large.transposed"] = torch.randn(2100, 2000).t()
     made["large.blocks"] = torch.randn(40, 512, 33).permute(1, 2, 0)[:, 3:29]
     return made
 

@@ -299,8 +299,9 @@ std::vector<BadFile> Files() {
        "5 FILE: member \"m/data/0\" is compressed, which torch.save does not do; unpack the "
        "archive and zip it with -0"},
       {"a tar archive", tar,
-       "5 FILE: is a tar archive, as torch wrote before 0.2; load it with torch.load, and save it "
-       "again"},
+       "5 FILE: is a tar archive, as the first versions of torch wrote; load it with torch.load, "
+       "and "
+       "save it again"},
       {"no file of torch's", "hello",
        "3 FILE: is no file of torch.save: it is neither a ZIP archive nor begins with the magic "
        "number of the older ones"},

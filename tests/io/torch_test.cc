@@ -135,6 +135,26 @@ TEST_F(TorchFiles, ViewsInAnyPieces) {
   }
 }
 
+// Neighbours lie far apart in it: it is read in tiles, of which it has two.
+TEST_F(TorchFiles, ALargeTransposedMatrix) {
+  constexpr std::size_t kRows = 1500, kColumns = 3000;
+  std::string data, expected;
+  for (std::size_t i = 0; i < kRows * kColumns; ++i) data += LittleEndian(i * 40503 >> 3, 2);
+  for (std::size_t column = 0; column < kColumns; ++column) {
+    for (std::size_t row = 0; row < kRows; ++row) {
+      expected += data.substr(2 * (row * kColumns + column), 2);
+    }
+  }
+  const auto reader =
+      Read(One("ShortStorage", data, kRows * kColumns, 0, {kColumns, kRows}, {1, kColumns}));
+  EXPECT_TRUE(ReadTensor(*reader, 0) == expected);
+  for (const std::size_t begin : {8'888'888u, 0u, 8'388'600u, 8'388'608u, 2u, 8'999'998u}) {
+    std::string some(std::min<std::size_t>(20'000, expected.size() - begin), '\xEE');
+    reader->Read(0, begin, std::as_writable_bytes(std::span(some)));
+    EXPECT_TRUE(some == expected.substr(begin, some.size())) << begin;
+  }
+}
+
 TEST_F(TorchFiles, TheRootIsFoundOrChosen) {
   const std::string storage = pickle::Storage("ByteStorage", "0", 4);
   const auto tensor = [&](std::int32_t offset) {
