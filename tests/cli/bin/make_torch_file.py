@@ -49,7 +49,6 @@ class Call:
 class Storage:
     def __init__(self, dtype, values, count):
         self.dtype, self.values, self.count = dtype, values, count
-        self.key = None
 
     def content(self, order):
         code, _ = TYPES[self.dtype]
@@ -101,13 +100,13 @@ class Pickler(pickle._Pickler):  # Python's own, whose steps can be replaced
             self.write(pickle.REDUCE)
             return
         if isinstance(value, Storage):
-            if value.key is None:
-                value.key = str(len(self.storages))
+            if value not in self.storages:
                 self.storages.append(value)
+            key = str(self.storages.index(value))
             name = TYPES[value.dtype][1]
             count = value.count if name else len(value.content("<"))
             self.save(("storage", Global("torch." + name if name else "torch.storage.UntypedStorage"),
-                       value.key, "cpu", count) + ((None,) if self.legacy else ()))
+                       key, "cpu", count) + ((None,) if self.legacy else ()))
             self.write(pickle.BINPERSID)
             return
         if isinstance(value, Tensor):
@@ -137,7 +136,7 @@ def legacy_file(value):
     system = {"protocol_version": 1001, "little_endian": True,
               "type_sizes": {"short": 2, "int": 4, "long": 4}}
     parts = [pickle.dumps(MAGIC, 2), pickle.dumps(1001, 2), pickle.dumps(system, 2), data,
-             pickle.dumps([storage.key for storage in storages], 2)]
+             pickle.dumps([str(key) for key in range(len(storages))], 2)]
     for storage in storages:
         content = storage.content("<")
         typed = TYPES[storage.dtype][1]
@@ -153,8 +152,8 @@ def zip_file(value, method, is_big, is_script):
         if is_script:
             archive.writestr("archive/constants.pkl", b"\x80\x02).")
         archive.writestr("archive/byteorder", "big" if is_big else "little")
-        for storage in storages:
-            archive.writestr(f"archive/data/{storage.key}", storage.content(">" if is_big else "<"))
+        for key, storage in enumerate(storages):
+            archive.writestr(f"archive/data/{key}", storage.content(">" if is_big else "<"))
         archive.writestr("archive/version", "3\n")
     return file.getvalue()
 
