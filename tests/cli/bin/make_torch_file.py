@@ -88,7 +88,7 @@ def view(of, shape, strides=None, offset=0, **more):
 class Pickler(pickle._Pickler):  # Python's own, whose steps can be replaced
     def __init__(self, file, legacy):
         super().__init__(file, protocol=2)
-        self.legacy, self.storages = legacy, []
+        self.legacy, self.storages = legacy, {}  # keys by storage
 
     def save(self, value, save_persistent_id=True):
         if isinstance(value, Global):
@@ -100,9 +100,7 @@ class Pickler(pickle._Pickler):  # Python's own, whose steps can be replaced
             self.write(pickle.REDUCE)
             return
         if isinstance(value, Storage):
-            if value not in self.storages:
-                self.storages.append(value)
-            key = str(self.storages.index(value))
+            key = self.storages.setdefault(value, str(len(self.storages)))
             name = TYPES[value.dtype][1]
             count = value.count if name else len(value.content("<"))
             self.save(("storage", Global("torch." + name if name else "torch.storage.UntypedStorage"),
@@ -128,7 +126,7 @@ def pickled(value, legacy=False):
     file = io.BytesIO()
     pickler = Pickler(file, legacy)
     pickler.dump(value)
-    return file.getvalue(), pickler.storages
+    return file.getvalue(), list(pickler.storages)
 
 
 def legacy_file(value):
