@@ -154,6 +154,9 @@ struct Request {
   CastOptions cast;
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
+  // Of torch's files: the dict that holds the model's tensors, keys from the top on joined by dots
+  // (".": the top itself); empty: it is found.
+  std::string root;
   // Directories: at most so many bytes of tensors in each file, but for a tensor that takes more;
   // 0: each tensor stays in the file that it is in.
   std::uint64_t max_shard_bytes = 0;

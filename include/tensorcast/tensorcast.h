@@ -128,7 +128,8 @@ enum { /* what else could have been asked for, where that lifts a refusal */
        TENSORCAST_REMEDY_MATCH_RULE = 9,    /* another pattern in place of the subject: a rule's */
        TENSORCAST_REMEDY_MATCH_CHOSEN = 10, /* ... one of those that choose tensors */
        TENSORCAST_REMEDY_MATCH_EXCLUDED = 11, /* ... one of those that leave them out */
-       TENSORCAST_REMEDY_MATCH_NAMES = 12     /* ... of a rule whose place the text says */
+       TENSORCAST_REMEDY_MATCH_NAMES = 12,    /* ... of a rule whose place the text says */
+       TENSORCAST_REMEDY_CHOOSE_ROOT = 13     /* one of a torch file's dicts */
 };
 
 /* One sentence in English for a status; "unknown status" for an unknown number. */

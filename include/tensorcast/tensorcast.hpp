@@ -117,6 +117,7 @@ enum class Remedy : std::int32_t {
   kMatchChosen = 10,
   kMatchExcluded = 11,
   kMatchNames = 12,  // ... or says where it stands.
+  kChooseRoot = 13,  // one of a torch file's dicts
 };
 
 // The outcome of a call, by value: a code, one fixed sentence, and what would lift a refusal.

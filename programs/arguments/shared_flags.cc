@@ -77,6 +77,12 @@ void AddScaleFlag(Command command, std::string& scale) {
                     "or ocp (mx*)");
 }
 
+void AddRootFlag(Command command, std::string& root) {
+  command.AddOption(
+      "--root NAME", root,
+      "Which dict of a torch file holds the tensors: its key, or keys joined by dots");
+}
+
 void AddCastFlags(Command command, CastFlags& flags) {
   command.AddOption("--tensor PATTERN", flags.only, "Only tensors that match; repeatable")
       .OneValue();
@@ -92,6 +98,7 @@ void AddCastFlags(Command command, CastFlags& flags) {
   command.AddFlag("--all-types", flags.all_types,
                   "Every type, not only floating ones: integers, bool, strings, float8e8m0");
   command.AddOption("--assume-type T", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds");
+  AddRootFlag(command, flags.root);
   AddHardLinksFlag(command, flags.allow_hard_links);
   command.AddFlag("--raw-scaled", flags.raw_scaled,
                   "Cast tensors that have scales, ignoring the scales");
@@ -167,6 +174,7 @@ convert::Request ParseRequest(const CastFlags& flags) {
   request.cast = ParseCastOptions(flags);
   request.assume_type = ParseAssumedType(flags.assume_type);
   request.allow_hard_links = flags.allow_hard_links;
+  request.root = flags.root;
   return request;
 }
 

@@ -29,6 +29,7 @@ struct CastFlags {
   std::string rules_file;  // empty: none
   bool all_types = false;
   std::string assume_type;
+  std::string root;
   bool allow_hard_links = false;
   std::array<std::string, kCastOptions> options;  // their values as given, by CastOption
   bool raw_scaled = false;
@@ -48,6 +49,7 @@ void AddScaleFlag(Command command, std::string& scale);      // how scaled forma
 void AddCastOptionFlags(Command command, CastFlags& flags);  // only those of CastOptions
 void AddTargetFlag(Command command, std::string& target);
 void AddHardLinksFlag(Command command, bool& allowed);  // for commands that read models
+void AddRootFlag(Command command, std::string& root);   // for those that read torch's files
 void AddContradictionsFlag(Command command, std::string& value);
 
 // The flag that sets an option, without its dashes: "round-mode".

@@ -300,11 +300,11 @@ void AddConvertCommand(CommandLine& line) {
   auto flags = std::make_shared<ConvertFlags>();
   Command command = line.AddCommand("convert", kConvertDescription);
   const Option input = AddInput(command, "IN", flags->input);
-  const Option output =
-      command
-          .AddOption("-o,--output OUT", flags->output,
-                     "Where to: " + formats::JoinedEndings("or") + ", or of a directory another")
-          .Required();
+  const Option output = command
+                            .AddOption("-o,--output OUT", flags->output,
+                                       "Where to: " + formats::JoinedOutputEndings("or") +
+                                           ", or of a directory another")
+                            .Required();
   command.AddOption("--to TYPE", flags->to,
                     "The type or scaled format tensors become, unless a rule takes them");
   command.AddOption(fmt::format("--layout {}", fmt::join(convert::ScaledLayouts(), "|")),

@@ -37,6 +37,7 @@ namespace {
 struct InspectFlags {
   std::string input;
   std::string assume_type;
+  std::string root;
   bool allow_hard_links = false;
   bool json = false;
 };
@@ -334,6 +335,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
 int Inspect(const InspectFlags& flags) {
   formats::OpenOptions open = ToolOpenOptions();
   open.allow_hard_links = flags.allow_hard_links;
+  open.root = flags.root;
   open.assume_type = ParseAssumedType(flags.assume_type);
   if (mdf::IsModelFile(flags.input)) {
     PrintMdf(flags.input, open.assume_type, flags.json);
@@ -357,6 +359,7 @@ void AddInspectCommand(CommandLine& line) {
   command.AddOption(
       "--assume-type T", flags->assume_type,
       "What an npy of <V1 (or <V2, <f1) holds, and inputs of an MDF model that say no type");
+  AddRootFlag(command, flags->root);
   AddHardLinksFlag(command, flags->allow_hard_links);
   command.AddFlag("--json", flags->json, "As JSON");
   command.Runs([flags] { return Inspect(*flags); });

@@ -37,6 +37,7 @@ constexpr RemedyWords kWords[] = {
     {Remedy::kMatchChosen, "--tensor ", kPatterns},
     {Remedy::kMatchExcluded, "--exclude ", kPatterns},
     {Remedy::kMatchNames, "", kPatterns},
+    {Remedy::kChooseRoot, "", ": choose with --root"},
 };
 
 }  // namespace

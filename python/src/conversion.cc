@@ -92,6 +92,7 @@ convert::Request RequestOf(const nb::dict& words) {
   request.cast = OptionsOf(nb::cast<nb::dict>(words["options"]));
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
   request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);
+  if (!words["root"].is_none()) request.root = FromStr(words["root"]);
   request.max_shard_bytes = nb::cast<std::uint64_t>(words["max_shard_bytes"]);
   return request;
 }

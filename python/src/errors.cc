@@ -60,6 +60,7 @@ std::optional<RemedyWords> WordsOf(Remedy remedy) {
     case Remedy::kMatchChosen: return {{"match_chosen", "in only=: ", kPatterns}};
     case Remedy::kMatchExcluded: return {{"match_excluded", "in exclude=: ", kPatterns}};
     case Remedy::kMatchNames: return {{"match_names", "", kPatterns}};
+    case Remedy::kChooseRoot: return {{"choose_root", "", ": choose with root="}};
   }
   return std::nullopt;
 }

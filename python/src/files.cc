@@ -133,10 +133,12 @@ class WeightsOfFile {
 
 class TensorFile {
  public:
-  TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links) {
+  TensorFile(const std::string& path, std::optional<int> assume_type, bool allow_hard_links,
+             std::string root) {
     formats::OpenOptions options;
     if (assume_type) options.assume_type = static_cast<DataType>(*assume_type);
     options.allow_hard_links = allow_hard_links;
+    options.root = std::move(root);
     // It is set only while the file is opened: later several calls read it at once.
     const auto interrupt = std::make_shared<files::CurrentInterrupt>();
     options.interrupted = interrupt;
@@ -290,10 +292,12 @@ void BindFiles(nb::module_& m) {
       .def(
           "__init__",
           [](TensorFile* self, nb::handle path, std::optional<int> assume_type,
-             bool allow_hard_links) {
-            new (self) TensorFile(FromStr(path), assume_type, allow_hard_links);
+             bool allow_hard_links, nb::handle root) {
+            new (self) TensorFile(FromStr(path), assume_type, allow_hard_links,
+                                  root.is_none() ? std::string() : FromStr(root));
           },
-          nb::arg("path"), nb::arg("assume_type").none(), nb::arg("allow_hard_links"))
+          nb::arg("path"), nb::arg("assume_type").none(), nb::arg("allow_hard_links"),
+          nb::arg("root").none())
       .def("close", &TensorFile::Close)
       .def_prop_ro("closed", &TensorFile::is_closed)
       .def("infos",

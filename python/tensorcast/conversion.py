@@ -212,6 +212,7 @@ def plan(
     scale_rule: str | None = None,
     assume_type: TypeLike = None,
     allow_hard_links: bool = False,
+    root: str | None = None,
     max_shard_bytes: int = 0,
     **options: Any,
 ) -> Plan:
@@ -220,7 +221,8 @@ def plan(
     Parameters
     ----------
     src, dst : path
-        .safetensors, .npy, .npz, .pb, .onnx, or directories of safetensors files.
+        .safetensors, .npy, .npz, .pb, .onnx, or checkpoints' directories; src also .pt, .pth, .bin
+        and .ckpt.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
         int8-row, mxfp8, mxfp6, mxfp4, nvfp4.
@@ -240,7 +242,7 @@ def plan(
     scale_rule : {"amax", "pow2" or "up", "round", "ocp"}, optional
         What their scales are; the usual rule is "amax" of fp8-*, int8-row and nvfp4, "round" of
         mx*.
-    assume_type, allow_hard_links
+    assume_type, allow_hard_links, root
         As `open`.
     max_shard_bytes : int
         Of directories: the size of each file; 0: as they are.
@@ -285,6 +287,7 @@ def plan(
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "layout": layout,
         "scale_rule": scale_rule, "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
+        "root": None if root is None else text(root, "root"),
         "max_shard_bytes": count(max_shard_bytes, "max_shard_bytes"), "options": options,
     }))
 

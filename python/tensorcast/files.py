@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _core, arrays, casting
-from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest
+from .arguments import CAST_OPTIONS, check_options, flag, path_text, says_nearest, text
 from .errors import ArgumentError, KindError, UnsupportedError
 from .loss import LossReport
 from .types import STRING, TypeLike, numpys_dtype, type_name
@@ -58,10 +58,11 @@ class TensorFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, assume_type: TypeLike = None,
-                 allow_hard_links: bool = False) -> None:
+                 allow_hard_links: bool = False, root: str | None = None) -> None:
         number = None if assume_type is None else _core.type_number(assume_type)
         self._path = path_text(path)
-        self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"))
+        self._file = _core.TensorFile(self._path, number, flag(allow_hard_links, "allow_hard_links"),
+                                      None if root is None else text(root, "root"))
         self._infos: list[tuple[Any, ...]] = self._file.infos()
         self._index: dict[str, int] = {}
         for index, info in enumerate(self._infos):
@@ -242,7 +243,7 @@ class TensorFile:
 
 @says_nearest
 def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
-         allow_hard_links: bool = False) -> TensorFile:
+         allow_hard_links: bool = False, root: str | None = None) -> TensorFile:
     """Opens a file of tensors, or a directory of safetensors files; reads its header alone.
 
     What is listed is what is stored; `TensorFile.get` with a type applies the scales of a
@@ -251,11 +252,14 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     Parameters
     ----------
     path : path
-        .safetensors, .npy, .npz, .pb, .onnx, or a checkpoint's directory.
+        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, or a checkpoint's directory.
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
         Of files that hold a model's data.
+    root : str, optional
+        Of torch's files (.pt, .pth, .bin, .ckpt): the key of the dict that holds the tensors, or
+        keys from the top on joined by dots; "." is the top itself.
 
     Returns
     -------
@@ -276,11 +280,12 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     ...     f.info("w").type, f.get("w", to="float16").dtype
     ('float32', dtype('float16'))
     """
-    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links)
+    return TensorFile(path, assume_type=assume_type, allow_hard_links=allow_hard_links, root=root)
 
 
 @says_nearest
-def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None) -> list[TensorInfo]:
+def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
+            root: str | None = None) -> list[TensorInfo]:
     """What a file of tensors holds; reads its header alone.
 
     Raises
@@ -296,5 +301,5 @@ def inspect(path: str | os.PathLike[str], *, assume_type: TypeLike = None) -> li
     >>> [(info.name, info.type, info.shape) for info in tc.inspect(path)]
     [('w', 'int16', (2, 3))]
     """
-    with open(path, assume_type=assume_type) as file:
+    with open(path, assume_type=assume_type, root=root) as file:
         return file.infos()

@@ -48,9 +48,16 @@ std::string_view WithoutNumber(std::string_view name) {
 
 // The result is empty if there is none.
 std::string IndexPath(const std::string& path) {
-  if (!formats::HasEnding(path, kSafetensorsEnding) || files::IsDirectory(path)) return {};
+  if (files::IsDirectory(path)) return {};
   const std::string directory = DirectoryOf(path);
   std::string_view name = std::string_view(path).substr(directory.size());
+  if (formats::HasEnding(name, kTorchEnding)) {
+    name.remove_suffix(kTorchEnding.size());
+    const std::string index =
+        directory + std::string(WithoutNumber(name)).append(kTorchEnding) + ".index.json";
+    return files::IsFile(index) ? index : std::string();
+  }
+  if (!formats::HasEnding(name, kSafetensorsEnding)) return {};
   name.remove_suffix(kSafetensorsEnding.size());
   const std::string stem(WithoutNumber(name));
   // The index of the variant "model.fp8" is "model.safetensors.index.fp8.json" to transformers.

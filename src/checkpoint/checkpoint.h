@@ -30,7 +30,8 @@ void ReadIndex(const files::ByteSource& index, const std::string& advice,
 
 // The same of the index that a shard has. The files of a checkpoint's index are names and no more:
 // none of them is opened. NAME.safetensors.index.json beside NAME-00001-of-00002.safetensors, or
-// model.safetensors.index.json beside any .safetensors file. Where there is none nothing happens;
+// model.safetensors.index.json beside any .safetensors file, NAME.bin.index.json beside torch's
+// NAME-00001-of-00002.bin. Where there is none nothing happens;
 // a directory has none beside it.
 void ForEachInIndex(
     const std::string& path,

@@ -24,6 +24,10 @@ constexpr std::string_view kIndexMark = ".safetensors.index";
 constexpr std::string_view kJson = ".json";
 constexpr std::string_view kUsualFile = "model.safetensors";
 constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
+constexpr std::string_view kTorchPrefix = "pytorch_";
+constexpr std::string_view kTorchFile = "pytorch_model.bin";
+constexpr std::string_view kTorchIndex = "pytorch_model.bin.index.json";
+constexpr std::string_view kTorchStem = "pytorch_model";
 constexpr std::size_t kMostFilesRead = 10'000;
 
 // "BASE-00002-of-00003.safetensors".
@@ -99,7 +103,7 @@ class Chooser {
     } else if (has_usual_file) {
       chosen_.shards = {std::string(kUsualFile)};
     } else if (files_.empty()) {
-      FailWithout();
+      ChooseTorch();
     } else {
       ByNumbers();
     }
@@ -115,11 +119,33 @@ class Chooser {
     return std::binary_search(files_.begin(), files_.end(), file);
   }
 
+  // Where there is no .safetensors file.
+  void ChooseTorch() {
+    bool has_index = false;
+    for (const files::DirectoryEntry& entry : entries_) {
+      if (entry.kind == files::DirectoryEntry::Kind::kDirectory) continue;
+      if (entry.name == kTorchIndex) has_index = true;
+      if (entry.name.ends_with(kTorchEnding)) files_.push_back(entry.name);
+    }
+    chosen_.is_torch = true;
+    if (has_index) {
+      ByIndex(std::string(kTorchIndex));
+    } else if (Has(std::string(kTorchFile))) {
+      chosen_.shards = {std::string(kTorchFile)};
+    } else {
+      FailWithout();
+    }
+    // What else ends so is no part of a checkpoint: training_args.bin, optimizer.bin.
+    std::erase_if(files_, [](const std::string& file) { return !file.starts_with(kTorchStem); });
+  }
+
   void ByIndex(const std::string& index) {
     const std::string path = files::Joined(directory_, index);
     const auto fail = [&](const std::string& why) {
       throw Error(ErrorKind::kContents, words::PathText(path) + ": " + why, path);
     };
+    const std::string ending(chosen_.is_torch ? kTorchEnding : kSafetensorsEnding);
+    const std::string one(chosen_.is_torch ? kTorchFile : kUsualFile);
     std::set<std::string, std::less<>> named;
     ReadIndex(
         files::InputFile(path, enclosure_), "it says which files hold the checkpoint: mend it",
@@ -135,8 +161,8 @@ class Chooser {
           }
           if (!Has(std::string(file))) {
             fail("names " + words::Quoted(file) + " as the file" + of +
-                 (file.ends_with(kSafetensorsEnding) ? ", which is not there; fetch that file too"
-                                                     : "; only .safetensors files are read"));
+                 (file.ends_with(ending) ? ", which is not there; fetch that file too"
+                                         : "; only " + ending + " files are read"));
           }
           if (named.size() == kMostFilesRead) {
             fail("names more than " + std::to_string(kMostFilesRead) + " files");
@@ -144,9 +170,9 @@ class Chooser {
           named.emplace(file);
         });
     if (named.empty()) fail("names no file");
-    if (Has(std::string(kUsualFile)) && index == kUsualIndex &&
-        named.find(kUsualFile) == named.end()) {
-      Fail(ErrorKind::kContents, "has " + std::string(kUsualFile) + " and " + index +
+    if (Has(one) && (index == kUsualIndex || index == kTorchIndex) &&
+        named.find(one) == named.end()) {
+      Fail(ErrorKind::kContents, "has " + one + " and " + index +
                                      ", which does not name it: two checkpoints; leave one of "
                                      "them there");
     }
@@ -268,6 +294,16 @@ std::string ShardName(std::string_view base, std::size_t number, std::size_t cou
 std::string IndexName(std::string_view base) {
   const std::size_t dot = std::min(base.rfind('.'), base.size());
   return std::string(base.substr(0, dot)).append(kIndexMark).append(base.substr(dot)).append(kJson);
+}
+
+std::string WrittenName(std::string_view torch_name) {
+  if (torch_name.starts_with(kTorchPrefix)) torch_name.remove_prefix(kTorchPrefix.size());
+  std::string name(torch_name);
+  const std::size_t ending = torch_name.find(".bin.index");
+  const std::size_t begin = std::min(ending, torch_name.rfind('.'));
+  const std::string_view rest =
+      ending == std::string_view::npos ? std::string_view() : torch_name.substr(ending + 4);
+  return name.substr(0, begin).append(kSafetensorsEnding).append(rest);
 }
 
 bool IsIndexName(std::string_view name) {

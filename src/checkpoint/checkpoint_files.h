@@ -15,16 +15,19 @@
 namespace tensorcast::checkpoint {
 
 inline constexpr std::string_view kSafetensorsEnding = ".safetensors";
+inline constexpr std::string_view kTorchEnding = ".bin";
 
 struct CheckpointFiles {
-  std::vector<std::string> shards;  // .safetensors files in the directory, by name
+  std::vector<std::string> shards;  // in the directory, by name: .safetensors files, or torch's
   std::string index;                // the file that names them; empty: none does
-  std::vector<std::string> notes;   // how they were chosen, where that is a question
+  bool is_torch = false;
+  std::vector<std::string> notes;  // how they were chosen, where that is a question
 };
 
 // The files that hold the tensors of a directory, as transformers chooses them: those that
 // model.safetensors.index.json names (or the one other index), else model.safetensors, else all
-// .safetensors files. Throws Error: contents where one is missing or there is more than one
+// .safetensors files; where there are none, those that pytorch_model.bin.index.json names, else
+// pytorch_model.bin. Throws Error: contents where one is missing or there is more than one
 // checkpoint; unsupported if there is no checkpoint.
 CheckpointFiles FindCheckpointFiles(const std::string& directory,
                                     const files::Enclosure& enclosure);
@@ -34,6 +37,9 @@ CheckpointFiles FindCheckpointFiles(const std::string& directory,
 std::string BaseOfShard(std::string_view name);
 std::string ShardName(std::string_view base, std::size_t number, std::size_t count);
 std::string IndexName(std::string_view base);
+// What a torch file, or torch's index, is called where it is written as safetensors:
+// "model-00002-of-00003.safetensors" of "pytorch_model-00002-of-00003.bin".
+std::string WrittenName(std::string_view torch_name);
 bool IsIndexName(std::string_view name);
 
 // Whether a file holds weights, of this or another format, by its name.

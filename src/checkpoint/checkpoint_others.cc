@@ -92,7 +92,10 @@ class DirectoryWalker {
   void File(const std::string& relative, const files::DirectoryEntry& entry) {
     constexpr std::string_view kAnyIndex = ".index.json";
     const std::string path = relative + entry.name;
-    if (relative.empty() && (read_.contains(entry.name) || IsIndexName(entry.name))) return;
+    if (relative.empty() &&
+        (read_.contains(entry.name) || IsIndexName(entry.name) || entry.name == reader_.index())) {
+      return;
+    }
     const bool is_weights = IsWeightsName(entry.name) || entry.name.ends_with(kAnyIndex);
     if (is_weights && !modules_.contains(relative.substr(0, relative.find('/')))) {
       others_.left_out.push_back(path);

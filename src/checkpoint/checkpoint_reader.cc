@@ -28,13 +28,21 @@ constexpr const char* kConfigurations[] = {"config.json", "hf_quant_config.json"
 
 }  // namespace
 
-CheckpointReader::CheckpointReader(const std::string& directory)
+CheckpointReader::CheckpointReader(const std::string& directory,
+                                   const formats::OpenOptions& options)
     : directory_(directory),
       enclosure_(files::EnclosureOfCheckpoint(directory)),
       configurations_(StatusOfConfigurations()),
       files_(FindCheckpointFiles(directory, enclosure_)) {
   if (!files_.index.empty()) index_ = files::StatusOf(files::Joined(directory, files_.index));
-  for (const std::string& name : files_.shards) AddShard(name);
+  if (!files_.is_torch) formats::RefuseRoot(directory, options);
+  for (const std::string& name : files_.shards) {
+    if (files_.is_torch) {
+      AddTorchShard(name, options);
+    } else {
+      AddShard(name);
+    }
+  }
   HoldAgainstIndex();
 }
 
@@ -45,7 +53,7 @@ void CheckpointReader::AddShard(const std::string& name) {
   formats::SafetensorsHeader header = formats::ReadSafetensorsHeader(*source);
   const auto shard = static_cast<std::uint32_t>(shards_.size());
   for (formats::TensorInfo& info : header.contents.tensors) info.shard = shard;
-  shards_.push_back({name, header.contents.metadata, source->size(), header.offsets.size()});
+  shards_.push_back({name, name, header.contents.metadata, source->size(), header.offsets.size()});
   sources_.push_back(std::move(source));
   for (auto& [key, value] : header.contents.metadata) {
     const auto [place, is_new] = contents_.metadata.try_emplace(key, value);
@@ -64,6 +72,23 @@ void CheckpointReader::AddShard(const std::string& name) {
   offsets_.insert(offsets_.end(), header.offsets.begin(), header.offsets.end());
   std::move(header.contents.tensors.begin(), header.contents.tensors.end(),
             std::back_inserter(contents_.tensors));
+}
+
+void CheckpointReader::AddTorchShard(const std::string& name, const formats::OpenOptions& options) {
+  const auto reader =
+      formats::OpenTensorSource(
+          files::OpenNamedFile(files::Joined(directory_, name), enclosure_, readers_.size()),
+          options)
+          .reader;
+  const auto shard = static_cast<std::uint32_t>(shards_.size());
+  const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
+  shards_.push_back({name, WrittenName(name), {}, reader->file_bytes(), tensors.size()});
+  readers_.push_back(reader);
+  firsts_.push_back(contents_.tensors.size());
+  for (const formats::TensorInfo& info : tensors) {
+    contents_.tensors.push_back(info);
+    contents_.tensors.back().shard = shard;
+  }
 }
 
 // The tensors' indices in the order of their names; a name that two files have is refused.
@@ -133,7 +158,12 @@ void CheckpointReader::HoldAgainstIndex() {
 
 void CheckpointReader::Read(std::size_t tensor, std::uint64_t offset,
                             std::span<std::byte> out) const {
-  sources_[contents_.tensors.at(tensor).shard]->Read(offsets_[tensor] + offset, out);
+  const std::uint32_t shard = contents_.tensors.at(tensor).shard;
+  if (files_.is_torch) {
+    readers_[shard]->Read(tensor - firsts_[shard], offset, out);
+  } else {
+    sources_[shard]->Read(offsets_[tensor] + offset, out);
+  }
 }
 
 std::uint64_t CheckpointReader::file_bytes() const {
@@ -144,6 +174,7 @@ std::uint64_t CheckpointReader::file_bytes() const {
 
 void CheckpointReader::CheckUnchanged() const {
   for (const auto& source : sources_) source->CheckUnchanged();
+  for (const auto& reader : readers_) reader->CheckUnchanged();
   const auto check = [](const std::string& path, const std::optional<files::FileStatus>& before,
                         const std::optional<files::FileStatus>& now) {
     if (before && now && files::MayBeRewritten(*before, *now)) files::FailRewritten(path);
@@ -169,9 +200,17 @@ std::vector<std::optional<files::FileStatus>> CheckpointReader::StatusOfConfigur
   return all;
 }
 
+std::vector<std::string> CheckpointReader::notes() const {
+  std::vector<std::string> notes = files_.notes;
+  for (const auto& reader : readers_) std::ranges::move(reader->notes(), std::back_inserter(notes));
+  return notes;
+}
+
 std::vector<std::string> CheckpointReader::external_paths() const {
   std::vector<std::string> paths;
-  for (const auto& source : sources_) paths.push_back(source->path());
+  for (const CheckpointShard& shard : shards_) {
+    paths.push_back(files::Joined(directory_, shard.name));
+  }
   if (!files_.index.empty()) paths.push_back(files::Joined(directory_, files_.index));
   return paths;
 }

@@ -1,5 +1,5 @@
-// A directory of safetensors files, as Hugging Face's libraries lay a checkpoint out, as one file
-// of tensors.
+// A directory of safetensors or torch files, as Hugging Face's libraries lay a checkpoint out, as
+// one file of tensors.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_
@@ -17,12 +17,14 @@
 #include "checkpoint/checkpoint_files.h"
 #include "files/byte_source.h"
 #include "files/system.h"
+#include "formats/tensor_file.h"
 #include "formats/tensor_reader.h"
 
 namespace tensorcast::checkpoint {
 
 struct CheckpointShard {
   std::string name;                             // in the directory
+  std::string written_name;                     // in a directory that is made of it
   std::map<std::string, std::string> metadata;  // its __metadata__
   std::uint64_t bytes = 0;                      // of the file
   std::size_t tensors = 0;                      // in the contents, shard by shard
@@ -35,14 +37,14 @@ class CheckpointReader final : public formats::TensorReader {
  public:
   // `directory`: its path. Opening reads the headers of all files and the index, and holds the two
   // against each other. Throws Error.
-  explicit CheckpointReader(const std::string& directory);
+  CheckpointReader(const std::string& directory, const formats::OpenOptions& options);
 
   const formats::FileContents& contents() const override { return contents_; }
   void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override;
   std::uint64_t file_bytes() const override;
   void CheckUnchanged() const override;
   std::vector<std::string> external_paths() const override;
-  std::vector<std::string> notes() const override { return files_.notes; }
+  std::vector<std::string> notes() const override;
 
   const std::string& directory() const { return directory_; }
   // All that is read of the directory must lie in it.
@@ -50,9 +52,14 @@ class CheckpointReader final : public formats::TensorReader {
   std::span<const CheckpointShard> shards() const { return shards_; }
   // The name of its index; empty if it has none.
   const std::string& index() const { return files_.index; }
+  // The same in a directory that is made of it.
+  std::string written_index() const {
+    return files_.is_torch && !files_.index.empty() ? WrittenName(files_.index) : files_.index;
+  }
 
  private:
   void AddShard(const std::string& name);
+  void AddTorchShard(const std::string& name, const formats::OpenOptions& options);
   void HoldAgainstIndex();
   std::vector<std::uint32_t> ByName() const;
 
@@ -66,8 +73,12 @@ class CheckpointReader final : public formats::TensorReader {
   std::optional<files::FileStatus> index_;
   formats::FileContents contents_;
   std::vector<CheckpointShard> shards_;
-  std::vector<std::unique_ptr<files::ByteSource>> sources_;  // of each shard
-  std::vector<std::uint64_t> offsets_;                       // of each tensor's data in its file
+  // Of each shard: its bytes, and where in them each tensor's data begins ...
+  std::vector<std::unique_ptr<files::ByteSource>> sources_;
+  std::vector<std::uint64_t> offsets_;
+  // ... or of torch's its reader, and the index of its first tensor in the contents.
+  std::vector<std::shared_ptr<const formats::TensorReader>> readers_;
+  std::vector<std::size_t> firsts_;
 };
 
 }  // namespace tensorcast::checkpoint

@@ -23,7 +23,7 @@ OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& 
                     "which name their types",
                 path);
   }
-  const auto reader = std::make_shared<CheckpointReader>(path);
+  const auto reader = std::make_shared<CheckpointReader>(path, options);
   return {{reader}, reader.get()};
 }
 

@@ -32,13 +32,15 @@ void RefuseMany(const CheckpointReader& reader, std::size_t shards) {
 // Numbers the files, and names the index where there is more than one.
 void Name(const CheckpointReader& reader, std::size_t shards, Sharding& sharding) {
   // Files that are not numbered have nothing in common that could be their name.
-  const std::string first = reader.shards().front().name;
+  const std::string first = reader.shards().front().written_name;
   std::string base = BaseOfShard(first);
   if (reader.shards().size() > 1 && ShardName(base, 1, 1) == first) base = "model";
   for (std::size_t i = 0; i < shards; ++i) {
     sharding.shards.push_back(ShardName(base, i + 1, shards));
   }
-  if (shards > 1) sharding.index = reader.index().empty() ? IndexName(base) : reader.index();
+  if (shards > 1) {
+    sharding.index = reader.index().empty() ? IndexName(base) : reader.written_index();
+  }
 }
 
 // Cuts as huggingface_hub's split_state_dict_into_shards_factory does: a tensor larger than a file
@@ -102,8 +104,10 @@ Sharding ShardsOf(const CheckpointReader& reader, const formats::FileContents& c
   }
   RefuseMany(reader, shards);
   if (shards == inputs.size()) {
-    for (const CheckpointShard& shard : inputs) sharding.shards.push_back(shard.name);
-    sharding.index = reader.index();
+    for (const CheckpointShard& shard : inputs) {
+      sharding.shards.push_back(shard.written_name);
+    }
+    sharding.index = reader.written_index();
   } else {
     shards = std::max(shards, std::uint32_t{1});
     sharding.metadata.resize(shards);

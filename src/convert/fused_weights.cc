@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/checkpoint_files.h"
 #include "convert/matching.h"
 #include "convert/scaled_tensors.h"
 #include "files/error.h"
@@ -90,6 +91,7 @@ checkpoint::OpenedInput OpenBeside(const std::string& path, std::size_t others,
   formats::OpenOptions options;
   options.interrupted = opening.interrupted;
   options.spool = opening.spool;
+  options.root = opening.inputs.root;
   return {formats::OpenTensorSource(
       files::OpenNamedFile(path, files::EnclosureOfCheckpoint(directory), others), options)};
 }
@@ -166,8 +168,9 @@ class Finder {
   }
 
   void OpenOther(const std::string& name) {
-    if (!formats::HasEnding(name, ".safetensors") || name.find('/') != std::string::npos ||
-        !files::WhyNoName(name).empty()) {
+    const bool is_shard = formats::HasEnding(name, checkpoint::kSafetensorsEnding) ||
+                          formats::HasEnding(name, checkpoint::kTorchEnding);
+    if (!is_shard || name.find('/') != std::string::npos || !files::WhyNoName(name).empty()) {
       throw Error(
           ErrorKind::kContents,
           words::PathText(path_) +

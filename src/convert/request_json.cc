@@ -82,6 +82,7 @@ Json RequestJson(const Request& request) {
   json["options"] = OptionsJson(request.cast);
   json["assume_type"] = request.assume_type ? TypeJson(*request.assume_type) : Json();
   json["allow_hard_links"] = request.allow_hard_links;
+  json["root"] = BytesJson(request.root);
   json["max_shard_bytes"] = request.max_shard_bytes;
   return json;
 }
@@ -118,6 +119,7 @@ Request RequestOf(const Place& json) {
     request.assume_type = type;
   }
   request.allow_hard_links = json.Member("allow_hard_links").Bool();
+  request.root = json.Member("root").Bytes();
   request.max_shard_bytes = json.Member("max_shard_bytes").Number();
   return request;
 }

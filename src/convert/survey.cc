@@ -53,14 +53,15 @@ InputScales FindScales(const checkpoint::OpenedInput& opened, const std::string&
 }  // namespace
 
 InputOptions InputOptionsOf(const Request& request) {
-  return {request.assume_type, request.allow_hard_links, request.ignore_scales};
+  return {request.assume_type, request.allow_hard_links, request.ignore_scales, request.root};
 }
 
 Survey OpenSurvey(const std::string& path, const Opening& opening) {
   const InputOptions& inputs = opening.inputs;
-  return SurveyOf(checkpoint::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
-                                                    inputs.allow_hard_links, opening.spool}),
-                  path, inputs.ignore_scales);
+  return SurveyOf(
+      checkpoint::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
+                                        inputs.allow_hard_links, opening.spool, inputs.root}),
+      path, inputs.ignore_scales);
 }
 
 Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales) {

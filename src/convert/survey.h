@@ -25,6 +25,7 @@ struct InputOptions {
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
   bool ignore_scales = false;           // tensors that have scales are their bare codes
+  std::string root;                     // of torch files: where the tensors are
 };
 
 InputOptions InputOptionsOf(const Request& request);

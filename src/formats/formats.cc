@@ -18,15 +18,28 @@ using core::ErrorKind;
 using files::Error;
 namespace {
 
+// A pickle may run code where it is loaded.
+constexpr std::string_view kTorchNotWritten = "torch's files are read, not written";
+
+constexpr Format TorchFormat(std::string_view ending) {
+  return {ending,           "",      kTorchTyped, LooksLikeLegacyTorch, OpenLegacyTorch, true,
+          kTorchNotWritten, nullptr, nullptr};
+}
+
 constexpr Format kFormats[] = {
     {".safetensors", "", "a safetensors file, which names its types", LooksLikeSafetensors,
-     OpenSafetensors, CreateSafetensors, MeasureSafetensors},
-    {".npy", "an .npy", "", LooksLikeNpy, OpenNpy, CreateNpy, MeasureNpy},
-    {".npz", "", "", LooksLikeNpz, OpenNpz, CreateNpz, MeasureNpz},
-    {".pb", "a .pb", "a TensorProto, which names its type", nullptr, OpenTensorProto,
+     OpenSafetensors, false, "", CreateSafetensors, MeasureSafetensors},
+    {".npy", "an .npy", "", LooksLikeNpy, OpenNpy, false, "", CreateNpy, MeasureNpy},
+    {".npz", "", "", LooksLikeNpz, OpenNpz, true, "", CreateNpz, MeasureNpz},
+    {".pb", "a .pb", "a TensorProto, which names its type", nullptr, OpenTensorProto, false, "",
      CreateTensorProto, MeasureTensorProto},
+    TorchFormat(".pt"),
+    TorchFormat(".pth"),
+    TorchFormat(".bin"),
+    TorchFormat(".ckpt"),
     // Models are written by src/onnx, from models.
-    {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, nullptr, nullptr},
+    {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, false,
+     "a model is written from a model only: tensors alone have no graph", nullptr, nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -53,8 +66,8 @@ struct Stranger {
 };
 
 constexpr Stranger kStrangers[] = {
-    {"\x80\x02", "a pickle"},
-    {"\x80\x04", "a pickle"},
+    {"\x80\x02", "a pickle that torch.save did not write"},
+    {"\x80\x04", "a pickle that torch.save did not write"},
     {"GGUF", "a GGUF file"},
     {"\x89HDF", "an HDF5 file"},
     {"\x1F\x8B", "a gzip file"},
@@ -70,20 +83,19 @@ const Format& OutputFormat(const std::string& path) {
   if (EndsInDivider(path) || (format == nullptr && files::IsDirectory(path))) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": a directory is written from a directory " +
-                    "only; name a file: " + JoinedEndings("or"),
+                    "only; name a file: " + JoinedOutputEndings("or"),
                 path);
   }
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(path) + ": the output's format is not known by " + "its ending; " +
-                    JoinedEndings("and") + " are written",
+                    JoinedOutputEndings("and") + " are written",
                 path);
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
-                words::PathText(path) +
-                    ": a model is written from a model only: tensors alone have no "
-                    "graph; write a .safetensors, .npz, .npy or .pb file",
+                words::PathText(path) + ": " + std::string(format->why_not_written) +
+                    "; write a .safetensors, .npz, .npy or .pb file",
                 path);
   }
   return *format;
@@ -95,6 +107,19 @@ const Format* FindByHead(std::span<const std::byte> head) {
     return row.looks_like != nullptr && row.looks_like(head);
   });
   return format == std::end(kFormats) ? nullptr : format;
+}
+
+std::string Joined(const std::vector<std::string_view>& endings, std::string_view conjunction) {
+  std::string text;
+  for (const std::string_view& ending : endings) {
+    if (&ending == &endings.back()) {
+      text.append(" ").append(conjunction).append(" ");
+    } else if (!text.empty()) {
+      text += ", ";
+    }
+    text += ending;
+  }
+  return text;
 }
 
 }  // namespace
@@ -113,17 +138,15 @@ std::vector<std::string_view> FormatEndings() {
 }
 
 std::string JoinedEndings(std::string_view conjunction) {
-  std::string text;
+  return Joined(FormatEndings(), conjunction);
+}
+
+std::string JoinedOutputEndings(std::string_view conjunction) {
+  std::vector<std::string_view> endings;
   for (const Format& format : kFormats) {
-    const bool is_last = &format == std::end(kFormats) - 1;
-    if (is_last) {
-      text.append(" ").append(conjunction).append(" ");
-    } else if (!text.empty()) {
-      text += ", ";
-    }
-    text += format.ending;
+    if (format.why_not_written != kTorchNotWritten) endings.push_back(format.ending);
   }
-  return text;
+  return Joined(endings, conjunction);
 }
 
 bool LooksLikeTensorFile(std::span<const std::byte> head) {
@@ -159,13 +182,24 @@ OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
                     " files are read",
                 path);
   }
-  if (options.assume_type && !format->typed.empty()) {
-    throw Error(ErrorKind::kArguments,
-                words::PathText(path) + ": is " + std::string(format->typed) +
-                    "; a type is assumed only of .npy files that do not",
-                path);
-  }
+  RefuseAssumedType(*source, format->typed, options);
+  if (!format->may_have_root) RefuseRoot(path, options);
   return format->open(std::move(source), options);
+}
+
+void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
+                       const OpenOptions& options) {
+  if (!options.assume_type || typed.empty()) return;
+  throw Error(ErrorKind::kArguments,
+              words::PathText(source.path()) + ": is " + std::string(typed) +
+                  "; a type is assumed only of .npy files that do not",
+              source.path());
+}
+
+void RefuseRoot(const std::string& path, const OpenOptions& options) {
+  if (options.root.empty()) return;
+  throw Error(ErrorKind::kArguments,
+              words::PathText(path) + ": has no root to choose, as torch's files have one", path);
 }
 
 std::string_view OneTensorFile(std::string_view path) {

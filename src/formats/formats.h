@@ -28,7 +28,10 @@ struct Format {
   // name's ending tells, because a protobuf message has no magic number.
   bool (*looks_like)(std::span<const std::byte> head);
   OpenedTensors (*open)(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
-  // Both null if the format is not written from tensors alone.
+  // Whether it may hold dicts of which one is chosen.
+  bool may_have_root;
+  // What keeps tensors alone from being written to it; empty: nothing, and the next two are given.
+  std::string_view why_not_written;
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const files::CreateOptions& options);
   // The size that the file would have; throws Error if it cannot hold the contents.
@@ -70,6 +73,19 @@ OpenedTensors OpenNpz(std::unique_ptr<files::ByteSource> source, const OpenOptio
 std::unique_ptr<TensorWriter> CreateNpz(const std::string& path, FileContents contents,
                                         const files::CreateOptions& options);
 std::uint64_t MeasureNpz(const std::string& path, const FileContents& contents);
+
+// torch: what torch.save writes. Since 1.6 that is a ZIP archive, which OpenNpz knows by its
+// members; before, pickles and raw storages, told by a magic number (torch_legacy.cc). Its reader
+// also says what a file is that only has an ending of torch's.
+bool LooksLikeLegacyTorch(std::span<const std::byte> head);
+OpenedTensors OpenLegacyTorch(std::unique_ptr<files::ByteSource> source,
+                              const OpenOptions& options);
+// What its files are, in the words of Format::typed.
+inline constexpr std::string_view kTorchTyped = "a torch checkpoint, which names its types";
+
+// Throws Error (arguments) where a type is assumed of a file whose tensors name theirs.
+void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
+                       const OpenOptions& options);
 
 // pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
 // no magic number, so the name's ending decides. The tensor's name is its own or, if it has none,

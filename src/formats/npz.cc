@@ -20,6 +20,8 @@
 #include "formats/npy_array.h"
 #include "formats/npy_dtype.h"
 #include "formats/npy_header.h"
+#include "formats/part_source.h"
+#include "formats/torch_tensors.h"
 #include "formats/zip_directory.h"
 
 namespace tensorcast::formats {
@@ -36,23 +38,9 @@ std::string Label(const files::ByteSource& source, const ZipMember& member) {
   return source.path() + ": " + member.name;
 }
 
-// A stored member: a part of the archive.
-class StoredMember final : public files::ByteSource {
- public:
-  StoredMember(const files::ByteSource& archive, const ZipMember& member)
-      : archive_(archive), member_(member), label_(Label(archive, member)) {}
-
-  const std::string& path() const override { return label_; }
-  std::uint64_t size() const override { return member_.bytes; }
-  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
-    archive_.Read(member_.data_begin + offset, out);
-  }
-
- private:
-  const files::ByteSource& archive_;
-  const ZipMember& member_;
-  std::string label_;
-};
+PartSource StoredMember(const files::ByteSource& archive, const ZipMember& member) {
+  return {archive, member.data_begin, member.bytes, Label(archive, member)};
+}
 
 // The first bytes of a deflated member, which its header is read from.
 class DeflatedHead final : public files::ByteSource {
@@ -176,16 +164,6 @@ class StoredChecks {
 };
 
 void RefuseStrangers(const files::ByteSource& source, const std::vector<ZipMember>& members) {
-  const auto is_torch = [](const ZipMember& member) {
-    return member.name == "data.pkl" || member.name.ends_with("/data.pkl");
-  };
-  if (std::any_of(members.begin(), members.end(), is_torch)) {
-    throw Error(ErrorKind::kUnsupported,
-                words::PathText(source.path()) +
-                    ": is a PyTorch checkpoint, a pickle that could run " +
-                    "code; save its tensors with safetensors.torch.save_file",
-                source.path());
-  }
   for (const ZipMember& member : members) {
     if (member.name.ends_with(kNpzMemberEnding)) continue;
     throw Error(
@@ -196,9 +174,10 @@ void RefuseStrangers(const files::ByteSource& source, const std::vector<ZipMembe
 
 class NpzReader final : public TensorReader {
  public:
-  NpzReader(std::unique_ptr<files::ByteSource> source, const OpenOptions& options)
+  NpzReader(std::unique_ptr<files::ByteSource> source, std::vector<ZipMember> members,
+            const OpenOptions& options)
       : source_(std::move(source)),
-        members_(ReadZipDirectory(*source_)),
+        members_(std::move(members)),
         inflated_(*source_, options),
         checks_(members_.size(), options.interrupted) {
     RefuseStrangers(*source_, members_);
@@ -216,7 +195,7 @@ class NpzReader final : public TensorReader {
       if (member.is_deflated) {
         bytes = std::make_unique<DeflatedHead>(*source_, member);
       } else {
-        bytes = std::make_unique<StoredMember>(*source_, member);
+        bytes = std::make_unique<PartSource>(StoredMember(*source_, member));
       }
       // The assumed type is that of the members that it fits: the others name theirs.
       std::optional<DataType> assume = options.assume_type;
@@ -296,7 +275,13 @@ bool LooksLikeNpz(std::span<const std::byte> head) {
 }
 
 OpenedTensors OpenNpz(std::unique_ptr<files::ByteSource> source, const OpenOptions& options) {
-  return {std::make_unique<NpzReader>(std::move(source), options)};
+  std::vector<ZipMember> members = ReadZipDirectory(*source);
+  if (IsTorchZip(members)) {
+    RefuseAssumedType(*source, kTorchTyped, options);
+    return OpenTorchZip(std::move(source), members, options);
+  }
+  RefuseRoot(source->path(), options);
+  return {std::make_unique<NpzReader>(std::move(source), std::move(members), options)};
 }
 
 }  // namespace tensorcast::formats

@@ -30,6 +30,9 @@ struct OpenOptions {
   // onnx: take data from a file that has other names (hard links) too.
   bool allow_hard_links = false;
   files::SpoolOptions spool = {};
+  // torch: which dict holds the tensors, keys from the top on joined by dots ("." is the top
+  // itself); empty: it is found (torch_root.h).
+  std::string root = {};
 };
 
 // What a file was opened as. A reader that takes the place of this one (scale/scaled_reader.h)
@@ -44,8 +47,14 @@ bool HasEnding(std::string_view path, std::string_view ending);
 
 // The endings of the formats, each with its dot.
 std::vector<std::string_view> FormatEndings();
-// The same for a text: ".safetensors, .npy, .npz, .pb or .onnx".
+// The same for a text: ".safetensors, .npy, .npz, .pb, .pt, .pth, .bin, .ckpt or .onnx".
 std::string JoinedEndings(std::string_view conjunction);
+// The same of those that are written.
+std::string JoinedOutputEndings(std::string_view conjunction);
+
+// Throws Error (arguments) where a root is chosen of a file, or of a directory's files, that are
+// not torch's.
+void RefuseRoot(const std::string& path, const OpenOptions& options);
 
 // What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds
 // many, or is not in a known format.

@@ -14,8 +14,8 @@
 
 namespace tensorcast::formats {
 
-// Ours, so that a small file cannot fill the memory; far above what any archive of arrays holds.
-inline constexpr std::uint64_t kMostZipMembers = 100'000;
+// Ours, so that a small file cannot fill the memory; above what any archive of tensors holds.
+inline constexpr std::uint64_t kMostZipMembers = 200'000;
 inline constexpr std::uint64_t kMostZipDirectoryBytes = std::uint64_t{16} << 20;
 
 // The numbers of the format.

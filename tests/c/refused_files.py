@@ -8,6 +8,10 @@ import os
 import pathlib
 import re
 import struct
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli" / "bin"))
+import make_torch_file  # noqa: E402
 
 # By the remedy's word: input, output, the one pattern that chooses tensors, and the refusal's
 # subject. Paths are below the folder; "/" in front of a subject marks one. To FLOAT32, of all types.
@@ -21,6 +25,7 @@ CONVERSIONS = {
     "assume_type": ("void.npy", "out.npy", "", "/void.npy"),
     "match_chosen": ("two.safetensors", "out.safetensors", "nosuch*", "nosuch*"),
     "leave_out": ("early.onnx", "out.onnx", "", "d"),  # to int32
+    "choose_root": ("two.pt", "out.safetensors", "", "/two.pt"),
 }
 FLOAT32, INT32 = 1, 6
 
@@ -76,6 +81,8 @@ def write(folder):
     (folder / "linked.onnx").write_bytes(weight_in_file(b"linked.bin"))
     (folder / "linked.bin").write_bytes(bytes(8))
     os.link(folder / "linked.bin", folder / "elsewhere")
+    weights = {"w": make_torch_file.tensor("float32", [1, 2])}
+    (folder / "two.pt").write_bytes(make_torch_file.legacy_file({"model": weights, "ema": weights}))
     (folder / "early.onnx").write_bytes(constant_of_opset_8(b"d"))
 
 

@@ -14,6 +14,7 @@
 #include "model_bytes.h"
 #include "plan_files.h"
 #include "tensorcast/convert.hpp"
+#include "torch_bytes.h"
 
 namespace tensorcast::convert {
 namespace {
@@ -58,6 +59,14 @@ class Remedies : public Plans {
                    onnx::ModelBytes(BytesField(
                        5, onnx::TensorBytes("w", onnx::kFloat, 2, {}, file + VarintField(14, 1)))));
     io::WriteBytes(Path("w.bin"), std::string(8, '\0'));
+    const std::string weights = io::pickle::Dict(
+        {io::pickle::Text("w"),
+         io::pickle::Rebuild(io::pickle::Storage("FloatStorage", "0", 2), 0, {2}, {1})});
+    io::WriteBytes(
+        Path("two.pt"),
+        io::TorchZip(io::pickle::Whole(io::pickle::Dict(
+                         {io::pickle::Text("model"), weights, io::pickle::Text("ema"), weights})),
+                     {{"0", std::string(8, '\0')}}));
     std::filesystem::create_hard_link(Path("w.bin"), Path("elsewhere"));
     const std::string header = "{'descr': '|V1', 'fortran_order': False, 'shape': (2,), }";
     io::WriteBytes(Path("void.npy"), std::string("\x93NUMPY\x01\x00\x76\x00", 10) + header +
@@ -109,6 +118,7 @@ class Remedies : public Plans {
         request.rules = {{"no*", DataType::kFloat16}};
         request.rules[0].where = "rules.toml:7";
         return {{request, "no*"}};
+      case Remedy::kChooseRoot: return {{Asked("two.pt", "out.safetensors"), Path("two.pt")}};
     }
     return std::nullopt;
   }
@@ -129,7 +139,7 @@ TEST_F(Remedies, ComeWithTheirSubject) {
     EXPECT_EQ(last.system_error, status.remedy() == Remedy::kAllowOverwriting ? EEXIST : 0);
     ++met;
   }
-  EXPECT_EQ(met, 12);
+  EXPECT_EQ(met, 13);
 }
 
 TEST_F(Remedies, WhatTheSystemRefuses) {

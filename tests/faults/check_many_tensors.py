@@ -24,7 +24,7 @@ from injection import NO_END, Run
 
 _MEBIBYTE = 1 << 20
 _FIXED = 64 * _MEBIBYTE  # of the 256, where no chunk is full
-_MEMBERS = 100_000  # that an archive has at most
+_MEMBERS = 200_000  # that an archive has at most
 _TENSOR, _MODEL_TENSOR, _NODE = 2048, 4096, 1024  # bytes that are promised for each
 _SECONDS_AT_MOST = 900
 _TYPES = "float8e4m3fn float8e5m2 bfloat16 float16 float4e2m1 float6e3m2 float6e2m3 int8".split()

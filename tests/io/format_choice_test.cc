@@ -35,7 +35,8 @@ TEST_F(FormatChoice, SaysWhatItDoesNotRead) {
     WriteBytes(path, bytes);
     return ReplaceAll(ErrorOf([&] { Open(path); }), path, "FILE");
   };
-  const std::string read = ".safetensors, .npy, .npz, .pb and .onnx files are read";
+  const std::string read =
+      ".safetensors, .npy, .npz, .pb, .pt, .pth, .bin, .ckpt and .onnx files are read";
   EXPECT_EQ(error("?"), "5 FILE: is not in a known format; " + read);
   EXPECT_EQ(error(""), "5 FILE: is not in a known format; " + read);
   EXPECT_EQ(
@@ -56,7 +57,9 @@ TEST_F(FormatChoice, TheLengthOfAHeaderIsNoSignature) {
   }
   WriteBytes(path, "\x80\x02}q\x01.");
   EXPECT_EQ(ErrorOf([&] { Open(directory()); }),
-            "5 " + path + ": is a pickle; .safetensors, .npy, .npz, .pb and .onnx files are read");
+            "5 " + path +
+                ": is a pickle that torch.save did not write; .safetensors, .npy, .npz, .pb, .pt, "
+                ".pth, .bin, .ckpt and .onnx files are read");
 }
 
 TEST_F(FormatChoice, ReadsRegularFilesOnly) {
@@ -83,13 +86,17 @@ TEST_F(FormatChoice, ReadsThroughLinks) {
 }
 
 TEST_F(FormatChoice, WritesByTheEnding) {
-  const std::string path = Path("out.bin");
+  const std::string path = Path("out.gguf");
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }),
             "5 " + path +
                 ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb "
                 "and .onnx are written");
   EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, {}, {}); }),
             ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }));
+  EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(Path("out.bin"), {}, {}); }),
+            "5 " + Path("out.bin") +
+                ": torch's files are read, not written; write a .safetensors, .npz, .npy or .pb "
+                "file");
   formats::CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
   EXPECT_EQ(ReadBytes(Path("out.SafeTensors")), Safetensors("{}      "));
 }

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "torch_bytes.h"
 #include "wire_bytes.h"
 #include "zip_bytes.h"
 
@@ -55,6 +56,21 @@ std::vector<std::string> ValidFiles() {
                                               "\0\0\0\0\0\0\0\0",
                                               24)),
   };
+}
+
+// By their content: both kinds of torch's, with a view, a dict in a dict and what is not known.
+std::vector<std::string> ValidTorchFiles() {
+  const std::string storage = pickle::Storage("ShortStorage", "0", 6);
+  const std::string whole = pickle::Whole(pickle::Dict(
+      {pickle::Text("args"), pickle::Call(pickle::Global("argparse", "Namespace"), {}),
+       pickle::Text("model"),
+       pickle::Dict(
+           {pickle::Text("a"), pickle::Rebuild(storage, 0, {2, 3}, {3, 1}), pickle::Text("b"),
+            pickle::Dict({pickle::Int(7), pickle::Rebuild(storage, 1, {2, 2}, {1, 2})})})}));
+  const std::string data = "aabbccddeeff";
+  return {
+      TorchZip(whole, {{"0", data}}), TorchZip(whole, {{"0", data}}, "big"),
+      LegacyTorch(whole, pickle::Whole("](" + pickle::Text("0") + 'e'), LittleEndian(6, 8) + data)};
 }
 
 std::vector<std::string> ValidArchives() {
@@ -171,8 +187,13 @@ void CheckConsistent(const formats::TensorReader& reader) {
     if (info.type != DataType::kUndefined) {
       EXPECT_EQ(info.bytes, StorageBytes(info.type, info.elements));
     }
-    ASSERT_LT(info.bytes, 1000u);
-    ReadTensor(reader, i);
+    // A view may repeat what the file has once.
+    if (info.bytes < 100'000) {
+      ReadTensor(reader, i);
+    } else {
+      std::string some(8, '\0');
+      reader.Read(i, info.bytes / 16 * 8, std::as_writable_bytes(std::span(some)));
+    }
   }
 }
 
@@ -225,6 +246,9 @@ TEST_F(Mutation, OfTensorProtosIsRefusedOrRead) { Run(ValidTensorProtos(), ".pb"
 
 // Most of a small archive is headers, of which nearly every byte counts.
 TEST_F(Mutation, OfArchivesIsRefusedOrRead) { Run(ValidArchives(), ".npz", 2); }
+
+// A file that begins as one of these may end as npz's.
+TEST_F(Mutation, OfTorchFilesIsRefusedOrRead) { Run(ValidTorchFiles(), ".pt", 2); }
 
 }  // namespace
 }  // namespace tensorcast::io

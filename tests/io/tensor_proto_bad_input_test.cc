@@ -222,8 +222,8 @@ TEST_F(TensorProtoBadInput, NamesItsTypes) {
 // By its ending alone: first bytes of other formats win, and no other ending is tried.
 TEST_F(TensorProtoBadInput, IsKnownByItsEnding) {
   const std::string bytes = Of(DataType::kUint8, BytesField(protobuf::kRawData, "ab"));
-  WriteBytes(Path("x.bin"), bytes);
-  EXPECT_TRUE(ErrorOf([&] { Open(Path("x.bin")); }).starts_with("5 "));
+  WriteBytes(Path("x.dat"), bytes);
+  EXPECT_TRUE(ErrorOf([&] { Open(Path("x.dat")); }).starts_with("5 "));
   WriteBytes(Path("x.pb"), Npy(NpyDict("|u1", "(1,)"), "1"));
   EXPECT_EQ(Open(Path("x.pb"))->contents().tensors[0].dtype, "|u1");
 }

@@ -3,12 +3,17 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import json
+import pathlib
+import sys
 
 import ml_dtypes
 import numpy as np
 import pytest
 import safetensors.numpy
 import tensorcast as tc
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli" / "bin"))
+import make_torch_file  # noqa: E402
 
 
 @pytest.fixture
@@ -198,3 +203,26 @@ def test_models_are_converted(tmp_path):
     losses = tc.convert(tmp_path / "m.onnx", tmp_path / "n.onnx", to="bfloat16")
     assert losses["w"] == tc.loss(numpy_helper.to_array(w), "bfloat16")
     onnx.checker.check_model(onnx.load(tmp_path / "n.onnx"))
+
+
+def test_torch_files(tmp_path):
+    path = tmp_path / "training.ckpt"
+    values = make_torch_file.tensor("bfloat16", range(6), (2, 3))
+    weights = {"w": values, "turned": make_torch_file.view(values, (3, 2), (1, 3))}
+    path.write_bytes(make_torch_file.legacy_file(
+        {"model": weights, "args": make_torch_file.Call("argparse.Namespace")}))
+    wanted = np.arange(6).reshape(2, 3).astype(ml_dtypes.bfloat16)
+    with tc.open(path) as f:
+        assert list(f) == ["w", "turned"]
+        assert np.array_equal(f["w"], wanted) and np.array_equal(f["turned"], wanted.T)
+        assert any("argparse.Namespace" in note for note in f.notes)
+    tc.convert(path, tmp_path / "w.safetensors", to="float32")
+    made = safetensors.numpy.load_file(tmp_path / "w.safetensors")
+    assert np.array_equal(made["turned"], wanted.T.astype(np.float32))
+    path.write_bytes(make_torch_file.legacy_file({"model": weights, "ema": {"w": values}}))
+    with pytest.raises(tc.Error, match="choose with root=") as caught:
+        tc.open(path)
+    assert caught.value.remedy == "choose_root"
+    assert [info.name for info in tc.inspect(path, root="ema")] == ["w"]
+    tc.convert(path, tmp_path / "ema.npy", to="float32", root="ema")
+    assert np.array_equal(np.load(tmp_path / "ema.npy"), wanted.astype(np.float32))

@@ -29,6 +29,7 @@ ARGUMENTS = {
     "match_chosen": "in only=: ",
     "match_excluded": "in exclude=: ",
     "match_names": "rules.toml:7: ",
+    "choose_root": "choose with root=",
 }
 
 

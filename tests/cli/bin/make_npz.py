@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 """Writes an .npz archive from a description on standard input, with Python's own zipfile.
 
-    make_npz.py [--deflate] [--object | --torch | --text | --damaged] FILE << END
+    make_npz.py [--deflate] [--object | --text | --damaged] FILE << END
     layers.0/w  <f4  2x3  1 2 3 4 5 6
     labels      <U4  2    "a" "b c"
     END
 
 A line is a name, a dtype, a shape and values, as make_file.py's for an .npy; those of strings are
-in quotes. --object adds an array of objects, --torch what a PyTorch checkpoint holds, --text a
-member that is no array; --damaged changes a byte of the first member's data.
+in quotes. --object adds an array of objects, --text a member that is no array; --damaged changes
+a byte of the first member's data.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -69,15 +69,12 @@ def main():
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, content in arrays:
             # As numpy: a ZIP64 extra field in each local header.
-            member = "archive/data/0" if "--torch" in flags else name + ".npy"
-            with archive.open(member, "w", force_zip64=True) as file:
+            with archive.open(name + ".npy", "w", force_zip64=True) as file:
                 file.write(content)
         if "--object" in flags:
             header = "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }".ljust(117) + "\n"
             archive.writestr("o.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) +
                              header.encode() + b"pickle")
-        if "--torch" in flags:
-            archive.writestr("archive/data.pkl", b"pickle")
         if "--text" in flags:
             archive.writestr("notes.txt", b"a text")
     if "--damaged" in flags:
