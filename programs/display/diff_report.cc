@@ -28,12 +28,8 @@ struct KindWords {
   std::string_view many;
 };
 constexpr KindWords kKinds[kDiffKinds] = {
-    {"only in A", "only in A"},
-    {"only in B", "only in B"},
-    {"other shape", "of another shape"},
-    {"other kind", "of another kind"},
-    {"other values", "of other values"},
-    {"same values", "in another type or layout, with the same values"},
+    {"only in A", "only in A"},      {"only in B", "only in B"},    {"other shape", "in shape"},
+    {"other kind", "in kind"},       {"other values", "in values"}, {"same values", "by value"},
     {"same bytes", "byte for byte"},
 };
 
@@ -93,36 +89,39 @@ TableRow RowOf(const TensorDiff& diff) {
   return row;
 }
 
-// "1 only in A, 2 of another shape" of the kinds from `first` to before `end`.
-std::string KindsText(const DiffReport& report, DiffKind first, std::size_t end) {
+// ": 1 only in A, 2 in shape" of the kinds from `first` to before `end`; of one kind, which all
+// `count` are of, " in shape".
+std::string KindsText(const DiffReport& report, DiffKind first, std::size_t end,
+                      std::uint64_t count) {
   std::string text;
   for (auto kind = static_cast<std::size_t>(first); kind < end; ++kind) {
-    if (report.counts[kind] == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", report.counts[kind],
-                        kKinds[kind].many);
+    const std::uint64_t found = report.counts[kind];
+    if (found == 0) continue;
+    if (found == count) return fmt::format(" {}", kKinds[kind].many);
+    text += fmt::format("{} {} {}", text.empty() ? ":" : ",", found, kKinds[kind].many);
   }
   return text;
 }
 
 std::string Sentences(const DiffReport& report, std::size_t columns) {
+  constexpr auto kFirstEqual = static_cast<std::size_t>(DiffKind::kSameValues);
   const std::uint64_t same =
       report.count(DiffKind::kSameValues) + report.count(DiffKind::kSameBytes);
   const std::uint64_t all = report.tensors.size(), others = all - same;
   std::string text;
   if (all == 0) return " there is no tensor on either side\n";
   if (others != 0) {
-    text += Wrapped(fmt::format(" {} of {} differ{}:", others, words::CountText(all, "tensor"),
-                                others == 1 ? "s" : ""),
-                    KindsText(report, DiffKind::kOnlyInA,
-                              static_cast<std::size_t>(DiffKind::kSameValues)),
+    text += Wrapped("", fmt::format("{} of {} differ{}{}", others, words::CountText(all, "tensor"),
+                                    others == 1 ? "s" : "",
+                                    KindsText(report, DiffKind::kOnlyInA, kFirstEqual, others)),
                     columns);
   }
   if (same != 0) {
-    const std::string head =
-        others != 0 ? fmt::format(" {} {} equal:", same, same == 1 ? "is" : "are")
-        : all == 1  ? std::string(" the tensor is equal:")
-                    : fmt::format(" all {} tensors are equal:", all);
-    text += Wrapped(head, KindsText(report, DiffKind::kSameValues, kDiffKinds), columns);
+    const std::string head = others != 0 ? fmt::format("{} {}", same, same == 1 ? "is" : "are")
+                             : all == 1  ? std::string("the one tensor is")
+                                         : fmt::format("all {} tensors are", all);
+    text += Wrapped("", head + " equal" + KindsText(report, DiffKind::kSameValues, kDiffKinds, same),
+                    columns);
   }
   return text;
 }
