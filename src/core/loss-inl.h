@@ -160,20 +160,18 @@ struct PairLimits {
       : range(params),
         end_high(hn::Set(DF64(), params.end_high)),
         end_low(hn::Set(DF64(), params.end_low)),
+        beyond_all(hn::Set(DF64(), params.beyond_all)),
         y(results) {}
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
-    const DF64 d;
-    const auto result = hn::LoadU(d, y + i);
+    const auto result = hn::LoadU(DF64(), y + i);
     const auto high = hn::And(hn::Ge(x, range.high), hn::Eq(result, end_high));
     const auto low = hn::And(hn::Le(x, range.low), hn::Eq(result, end_low));
-    const auto infinite =
-        hn::Eq(hn::Abs(x), hn::Set(d, std::numeric_limits<double>::infinity()));
-    return hn::Or(infinite, hn::Or(high, low));
+    return hn::Or(hn::Eq(hn::Abs(x), beyond_all), hn::Or(high, low));
   }
   HWY_INLINE auto LeastNormal(std::size_t i) const { return range.LeastNormal(i); }
 
   UniformLimits range;
-  hn::Vec<DF64> end_high, end_low;
+  hn::Vec<DF64> end_high, end_low, beyond_all;
   const double* y;
 };
 

@@ -127,7 +127,7 @@ double DecibelsOfRatio(double signal, double noise) {
 bool IsBeyond(double x, double y, const LossParams& params) {
   const bool high = x >= params.beyond_high, low = x <= params.beyond_low;
   if (!params.is_pair) return high || low;
-  return std::fabs(x) == kInfinity || (high && y == params.end_high) ||
+  return std::fabs(x) == params.beyond_all || (high && y == params.end_high) ||
          (low && y == params.end_low);
 }
 
@@ -200,6 +200,7 @@ LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOp
 LossParams MakePairParams(const TypeInfo& from, const TypeInfo& to) {
   LossParams params = MakeLossParams(from, to, CastOptions());
   params.is_pair = true;
+  params.beyond_all = to.is_integer() || to.is_float() ? kInfinity : kNone;
   params.wraps = params.nan_undefined = params.beyond_undefined = params.no_zero_undefined = false;
   if (to.is_integer()) {  // of 64 bits rounded to a double: the exact ends are asked for as well
     const double span = detail::PowerOfTwo(to.has_sign ? to.bits - 1 : to.bits);

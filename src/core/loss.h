@@ -36,10 +36,11 @@ struct LossParams {
   bool no_zero_undefined = false;  // ... and zero and negatives (to e8m0)
   bool wide = false;               // a 64-bit integer stands on a side: a double may not hold it
   // No cast made the results: one became a limit where it is the end of the range, of these doubles,
-  // and its source beyond it, or where the source is Inf.
+  // and its source beyond it, and wherever the source has this magnitude, Inf (NaN: nowhere).
   bool is_pair = false;
   double end_high = 0;
   double end_low = 0;
+  double beyond_all = 0;
 };
 
 // What one pass over a stretch found; the sums go on from what they hold.
