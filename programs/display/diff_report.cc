@@ -90,14 +90,15 @@ TableRow RowOf(const TensorDiff& diff) {
 }
 
 // ": 1 only in A, 2 in shape" of the kinds from `first` to before `end`; of one kind, which all
-// `count` are of, " in shape".
+// `count` are of, " in shape", which a verb stands before.
 std::string KindsText(const DiffReport& report, DiffKind first, std::size_t end,
                       std::uint64_t count) {
   std::string text;
   for (auto kind = static_cast<std::size_t>(first); kind < end; ++kind) {
     const std::uint64_t found = report.counts[kind];
     if (found == 0) continue;
-    if (found == count) return fmt::format(" {}", kKinds[kind].many);
+    const bool is_verbal = static_cast<DiffKind>(kind) >= DiffKind::kShape;
+    if (found == count && is_verbal) return fmt::format(" {}", kKinds[kind].many);
     text += fmt::format("{} {} {}", text.empty() ? ":" : ",", found, kKinds[kind].many);
   }
   return text;
@@ -119,6 +120,7 @@ std::string Sentences(const DiffReport& report, std::size_t columns) {
   if (same != 0) {
     const std::string head = others != 0 ? fmt::format("{} {}", same, same == 1 ? "is" : "are")
                              : all == 1  ? std::string("the one tensor is")
+                             : all == 2  ? std::string("both tensors are")
                                          : fmt::format("all {} tensors are", all);
     text += Wrapped("", head + " equal" + KindsText(report, DiffKind::kSameValues, kDiffKinds, same),
                     columns);

@@ -31,14 +31,17 @@ DiffSide SideOf(const TensorInfo& info) {
 }
 
 // What the user should know of an input before anything is read of it.
-void AddNotes(const Side& side, std::vector<std::string>& notes) {
+void AddNotes(const Side& side, const DiffRequest& request, std::vector<std::string>& notes) {
   const auto note = [&](const std::string& text) {
     if (!text.empty()) notes.push_back(words::PathText(side.survey.path) + ": " + text);
   };
   for (std::string& text : side.reader().notes()) notes.push_back(std::move(text));
   for (const std::string& text : convert::AppliedText(side.survey, {})) note(text);
   for (const std::string& text : convert::ConfigTexts(side.survey)) note(text);
-  note(convert::UnscaledText(side.survey, nullptr));
+  // It may be of tensors that are not asked for.
+  if (request.only.empty() && request.excluded.empty()) {
+    note(convert::UnscaledText(side.survey, nullptr));
+  }
 }
 
 void AddFindings(const Side& side, std::vector<std::string>& notes) {
@@ -131,8 +134,8 @@ DiffReport Compare(const DiffRequest& request, const convert::RunSettings& setti
   DiffReport report;
   report.bytes_a = a.reader().file_bytes();
   report.bytes_b = b.reader().file_bytes();
-  AddNotes(a, report.notes);
-  AddNotes(b, report.notes);
+  AddNotes(a, request, report.notes);
+  AddNotes(b, request, report.notes);
   report.tensors.resize(pairs.size());
   std::vector<PairJob> jobs;
   std::vector<std::size_t> places;  // of these
