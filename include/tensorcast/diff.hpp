@@ -9,9 +9,9 @@
 //   if (!tensorcast::Diff(request, {}, &report, &error).ok()) ...error...
 //   for (const tensorcast::TensorDiff& one : report.tensors) ...  // the worst first
 //
-// In a library that was built with TENSORCAST_CONVERT. Nothing here throws or logs; errors are those
-// of convert.hpp, with the same codes. What is compared is streamed: memory stays bounded, whatever
-// the size of the tensors.
+// In a library that was built with TENSORCAST_CONVERT. Nothing here throws or logs; errors are
+// those of convert.hpp, with the same codes. What is compared is streamed: memory stays bounded,
+// whatever the size of the tensors.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_DIFF_HPP_
@@ -44,9 +44,9 @@ struct DiffRequest {
   std::string b;
   std::vector<RequestedRename> renames;  // the first that matches a name of A wins
   // Patterns as convert.hpp has them. A pair is taken where one of its tensors is.
-  std::vector<std::string> only;      // none: every tensor
-  std::vector<std::string> excluded;  // on either side
-  bool ignore_scales = false;         // compare codes and scales as they are stored
+  std::vector<std::string> only;        // none: every tensor
+  std::vector<std::string> excluded;    // on either side
+  bool ignore_scales = false;           // compare codes and scales as they are stored
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
   bool allow_hard_links = false;        // of files that hold a model's data
 };

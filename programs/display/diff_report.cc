@@ -75,7 +75,7 @@ std::string ErrorCell(const TensorDiff& diff) {
 TableRow RowOf(const TensorDiff& diff) {
   const auto extents = [](const DiffSide& side) { return ExtentsText(side.shape); };
   TableRow row;
-  row.style = IsEqual(diff.kind)                                           ? Style::kGreen
+  row.style = IsEqual(diff.kind)                                 ? Style::kGreen
               : diff.loss && Judge(*diff.loss) == Verdict::kGood ? Style::kPlain
               : diff.loss && Judge(*diff.loss) == Verdict::kPoor ? Style::kYellow
                                                                  : Style::kRed;
@@ -112,9 +112,10 @@ std::string Sentences(const DiffReport& report, std::size_t columns) {
   std::string text;
   if (all == 0) return " there is no tensor on either side\n";
   if (others != 0) {
-    text += Wrapped("", fmt::format("{} of {} differ{}{}", others, words::CountText(all, "tensor"),
-                                    others == 1 ? "s" : "",
-                                    KindsText(report, DiffKind::kOnlyInA, kFirstEqual, others)),
+    text += Wrapped("",
+                    fmt::format("{} of {} differ{}{}", others, words::CountText(all, "tensor"),
+                                others == 1 ? "s" : "",
+                                KindsText(report, DiffKind::kOnlyInA, kFirstEqual, others)),
                     columns);
   }
   if (same != 0) {
@@ -122,8 +123,8 @@ std::string Sentences(const DiffReport& report, std::size_t columns) {
                              : all == 1  ? std::string("the one tensor is")
                              : all == 2  ? std::string("both tensors are")
                                          : fmt::format("all {} tensors are", all);
-    text += Wrapped("", head + " equal" + KindsText(report, DiffKind::kSameValues, kDiffKinds, same),
-                    columns);
+    text += Wrapped(
+        "", head + " equal" + KindsText(report, DiffKind::kSameValues, kDiffKinds, same), columns);
   }
   return text;
 }
@@ -168,11 +169,11 @@ void PrintDiffTable(const DiffSummary& summary, bool verbose) {
   const report::NamesOfFile names = {report.tensors.size(), [&](std::size_t i) {
                                        return words::Escape(report.tensors[i].side().name);
                                      }};
-  const auto equal = std::ranges::find_if(
-      report.tensors, [](const TensorDiff& one) { return IsEqual(one.kind); });
+  const auto equal =
+      std::ranges::find_if(report.tensors, [](const TensorDiff& one) { return IsEqual(one.kind); });
   const auto others = static_cast<std::size_t>(equal - report.tensors.begin());
   // One row more than fits is not worth a line that says so.
-  const std::size_t shown = verbose                     ? report.tensors.size()
+  const std::size_t shown = verbose                    ? report.tensors.size()
                             : others <= kRowsShown + 1 ? others
                                                        : kRowsShown;
   if (shown != 0) {

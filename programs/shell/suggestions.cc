@@ -17,11 +17,11 @@ struct Synonym {
   std::string_view meant;
 };
 constexpr Synonym kCommands[] = {
-    {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},      {"list", "inspect"},
-    {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"},  {"cast", "convert"},
-    {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"},  {"compare", "diff"},
-    {"cmp", "diff"},         {"verify", "diff"},      {"measure", "loss"},    {"error", "loss"},
-    {"benchmark", "bench"},  {"perf", "bench"},       {"dtypes", "types"},    {"formats", "types"},
+    {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},     {"list", "inspect"},
+    {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"}, {"cast", "convert"},
+    {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"}, {"compare", "diff"},
+    {"cmp", "diff"},         {"verify", "diff"},      {"measure", "loss"},   {"error", "loss"},
+    {"benchmark", "bench"},  {"perf", "bench"},       {"dtypes", "types"},   {"formats", "types"},
     {"exec", "run"},
 };
 constexpr Synonym kOptions[] = {

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <limits>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "core/given.h"
 #include "diff/measure_pairs.h"
+#include "diff/row_major.h"
 #include "diff/tensor_pairs.h"
 #include "files/error.h"
 
@@ -26,7 +28,7 @@ DiffSide SideOf(const TensorInfo& info) {
   side.layout = info.stored_as;
   side.shape = info.shape;
   side.bytes = info.stored_as.empty() ? info.bytes : info.stored_bytes;
-  side.fortran_order = info.fortran_order && info.shape.size() > 1;
+  side.fortran_order = IsColumnMajor(info);
   return side;
 }
 
@@ -51,13 +53,26 @@ void AddFindings(const Side& side, std::vector<std::string>& notes) {
   }
 }
 
-// Tensors of different orders of their elements would be compared element by wrong element.
-void RefuseOrder(const Side& side, const TensorInfo& info) {
-  throw files::Error(core::ErrorKind::kUnsupported,
-                     words::PathText(side.survey.path) + ": " + words::EscapeName(info.name) +
-                         " is in Fortran order, and not on the other side; save "
-                         "numpy.ascontiguousarray of it",
-                     side.survey.path);
+// Elements of one place are held against each other, in whatever orders the two sides have them.
+void GiveOneOrder(std::span<const TensorPair> pairs, Side& a, Side& b) {
+  bool differ = false;
+  for (const TensorPair& pair : pairs) {
+    if (!pair.a || !pair.b) continue;
+    const TensorInfo &of_a = a.tensors()[*pair.a], &of_b = b.tensors()[*pair.b];
+    if (IsColumnMajor(of_a) == IsColumnMajor(of_b)) continue;
+    differ = true;
+    if (of_a.type != DataType::kString) continue;
+    throw files::Error(core::ErrorKind::kUnsupported,
+                       words::PathText(IsColumnMajor(of_a) ? a.survey.path : b.survey.path) + ": " +
+                           words::EscapeName(of_a.name) +
+                           " holds strings in Fortran order, and not on the other side; save "
+                           "numpy.ascontiguousarray of it",
+                       of_a.name);
+  }
+  if (!differ) return;
+  for (Side* const side : {&a, &b}) {
+    side->values.reader = std::make_shared<RowMajorReader>(side->values.reader);
+  }
 }
 
 // What is known of a pair before it is measured. Gives whether it is to be.
@@ -73,8 +88,6 @@ bool Begin(const Side& a, const Side& b, const TensorPair& pair, TensorDiff& dif
   } else if (!AreComparable(a.tensors()[*pair.a], b.tensors()[*pair.b])) {
     diff.kind = DiffKind::kIncomparable;
   } else {
-    if (diff.a->fortran_order && !diff.b->fortran_order) RefuseOrder(a, a.tensors()[*pair.a]);
-    if (diff.b->fortran_order && !diff.a->fortran_order) RefuseOrder(b, b.tensors()[*pair.b]);
     return true;
   }
   return false;
@@ -129,8 +142,9 @@ DiffReport Compare(const DiffRequest& request, const convert::RunSettings& setti
       {request.assume_type, request.allow_hard_links, request.ignore_scales},
       spool,
       std::make_shared<files::CurrentInterrupt>(settings.interrupted)};
-  const Side a = OpenSide(request.a, opening), b = OpenSide(request.b, opening);
+  Side a = OpenSide(request.a, opening), b = OpenSide(request.b, opening);
   const std::vector<TensorPair> pairs = PairTensors(a, b, request);
+  GiveOneOrder(pairs, a, b);
   DiffReport report;
   report.bytes_a = a.reader().file_bytes();
   report.bytes_b = b.reader().file_bytes();

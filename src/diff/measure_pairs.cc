@@ -69,9 +69,7 @@ std::span<std::byte> Resize(std::vector<std::byte>& buffer, std::uint64_t bytes)
 class TextStream {
  public:
   TextStream(const TensorReader& reader, std::size_t tensor)
-      : reader_(reader),
-        tensor_(tensor),
-        elements_(reader.contents().tensors[tensor].elements) {}
+      : reader_(reader), tensor_(tensor), elements_(reader.contents().tensors[tensor].elements) {}
 
   // Not once more than there are strings.
   std::string_view Next() {
@@ -221,8 +219,8 @@ class Run {
     figures.elements = IsText(*job.a) ? job.a->elements : job.units;
     figures.different = job.different;
     figures.first = job.first;
-    const bool is_same_kind = job.from != nullptr ? job.pair->may_be_same_bytes
-                                                  : job.a->dtype == job.b->dtype;
+    const bool is_same_kind =
+        job.from != nullptr ? job.pair->may_be_same_bytes : job.a->dtype == job.b->dtype;
     if (job.meter != nullptr) {
       const LossReport& loss = figures.loss.emplace(job.meter->Report());
       for (std::size_t kind = 0; kind < kLossPartition; ++kind) {

@@ -94,9 +94,9 @@ std::vector<TensorPair> ByName(const Side& a, const Side& b, const DiffRequest& 
     if (taker) {
       throw Error(ErrorKind::kArguments,
                   words::EscapeName(name) + " is the name of two tensors of " +
-                      words::PathText(a.survey.path) + " as they are renamed: " +
-                      words::EscapeName(a.tensors()[*taker].name) + " and " +
-                      words::EscapeName(a.tensors()[i].name),
+                      words::PathText(a.survey.path) +
+                      " as they are renamed: " + words::EscapeName(a.tensors()[*taker].name) +
+                      " and " + words::EscapeName(a.tensors()[i].name),
                   name);
     }
     taker = i;
@@ -149,7 +149,8 @@ std::vector<TensorPair> PairTensors(const Side& a, const Side& b, const DiffRequ
                                                       convert::Matching(b.survey, selection)};
   convert::RequireMatches(matchings, selection);
   std::vector<TensorPair> pairs = ByName(a, b, request);
-  const auto any = [&](const TensorPair& pair, bool (convert::Matching::*holds)(std::size_t) const) {
+  const auto any = [&](const TensorPair& pair,
+                       bool (convert::Matching::*holds)(std::size_t) const) {
     return (pair.a && (matchings[0].*holds)(*pair.a)) || (pair.b && (matchings[1].*holds)(*pair.b));
   };
   std::erase_if(pairs, [&](const TensorPair& pair) {

@@ -11,10 +11,9 @@ namespace tensorcast::naming {
 
 Rename::Rename(std::string from, std::string to) : from_(std::move(from)), to_(std::move(to)) {
   const auto fail = [&](const std::string& why) {
-    throw files::Error(core::ErrorKind::kArguments, "'" + words::EscapeName(to_) +
-                                                        "' is not a name that '" +
-                                                        words::EscapeName(from_.text()) +
-                                                        "' can give: " + why);
+    throw files::Error(core::ErrorKind::kArguments,
+                       "'" + words::EscapeName(to_) + "' is not a name that '" +
+                           words::EscapeName(from_.text()) + "' can give: " + why);
   };
   const auto take = [&](std::size_t part, const std::string& what) {
     if (part >= from_.parts()) fail("nothing there is its " + what);

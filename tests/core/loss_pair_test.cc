@@ -17,9 +17,8 @@ namespace tensorcast::testing {
 namespace {
 
 oracle::LossFigures ExpectedPair(const Tensor& a, const Tensor& b) {
-  oracle::LossOracle loss =
-      oracle::LossOracle::OfPair(oracle::RowOf(static_cast<int>(a.type)),
-                                 oracle::RowOf(static_cast<int>(b.type)));
+  oracle::LossOracle loss = oracle::LossOracle::OfPair(oracle::RowOf(static_cast<int>(a.type)),
+                                                       oracle::RowOf(static_cast<int>(b.type)));
   for (std::size_t i = 0; i < a.codes.size(); ++i) loss.Add(a.codes[i], b.codes[i]);
   return loss.Figures();
 }
@@ -30,11 +29,10 @@ void ExpectPairOnEveryTarget(const Tensor& a, const Tensor& b) {
   const std::uint64_t n = a.codes.size(), cut = n / 2 / 1024 * 1024;
   for (const Target target : Targets()) {
     const std::string name = std::string(TypeName(a.type)) + " and " +
-                             std::string(TypeName(b.type)) + ", " +
-                             std::string(TargetName(target));
+                             std::string(TypeName(b.type)) + ", " + std::string(TargetName(target));
     LossMeter meter(a.type, b.type), rest(a.type, b.type);
-    core::LossView view = {FindType(a.type), FindType(b.type), a.bytes.data(), 0,
-                           b.bytes.data(),   0};
+    core::LossView view = {
+        FindType(a.type), FindType(b.type), a.bytes.data(), 0, b.bytes.data(), 0};
     ASSERT_TRUE(core::MeasurePair(meter, view, cut, 0, target).ok()) << name;
     view.source_first = view.result_first = cut;
     ASSERT_TRUE(core::MeasurePair(rest, view, n - cut, cut, target).ok()) << name;
@@ -89,8 +87,8 @@ INSTANTIATE_TEST_SUITE_P(From, LossOfPair, ::testing::ValuesIn(FixedWidthDataTyp
 TEST(LossOfPairs, MeterOfOtherTypesIsRefused) {
   LossMeter meter(DataType::kFloat32, DataType::kFloat32);
   const std::vector<std::byte> bytes(4);
-  const core::LossView view = {FindType(DataType::kFloat32), FindType(DataType::kInt32),
-                               bytes.data(), 0, bytes.data(), 0};
+  const core::LossView view = {
+      FindType(DataType::kFloat32), FindType(DataType::kInt32), bytes.data(), 0, bytes.data(), 0};
   EXPECT_EQ(core::MeasurePair(meter, view, 1, 0).code(), StatusCode::kLossMismatch);
 }
 

@@ -44,7 +44,8 @@ class Diffs : public io::FileTest {
     writer->Commit();
     return Path(name);
   }
-  static DiffReport Compared(const DiffRequest& request, const convert::RunSettings& settings = {}) {
+  static DiffReport Compared(const DiffRequest& request,
+                             const convert::RunSettings& settings = {}) {
     DiffReport report;
     std::string error;
     EXPECT_TRUE(Diff(request, settings, &report, &error).ok()) << error;
@@ -100,8 +101,8 @@ TEST_F(Diffs, ThreadsAndBuffersChangeNothing) {
          Make("b.safetensors", {Of("w", DataType::kFloat32, {y.size()}, y)}));
   testing::ThreadExecutor executor(3);
   for (const std::size_t buffer : {std::size_t{1}, std::size_t{1} << 18, std::size_t{64} << 20}) {
-    for (Executor* const threads : {static_cast<Executor*>(nullptr),
-                                    static_cast<Executor*>(&executor)}) {
+    for (Executor* const threads :
+         {static_cast<Executor*>(nullptr), static_cast<Executor*>(&executor)}) {
       convert::RunSettings settings;
       settings.buffer_bytes = buffer;
       settings.executor = threads;
@@ -133,9 +134,9 @@ TEST_F(Diffs, Limits) {
   const std::vector<float> nans(3, NAN);
   const std::string a = Make("a.safetensors", {Of("nan", DataType::kFloat32, {3}, nans),
                                                Of<float>("w", DataType::kFloat32, {1}, {1.0f})});
-  const std::string b = Make("b.safetensors", {Of("nan", DataType::kFloat64, {3},
-                                                  std::vector<double>(3, -NAN)),
-                                               Of<float>("w", DataType::kFloat32, {1}, {1.0f})});
+  const std::string b =
+      Make("b.safetensors", {Of("nan", DataType::kFloat64, {3}, std::vector<double>(3, -NAN)),
+                             Of<float>("w", DataType::kFloat32, {1}, {1.0f})});
   const std::string c = Make("c.safetensors", {Of<float>("w", DataType::kFloat32, {1}, {1.0f})});
   const LossLimit snr = *ParseLossLimit("snr=100");
   const DiffReport same = Compared(Of(a, b));

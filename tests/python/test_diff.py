@@ -120,6 +120,21 @@ def test_texts_and_names(tmp_path):
         tc.diff(tmp_path / "a.npz", tmp_path / "missing.npz")
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (300, 700), (2, 3, 4, 5), (1, 7), (7, 1), (2, 90_000), (3, 0)])
+def test_fortran_order(tmp_path, shape):
+    x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    np.save(tmp_path / "c.npy", x)
+    np.save(tmp_path / "f.npy", np.asfortranarray(x))
+    assert tc.diff(tmp_path / "c.npy", tmp_path / "f.npy").equal
+    y = x.copy()
+    if x.size:
+        y[-1, 0] += 3
+        np.save(tmp_path / "f.npy", np.asfortranarray(y))
+        one = tc.diff(tmp_path / "c.npy", tmp_path / "f.npy").tensors[0]
+        assert (one.different, one.first) == (np.count_nonzero(x != y), np.flatnonzero(x != y)[0])
+        assert one.loss.max_abs_error == 3
+
+
 def test_threads_and_progress(tmp_path):
     rng = np.random.default_rng(3)
     x = rng.standard_normal((1500, 1000)).astype(np.float32)
