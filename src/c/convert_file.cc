@@ -53,6 +53,7 @@ std::int32_t tensorcast_diff_files(const char* a, const char* b, const char* pat
                                    std::int32_t ignore_scales, tensorcast_executor* executor,
                                    const tensorcast_interrupt* interrupt, std::int64_t* counts,
                                    std::uint64_t counts_count, double* worst_snr_db) {
+  c::Clear(worst_snr_db);
   return c::FlatCall(nullptr, [&](std::string* text) {
     c::CheckGiven(a, "a");
     c::CheckGiven(b, "b");

@@ -28,7 +28,8 @@ std::int32_t tensorcast_diff_files(const char* /*a*/, const char* /*b*/, const c
                                    tensorcast_executor* /*executor*/,
                                    const tensorcast_interrupt* /*interrupt*/,
                                    std::int64_t* /*counts*/, std::uint64_t /*counts_count*/,
-                                   double* /*worst_snr_db*/) {
+                                   double* worst_snr_db) {
+  c::Clear(worst_snr_db);
   return c::FlatCall(nullptr, [](std::string*) -> Status {
     c::Refuse(StatusCode::kUnsupported,
               "this build of the library compares no files; take one that was built with "
