@@ -14,7 +14,7 @@ if(NOT TENSORCAST_ONNX)
     tensor_view.hpp)
 endif()
 if(NOT TENSORCAST_CONVERT)
-  list(APPEND left_out convert.hpp mdf.hpp report.hpp)
+  list(APPEND left_out convert.hpp diff.hpp mdf.hpp report.hpp)
 endif()
 list(TRANSFORM left_out REPLACE "(.+)" "PATTERN;\\1;EXCLUDE")
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/tensorcast DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -29,6 +29,7 @@ constexpr const char* kToolDescription =
 Examples:
   tensorcast convert model.safetensors -o small.safetensors --to float8e4m3fn
   tensorcast loss model.safetensors --to float8e4m3fn,float8e5m2,bfloat16
+  tensorcast diff model small.safetensors
   tensorcast inspect model.safetensors
   tensorcast run casts.onnx --input x=x.npy --output-dir out
   tensorcast explain 0.1
@@ -64,6 +65,7 @@ int Run(const std::vector<std::string>& arguments) {
     CommandLine line("tensorcast", kToolDescription, VersionText);
     AddConvertCommand(line);
     AddLossCommand(line);
+    AddDiffCommand(line);
     AddInspectCommand(line);
     AddRunCommand(line);
     AddOptimizeCommand(line);

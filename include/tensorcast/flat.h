@@ -143,6 +143,30 @@ TENSORCAST_API int32_t TENSORCAST_CALL tensorcast_convert_file_with_options(
     int32_t string_style, int32_t all_types, int32_t overwrite, tensorcast_executor* executor,
     const tensorcast_interrupt* interrupt, uint64_t* cast);
 
+/* Places in the counts of tensorcast_diff_files: tensors, by how that of A stands to that of B. The
+ * last two are equal. */
+enum {
+  TENSORCAST_DIFF_ONLY_IN_A = 0,
+  TENSORCAST_DIFF_ONLY_IN_B = 1,
+  TENSORCAST_DIFF_SHAPE = 2,
+  TENSORCAST_DIFF_INCOMPARABLE = 3, /* strings and numbers, or types that are not known */
+  TENSORCAST_DIFF_VALUES = 4,
+  TENSORCAST_DIFF_SAME_VALUES = 5, /* in another type or layout */
+  TENSORCAST_DIFF_SAME_BYTES = 6,
+  TENSORCAST_DIFF_COUNTS = 7
+};
+
+/* Compares the tensors of two files, or directories of checkpoints, by their values, those alone
+ * whose names match `pattern` (the empty one: all); scales are applied unless `ignore_scales`;
+ * docs/command_line.md says what is equal. TENSORCAST_DIFF_COUNTS numbers go into `counts`.
+ * `worst_snr_db`, unless null, gets the lowest SNR of tensors that are not equal: infinite where
+ * there are none, and minus infinite where one could not be compared. Codes: those of
+ * tensorcast_convert_file, TENSORCAST_BUFFER_TOO_SMALL, TENSORCAST_MISALIGNED. */
+TENSORCAST_API int32_t TENSORCAST_CALL
+tensorcast_diff_files(const char* a, const char* b, const char* pattern, int32_t ignore_scales,
+                      tensorcast_executor* executor, const tensorcast_interrupt* interrupt,
+                      int64_t* counts, uint64_t counts_count, double* worst_snr_db);
+
 #ifdef __cplusplus
 }
 #endif

@@ -83,11 +83,20 @@ void AddRootFlag(Command command, std::string& root) {
       "Which dict of a torch file holds the tensors: its key, or keys joined by dots");
 }
 
-void AddCastFlags(Command command, CastFlags& flags) {
+void AddPatternFlags(Command command, CastFlags& flags) {
   command.AddOption("--tensor PATTERN", flags.only, "Only tensors that match; repeatable")
       .OneValue();
   command.AddOption("--exclude PATTERN", flags.excluded, "Not these tensors; repeatable")
       .OneValue();
+}
+
+void AddReadingFlags(Command command, CastFlags& flags) {
+  command.AddOption("--assume-type T", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds");
+  AddHardLinksFlag(command, flags.allow_hard_links);
+}
+
+void AddCastFlags(Command command, CastFlags& flags) {
+  AddPatternFlags(command, flags);
   command
       .AddOption("--keep small|norms|embeddings|head|packed", flags.keep,
                  "Leave these alone, unless a rule takes them; repeatable, or joined by commas")
@@ -97,13 +106,15 @@ void AddCastFlags(Command command, CastFlags& flags) {
                     "A TOML file of rules, which come after those of the command line");
   command.AddFlag("--all-types", flags.all_types,
                   "Every type, not only floating ones: integers, bool, strings, float8e8m0");
-  command.AddOption("--assume-type T", flags.assume_type, "What an npy of <V1 (or <V2, <f1) holds");
+  AddReadingFlags(command, flags);
   AddRootFlag(command, flags.root);
-  AddHardLinksFlag(command, flags.allow_hard_links);
   command.AddFlag("--raw-scaled", flags.raw_scaled,
                   "Cast tensors that have scales, ignoring the scales");
   AddCastOptionFlags(command, flags);
+  AddRunningFlags(command, flags);
+}
 
+void AddRunningFlags(Command command, CastFlags& flags) {
   Command running = command.Under("Running");
   running.AddOption("--threads N", flags.threads,
                     "Threads, at most one per core (default: all cores)");

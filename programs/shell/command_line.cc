@@ -99,10 +99,8 @@ std::string ParseErrorText(const CLI::App& app, const CLI::ParseError& error,
   if (commands.empty() && !first.empty() && first.front() != '-') {
     std::vector<std::string> names;
     for (const CLI::App* sub : app.get_subcommands({})) names.push_back(sub->get_name());
-    std::string meant(NotOffered(first));
-    if (!meant.empty()) {
-      meant += "; ";
-    } else if (const std::string nearest = NearestCommand(names, first); !nearest.empty()) {
+    std::string meant;
+    if (const std::string nearest = NearestCommand(names, first); !nearest.empty()) {
       meant = "did you mean " + nearest + "? ";
     }
     what = fmt::format("'{}' is not a command; {}there are", first.substr(0, kLongestWord), meant);

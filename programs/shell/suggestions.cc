@@ -17,15 +17,13 @@ struct Synonym {
   std::string_view meant;
 };
 constexpr Synonym kCommands[] = {
-    {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},      {"list", "inspect"},
-    {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"},  {"cast", "convert"},
-    {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"},  {"compare", "loss"},
-    {"measure", "loss"},     {"error", "loss"},       {"benchmark", "bench"}, {"perf", "bench"},
-    {"dtypes", "types"},     {"formats", "types"},    {"exec", "run"},
+    {"info", "inspect"},     {"show", "inspect"},     {"ls", "inspect"},     {"list", "inspect"},
+    {"print", "inspect"},    {"dump", "inspect"},     {"header", "inspect"}, {"cast", "convert"},
+    {"quantize", "convert"}, {"quantise", "convert"}, {"export", "convert"}, {"compare", "diff"},
+    {"cmp", "diff"},         {"verify", "diff"},      {"measure", "loss"},   {"error", "loss"},
+    {"benchmark", "bench"},  {"perf", "bench"},       {"dtypes", "types"},   {"formats", "types"},
+    {"exec", "run"},
 };
-constexpr std::string_view kTwoFiles =
-    "tensorcast does not compare two files; loss compares what types would lose of one";
-constexpr Synonym kNotOffered[] = {{"diff", kTwoFiles}, {"cmp", kTwoFiles}, {"verify", kTwoFiles}};
 constexpr Synonym kOptions[] = {
     {"--dtype", "--to"},     {"--type", "--to"},        {"--overwrite", "--force"},
     {"--yes", "--force"},    {"--out", "--output"},     {"--include", "--tensor"},
@@ -70,8 +68,6 @@ std::string NearestCommand(const std::vector<std::string>& names, std::string_vi
   }
   return Nearest(names, word);
 }
-
-std::string_view NotOffered(std::string_view word) { return Meant(kNotOffered, word); }
 
 std::string NearestOption(const std::vector<std::string>& names, std::string_view word) {
   word = word.substr(0, word.find('='));

@@ -13,9 +13,6 @@ namespace tensorcast::tool {
 // A command, by meaning ("info") or, of `names`, by spelling ("convrt"); empty where none is near.
 std::string NearestCommand(const std::vector<std::string>& names, std::string_view word);
 
-// Why there is no command of a usual name ("diff"), and which comes near; empty of other words.
-std::string_view NotOffered(std::string_view word);
-
 // The nearest of `names` by spelling: those at the least distance, which is at most a third of the
 // word; none where none is near.
 std::vector<std::string> NearestNames(const std::vector<std::string>& names, std::string_view word);

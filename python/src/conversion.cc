@@ -21,6 +21,7 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
+#include "progress.h"
 #include "tensorcast/convert.hpp"
 #include "text_objects.h"
 #include "threads.h"
@@ -112,7 +113,7 @@ nb::tuple JobTuple(const convert::PlannedJob& job) {
 nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
              std::optional<std::size_t> asked, nb::handle progress) {
   std::vector<convert::JobLoss> losses;
-  std::optional<nb::python_error> raised;
+  ProgressTeller teller(progress);
   std::string error;
   Status status;
   RunInterruptibly([&](std::atomic<bool>& interrupted) {
@@ -122,22 +123,11 @@ nb::list Run(const convert::ConversionPlan& plan, bool overwrite, bool measures,
     convert::RunSettings settings;
     if (threads.Concurrency() > 1) settings.executor = &threads;
     settings.interrupted = &interrupted;
-    if (!progress.is_none()) {
-      settings.progress = [&](const convert::Progress& done) {
-        const nb::gil_scoped_acquire gil;
-        if (raised) return;
-        try {
-          progress(done.bytes_done, done.bytes_total, ToStr(done.name));
-        } catch (nb::python_error& what) {
-          raised.emplace(std::move(what));
-          interrupted = true;
-        }
-      };
-    }
+    settings.progress = teller.For(interrupted);
     status =
         convert::RunConversion(plan, settings, overwrite, measures ? &losses : nullptr, &error);
   });
-  if (raised) throw nb::python_error(std::move(*raised));
+  teller.Raise();
   Check(status, error);
   return ListOf(losses, [&](const convert::JobLoss& loss) {
     return nb::make_tuple(ToStr(plan.job(loss.job).name), nb::cast(loss.loss));

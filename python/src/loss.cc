@@ -13,6 +13,7 @@
 #include "bindings.h"
 #include "cast.h"
 #include "errors.h"
+#include "loss.h"
 #include "tensorcast/report.hpp"
 #include "text_objects.h"
 
@@ -33,6 +34,8 @@ nb::object ExampleDict(const LossReport& report, const LossExample& example) {
   }
   return fields;
 }
+
+}  // namespace
 
 nb::dict ReportDict(const LossReport& report) {
   constexpr std::array kVerdicts = {"lost", "poor", "good"};
@@ -70,8 +73,6 @@ nb::dict ReportDict(const LossReport& report) {
   fields["verdict"] = kVerdicts[static_cast<std::size_t>(Judge(report))];
   return fields;
 }
-
-}  // namespace
 
 void BindLoss(nb::module_& m) {
   nb::class_<LossMeter>(m, "LossMeter")

@@ -5,7 +5,7 @@
     tc.loss(weights, "float8_e4m3fn")
 
 `cast` takes numpy arrays, torch tensors, JAX arrays and lists; `loss`, `explain`, `finfo`, `parse`
-and `format` go with it. `open`, `inspect`, `plan` and `convert` are of files. docs/python.md is the
+and `format` go with it. `open`, `inspect`, `plan`, `convert` and `diff` are of files. docs/python.md is the
 guide.
 
 SPDX-License-Identifier: Apache-2.0
@@ -21,6 +21,7 @@ from . import casting, graph, mdf, onnx  # noqa: E402  (need the errors)
 from .casting import format as format  # noqa: E402, A004  (not in __all__: it is a builtin's name)
 from .casting import loss, parse  # noqa: E402
 from .conversion import Job, Plan, convert, plan  # noqa: E402
+from .diffing import Diff, DiffSide, TensorDiff, diff  # noqa: E402
 from .errors import (  # noqa: E402
     ArgumentError,
     ContentsError,
@@ -62,8 +63,8 @@ def c_library() -> str:
 
 
 __all__ = [
-    "ArgumentError", "ContentsError", "Error", "Explanation", "FileError", "InternalError", "Job",
-    "KindError", "LossReport", "Plan", "RangeError", "TensorFile", "TensorInfo", "UnsupportedError",
-    "c_library", "cast", "convert", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
+    "ArgumentError", "ContentsError", "Diff", "DiffSide", "Error", "Explanation", "FileError", "InternalError", "Job",
+    "KindError", "LossReport", "Plan", "RangeError", "TensorDiff", "TensorFile", "TensorInfo", "UnsupportedError",
+    "c_library", "cast", "convert", "diff", "explain", "finfo", "graph", "inspect", "loss", "mdf", "onnx", "parse", "plan",
     "result_memory", "type_name", "type_names",
 ]

@@ -10,7 +10,7 @@ import math
 from typing import Any
 
 from . import _core
-from .errors import KindError
+from .errors import ArgumentError, KindError
 
 
 class LossReport:
@@ -100,7 +100,7 @@ class LossReport:
         Raises
         ------
         ArgumentError
-            Destinations or options differ.
+            Destinations or options differ, or one is of `diff`.
         KindError
             `other` is no report.
 
@@ -113,11 +113,15 @@ class LossReport:
         """
         if not isinstance(other, LossReport):
             raise KindError(f"a LossReport is merged with another, and not with {type(other).__name__}")
+        if isinstance(self._meter, Figures) or isinstance(other._meter, Figures):
+            raise ArgumentError("what diff found is not merged: its figures are of whole tensors")
         meter = self._meter.copy()
         meter.merge(other._meter)
         return LossReport(meter)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if isinstance(self._meter, Figures):
+            return _of_figures, (self._fields,)
         return _load, (self._meter.save(),)
 
     def __eq__(self, other: object) -> bool:
@@ -158,6 +162,20 @@ def _finite(figures: Any) -> Any:
     if isinstance(figures, dict):
         return {name: _finite(value) for name, value in figures.items()}
     return None if isinstance(figures, float) and not math.isfinite(figures) else figures
+
+
+class Figures:
+    """Stands for the meter of a report of which only the figures are known."""
+
+    def __init__(self, fields: dict[str, Any]) -> None:
+        self._fields = fields
+
+    def report(self) -> dict[str, Any]:
+        return self._fields
+
+
+def _of_figures(fields: dict[str, Any]) -> LossReport:
+    return LossReport(Figures(fields))
 
 
 def _load(saved: bytes) -> LossReport:

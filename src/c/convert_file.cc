@@ -1,12 +1,15 @@
-// The flat C interface: conversions of files.
+// The flat C interface: files of tensors, converted and compared.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "c/flat_call.h"
 #include "tensorcast/convert.hpp"
+#include "tensorcast/diff.hpp"
 #include "tensorcast/flat.h"
 
 using namespace tensorcast;
@@ -39,6 +42,37 @@ std::int32_t tensorcast_convert_file_with_options(
       count += plan.job(i).action == convert::Action::kCopy ? 0U : 1U;
     }
     c::Give(count, cast);
+    return status;
+  });
+}
+
+static_assert(TENSORCAST_DIFF_COUNTS == kDiffKinds);
+static_assert(TENSORCAST_DIFF_SAME_VALUES == static_cast<int>(DiffKind::kSameValues));
+
+std::int32_t tensorcast_diff_files(const char* a, const char* b, const char* pattern,
+                                   std::int32_t ignore_scales, tensorcast_executor* executor,
+                                   const tensorcast_interrupt* interrupt, std::int64_t* counts,
+                                   std::uint64_t counts_count, double* worst_snr_db) {
+  c::Clear(worst_snr_db);
+  return c::FlatCall(nullptr, [&](std::string* text) {
+    c::CheckGiven(a, "a");
+    c::CheckGiven(b, "b");
+    c::CheckTable(counts, counts_count, "counts");
+    c::CheckRoom(counts_count, TENSORCAST_DIFF_COUNTS, "counts");
+    DiffRequest request;
+    request.a = a;
+    request.b = b;
+    if (!c::TextOf(pattern).empty()) request.only = {pattern};
+    request.ignore_scales = c::Truth(ignore_scales, "ignore_scales");
+    DiffReport report;
+    const Status status =
+        Diff(request, c::RunOf<convert::RunSettings>(executor, interrupt), &report, text);
+    if (!status.ok()) return status;
+    std::transform(report.counts, report.counts + kDiffKinds, counts,
+                   [](std::uint64_t count) { return static_cast<std::int64_t>(count); });
+    c::Give(report.sum.worst ? ComparableDecibel(report.sum.worst_loss)
+                             : std::numeric_limits<double>::infinity(),
+            worst_snr_db);
     return status;
   });
 }

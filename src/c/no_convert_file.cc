@@ -1,4 +1,4 @@
-// The flat C interface: what a build that converts no files says.
+// The flat C interface: what a build that converts and compares no files says.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdint>
@@ -19,6 +19,20 @@ std::int32_t tensorcast_convert_file_with_options(
   return c::FlatCall(nullptr, [](std::string*) -> Status {
     c::Refuse(StatusCode::kUnsupported,
               "this build of the library converts no files; take one that was built with "
+              "TENSORCAST_CONVERT");
+  });
+}
+
+std::int32_t tensorcast_diff_files(const char* /*a*/, const char* /*b*/, const char* /*pattern*/,
+                                   std::int32_t /*ignore_scales*/,
+                                   tensorcast_executor* /*executor*/,
+                                   const tensorcast_interrupt* /*interrupt*/,
+                                   std::int64_t* /*counts*/, std::uint64_t /*counts_count*/,
+                                   double* worst_snr_db) {
+  c::Clear(worst_snr_db);
+  return c::FlatCall(nullptr, [](std::string*) -> Status {
+    c::Refuse(StatusCode::kUnsupported,
+              "this build of the library compares no files; take one that was built with "
               "TENSORCAST_CONVERT");
   });
 }

@@ -113,6 +113,8 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
 
 // The limits of a stretch: the same for all its elements, or each one's own.
 struct UniformLimits {
+  // What a cast gives of an ordinary element: zero of zero, nothing larger.
+  static constexpr bool kOfCasts = true;
   explicit UniformLimits(const LossParams& params)
       : high(hn::Set(DF64(), params.beyond_high)),
         low(hn::Set(DF64(), params.beyond_low)),
@@ -133,6 +135,7 @@ struct UniformLimits {
   hn::Vec<DF64> high, low, least;
 };
 struct OwnLimits {
+  static constexpr bool kOfCasts = true;
   template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
     return hn::Ge(hn::Abs(x), hn::LoadU(DF64(), beyond + i));
   }
@@ -148,6 +151,28 @@ struct OwnLimits {
 
   const double* beyond;
   const double* least_normal;
+};
+
+// Of results that no cast made: what is beyond a limit depends on both.
+struct PairLimits {
+  static constexpr bool kOfCasts = false;
+  PairLimits(const LossParams& params, const double* results)
+      : range(params),
+        end_high(hn::Set(DF64(), params.end_high)),
+        end_low(hn::Set(DF64(), params.end_low)),
+        beyond_all(hn::Set(DF64(), params.beyond_all)),
+        y(results) {}
+  template <class V> HWY_INLINE auto Beyond(V x, std::size_t i) const {
+    const auto result = hn::LoadU(DF64(), y + i);
+    const auto high = hn::And(hn::Ge(x, range.high), hn::Eq(result, end_high));
+    const auto low = hn::And(hn::Le(x, range.low), hn::Eq(result, end_low));
+    return hn::Or(hn::Eq(hn::Abs(x), beyond_all), hn::Or(high, low));
+  }
+  HWY_INLINE auto LeastNormal(std::size_t i) const { return range.LeastNormal(i); }
+
+  UniformLimits range;
+  hn::Vec<DF64> end_high, end_low, beyond_all;
+  const double* y;
 };
 
 // What goes from one element of a lane to the next.
@@ -442,11 +467,13 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
   for (std::size_t first = 0; first < kLossSums; first += width) {
     lanes.squares = hn::LoadU(d, stretch->squares + first);
     lanes.errors = hn::LoadU(d, stretch->errors + first);
-    bool is_ordinary = true;  // one that is not is seldom alone
+    bool is_ordinary = Limits::kOfCasts;  // one that is not is seldom alone
     for (std::size_t i = 0; i < n; i += kOrdinaryRun) {
       const std::size_t end = std::min(n, i + kOrdinaryRun);
-      is_ordinary = is_ordinary && MeasureOrdinary(x_values, y_values, first + i, end, params,
-                                                   limits, errors, &lanes, stretch);
+      if constexpr (Limits::kOfCasts) {
+        is_ordinary = is_ordinary && MeasureOrdinary(x_values, y_values, first + i, end, params,
+                                                     limits, errors, &lanes, stretch);
+      }
       if (!is_ordinary) {
         MeasureAny(x_values, y_values, first + i, end, params, limits, errors, &lanes, stretch);
       }

@@ -123,6 +123,14 @@ double DecibelsOfRatio(double signal, double noise) {
   return 10 * (exponent * 0.30102999566398119521 + ln * 0.43429448190325182765);
 }
 
+// Whether x counts as one that a limit, or a wrap, became of.
+bool IsBeyond(double x, double y, const LossParams& params) {
+  const bool high = x >= params.beyond_high, low = x <= params.beyond_low;
+  if (!params.is_pair) return high || low;
+  return std::fabs(x) == params.beyond_all || (high && y == params.end_high) ||
+         (low && y == params.end_low);
+}
+
 // The kind an element counts under, of those up to kRounded; x and y are exact.
 Loss Classify(double x, double y, const LossParams& params) {
   const bool x_nan = x != x;
@@ -131,7 +139,7 @@ Loss Classify(double x, double y, const LossParams& params) {
   if (y_nan) return Loss::kToNan;
   if (x == y) return Loss::kExact;
   const bool x_infinite = std::fabs(x) == kInfinity;
-  const bool beyond = x >= params.beyond_high || x <= params.beyond_low;
+  const bool beyond = IsBeyond(x, y, params);
   if (beyond && params.wraps && !x_infinite) return Loss::kWrapped;
   if (std::fabs(y) == kInfinity) return Loss::kToInfinity;
   if (beyond && !params.wraps) return Loss::kToLimit;
@@ -186,6 +194,31 @@ LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOp
         to.has_zero ? detail::LimitsOf(to).least_normal : detail::LimitsOf(to).least_positive;
   }
   return params;
+}
+
+// Of two tensors of these types that no cast connects.
+LossParams MakePairParams(const TypeInfo& from, const TypeInfo& to) {
+  LossParams params = MakeLossParams(from, to, CastOptions());
+  params.is_pair = true;
+  params.beyond_all = to.is_integer() || to.is_float() ? kInfinity : kNone;
+  params.wraps = params.nan_undefined = params.beyond_undefined = params.no_zero_undefined = false;
+  if (to.is_integer()) {  // of 64 bits rounded to a double: the exact ends are asked for as well
+    const double span = detail::PowerOfTwo(to.has_sign ? to.bits - 1 : to.bits);
+    params.end_high = span - 1;
+    params.end_low = to.has_sign ? -span : 0;
+  } else if (to.is_float()) {
+    params.end_high = detail::LimitsOf(to).greatest;
+    params.end_low = detail::LimitsOf(to).lowest;
+  }
+  return params;
+}
+
+// Whether an integer of 64 bits is the end of its type's range, and x beyond it.
+bool IsBeyondInteger(const Exact& x, const Exact& y, const TypeInfo& to) {
+  const Int128 high = to.has_sign ? Int128{INT64_MAX} : Int128{UINT64_MAX};
+  const Int128 low = to.has_sign ? Int128{INT64_MIN} : 0;
+  if (y.whole == high) return Difference(x, y) > 0;
+  return y.whole == low && Difference(x, y) < 0;
 }
 
 }  // namespace
@@ -254,8 +287,10 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
         loss = Loss::kExact;
       } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
                  loss == Loss::kRounded) {
-        bool beyond = x.value >= limits.beyond_high || x.value <= limits.beyond_low;
-        if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
+        bool beyond = IsBeyond(x.value, y.value, limits);
+        if (limits.is_pair && y.integer) {
+          beyond = std::fabs(x.value) == kInfinity || IsBeyondInteger(x, y, *view.to);
+        } else if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
           beyond = view.to->has_sign ? x.whole > Int128{INT64_MAX} : x.whole < 0;
         }
         loss = !beyond ? Loss::kRounded : limits.wraps ? Loss::kWrapped : Loss::kToLimit;
@@ -447,6 +482,33 @@ Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, st
   if (n == 0) return Status();
   state.Begin(index);
   kernels->measure_scaled(view, x, n, index, &state);
+  return Status();
+}
+
+Status MeasurePair(LossMeter& meter, const LossView& view, std::uint64_t n, std::uint64_t index,
+                   Target target) {
+  const Kernels* kernels = FindKernels(target);
+  if (kernels == nullptr) return Status(StatusCode::kTargetUnavailable);
+  LossState& state = MeterAccess::StateOf(meter);
+  if (state.run_from != view.from->type || state.to != view.to->type) {
+    return Status(StatusCode::kLossMismatch);
+  }
+  if (index > UINT64_MAX - n) return Status(StatusCode::kSizeOverflow);
+  if (!state.Continues(index)) return Status(StatusCode::kLossPosition);
+  if (n == 0) return Status();
+  const FpEnvironment environment;
+  if (!state.params.is_pair) state.params = MakePairParams(*view.from, *view.to);
+  state.Begin(index);
+  for (std::uint64_t done = 0; done < n;) {
+    const std::uint64_t at = index + done;
+    const auto some =
+        static_cast<std::size_t>(std::min<std::uint64_t>(n - done, kLossBlock - at % kLossBlock));
+    LossView block = view;
+    block.source_first += done;
+    block.result_first += done;
+    kernels->measure_pair(block, some, at, &state);
+    done += some;
+  }
   return Status();
 }
 

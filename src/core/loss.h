@@ -35,6 +35,13 @@ struct LossParams {
   bool beyond_undefined = false;   // ... and values beyond the range
   bool no_zero_undefined = false;  // ... and zero and negatives (to e8m0)
   bool wide = false;               // a 64-bit integer stands on a side: a double may not hold it
+  // No cast made the results: one became a limit where it is the end of the range, of these
+  // doubles, and its source beyond it, and wherever the source has this magnitude, Inf (NaN:
+  // nowhere).
+  bool is_pair = false;
+  double end_high = 0;
+  double end_low = 0;
+  double beyond_all = 0;
 };
 
 // What one pass over a stretch found; the sums go on from what they hold.
@@ -152,6 +159,13 @@ extern template void LossState::AddStretch(const LossStretch&, const float*, con
 // LossMeter), kSizeOverflow.
 Status MeasureScaled(LossMeter& meter, const LossView& view, const double* x, std::size_t n,
                      std::uint64_t index, Target target = Target::kBest);
+
+// Adds elements of two tensors that no cast made of each other, source and result by position: n of
+// them, the tensors' from `index` on; view.scaled is null. A limit counts only where the result is
+// one, and nothing wraps or is left undefined. The meter is of the types and of default options,
+// and measures nothing else. Codes: those of MeasureScaled.
+Status MeasurePair(LossMeter& meter, const LossView& view, std::uint64_t n, std::uint64_t index,
+                   Target target = Target::kBest);
 
 }  // namespace tensorcast::core
 

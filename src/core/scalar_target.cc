@@ -55,11 +55,16 @@ void MeasureScaled(const LossView& view, const double*, std::size_t n, std::uint
   loss->AddExactly(view, 0, n, index);
 }
 
+void MeasurePair(const LossView& view, std::size_t n, std::uint64_t index, LossState* loss) {
+  loss->AddExactly(view, 0, n, index);
+}
+
 constexpr Kernels kScalar = [] {
   Kernels kernels = {};
   kernels.target = Target::kScalar;
   kernels.run = &RunScalar;
   kernels.measure_scaled = &MeasureScaled;
+  kernels.measure_pair = &MeasurePair;
   return kernels;
 }();
 

@@ -20,6 +20,9 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace tensorcast::core::HWY_NAMESPACE {
+
+const Kernels* TargetKernels();
+
 namespace {
 
 // The row whose name is Highway's, which begins its namespaces with "N_", in lower case; kBest
@@ -202,6 +205,33 @@ void MeasureScaledBlock(const LossView& view, const double* x, std::size_t n, st
     return OwnLimits{scaled.beyond + i, scaled.least_normal + i};
   };
   MeasureLanes(view, loss->ParamsOf(view, 0), limits_from, x, scaled.values, n, index, loss);
+}
+
+void MeasurePairBlock(const LossView& view, std::size_t n, std::uint64_t index, LossState* loss) {
+  alignas(64) double x_room[kBlock];
+  alignas(64) double y_room[kBlock];
+  alignas(64) std::byte codes[kBlock];
+  const Kernels& kernels = *TargetKernels();
+  const auto values = [&](const TypeInfo& row, const std::byte* side, std::uint64_t first,
+                          double* room) {
+    const auto place = static_cast<std::size_t>(detail::RowIndex(row.type));
+    const std::byte* elements = codes;
+    if (kernels.unpack[place] != nullptr) {
+      kernels.unpack[place](side, first, n, codes);
+    } else {
+      elements = side + first * BytesOf(row);
+    }
+    return Values(kernels.value_f64[place], elements, n, EncodeArgs(), true, room);
+  };
+  const double* const x = values(*view.from, view.source, view.source_first, x_room);
+  const double* const y = values(*view.to, view.result, view.result_first, y_room);
+  const LossParams& params = loss->params;
+  if (params.wide && (AnyWide(x, n) || AnyWide(y, n))) {
+    loss->AddExactly(view, 0, n, index);
+    return;
+  }
+  const auto limits_from = [&](std::size_t i) { return PairLimits(params, y + i); };
+  MeasureLanes(view, params, limits_from, x, y, n, index, loss);
 }
 
 LossView From(const LossView& view, std::uint64_t i) {
@@ -429,6 +459,7 @@ const Kernels* TargetKernels() {
     filled.target = kThisTarget;
     filled.run = &Run;
     filled.measure_scaled = &MeasureScaledBlock;
+    filled.measure_pair = &MeasurePairBlock;
     FillDecodeStages(&filled);
     FillEncodeStages(&filled);
     FillDirectStages(&filled);

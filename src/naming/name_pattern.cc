@@ -54,14 +54,16 @@ bool OneMatches(std::string_view pattern, std::size_t& at, char c) {
 }
 
 // Only the last * is ever taken up again: what an earlier one could still gain, the last one can
-// gain too.
-bool GlobMatches(std::string_view pattern, std::string_view name) {
+// gain too. `parts`, where given, gets what each * took.
+bool GlobMatches(std::string_view pattern, std::string_view name,
+                 std::vector<std::string_view>* parts = nullptr) {
   std::size_t p = 0, n = 0;
   std::size_t star = std::string_view::npos, star_name = 0;
   while (n < name.size()) {
     if (p < pattern.size() && pattern[p] == '*') {
       star = ++p;
       star_name = n;
+      if (parts != nullptr) parts->push_back(name.substr(n, 0));
       continue;
     }
     std::size_t after = p;
@@ -73,11 +75,14 @@ bool GlobMatches(std::string_view pattern, std::string_view name) {
     } else if (star != std::string_view::npos) {
       p = star;
       n = ++star_name;
+      if (parts != nullptr) parts->back() = {parts->back().data(), parts->back().size() + 1};
     } else {
       return false;
     }
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
+  for (; p < pattern.size() && pattern[p] == '*'; ++p) {
+    if (parts != nullptr) parts->push_back(name.substr(n, 0));
+  }
   return p == pattern.size();
 }
 
@@ -114,6 +119,29 @@ NamePattern::NamePattern(std::string text) : text_(std::move(text)) {
 
 bool NamePattern::Matches(std::string_view name) const {
   return expression_ ? expression_->MatchesWhole(name) : GlobMatches(text_, name);
+}
+
+std::optional<std::vector<std::string_view>> NamePattern::PartsOf(std::string_view name) const {
+  if (expression_) return expression_->GroupsOf(name);
+  std::vector<std::string_view> parts;
+  if (!GlobMatches(text_, name, &parts)) return std::nullopt;
+  return parts;
+}
+
+std::size_t NamePattern::parts() const {
+  if (expression_) return expression_->groups() + 1;
+  std::size_t stars = 0;
+  for (std::size_t i = 0; i < text_.size(); ++i) {
+    if (text_[i] == '\\') {
+      ++i;
+    } else if (text_[i] == '[') {
+      SetMatches(text_, i, 0);  // steps behind it
+      --i;
+    } else if (text_[i] == '*') {
+      ++stars;
+    }
+  }
+  return stars;
 }
 
 }  // namespace tensorcast::naming

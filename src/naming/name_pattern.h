@@ -4,9 +4,11 @@
 #ifndef TENSORCAST_SRC_NAMING_NAME_PATTERN_H_
 #define TENSORCAST_SRC_NAMING_NAME_PATTERN_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "naming/regular_expression.h"
 
@@ -22,6 +24,13 @@ class NamePattern {
 
   // Throws as naming::RegularExpression does.
   bool Matches(std::string_view name) const;
+  // What was taken of a name that matches: by each * of a glob, in order, the earlier ones as
+  // little as can be; by the whole regular expression and then by each of its groups. Nothing where
+  // the name does not match.
+  std::optional<std::vector<std::string_view>> PartsOf(std::string_view name) const;
+  // How many parts that gives.
+  std::size_t parts() const;
+  bool IsExpression() const { return expression_.has_value(); }
   const std::string& text() const { return text_; }
 
  private:

@@ -23,8 +23,14 @@ bool RegularExpression::MatchesWhole(std::string_view name) const { return Match
 bool RegularExpression::MatchesBeginning(std::string_view name) const {
   return Matches(name, false);
 }
-bool RegularExpression::Matches(std::string_view /*name*/, bool /*is_whole*/) const {
+bool RegularExpression::Matches(std::string_view /*name*/, bool /*is_whole*/,
+                                std::vector<std::string_view>* /*groups*/) const {
   return false;
 }
+std::optional<std::vector<std::string_view>> RegularExpression::GroupsOf(
+    std::string_view /*name*/) const {
+  return std::nullopt;
+}
+std::size_t RegularExpression::groups() const { return 0; }
 
 }  // namespace tensorcast::naming

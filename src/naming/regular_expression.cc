@@ -69,21 +69,31 @@ RegularExpression::RegularExpression(std::string_view text, std::string quoted)
   compiled_ = std::move(compiled);
 }
 
-bool RegularExpression::Matches(std::string_view name, bool is_whole) const {
+bool RegularExpression::Matches(std::string_view name, bool is_whole,
+                                std::vector<std::string_view>* groups) const {
   if (name.size() > kLongestName) {
     throw files::Error(core::ErrorKind::kArguments,
                        "a tensor's name of " + words::CountText(name.size(), "byte") +
                            " is too long for the regular expression " + quoted_ + "; use a glob");
   }
-  // Nothing is asked of the groups: one pair of offsets is that of the whole.
+  // One pair of offsets is that of the whole; where nothing is asked of the groups it is all.
+  const std::size_t pairs = groups != nullptr ? this->groups() + 1 : 1;
   const std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)> match(
-      pcre2_match_data_create(1, nullptr), pcre2_match_data_free);
+      pcre2_match_data_create(static_cast<std::uint32_t>(pairs), nullptr), pcre2_match_data_free);
   if (match == nullptr) throw std::bad_alloc();
   const std::uint32_t options = PCRE2_ANCHORED | (is_whole ? PCRE2_ENDANCHORED : 0U);
   const int result = pcre2_match(compiled_->code.get(), Units(name), name.size(), 0, options,
                                  match.get(), compiled_->limits.get());
   // To the matcher a name ends where it is no longer UTF-8.
-  if (result >= 0) return !is_whole || pcre2_get_ovector_pointer(match.get())[1] == name.size();
+  if (result >= 0) {
+    const PCRE2_SIZE* const ends = pcre2_get_ovector_pointer(match.get());
+    for (std::size_t i = 0; groups != nullptr && i < pairs; ++i) {
+      const PCRE2_SIZE begin = ends[2 * i], end = ends[2 * i + 1];
+      const bool is_set = begin != PCRE2_UNSET && begin <= end && end <= name.size();  // \K
+      groups->push_back(is_set ? name.substr(begin, end - begin) : std::string_view());
+    }
+    return !is_whole || ends[1] == name.size();
+  }
   if (result == PCRE2_ERROR_NOMATCH) return false;
   if (result == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
   throw files::Error(core::ErrorKind::kArguments,
@@ -94,6 +104,19 @@ bool RegularExpression::Matches(std::string_view name, bool is_whole) const {
 bool RegularExpression::MatchesWhole(std::string_view name) const { return Matches(name, true); }
 bool RegularExpression::MatchesBeginning(std::string_view name) const {
   return Matches(name, false);
+}
+
+std::optional<std::vector<std::string_view>> RegularExpression::GroupsOf(
+    std::string_view name) const {
+  std::vector<std::string_view> groups;
+  if (!Matches(name, true, &groups)) return std::nullopt;
+  return groups;
+}
+
+std::size_t RegularExpression::groups() const {
+  std::uint32_t count = 0;
+  pcre2_pattern_info(compiled_->code.get(), PCRE2_INFO_CAPTURECOUNT, &count);
+  return count;
 }
 
 }  // namespace tensorcast::naming

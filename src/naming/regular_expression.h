@@ -5,9 +5,12 @@
 #ifndef TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_
 #define TENSORCAST_SRC_NAMING_REGULAR_EXPRESSION_H_
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tensorcast::naming {
 
@@ -24,9 +27,14 @@ class RegularExpression {
   // They throw Error (arguments) if that would take too many steps or too much memory.
   bool MatchesWhole(std::string_view name) const;
   bool MatchesBeginning(std::string_view name) const;
+  // Of a name that matches whole: the name, and what each group took of it, empty where it took
+  // nothing. Throws as they do.
+  std::optional<std::vector<std::string_view>> GroupsOf(std::string_view name) const;
+  std::size_t groups() const;
 
  private:
-  bool Matches(std::string_view name, bool is_whole) const;
+  bool Matches(std::string_view name, bool is_whole,
+               std::vector<std::string_view>* groups = nullptr) const;
 
   struct Compiled;
   std::string quoted_;

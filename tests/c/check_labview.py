@@ -30,10 +30,10 @@ ENUMS = {
     "": "`node` and `index`, where the name says which one, or all", "VALUE_": "`kind`, which comes back",
     "NODE_": "`which` of `tensorcast_graph_node_text`", "CAST_": "`what`",
     "SUMMARY_": "`format`", "LOSS_": "places in `counts`", "COUNT_": "places in `counts`, behind those",
-    "FIGURE_": "places in `figures`"}
+    "FIGURE_": "places in `figures`", "DIFF_": "places in `counts` of `tensorcast_diff_files`"}
 # Of structs alone, and sizes.
 NOT_WIRED = {"CLASS_", "TYPE_", "MODEL_", "REMEDY_"}
-SIZES = {"LOSS_KINDS", "LOSS_PARTITION", "LOSS_SLOTS"}
+SIZES = {"DIFF_COUNTS", "LOSS_KINDS", "LOSS_PARTITION", "LOSS_SLOTS"}
 FIRST_TYPE, FIRST_STATUS, FIRST_KEY = "FLOAT32", "OK", "BY_NAME"
 
 

@@ -264,6 +264,27 @@ static void test_files(void) {
       fclose(second);
     }
   }
+  { /* the model's weight, 16 bits of it kept: equal to itself, and not to what it was */
+    int64_t counts[TENSORCAST_DIFF_COUNTS];
+    double snr = 0;
+    CHECK_INT(tensorcast_diff_files("flat_out.onnx", "flat_out2.onnx", "", 0, NULL, NULL, counts,
+                                    TENSORCAST_DIFF_COUNTS, &snr),
+              TENSORCAST_OK);
+    CHECK(counts[TENSORCAST_DIFF_SAME_BYTES] == 1 && counts[TENSORCAST_DIFF_VALUES] == 0);
+    CHECK(snr > 1e300);
+    CHECK_INT(tensorcast_diff_files("flat_out.onnx", "flat_out2.onnx", "none", 0, NULL, NULL,
+                                    counts, TENSORCAST_DIFF_COUNTS, NULL),
+              TENSORCAST_BAD_INPUT);
+    CHECK_INT(tensorcast_diff_files("flat_out.onnx", "flat_out2.onnx", "", 0, NULL, NULL, counts, 6,
+                                    NULL),
+              TENSORCAST_BUFFER_TOO_SMALL);
+    CHECK_INT(tensorcast_diff_files("flat_out.onnx", NULL, "", 0, NULL, NULL, counts,
+                                    TENSORCAST_DIFF_COUNTS, NULL),
+              TENSORCAST_NULL_POINTER);
+    CHECK_INT(tensorcast_diff_files("flat_out.onnx", "flat_out2.onnx", "", 2, NULL, NULL, counts,
+                                    TENSORCAST_DIFF_COUNTS, NULL),
+              TENSORCAST_INVALID_OPTION);
+  }
   CHECK_INT(remove("flat_out2.onnx"), 0);
 #else
   CHECK_INT(tensorcast_convert_file("flat_test.onnx", "flat_out2.onnx", "", 16, 1, 0, 0, 1, NULL,

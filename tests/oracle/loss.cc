@@ -59,6 +59,10 @@ LossOracle::LossOracle(const Row& from, const Row& to, const Options& options)
   mpfr_set_zero(total_errors_, 1);
 }
 
+LossOracle::LossOracle(const Row& from, const Row& to) : LossOracle(from, to, Options()) {
+  is_pair_ = true;
+}
+
 LossOracle::~LossOracle() {
   mpfr_clears(x_, y_, total_squares_, total_errors_, static_cast<mpfr_ptr>(nullptr));
 }
@@ -79,11 +83,30 @@ bool LossOracle::BeyondRange(const Value& x) const {
   return power < -127 || power > 127;
 }
 
+// Whether x, which is finite, is beyond the range, and y the end of it on that side: what a
+// saturating cast gives, or where that is Inf the code before it.
+bool LossOracle::BecameEnd(const Value& x, const Value& y) const {
+  if (to_.integer() ? Fits(to_, x.negative, ToWhole(to_, x)) : !to_.floating() || !BeyondRange(x)) {
+    return false;
+  }
+  Options saturating;
+  saturating.integer_saturate = true;
+  std::uint64_t end = Outside(from_, to_, x, saturating);
+  if (Decode(to_, end).is == Value::Is::kInfinite) --end;
+  return SameNumber(y, Decode(to_, end));
+}
+
 int LossOracle::KindOf(const Value& x, const Value& y) const {
   using Is = Value::Is;
   if (x.is == Is::kNan) return y.is == Is::kNan ? kNan : kNanLost;
   if (y.is == Is::kNan) return kToNan;
   if (SameNumber(x, y)) return kExact;
+  if (is_pair_) {
+    if (y.is == Is::kInfinite) return kToInfinity;
+    const bool has_ends = to_.integer() || to_.floating();
+    if (x.is == Is::kInfinite ? has_ends : BecameEnd(x, y)) return kToLimit;
+    return y.zero() ? kToZero : kRounded;
+  }
   if (to_.integer()) {
     if (x.is == Is::kInfinite) return options_.integer_saturate ? kToLimit : kToZero;
     if (!Fits(to_, x.negative, ToWhole(to_, x))) {
@@ -155,7 +178,7 @@ void LossOracle::Add(std::uint64_t source_code, std::uint64_t result_code) {
   if (x.zero() && x.negative && to_.floating() && y.zero() && !y.negative) {
     Count(kZeroSignLost, source_code, result_code);
   }
-  if (Undefined(x)) Count(kUndefined, source_code, result_code);
+  if (!is_pair_ && Undefined(x)) Count(kUndefined, source_code, result_code);
 
   if (x.is == Value::Is::kFinite) {
     Set(x_, x);

@@ -47,6 +47,9 @@ struct LossFigures {
 class LossOracle {
  public:
   LossOracle(const Row& from, const Row& to, const Options& options);
+  // Of two tensors that no cast connects: what became a limit is one, nothing wraps and nothing is
+  // undefined.
+  static LossOracle OfPair(const Row& from, const Row& to) { return LossOracle(from, to); }
   ~LossOracle();
   LossOracle(const LossOracle&) = delete;
   LossOracle& operator=(const LossOracle&) = delete;
@@ -57,7 +60,10 @@ class LossOracle {
   LossFigures Figures();
 
  private:
+  LossOracle(const Row& from, const Row& to);
+
   int KindOf(const Value& x, const Value& y) const;
+  bool BecameEnd(const Value& x, const Value& y) const;
   bool BeyondRange(const Value& x) const;
   bool Undefined(const Value& x) const;
   void Count(int kind, std::uint64_t source_code, std::uint64_t result_code);
@@ -68,6 +74,7 @@ class LossOracle {
   const Row& from_;
   const Row& to_;
   Options options_;
+  bool is_pair_ = false;
   LossFigures figures_;
   double squares_[8] = {};
   double squared_errors_[8] = {};

@@ -341,7 +341,7 @@ DEBIAN = {
 OPTIONAL_HEADERS = {
     "ONNX": {"flat.h", "graph.h", "graph.hpp", "onnx.h", "onnx.hpp", "session.h", "session.hpp",
              "tensor_view.hpp"},
-    "CONVERT": {"convert.hpp", "mdf.hpp", "report.hpp"},
+    "CONVERT": {"convert.hpp", "diff.hpp", "mdf.hpp", "report.hpp"},
 }
 
 

@@ -1,0 +1,115 @@
+// tensorcast diff: two files or directories compared by what their tensors mean.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments/shared_flags.h"
+#include "arguments/tensor_files.h"
+#include "commands/commands.h"
+#include "diff/diff.h"
+#include "display/diff_report.h"
+#include "display/progress_display.h"
+#include "files/error.h"
+#include "shell/command_line.h"
+#include "shell/exit_codes.h"
+#include "shell/process.h"
+#include "shell/streams.h"
+
+namespace tensorcast::tool {
+namespace {
+
+struct DiffFlags {
+  CastFlags shared;  // those that are added
+  std::string a, b;
+  std::vector<std::string> renames;
+};
+
+constexpr const char* kDiffDescription =
+    R"(Compare two files or checkpoints by the values of their tensors.
+
+Examples:
+  tensorcast diff model.safetensors copy.npz
+  tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=40
+  tensorcast diff a.safetensors b.safetensors --rename 'model.*=*' --tensor '*.weight'
+  tensorcast diff a b --rename 're:layers\.(\d+)\.(.*)=blk.\1.\2' --json
+
+Tensors are found by their names, and may have any types and layouts: scales are applied, integers
+are compared as integers, all else exactly as well, and A is what the figures of B are measured
+against. NaN is the same as NaN, -0 as +0.
+
+Exit codes: 0 the two are equal; 1 a name, a shape or a value differs, or with --fail-on a limit was
+crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported;
+130 interrupted.
+)";
+
+RequestedRename ParseRename(const std::string& text) {
+  const std::size_t equals = text.rfind('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw files::Error(core::ErrorKind::kArguments,
+                       "--rename '" + words::EscapeName(text) + "' is not FROM=TO, as 'model.*=*'");
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+int CompareInputs(const DiffFlags& flags) {
+  const CastFlags& shared = flags.shared;
+  const std::vector<LossLimit> limits = ParseFailLimits(shared.fail_on);
+  DiffRequest request;
+  request.a = flags.a;
+  request.b = flags.b;
+  for (const std::string& text : flags.renames) request.renames.push_back(ParseRename(text));
+  request.only = shared.only;
+  request.excluded = shared.excluded;
+  request.ignore_scales = shared.raw_scaled;
+  request.assume_type = ParseAssumedType(shared.assume_type);
+  request.allow_hard_links = shared.allow_hard_links;
+  convert::RunSettings settings;
+  settings.target = ParseTargetFlag(shared.target);
+  const std::unique_ptr<Executor> executor = ParseThreads(shared.threads);
+  settings.executor = executor.get();
+  settings.interrupted = CatchInterrupts();
+  ProgressDisplay progress(shared.progress, shared.quiet);
+  settings.progress = [&](const convert::Progress& now) { progress.Show(now); };
+
+  DiffSummary summary;
+  summary.request = &request;
+  summary.report = diff::Compare(request, settings, ToolOpenOptions().spool);
+  summary.crossed = CrossedLimits(limits, summary.report.sum);
+  ExitOnInterrupts(Leaves::kNothing);
+  progress.Clear();
+  if (!shared.quiet) {
+    for (const std::string& note : summary.report.notes) SayNote(note);
+  }
+  if (shared.json) {
+    PrintDiffJson(summary);
+  } else {
+    PrintDiffTable(summary, shared.verbose);
+  }
+  const bool fails = limits.empty() ? !summary.report.equal() : !summary.crossed.empty();
+  return fails ? kExitDiffers : kExitDone;
+}
+
+}  // namespace
+
+void AddDiffCommand(CommandLine& line) {
+  auto flags = std::make_shared<DiffFlags>();
+  Command command = line.AddCommand("diff", kDiffDescription);
+  AddInput(command, "A", flags->a);
+  AddInput(command, "B", flags->b);
+  command
+      .AddOption("--rename FROM=TO", flags->renames,
+                 "Look for tensors of A that match FROM as TO in B: a * for what a * matched, of "
+                 "'re:...' \\1 for a group; repeatable, the first that matches wins")
+      .OneValue();
+  AddPatternFlags(command, flags->shared);
+  AddReadingFlags(command, flags->shared);
+  command.AddFlag("--raw-scaled", flags->shared.raw_scaled,
+                  "Compare codes and scales as they are stored, not the values they make");
+  AddRunningFlags(command, flags->shared);
+  command.Runs([flags] { return CompareInputs(*flags); });
+}
+
+}  // namespace tensorcast::tool

@@ -1,0 +1,180 @@
+"""`diff` compares two files of tensors, or two checkpoints, by what their tensors mean.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import _core, arrays
+from .arguments import flag, path_text, says_nearest, text
+from .conversion import Path, Progress, _callback
+from .errors import ArgumentError, KindError
+from .loss import Figures, LossReport
+from .types import TypeLike
+
+
+@dataclass(frozen=True)
+class DiffSide:
+    """A tensor as its side has it.
+
+    `type` is None where the library does not know it, and of a weight that is held as codes and
+    scales, of which `layout` says how ("fp8-block"); `bytes` is what it takes in the file.
+    """
+
+    name: str
+    dtype: str
+    type: str | None
+    layout: str | None
+    shape: tuple[int, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class TensorDiff:
+    """How a tensor of A stands to that of B.
+
+    `kind` is only_in_a, only_in_b, shape, incomparable (texts and numbers, say), values, same_values
+    or same_bytes; the last two are `equal`. Of `elements` that were compared `different` differ, the
+    first at the index `first` (in C's order; None where none does). `loss` has the figures of
+    numbers that are not the same bytes, A being the source and B the result.
+    """
+
+    kind: str
+    a: DiffSide | None
+    b: DiffSide | None
+    elements: int
+    different: int
+    first: int | None
+    loss: LossReport | None
+
+    @property
+    def name(self) -> str:
+        """That of A, or of a tensor that is only in B that of B."""
+        side = self.a or self.b
+        assert side is not None
+        return side.name
+
+    @property
+    def equal(self) -> bool:
+        return self.kind in ("same_values", "same_bytes")
+
+
+class Diff:
+    """What `diff` found.
+
+    Attributes
+    ----------
+    equal : bool
+        Whether both have the same names with the same shapes and values.
+    tensors : list of TensorDiff
+        The worst first.
+    notes : list of str
+        What should be known, a line each.
+    """
+
+    def __init__(self, equal: bool, tensors: list[TensorDiff], notes: list[str]) -> None:
+        self.equal = equal
+        self.tensors = tensors
+        self.notes = notes
+
+    @property
+    def differing(self) -> list[TensorDiff]:
+        """The tensors that are not equal, the worst first."""
+        return [one for one in self.tensors if not one.equal]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many tensors, by kind; kinds of which there are."""
+        counts: dict[str, int] = {}
+        for one in self.tensors:
+            counts[one.kind] = counts.get(one.kind, 0) + 1
+        return counts
+
+    def __getitem__(self, name: str) -> TensorDiff:
+        for one in self.tensors:
+            if one.name == name:
+                return one
+        raise KeyError(name)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        return f"<Diff {'equal' if self.equal else 'not equal'}: {counts or 'no tensor'}>"
+
+
+@says_nearest
+def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, str]] = (),
+         only: Iterable[str] = (), exclude: Iterable[str] = (), ignore_scales: bool = False,
+         assume_type: TypeLike = None, allow_hard_links: bool = False,
+         threads: int | None = None, progress: Progress | Any = None) -> Diff:
+    """Compares the tensors of two files or directories by their values, in bounded memory.
+
+    Scales are applied; integers are compared as integers, all other numbers by value whatever their
+    types. NaN is the same as NaN, and -0 as +0.
+
+    Parameters
+    ----------
+    a, b : path
+        .safetensors, .npy, .npz, .pb, .onnx, or directories of safetensors files.
+    rename : mapping or pairs of str
+        Patterns of names of `a`, and the names by which those are looked for in `b`: a * stands for
+        what a * of the pattern matched, \\1 for a group of one that begins with ``re:``.
+    only, exclude : iterable of str
+        Patterns of the tensors that are compared, and of those that are not, as `plan` has them.
+    ignore_scales : bool
+        Compare codes and scales as they are stored.
+    assume_type, allow_hard_links
+        As `open`.
+    threads, progress
+        As `Plan.run`.
+
+    Returns
+    -------
+    Diff
+
+    Raises
+    ------
+    ArgumentError, FileError, ContentsError, UnsupportedError
+    KeyboardInterrupt
+        At Ctrl-C.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib
+    >>> import tensorcast as tc
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> np.savez(folder / "a.npz", w=np.float32([1, 2, 3]), n=np.arange(3))
+    >>> np.savez(folder / "b.npz", w=np.float64([1, 2.5, 3]), n=np.arange(3, dtype=np.int8))
+    >>> found = tc.diff(folder / "a.npz", folder / "b.npz")
+    >>> found
+    <Diff not equal: 1 values, 1 same_values>
+    >>> found["w"].different, found["w"].first, found["w"].loss.max_abs_error
+    (1, 1, 0.5)
+    """
+    pairs = list(rename.items() if isinstance(rename, Mapping) else rename)
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise KindError("rename has pairs of a pattern and a name, or is a mapping")
+        for part in pair:
+            text(part, "each part of rename")
+    lists = {}
+    for name, patterns in (("only", only), ("exclude", exclude)):
+        if isinstance(patterns, str):
+            raise ArgumentError(f"{name} is a list of texts, and not one")
+        lists[name] = [text(pattern, f"each of {name}") for pattern in patterns]
+    equal, tensors, notes = _core.diff({
+        **lists, "a": path_text(a, "a"), "b": path_text(b, "b"), "rename": pairs,
+        "ignore_scales": flag(ignore_scales, "ignore_scales"), "assume_type": assume_type,
+        "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
+    }, arrays.thread_count(threads), _callback(progress))
+
+    def side(fields: Any) -> DiffSide | None:
+        return None if fields is None else DiffSide(*fields)
+
+    return Diff(equal, [
+        TensorDiff(kind, side(of_a), side(of_b), elements, different, first,
+                   None if loss is None else LossReport(Figures(loss)))
+        for kind, of_a, of_b, elements, different, first, loss in tensors], list(notes))
