@@ -303,7 +303,7 @@ void AddConvertCommand(CommandLine& line) {
   const Option output =
       command
           .AddOption("-o,--output OUT", flags->output,
-                     "Where to: " + formats::JoinedEndings("or") + ", or of a directory another")
+                     "Where to: " + formats::WrittenEndings("or") + ", or of a directory another")
           .Required();
   command.AddOption("--to TYPE", flags->to,
                     "The type or scaled format tensors become, unless a rule takes them");

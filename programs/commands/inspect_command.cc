@@ -94,6 +94,13 @@ Inspected OpenInspected(const std::string& path, const formats::OpenOptions& ope
   }
 }
 
+// All of it.
+std::map<std::string, std::string> ShownMetadata(const formats::FileContents& contents) {
+  std::map<std::string, std::string> shown = contents.shown_metadata;
+  shown.insert(contents.metadata.begin(), contents.metadata.end());
+  return shown;
+}
+
 // What a checkpoint's directory is.
 struct ModelFacts {
   // Values of the floating tensors, and of weights that are codes with scales; integers are no
@@ -244,11 +251,11 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
     }
     text += "\n" + files.Render(Columns(stdout), false);
   }
-  if (!contents.metadata.empty()) {
+  if (const auto metadata = ShownMetadata(contents); !metadata.empty()) {
     text += "\n metadata\n";
     // A value may be a document: it is cut for a file too.
     const std::size_t width = std::min(Columns(stdout), kReportColumns);
-    for (const auto& [key, value] : contents.metadata) {
+    for (const auto& [key, value] : metadata) {
       text += fmt::format("   {} = {}\n", Shorten(words::Escape(key), width / 3),
                           Shorten(words::Escape(value), width * 3 / 5));
     }
@@ -288,7 +295,7 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
             {"bytes", total.bytes}};
   });
   Json metadata = Json::object();
-  for (const auto& [key, value] : contents.metadata) metadata[key] = value;
+  for (const auto& [key, value] : ShownMetadata(contents)) metadata[key] = value;
   json.Member("metadata", metadata);
   const scale::ScaledWeights& weights = survey.scales.weights;
   const auto name_of = [&](std::size_t tensor) { return contents.tensors[tensor].name; };

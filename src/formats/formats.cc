@@ -20,13 +20,16 @@ namespace {
 
 constexpr Format kFormats[] = {
     {".safetensors", "", "a safetensors file, which names its types", LooksLikeSafetensors,
-     OpenSafetensors, CreateSafetensors, MeasureSafetensors},
-    {".npy", "an .npy", "", LooksLikeNpy, OpenNpy, CreateNpy, MeasureNpy},
-    {".npz", "", "", LooksLikeNpz, OpenNpz, CreateNpz, MeasureNpz},
-    {".pb", "a .pb", "a TensorProto, which names its type", nullptr, OpenTensorProto,
+     OpenSafetensors, true, CreateSafetensors, MeasureSafetensors},
+    {".npy", "an .npy", "", LooksLikeNpy, OpenNpy, true, CreateNpy, MeasureNpy},
+    {".npz", "", "", LooksLikeNpz, OpenNpz, true, CreateNpz, MeasureNpz},
+    {".pb", "a .pb", "a TensorProto, which names its type", nullptr, OpenTensorProto, true,
      CreateTensorProto, MeasureTensorProto},
     // Models are written by src/onnx, from models.
-    {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, nullptr, nullptr},
+    {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, true, nullptr,
+     nullptr},
+    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false, nullptr,
+     nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -55,11 +58,24 @@ struct Stranger {
 constexpr Stranger kStrangers[] = {
     {"\x80\x02", "a pickle"},
     {"\x80\x04", "a pickle"},
-    {"GGUF", "a GGUF file"},
     {"\x89HDF", "an HDF5 file"},
     {"\x1F\x8B", "a gzip file"},
     {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
 };
+
+std::string Joined(std::span<const std::string_view> endings, std::string_view conjunction) {
+  std::string text;
+  for (const std::string_view& ending : endings) {
+    const bool is_last = &ending == &endings.back();
+    if (is_last) {
+      text.append(" ").append(conjunction).append(" ");
+    } else if (!text.empty()) {
+      text += ", ";
+    }
+    text += ending;
+  }
+  return text;
+}
 
 bool EndsInDivider(std::string_view path) {
   return !path.empty() && files::NameBegin(path) == path.size();
@@ -70,13 +86,19 @@ const Format& OutputFormat(const std::string& path) {
   if (EndsInDivider(path) || (format == nullptr && files::IsDirectory(path))) {
     throw Error(ErrorKind::kArguments,
                 words::PathText(path) + ": a directory is written from a directory " +
-                    "only; name a file: " + JoinedEndings("or"),
+                    "only; name a file: " + WrittenEndings("or"),
                 path);
   }
   if (format == nullptr) {
     throw Error(ErrorKind::kUnsupported,
                 words::PathText(path) + ": the output's format is not known by " + "its ending; " +
-                    JoinedEndings("and") + " are written",
+                    WrittenEndings("and") + " are written",
+                path);
+  }
+  if (!format->is_written) {
+    throw Error(ErrorKind::kUnsupported,
+                words::PathText(path) + ": " + std::string(format->ending) +
+                    " files are read, not written; " + WrittenEndings("and") + " are written",
                 path);
   }
   if (format->create == nullptr) {
@@ -113,17 +135,15 @@ std::vector<std::string_view> FormatEndings() {
 }
 
 std::string JoinedEndings(std::string_view conjunction) {
-  std::string text;
+  return Joined(FormatEndings(), conjunction);
+}
+
+std::string WrittenEndings(std::string_view conjunction) {
+  std::vector<std::string_view> endings;
   for (const Format& format : kFormats) {
-    const bool is_last = &format == std::end(kFormats) - 1;
-    if (is_last) {
-      text.append(" ").append(conjunction).append(" ");
-    } else if (!text.empty()) {
-      text += ", ";
-    }
-    text += format.ending;
+    if (format.is_written) endings.push_back(format.ending);
   }
-  return text;
+  return Joined(endings, conjunction);
 }
 
 bool LooksLikeTensorFile(std::span<const std::byte> head) {

@@ -28,6 +28,8 @@ struct Format {
   // name's ending tells, because a protobuf message has no magic number.
   bool (*looks_like)(std::span<const std::byte> head);
   OpenedTensors (*open)(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
+  // Whether `convert` writes it.
+  bool is_written;
   // Both null if the format is not written from tensors alone.
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const files::CreateOptions& options);
@@ -79,6 +81,12 @@ OpenedTensors OpenTensorProto(std::unique_ptr<files::ByteSource> source,
 std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileContents contents,
                                                 const files::CreateOptions& options);
 std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents);
+
+// gguf: keys, tensors' names and their data, in one file or in parts. It is not written. Tensors
+// whose blocks hold codes and scales have no type, and their bytes are those of the file
+// (formats/gguf_types.h; scale/gguf_blocks.h decodes them).
+bool LooksLikeGguf(std::span<const std::byte> head);
+OpenedTensors OpenGguf(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
 
 }  // namespace tensorcast::formats
 

@@ -44,8 +44,10 @@ bool HasEnding(std::string_view path, std::string_view ending);
 
 // The endings of the formats, each with its dot.
 std::vector<std::string_view> FormatEndings();
-// The same for a text: ".safetensors, .npy, .npz, .pb or .onnx".
+// The same for a text: ".safetensors, .npy, .npz, .pb, .onnx or .gguf"; of those that `convert`
+// writes.
 std::string JoinedEndings(std::string_view conjunction);
+std::string WrittenEndings(std::string_view conjunction);
 
 // What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds
 // many, or is not in a known format.
