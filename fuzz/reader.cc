@@ -175,13 +175,14 @@ template <const char* kFile> void FuzzReader(const std::uint8_t* data, std::size
 
 // A reader is chosen by the first bytes, then by the name.
 constexpr char kSafetensors[] = "x.safetensors", kNpy[] = "x.npy", kNpz[] = "x.npz",
-               kTensorProto[] = "x.pb", kOnnx[] = "x.onnx";
+               kTensorProto[] = "x.pb", kOnnx[] = "x.onnx", kGguf[] = "x.gguf";
 const Fuzzer kReaderFuzzers[] = {
     {"safetensors", FuzzReader<kSafetensors>},
     {"npy", FuzzReader<kNpy>},
     {"npz", FuzzReader<kNpz>},
     {"tensor_proto", FuzzReader<kTensorProto>},
     {"onnx", FuzzReader<kOnnx>},
+    {"gguf", FuzzReader<kGguf>},
 };
 
 }  // namespace

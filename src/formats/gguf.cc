@@ -25,7 +25,7 @@ namespace {
 
 // "model-00002-of-00003.gguf", taken apart.
 struct GgufPartName {
-  std::string stem;  // with its directory: ".../model"
+  std::string stem;                   // with its directory: ".../model"
   std::uint64_t part = 0, parts = 0;  // the first part is 1
 
   std::string Of(std::uint64_t number) const {
@@ -56,8 +56,8 @@ std::optional<GgufPartName> PartNameOf(std::string_view path) {
 
 // Architectures whose q and k llama.cpp's converter permutes, as Llama's.
 constexpr std::string_view kPermuted[] = {
-    "arcee",   "baichuan",   "chameleon", "deci", "deepseek", "granite", "granitemoe",
-    "llama",   "internlm2",  "minicpm",   "olmo", "smollm3",  "xverse",
+    "arcee", "baichuan",  "chameleon", "deci", "deepseek", "granite", "granitemoe",
+    "llama", "internlm2", "minicpm",   "olmo", "smollm3",  "xverse",
 };
 
 class GgufReader final : public TensorReader {
@@ -150,8 +150,7 @@ class GgufReader final : public TensorReader {
                            std::uint64_t expected) {
       if (found == expected) return;
       files::FailFile(source, "is named as part " + std::to_string(part) + " of " +
-                                  std::to_string(name.parts) + ", but its key " +
-                                  std::string(key) +
+                                  std::to_string(name.parts) + ", but its key " + std::string(key) +
                                   (found ? " is " + std::to_string(*found) : " is missing") +
                                   "; expected " + std::to_string(expected));
     };
@@ -191,11 +190,9 @@ class GgufReader final : public TensorReader {
       if (value.starts_with('[')) arrays.push_back(key);
     }
     if (arrays.empty()) return;
-    notes_.push_back(words::PathText(path_) + ": " +
-                     words::CountText(arrays.size(), "long array") +
+    notes_.push_back(words::PathText(path_) + ": " + words::CountText(arrays.size(), "long array") +
                      " of its keys (" + words::EscapeName(arrays.front()) +
-                     (arrays.size() > 1 ? " ...) are" : ") is") +
-                     " not carried to other files");
+                     (arrays.size() > 1 ? " ...) are" : ") is") + " not carried to other files");
   }
 
   void NotePermutation() {
@@ -216,7 +213,7 @@ class GgufReader final : public TensorReader {
                      architecture->second + ": other programs' order is another");
   }
 
-  std::string path_;  // the one that was given
+  std::string path_;                                         // the one that was given
   std::vector<std::unique_ptr<files::ByteSource>> sources_;  // by TensorInfo::shard
   std::vector<std::string> other_parts_;
   std::vector<std::uint64_t> offsets_;

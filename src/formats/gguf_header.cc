@@ -47,12 +47,9 @@ constexpr std::string_view kSplitPartKey = "split.no";
 constexpr std::string_view kSplitPartsKey = "split.count";
 constexpr std::string_view kSplitTensorsKey = "split.tensors.count";
 // They describe this container and its blocks, and would be wrong of another.
-constexpr std::string_view kContainerKeys[] = {kAlignmentKey,
-                                               "general.file_type",
-                                               "general.quantization_version",
-                                               kSplitPartKey,
-                                               kSplitPartsKey,
-                                               kSplitTensorsKey};
+constexpr std::string_view kContainerKeys[] = {
+    kAlignmentKey, "general.file_type", "general.quantization_version",
+    kSplitPartKey, kSplitPartsKey,      kSplitTensorsKey};
 
 // No key and no tensor's entry takes fewer bytes.
 constexpr std::uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;
@@ -183,8 +180,7 @@ class GgufHeaderReader {
   }
 
  private:
-  [[noreturn]] void Fail(const std::string& why,
-                         ErrorKind kind = ErrorKind::kContents) const {
+  [[noreturn]] void Fail(const std::string& why, ErrorKind kind = ErrorKind::kContents) const {
     files::FailFile(file_, why, kind);
   }
   [[noreturn]] void FailTensor(const std::string& name, const std::string& why,
@@ -200,9 +196,10 @@ class GgufHeaderReader {
     }
     const std::uint64_t version = cursor_.Number(4);
     if ((version & 0xFFFF) == 0) {
-      Fail("is a big-endian GGUF file, which is not read; convert it with gguf-py's "
-           "gguf_convert_endian.py first",
-           ErrorKind::kUnsupported);
+      Fail(
+          "is a big-endian GGUF file, which is not read; convert it with gguf-py's "
+          "gguf_convert_endian.py first",
+          ErrorKind::kUnsupported);
     }
     if (version < 2 || version > 3) {
       Fail("is of GGUF version " + std::to_string(version) + "; versions 2 and 3 are read",
@@ -271,9 +268,8 @@ class GgufHeaderReader {
       value = NumberText(type, code);
       Understand(key, type, code);
     }
-    const bool is_of_container =
-        std::find(std::begin(kContainerKeys), std::end(kContainerKeys), key) !=
-        std::end(kContainerKeys);
+    const bool is_of_container = std::find(std::begin(kContainerKeys), std::end(kContainerKeys),
+                                           key) != std::end(kContainerKeys);
     const bool is_carried = is_whole && !is_of_container && words::IsUtf8(key);
     (is_carried ? header_.contents.metadata : header_.contents.shown_metadata)
         .emplace(words::IsUtf8(key) ? key : words::Escape(key), std::move(value));
@@ -328,8 +324,7 @@ class GgufHeaderReader {
           *is_whole = *is_whole && length == element.size() && words::IsUtf8(element);
         }
         if (cursor_.at() - begin > kMostGgufKeysBytes) {
-          Fail(cursor_.what() + " takes more than " + std::to_string(kMostGgufKeysBytes) +
-                   " bytes",
+          Fail(cursor_.what() + " takes more than " + std::to_string(kMostGgufKeysBytes) + " bytes",
                ErrorKind::kUnsupported);
         }
       } else if (is_shown) {
@@ -351,8 +346,8 @@ class GgufHeaderReader {
     const auto whole = [&] {
       const bool is_signed = type == GgufValue::kInt8 || type == GgufValue::kInt16 ||
                              type == GgufValue::kInt32 || type == GgufValue::kInt64;
-      const bool is_number = type != GgufValue::kFloat32 && type != GgufValue::kFloat64 &&
-                             type != GgufValue::kBool;
+      const bool is_number =
+          type != GgufValue::kFloat32 && type != GgufValue::kFloat64 && type != GgufValue::kBool;
       const bool is_negative = is_signed && (code >> (8 * BytesOf(type) - 1)) != 0;
       if (!is_number || is_negative) {
         Fail(cursor_.what() + " is " + NumberText(type, code) + "; expected a whole number");
@@ -387,8 +382,7 @@ class GgufHeaderReader {
       cursor_.Enter("tensor " + std::to_string(i + 1) + " of " + std::to_string(tensors_));
       ReadInfo();
       if (cursor_.at() - begin > kMostGgufInfosBytes) {
-        Fail("has more than " + std::to_string(kMostGgufInfosBytes) +
-                 " bytes of names and shapes",
+        Fail("has more than " + std::to_string(kMostGgufInfosBytes) + " bytes of names and shapes",
              ErrorKind::kUnsupported);
       }
     }
@@ -426,8 +420,8 @@ class GgufHeaderReader {
     const bool has_large = std::any_of(info.shape.begin(), info.shape.end(),
                                        [](std::uint64_t dim) { return dim > kMost; });
     if (!elements || *elements > kMost || has_large) {
-      FailTensor(info.name, "has the shape " + words::ShapeText(info.shape) +
-                                ": more than 2^63 - 1 elements");
+      FailTensor(info.name,
+                 "has the shape " + words::ShapeText(info.shape) + ": more than 2^63 - 1 elements");
     }
     const std::uint64_t row = info.shape.empty() ? 1 : info.shape.back();
     if (row % type.values != 0) {

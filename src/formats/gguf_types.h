@@ -14,8 +14,8 @@ namespace tensorcast::formats {
 struct GgufType {
   std::uint32_t id;
   std::string_view name;
-  std::uint32_t values;  // of a block, which never crosses a row
-  std::uint32_t bytes;   // of a block
+  std::uint32_t values;                  // of a block, which never crosses a row
+  std::uint32_t bytes;                   // of a block
   DataType type = DataType::kUndefined;  // kUndefined: blocks of codes and scales
 };
 
