@@ -1,33 +1,24 @@
-// Each type's formula over one block, in loops that compilers turn into lanes: the file is compiled
-// once for each instruction set. Products of a float16 and the small integers that it scales have
-// at most 24 significant bits, so they are exact in float32; sums of two are exact in double.
+// Each type's formula over one block, in loops that compilers turn into lanes. Products of a
+// float16 and the small integers that it scales have at most 24 significant bits, so they are exact
+// in float32; sums of two are exact in double.
 //
 // SPDX-License-Identifier: Apache-2.0
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "scale/gguf_blocks.cc"
-#include "hwy/foreach_target.h"
-
 #include "scale/gguf_blocks.h"
 
 #include <bit>
 #include <cmath>
-#include <iterator>
 #include <limits>
-#include <type_traits>
 
-#include "core/kernels.h"
-#include "hwy/highway.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace tensorcast::scale::HWY_NAMESPACE {
+namespace tensorcast::scale {
 namespace {
+namespace gguf {
 
 using Byte = std::uint8_t;
 
-HWY_INLINE unsigned Word(const Byte* b) { return b[0] | static_cast<unsigned>(b[1]) << 8; }
+inline unsigned Word(const Byte* b) { return b[0] | static_cast<unsigned>(b[1]) << 8; }
 
 // A float16, which every T holds.
-template <class T> HWY_INLINE T Half(const Byte* b) {
+template <class T> T Half(const Byte* b) {
   const std::uint32_t code = Word(b), exponent = code >> 10 & 0x1F, digits = code & 0x3FF;
   float value;
   if (exponent == 0) {
@@ -39,18 +30,18 @@ template <class T> HWY_INLINE T Half(const Byte* b) {
   return static_cast<T>((code & 0x8000) != 0 ? -value : value);
 }
 
-template <class T> HWY_INLINE T Number(int n) { return static_cast<T>(n); }
+template <class T> T Number(int n) { return static_cast<T>(n); }
 
 // ------------------------------------------------------------------------- blocks of 32 values
 
 // Codes of four bits, the low halves of all bytes first; and a fifth bit of each, which stands in
 // the 32 from `high` on.
-template <int kSubtracted, class T> HWY_INLINE void Nibbles32(const Byte* codes, T d, T* values) {
+template <int kSubtracted, class T> void Nibbles32(const Byte* codes, T d, T* values) {
   for (int i = 0; i < 16; ++i) values[i] = d * Number<T>((codes[i] & 15) - kSubtracted);
   for (int i = 0; i < 16; ++i) values[16 + i] = d * Number<T>((codes[i] >> 4) - kSubtracted);
 }
 template <int kSubtracted, class T>
-HWY_INLINE void FiveBits32(const Byte* high, const Byte* codes, T d, T* values) {
+void FiveBits32(const Byte* high, const Byte* codes, T d, T* values) {
   const std::uint32_t bits = Word(high) | Word(high + 2) << 16;
   for (int i = 0; i < 16; ++i) {
     const int top = static_cast<int>(bits >> i & 1) << 4;
@@ -65,7 +56,7 @@ HWY_INLINE void FiveBits32(const Byte* high, const Byte* codes, T d, T* values) 
 struct Q4_0 {
   static constexpr int kValues = 32, kBytes = 18;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     Nibbles32<8>(b + 2, Half<T>(b), values);
   }
 };
@@ -74,7 +65,7 @@ struct Q4_1 {
   static constexpr int kValues = 32, kBytes = 20;
   static constexpr int kScales[] = {0, 2};
   static constexpr bool kIsSum = true;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     Nibbles32<0>(b + 4, Half<T>(b), values);
     const T least = Half<T>(b + 2);
     for (int i = 0; i < kValues; ++i) values[i] += least;
@@ -84,7 +75,7 @@ struct Q4_1 {
 struct Q5_0 {
   static constexpr int kValues = 32, kBytes = 22;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     FiveBits32<16>(b + 2, b + 6, Half<T>(b), values);
   }
 };
@@ -93,7 +84,7 @@ struct Q5_1 {
   static constexpr int kValues = 32, kBytes = 24;
   static constexpr int kScales[] = {0, 2};
   static constexpr bool kIsSum = true;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     FiveBits32<0>(b + 4, b + 8, Half<T>(b), values);
     const T least = Half<T>(b + 2);
     for (int i = 0; i < kValues; ++i) values[i] += least;
@@ -103,7 +94,7 @@ struct Q5_1 {
 struct Q8_0 {
   static constexpr int kValues = 32, kBytes = 34;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b);
     for (int i = 0; i < kValues; ++i) values[i] = d * Number<T>(static_cast<std::int8_t>(b[2 + i]));
   }
@@ -115,7 +106,7 @@ struct Q2_K {
   static constexpr int kValues = 256, kBytes = 84;
   static constexpr int kScales[] = {80, 82};
   static constexpr bool kIsSum = true;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b + 80), least = Half<T>(b + 82);
     for (int k = 0; k < 16; ++k) {
       const T scale = d * Number<T>(b[k] & 15), minimum = least * Number<T>(b[k] >> 4);
@@ -131,7 +122,7 @@ struct Q2_K {
 struct Q3_K {
   static constexpr int kValues = 256, kBytes = 110;
   static constexpr int kScales[] = {108};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b + 108);
     const Byte* const scales = b + 96;
     for (int k = 0; k < 16; ++k) {
@@ -153,7 +144,7 @@ struct Q3_K {
 struct SixBits {
   int scale, minimum;
 };
-HWY_INLINE SixBits SixBitsOf(const Byte* b, int k) {
+inline SixBits SixBitsOf(const Byte* b, int k) {
   if (k < 4) return {b[k] & 63, b[k + 4] & 63};
   return {(b[k + 4] & 15) | (b[k - 4] >> 6) << 4, (b[k + 4] >> 4) | (b[k] >> 6) << 4};
 }
@@ -162,7 +153,7 @@ struct Q4_K {
   static constexpr int kValues = 256, kBytes = 144;
   static constexpr int kScales[] = {0, 2};
   static constexpr bool kIsSum = true;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b), least = Half<T>(b + 2);
     for (int k = 0; k < 8; ++k) {
       const SixBits six = SixBitsOf(b + 4, k);
@@ -180,7 +171,7 @@ struct Q5_K {
   static constexpr int kValues = 256, kBytes = 176;
   static constexpr int kScales[] = {0, 2};
   static constexpr bool kIsSum = true;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b), least = Half<T>(b + 2);
     for (int k = 0; k < 8; ++k) {
       const SixBits six = SixBitsOf(b + 4, k);
@@ -198,7 +189,7 @@ struct Q5_K {
 struct Q6_K {
   static constexpr int kValues = 256, kBytes = 210;
   static constexpr int kScales[] = {208};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b + 208);
     for (int k = 0; k < 16; ++k) {
       const int half = k / 8, quarter = k / 2 % 4, side = k % 2;
@@ -223,7 +214,7 @@ constexpr float kE2M1[16] = {0.f,  0.5f,  1.f,  1.5f,  2.f,  3.f,  4.f,  6.f,
 
 // kHalf codes of low nibbles and as many of high ones, by a table of what each stands for.
 template <int kHalf, class T, class Table>
-HWY_INLINE void LookUpNibbles(const Byte* codes, T scale, const Table& table, T* values) {
+void LookUpNibbles(const Byte* codes, T scale, const Table& table, T* values) {
   T scaled[16];
   for (int i = 0; i < 16; ++i) scaled[i] = scale * static_cast<T>(table[i]);
   for (int i = 0; i < kHalf; ++i) values[i] = scaled[codes[i] & 15];
@@ -233,7 +224,7 @@ HWY_INLINE void LookUpNibbles(const Byte* codes, T scale, const Table& table, T*
 struct IQ4_NL {
   static constexpr int kValues = 32, kBytes = 18;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     LookUpNibbles<16>(b + 2, Half<T>(b), kNonLinear, values);
   }
 };
@@ -241,7 +232,7 @@ struct IQ4_NL {
 struct IQ4_XS {
   static constexpr int kValues = 256, kBytes = 136;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b);
     const unsigned high = Word(b + 2);
     for (int k = 0; k < 8; ++k) {
@@ -254,7 +245,7 @@ struct IQ4_XS {
 
 struct MXFP4 {
   static constexpr int kValues = 32, kBytes = 17;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     // As OCP has it: 255 is NaN, and 0 no less than the others.
     const T scale =
         b[0] == 0xFF
@@ -285,7 +276,7 @@ constexpr E4M3Table kUnsignedE4M3;
 
 struct NVFP4 {
   static constexpr int kValues = 64, kBytes = 36;
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     for (int k = 0; k < 4; ++k) {
       LookUpNibbles<8>(b + 4 + 8 * k, static_cast<T>(kUnsignedE4M3.values[b[k]]), kE2M1,
                        values + 16 * k);
@@ -297,8 +288,7 @@ struct NVFP4 {
 // --------------------------------------------------------------------------- trits and bits
 
 // Five trits in a byte, the first most significant: t = (code * 3^e mod 256) * 3 / 256.
-template <int kBytesOfCodes, int kTrits, class T>
-HWY_INLINE void Trits(const Byte* codes, T d, T* values) {
+template <int kBytesOfCodes, int kTrits, class T> void Trits(const Byte* codes, T d, T* values) {
   int power = 1;
   for (int e = 0; e < kTrits; ++e) {
     for (int i = 0; i < kBytesOfCodes; ++i) {
@@ -312,7 +302,7 @@ HWY_INLINE void Trits(const Byte* codes, T d, T* values) {
 struct TQ1_0 {
   static constexpr int kValues = 256, kBytes = 54;
   static constexpr int kScales[] = {52};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b + 52);
     Trits<32, 5>(b, d, values);
     Trits<16, 5>(b + 32, d, values + 160);
@@ -323,7 +313,7 @@ struct TQ1_0 {
 struct TQ2_0 {
   static constexpr int kValues = 256, kBytes = 66;
   static constexpr int kScales[] = {64};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b + 64);
     for (int k = 0; k < 8; ++k) {
       const Byte* const codes = b + 32 * (k / 4);
@@ -338,7 +328,7 @@ struct TQ2_0 {
 struct Q1_0 {
   static constexpr int kValues = 128, kBytes = 18;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b);
     for (int i = 0; i < kValues; ++i) {
       values[i] = d * Number<T>((b[2 + i / 8] >> i % 8 & 1) * 2 - 1);
@@ -349,7 +339,7 @@ struct Q1_0 {
 struct Q2_0 {
   static constexpr int kValues = 64, kBytes = 18;
   static constexpr int kScales[] = {0};
-  template <class T> static HWY_INLINE void Decode(const Byte* b, T* values) {
+  template <class T> static void Decode(const Byte* b, T* values) {
     const T d = Half<T>(b);
     for (int i = 0; i < kValues; ++i) {
       values[i] = Number<T>((b[2 + i / 4] >> 2 * (i % 4) & 3) - 1) * d;
@@ -417,53 +407,16 @@ constexpr GgufBlocks kTable[] = {
     RowOf<Q1_0>("Q1_0"),   RowOf<Q2_0>("Q2_0"),
 };
 
-std::span<const GgufBlocks> TargetBlocks() { return kTable; }
-
-}  // namespace
-}  // namespace tensorcast::scale::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-namespace tensorcast::scale {
-
-template <std::int64_t kHighwayTarget> std::span<const GgufBlocks> BlocksOf();
-template <> std::span<const GgufBlocks> BlocksOf<HWY_TARGET>() {
-  return HWY_NAMESPACE::TargetBlocks();
-}
-
-#if HWY_ONCE
-namespace {
-
-template <std::size_t kBit>
-void TakeBlocksIfIts(Target target, std::int64_t supported, std::span<const GgufBlocks>* found) {
-  constexpr std::int64_t kHighway = std::int64_t{1} << kBit;
-  if constexpr ((HWY_TARGETS & ~HWY_SCALAR & kHighway) != 0) {
-    if ((supported & kHighway) != 0 && core::KernelsOf<kHighway>()->target == target) {
-      *found = BlocksOf<kHighway>();
-    }
-  }
-}
-
+}  // namespace gguf
 }  // namespace
 
-std::span<const GgufBlocks> AllGgufBlocks(Target target) {
-  const core::Kernels* const kernels = core::FindKernels(target);
-  if (kernels == nullptr) return {};
-  return [&]<std::size_t... kBit>(std::index_sequence<kBit...>) {
-    const std::int64_t supported = core::SupportedTargets();
-    // The scalar target has the lanes that every machine has.
-    std::span<const GgufBlocks> found = BlocksOf<HWY_STATIC_TARGET>();
-    (TakeBlocksIfIts<kBit>(kernels->target, supported, &found), ...);
-    return found;
-  }
-  (std::make_index_sequence<63>());
-}
+std::span<const GgufBlocks> AllGgufBlocks() { return gguf::kTable; }
 
-const GgufBlocks* FindGgufBlocks(std::string_view type, Target target) {
-  for (const GgufBlocks& row : AllGgufBlocks(target)) {
+const GgufBlocks* FindGgufBlocks(std::string_view type) {
+  for (const GgufBlocks& row : gguf::kTable) {
     if (row.type == type) return &row;
   }
   return nullptr;
 }
-#endif  // HWY_ONCE
 
 }  // namespace tensorcast::scale

@@ -10,8 +10,6 @@
 #include <span>
 #include <string_view>
 
-#include "tensorcast/tensorcast.hpp"
-
 namespace tensorcast::scale {
 
 // One type's. To be called in the default floating-point environment (core/fp_environment.h), by
@@ -29,8 +27,8 @@ struct GgufBlocks {
 };
 
 // All that are decoded. Of a type that is not (IQ1 to IQ3 take their values from tables) null.
-std::span<const GgufBlocks> AllGgufBlocks(Target target = Target::kBest);
-const GgufBlocks* FindGgufBlocks(std::string_view type, Target target = Target::kBest);
+std::span<const GgufBlocks> AllGgufBlocks();
+const GgufBlocks* FindGgufBlocks(std::string_view type);
 
 }  // namespace tensorcast::scale
 

@@ -1,4 +1,4 @@
-// GGUF's blocks decoded on every target: published vectors, what ggml's own reference and gguf-py
+// GGUF's blocks decoded: published vectors, what ggml's own reference and gguf-py
 // give of them, and random blocks against the formulas, element by element. tests/peers has gguf-py
 // itself.
 //
@@ -189,17 +189,14 @@ std::vector<Vector> Vectors() {
 }
 
 TEST(GgufBlocks, PublishedVectors) {
-  for (const Target target : Targets()) {
-    for (const Vector& vector : Vectors()) {
-      const GgufBlocks* const row = FindGgufBlocks(vector.type, target);
-      ASSERT_NE(row, nullptr) << vector.type;
-      ASSERT_EQ(vector.block.size(), row->bytes) << vector.type;
-      const std::vector<double> values = Doubles(*row, vector.block);
-      for (const auto& [at, value] : vector.values) {
-        EXPECT_TRUE(IsSame(values[at], value))
-            << vector.type << " [" << at << "] " << values[at] << ", expected " << value << ", "
-            << TargetName(target);
-      }
+  for (const Vector& vector : Vectors()) {
+    const GgufBlocks* const row = FindGgufBlocks(vector.type);
+    ASSERT_NE(row, nullptr) << vector.type;
+    ASSERT_EQ(vector.block.size(), row->bytes) << vector.type;
+    const std::vector<double> values = Doubles(*row, vector.block);
+    for (const auto& [at, value] : vector.values) {
+      EXPECT_TRUE(IsSame(values[at], value))
+          << vector.type << " [" << at << "] " << values[at] << ", expected " << value;
     }
   }
 }
@@ -223,30 +220,27 @@ TEST(GgufBlocks, HaveTheSizesOfTheirTypes) {
 // Every byte of a block takes every value, scales among them: Inf, NaN, zeros, subnormal ones.
 TEST(GgufBlocks, RandomBlocksByTheFormulas) {
   constexpr std::size_t kBlocks = 512;
-  for (const Target target : Targets()) {
-    for (const GgufBlocks& row : AllGgufBlocks(target)) {
-      SCOPED_TRACE(std::string(row.type) + " " + std::string(TargetName(target)));
-      std::mt19937_64 random(7);
-      Bytes blocks(kBlocks * row.bytes);
-      for (std::uint8_t& byte : blocks) byte = static_cast<std::uint8_t>(random());
-      const std::vector<double> values = Doubles(row, blocks);
-      const std::vector<float> floats =
-          row.to_floats != nullptr ? Floats(row, blocks) : std::vector<float>();
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        const std::uint8_t* const block = blocks.data() + i / row.values * row.bytes;
-        const double expected = testing::GgufValue(row.type, block, i % row.values);
-        const bool is_nan = std::isnan(expected);
-        const double value = is_nan ? std::numeric_limits<double>::quiet_NaN() : expected;
-        ASSERT_TRUE(IsSame(values[i], value)) << i << ": " << values[i] << ", expected " << value;
-        const bool is_odd = row.has_odd_scales(reinterpret_cast<const std::byte*>(block), 1);
-        ASSERT_TRUE(is_odd || std::isfinite(value)) << i;
-        if (floats.empty() || !row.are_floats(reinterpret_cast<const std::byte*>(block), 1))
-          continue;
-        ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[i]),
-                  std::bit_cast<std::uint32_t>(static_cast<float>(value)))
-            << i;
-        ASSERT_TRUE(is_nan || static_cast<double>(floats[i]) == value) << i;
-      }
+  for (const GgufBlocks& row : AllGgufBlocks()) {
+    SCOPED_TRACE(row.type);
+    std::mt19937_64 random(7);
+    Bytes blocks(kBlocks * row.bytes);
+    for (std::uint8_t& byte : blocks) byte = static_cast<std::uint8_t>(random());
+    const std::vector<double> values = Doubles(row, blocks);
+    const std::vector<float> floats =
+        row.to_floats != nullptr ? Floats(row, blocks) : std::vector<float>();
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint8_t* const block = blocks.data() + i / row.values * row.bytes;
+      const double expected = testing::GgufValue(row.type, block, i % row.values);
+      const bool is_nan = std::isnan(expected);
+      const double value = is_nan ? std::numeric_limits<double>::quiet_NaN() : expected;
+      ASSERT_TRUE(IsSame(values[i], value)) << i << ": " << values[i] << ", expected " << value;
+      const bool is_odd = row.has_odd_scales(reinterpret_cast<const std::byte*>(block), 1);
+      ASSERT_TRUE(is_odd || std::isfinite(value)) << i;
+      if (floats.empty() || !row.are_floats(reinterpret_cast<const std::byte*>(block), 1)) continue;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[i]),
+                std::bit_cast<std::uint32_t>(static_cast<float>(value)))
+          << i;
+      ASSERT_TRUE(is_nan || static_cast<double>(floats[i]) == value) << i;
     }
   }
 }
