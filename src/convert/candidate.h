@@ -40,6 +40,8 @@ struct Candidate {
   bool IsNamedBy(const naming::TensorPattern& pattern) const {
     return companion == nullptr || (pattern.IsName() && !pattern.MatchesName(companion->of));
   }
+  // Whether it is a weight that decodes itself.
+  bool IsPacked() const { return weight != nullptr && weight->reading.packed != nullptr; }
   // Whether it is a weight, whatever its codes are: to the request it is floating. That whose
   // scales are in another file is one that cannot be read.
   bool IsScaled() const {

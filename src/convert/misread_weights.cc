@@ -96,7 +96,7 @@ std::vector<std::string> MisreadNotes(const Survey& survey, std::span<const Deci
     const std::string& name = was != nullptr ? was->name : info.name;
     const std::vector<std::uint64_t>& shape = was != nullptr ? was->shape : info.shape;
     const bool is_of_model = !model.KindOf(name, shape, form).empty();
-    const bool was_transposed = was != nullptr && was->reading.layout->is_transposed;
+    const bool was_transposed = was != nullptr && was->reading.IsTransposed();
     made.push_back({name, shape, form, was, was_transposed || (IsStack(shape) && is_of_model),
                     !IsStack(shape) && is_of_model});
     if (form.dialect == nullptr || form.dialect == last) continue;

@@ -21,7 +21,7 @@ constexpr std::string_view kLmHead = "lm_head";
 
 // A weight that is stored transposed is a parameter of the experts' own module.
 std::string ModuleOfScaled(const scale::ScaledWeight& weight) {
-  if (!weight.reading.layout->is_transposed) return std::string(naming::ModuleOf(weight.name));
+  if (!weight.reading.IsTransposed()) return std::string(naming::ModuleOf(weight.name));
   return weight.name.substr(0, std::min(weight.name.rfind('.'), weight.name.size()));
 }
 

@@ -109,11 +109,17 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   }
   if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
-  if (from == nullptr) return leave(Reason::kUnknownType, "not a type tensorcast knows");
+  if (from == nullptr && !candidate.IsScaled()) {
+    return leave(Reason::kUnknownType, "not a type tensorcast knows");
+  }
+  const bool keeps_packed = std::ranges::count(request.keep, Keep::kPacked) != 0;
+  const bool cannot_be_unpacked =
+      candidate.unread != nullptr && candidate.unread->remedy == Remedy::kKeepPacked;
+  if (keeps_packed && rule == nullptr && (candidate.IsPacked() || cannot_be_unpacked)) {
+    return keep(Keep::kPacked);
+  }
   if (candidate.opaque != nullptr) {
-    if (std::ranges::count(request.keep, Keep::kPacked) != 0) {
-      return keep(Keep::kPacked);
-    }
+    if (keeps_packed) return keep(Keep::kPacked);
     return leave(Reason::kOpaque, "quantised by " + candidate.opaque->writer);
   }
   if (tensor.type == DataType::kString) {

@@ -184,6 +184,10 @@ std::vector<Partition> PartitionsOf(const WeightScheme& scheme, const Shape& sha
 
 // Integers of fewer bits may stand in an int8 each (compressed-tensors' "int-quantized").
 bool HasBits(const WeightScheme& scheme, const Reading& reading) {
+  if (reading.packed != nullptr) {
+    const PackedWeight::Form& form = reading.packed->form();
+    return scheme.bits == 0 || (scheme.bits == form.bits && scheme.is_integer == form.is_integer);
+  }
   const TypeInfo* const type = FindType(reading.scaling.element);
   const bool has_room = reading.layout->storage == kInt8 && scheme.bits < type->bits;
   return scheme.bits == 0 ||
@@ -193,10 +197,11 @@ bool HasBits(const WeightScheme& scheme, const Reading& reading) {
 }  // namespace
 
 std::string_view Reading::Writer() const {
-  return layout->writer.empty() ? dialect->name : layout->writer;
+  return layout == nullptr || layout->writer.empty() ? dialect->name : layout->writer;
 }
 
 std::string_view Reading::Name() const {
+  if (packed != nullptr) return packed->form().name;
   const TypeInfo* const type = FindType(scaling.element);
   if (type->bits == 4) return scaling.global_use != Factor::kNone ? "nvfp4" : "mxfp4";
   if (type->bits == 6) return "mxfp6";
@@ -213,6 +218,7 @@ std::string_view Reading::Name() const {
 }
 
 std::string Reading::PartitionText() const {
+  if (packed != nullptr) return packed->form().cells;
   if (layout->group != 0) return "groups of " + std::to_string(layout->group);
   switch (CellsOf(partition, shape)) {
     case Cells::kTensor: return "one scale for the tensor";
@@ -226,6 +232,7 @@ std::string Reading::PartitionText() const {
 }
 
 bool Reading::Means(const Reading& other) const {
+  if (packed != nullptr || other.packed != nullptr) return packed == other.packed;
   return scaling.element == other.scaling.element && scaling.scale == other.scaling.scale &&
          scaling.global_use == other.scaling.global_use &&
          layout->is_transposed == other.layout->is_transposed && shape == other.shape &&
@@ -302,6 +309,10 @@ std::vector<Reading> ReadingsOf(const WeightTensors& tensors, const Quantization
 
 bool Allows(const WeightScheme& scheme, const Reading& reading) {
   if (!HasBits(scheme, reading) || !scheme.misread.empty()) return false;
+  if (reading.packed != nullptr) {
+    const std::uint64_t group = reading.packed->form().group;
+    return scheme.strategy == "channel" ? group == 0 : scheme.group == 0 || scheme.group == group;
+  }
   const std::vector<Partition> asked = PartitionsOf(scheme, reading.shape);
   return asked.empty() || std::any_of(asked.begin(), asked.end(), [&](const Partition& p) {
            return CutOf(p) == CutOf(reading.partition);

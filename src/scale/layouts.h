@@ -5,6 +5,7 @@
 #define TENSORCAST_SRC_SCALE_LAYOUTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "formats/tensor_info.h"
 #include "scale/dialects/dialect.h"
+#include "scale/packed_weight.h"
 #include "scale/quantization_config.h"
 #include "scale/scaled_tensor.h"
 
@@ -29,13 +31,17 @@ struct WeightTensors {
 // Codes and scales understood in one way.
 struct Reading {
   const Dialect* dialect = nullptr;
-  const Layout* layout = nullptr;  // the dialect's
-  std::string name;                // the plain weight's
-  Scaling scaling;
-  Partition partition;
+  std::string name;                  // the plain weight's
   std::vector<std::uint64_t> shape;  // of the codes, as elements; not transposed
+  // Either a weight that decodes itself, whose shape is the plain weight's ...
+  std::shared_ptr<const PackedWeight> packed = nullptr;
+  // ... or codes and scales over cells, in a layout of the dialect's.
+  const Layout* layout = nullptr;
+  Scaling scaling = {};
+  Partition partition = {};
 
   std::string_view Writer() const;  // "DeepSeek"
+  bool IsTransposed() const { return layout != nullptr && layout->is_transposed; }
   // "fp8-block", "mxfp4", "int8-row" ...; static storage.
   std::string_view Name() const;
   // "blocks of 128 × 128", "groups of 32", "one scale for a row", "one scale for the tensor".

@@ -191,7 +191,8 @@ class CompanionFinder {
         place.scale_row = &row;
         place.scale = i;
         // Nobody but who quantises has names like quanto's.
-        has_scaled_ = has_scaled_ || IsNarrowFloat(tensors_[*served]) || !row.opaque.empty();
+        has_scaled_ = has_scaled_ || IsNarrowFloat(tensors_[*served]) || !row.opaque.empty() ||
+                      row.dialect->read_packed != nullptr;
       }
       return;
     }

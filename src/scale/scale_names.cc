@@ -65,7 +65,7 @@ std::span<const CompanionName> CompanionNames() {
     for (const Dialect* const dialect : Dialects()) {
       for (CompanionName row : dialect->names) {
         row.dialect = dialect;
-        if (dialect->layouts.empty()) row.opaque = dialect->name;
+        if (!dialect->IsRead()) row.opaque = dialect->name;
         rows.push_back(row);
       }
     }

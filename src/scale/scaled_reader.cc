@@ -72,7 +72,10 @@ struct ScaledReader::HeldApplier {
 
 ScaledReader::ScaledReader(std::shared_ptr<const formats::TensorReader> base,
                            std::vector<AppliedWeight> applied, bool drops_metadata)
-    : base_(std::move(base)), applied_(std::move(applied)), contents_(base_->contents()) {
+    : base_(std::move(base)),
+      parts_(*base_),
+      applied_(std::move(applied)),
+      contents_(base_->contents()) {
   contents_.is_dequantised = drops_metadata;
   if (drops_metadata) contents_.metadata.erase(std::string(kMetadataMark));
   for (std::size_t i = 0; i < applied_.size(); ++i) {
@@ -127,8 +130,13 @@ void ScaledReader::Read(std::size_t tensor, std::uint64_t offset, std::span<std:
 
 void ScaledReader::ReadValues(const AppliedWeight& applied, std::uint64_t first,
                               std::span<double> out) const {
-  if (applied.weight.reading.layout->is_transposed) return ReadTransposed(applied, first, out);
-  const std::uint64_t columns = applied.weight.reading.partition.columns;
+  const Reading& reading = applied.weight.reading;
+  if (reading.packed != nullptr) {
+    if (parts_.Read(*reading.packed, first, applied.rounding, out)) CountScales(applied.weight);
+    return;
+  }
+  if (reading.IsTransposed()) return ReadTransposed(applied, first, out);
+  const std::uint64_t columns = reading.partition.columns;
   while (!out.empty()) {
     std::uint64_t n = std::min<std::uint64_t>(kPiece, out.size());
     // Cells between the ends of two long rows are many, and not needed.
@@ -353,9 +361,13 @@ bool ScaledReader::ReadCast(std::size_t tensor, const CastPlan& plan, std::uint6
   const AppliedWeight* const weight = applied(tensor);
   const TypeInfo& to = *FindType(plan.to());
   if (weight == nullptr || plan.to() == DataType::kFloat64 || to.bits < 8) return false;
-  const std::shared_ptr<const Applier> applier = ApplierOf(*weight, plan);
   const ScaledWeight& read = weight->weight;
-  if (read.reading.layout->is_transposed) {
+  if (read.reading.packed != nullptr) {
+    if (parts_.Cast(*read.reading.packed, plan, first, out)) CountScales(read);
+    return true;
+  }
+  const std::shared_ptr<const Applier> applier = ApplierOf(*weight, plan);
+  if (read.reading.IsTransposed()) {
     if (!applier->Transposes() || read.reading.shape.back() % kBandColumns != 0) return false;
     CastTransposed(*weight, applier, plan.to(), first, out);
     return true;
@@ -480,19 +492,26 @@ void ScaledReader::CastTransposed(const AppliedWeight& applied,
   }
 }
 
+void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scales) const {
+  if (!std::all_of(scales.begin(), scales.end(), IsSound)) CountScales(weight);
+}
+
 // All of a weight's scales are counted, once, by who meets the first of these: tensors are read in
 // parts, some of them twice.
-void ScaledReader::Note(const ScaledWeight& weight, std::span<const double> scales) const {
-  if (std::all_of(scales.begin(), scales.end(), IsSound)) return;
+void ScaledReader::CountScales(const ScaledWeight& weight) const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!findings_.try_emplace(weight.codes).second) return;
   }
   ScaleFindings found;
-  const std::uint64_t cells = base_->contents().tensors[weight.scale].elements;
+  const PackedWeight* const packed = weight.reading.packed.get();
+  const bool has_negative = packed != nullptr && packed->HasNegativeScales();
+  formats::TensorInfo scale = base_->contents().tensors[weight.scale];
+  if (packed == nullptr) scale.type = weight.reading.scaling.scale;  // which may stand as bytes
+  const std::uint64_t cells = scale.elements;
   for (std::uint64_t first = 0; first < cells; first += kPiece) {
     const std::uint64_t count = std::min(kPiece, cells - first);
-    found.Add(first, ReadCells(weight.scale, weight.reading.scaling.scale, {first, count}).values);
+    found.Add(first, ReadCells(weight.scale, scale.type, {first, count}).values, has_negative);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   findings_[weight.codes] = found;

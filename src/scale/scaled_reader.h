@@ -1,5 +1,5 @@
 // A checkpoint with scales applied: each scaled weight is one tensor of float64 that holds the
-// products of its codes and scales.
+// products of its codes and scales, or what else its codes mean.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_SCALED_READER_H_
@@ -19,6 +19,7 @@
 #include "scale/applier.h"
 #include "scale/cell_values.h"
 #include "scale/dequantiser.h"
+#include "scale/held_parts.h"
 #include "scale/scaled_tensor.h"
 #include "scale/scaled_weights.h"
 
@@ -111,8 +112,10 @@ class ScaledReader final : public formats::TensorReader {
                                      const std::shared_ptr<const Applier>& applier, DataType to,
                                      std::uint64_t matrix, std::uint64_t column) const;
   void Note(const ScaledWeight& weight, std::span<const double> scales) const;
+  void CountScales(const ScaledWeight& weight) const;
 
   std::shared_ptr<const formats::TensorReader> base_;
+  HeldParts parts_;  // of packed weights
   std::vector<AppliedWeight> applied_;
   std::unordered_map<std::size_t, std::size_t> by_codes_;  // indices of applied_
   formats::FileContents contents_;

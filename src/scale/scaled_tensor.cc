@@ -81,10 +81,12 @@ const Scaling& Checked(const Scaling& scaling) {
   return scaling;
 }
 
-void ScaleFindings::Add(std::uint64_t first_cell, std::span<const double> scales) {
+void ScaleFindings::Add(std::uint64_t first_cell, std::span<const double> scales,
+                        bool has_negative) {
   for (std::size_t i = 0; i < scales.size(); ++i) {
     const double scale = scales[i];
-    if (scale > 0 && scale <= std::numeric_limits<double>::max()) continue;
+    const double size = has_negative ? std::fabs(scale) : scale;
+    if (size > 0 && size <= std::numeric_limits<double>::max()) continue;
     if (count() == 0 || first_cell + i < first) {
       first = first_cell + i;
       first_value = scale;

@@ -111,15 +111,15 @@ struct CellScales {
 
 // Scales that no quantiser writes: counted, the first by its cell.
 struct ScaleFindings {
-  std::uint64_t not_positive = 0;  // <= 0
+  std::uint64_t not_positive = 0;  // <= 0, where a quantiser writes no such scales
   std::uint64_t infinite = 0;      // +Inf
   std::uint64_t nan = 0;
   std::uint64_t first = 0;  // cell, where count() > 0
   double first_value = 0;
 
   std::uint64_t count() const { return not_positive + infinite + nan; }
-  // Stretches may come in any order.
-  void Add(std::uint64_t first_cell, std::span<const double> scales);
+  // Stretches may come in any order. `has_negative`: a quantiser writes them.
+  void Add(std::uint64_t first_cell, std::span<const double> scales, bool has_negative = false);
 };
 
 }  // namespace tensorcast::scale

@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "files/error.h"
 #include "json/ordered_json.h"
+#include "scale/packed_tensors.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -49,6 +50,7 @@ class Finder {
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
+    ReadLonePacked(served);
     RefuseTakenNames();
     if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -90,6 +92,7 @@ class Finder {
       }
       return;
     }
+    if (ReadPacked(codes, companions)) return;
     ScaledWeight weight;
     weight.codes = codes;
     std::vector<std::size_t> scales;
@@ -130,6 +133,86 @@ class Finder {
       return;
     }
     Choose(std::move(weight));
+  }
+
+  // The dialects that may decode a weight: that of the configuration where it is among them.
+  std::vector<const Dialect*> PackersOf(std::size_t codes,
+                                        const std::vector<const Companion*>& companions) const {
+    std::vector<const Dialect*> packers;
+    for (const Dialect* const dialect : Dialects()) {
+      const auto is_its = [&](const Companion* one) {
+        return std::ranges::any_of(dialect->names, [&](const CompanionName& row) {
+          return row.tensor == one->row->tensor && row.companion == one->row->companion;
+        });
+      };
+      if (dialect->read_packed != nullptr &&
+          (std::ranges::any_of(companions, is_its) ||
+           (dialect->holds_codes != nullptr && dialect->holds_codes(tensors_[codes])))) {
+        packers.push_back(dialect);
+      }
+    }
+    if (std::ranges::count(packers, config_.dialect) != 0) return {config_.dialect};
+    return packers;
+  }
+
+  // Whether it is one that decodes itself, read or not.
+  bool ReadPacked(std::size_t codes, const std::vector<const Companion*>& companions) {
+    if (config_.is_foreign) return false;
+    const PackedTensors tensors = {reader_, config_, codes, companions};
+    PackedReading found;
+    const Dialect* dialect = nullptr;
+    for (const Dialect* const one : PackersOf(codes, companions)) {
+      PackedReading reading = one->read_packed(tensors);
+      if (!reading.Fits()) continue;
+      if (dialect != nullptr && found.weight != nullptr && reading.weight != nullptr) {
+        Refuse(codes, ErrorKind::kContents,
+               ShapedName(tensors_[codes]) + " may be " + std::string(dialect->name) + "'s or " +
+                   std::string(one->name) + "'s; config.json beside it can say which");
+        return true;
+      }
+      if (dialect != nullptr && (found.weight != nullptr || reading.weight == nullptr)) continue;
+      found = std::move(reading);
+      dialect = one;
+    }
+    if (dialect == nullptr) return false;
+    if (found.weight == nullptr) {
+      RefusePacked(codes, companions, found);
+      return true;
+    }
+    ScaledWeight& weight = result_.weights.emplace_back();
+    weight.codes = weight.scale = codes;
+    for (const Companion* one : companions) {
+      weight.companions.push_back(one->tensor);
+      if (one->row->role == CompanionRole::kScale) weight.scale = one->tensor;
+    }
+    weight.name = weight.reading.name = found.name;
+    weight.shape = weight.reading.shape = std::move(found.shape);
+    weight.reading.dialect = dialect;
+    weight.reading.packed = std::move(found.weight);
+    weight.evidence = EvidenceText(config_, found.said);
+    return true;
+  }
+
+  void RefusePacked(std::size_t codes, const std::vector<const Companion*>& companions,
+                    const PackedReading& reading) {
+    if (reading.opaque.empty()) {
+      Refuse(codes, reading.kind, ShapedName(tensors_[codes]) + " " + reading.why_not);
+      result_.unread.back().remedy = Remedy::kKeepPacked;
+      return;
+    }
+    result_.opaque.push_back({codes, reading.opaque});
+    for (const Companion* one : companions) result_.opaque.push_back({one->tensor, reading.opaque});
+  }
+
+  // Weights whose scales stand among their codes.
+  void ReadLonePacked(const std::map<std::size_t, std::vector<const Companion*>>& served) {
+    for (std::size_t i = 0; i < tensors_.size(); ++i) {
+      const auto holds = [&](const Dialect* one) {
+        return one->holds_codes != nullptr && one->holds_codes(tensors_[i]);
+      };
+      if (!served.contains(i) && std::ranges::any_of(Dialects(), holds)) ReadPacked(i, {});
+    }
+    std::ranges::sort(result_.weights, {}, &ScaledWeight::codes);
   }
 
   // The same descriptions, of all layers in one.
@@ -279,6 +362,11 @@ class Finder {
         break;
       }
     }
+    return EvidenceText(config, said);
+  }
+
+  static std::string EvidenceText(const QuantizationConfig& config, const std::string& said) {
+    if (config.file.empty()) return "names, types and shapes fit; no configuration says more";
     const std::string method =
         config.method.empty() ? std::string("a quantization") : words::Quoted(config.method);
     return config.file + " says " + method + (said.empty() ? "" : ", " + said) +

@@ -6,6 +6,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import itertools
 import json
 import math
 import pathlib
@@ -14,8 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+import grouped_files
 import layout_files as files
 
+MAKERS = (files, grouped_files)
 WORDS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16"}
 LETTERS = {"float64": "<d", "float32": "<f", "float16": "<e"}
 
@@ -121,7 +124,7 @@ def main():
     arguments = parser.parse_args()
     failed = count = 0
     with tempfile.TemporaryDirectory() as folder:
-        for case in files.all_cases():
+        for case in itertools.chain.from_iterable(maker.all_cases() for maker in MAKERS):
             if arguments.names and case.name not in arguments.names:
                 continue
             count += 1

@@ -20,6 +20,8 @@
 
 namespace tensorcast::scale {
 
+struct PackedReading;       // scale/packed_tensors.h
+struct PackedTensors;       // scale/packed_tensors.h
 struct QuantisedModules;    // scale/quantised_modules.h
 struct QuantizationConfig;  // scale/quantization_config.h
 struct ScaledWeight;        // scale/scaled_weights.h
@@ -136,7 +138,12 @@ struct Dialect {
   std::string_view name;  // "DeepSeek", in messages; empty: no library's
 
   std::span<const CompanionName> names = {};
-  std::span<const Layout> layouts = {};  // none: it is recognised, and never touched
+  // Neither layouts nor read_packed: it is recognised, and never touched.
+  std::span<const Layout> layouts = {};
+  // Its weights that decode themselves; asked where the names of codes and companions are its own.
+  PackedReading (*read_packed)(const PackedTensors& tensors) = nullptr;
+  // Tells such weights which need no companion, by their types.
+  bool (*holds_codes)(const formats::TensorInfo& info) = nullptr;
   PackedCodes packed = {};
   // Its "quant_method"s; the first is the one that it writes.
   std::span<const std::string_view> methods = {};
@@ -177,6 +184,7 @@ struct Dialect {
   bool reads_conv1d = false;             // its readers know that a Conv1D's weight is transposed
   std::string_view directory_note = {};  // said of a directory that is written in it
 
+  bool IsRead() const { return !layouts.empty() || read_packed != nullptr; }
   std::string_view Method() const { return methods.empty() ? std::string_view() : methods[0]; }
 };
 

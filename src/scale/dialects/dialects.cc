@@ -23,6 +23,8 @@ namespace tensorcast::scale {
   dialect(kMistral) \
   dialect(kOnnx) \
   dialect(kGptq) \
+  dialect(kAwq) \
+  dialect(kAutoRound) \
   dialect(kMlx) \
   dialect(kBitsAndBytes) \
   dialect(kOnnxRuntime) \

@@ -10,13 +10,6 @@ namespace {
 using enum CompanionRole;
 using enum Codes;
 
-constexpr CompanionName kGptqNames[] = {
-    {".qweight", ".scales", kScale, kWords},
-    {".qweight", ".qzeros", kZeroPoint, kWords},
-    {".qweight", ".g_idx", kOrder, kWords},
-};
-constexpr std::string_view kGptqMethods[] = {"gptq", "awq", "auto-round"};
-
 constexpr CompanionName kMlxNames[] = {
     {".weight", ".scales", kScale, kWords},
     {".weight", ".biases", kZeroPoint, kWords, false},
@@ -93,7 +86,6 @@ constexpr std::string_view kNamelessMethods[] = {"bitnet", "eetq", "fp_quant", "
   extern const Dialect dialect;             \
   constinit const Dialect dialect = {__VA_ARGS__};
 
-TENSORCAST_RECOGNISED(kGptq, .name = "GPTQ or AWQ", .names = kGptqNames, .methods = kGptqMethods)
 TENSORCAST_RECOGNISED(kMlx, .name = "MLX", .names = kMlxNames)
 TENSORCAST_RECOGNISED(kBitsAndBytes, .name = "bitsandbytes", .names = kBitsAndBytesNames,
                       .methods = kBitsAndBytesMethods)

@@ -1,0 +1,116 @@
+// AWQ: integers of 4 bits in groups. "gemm" packs them along the columns of a transposed matrix,
+// eight in an order of their own; "gemv" along the rows, with scales that may be padded.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include <utility>
+#include <vector>
+
+#include "scale/dialects/gptq.h"
+#include "scale/grouped_integers.h"
+
+namespace tensorcast::scale {
+namespace {
+
+constexpr int kAwqBits = 4;
+
+constexpr std::string_view kAwqMethods[] = {"awq"};
+
+PackedReading ReadAwqTensors(const PackedTensors& tensors) {
+  return ReadAwq(tensors, SettingsOf(tensors.config));
+}
+
+// Where the parts of a weight stand, and its shape; nothing where the shapes do not fit.
+std::optional<IntegerGroups> GemmOf(const PackedTensors& tensors, const QweightTensors& found) {
+  const std::uint64_t columns = found.words->shape[0], rows = found.scale_columns;
+  const WordShape zeros = WordsOf(CodeOrder::kShuffledColumns, rows, found.groups, kAwqBits);
+  if (rows % 8 != 0 || found.words->shape[1] != rows / 8 || !found.zeros ||
+      !AreWords(tensors.Info(*found.zeros), zeros.rows, zeros.columns)) {
+    return std::nullopt;
+  }
+  IntegerGroups made;
+  made.codes = {tensors.codes, CodeOrder::kShuffledColumns, rows, columns, kAwqBits, columns,
+                rows / 8};
+  made.scales = {found.scales, found.scale_type, true, rows};
+  made.zeros = CodeMatrix{
+      *found.zeros, CodeOrder::kShuffledColumns, rows, found.groups, kAwqBits, zeros.rows,
+      zeros.columns};
+  return made;
+}
+
+std::optional<IntegerGroups> GemvOf(const PackedTensors& tensors, const QweightTensors& found,
+                                    std::uint64_t group) {
+  const std::uint64_t rows = found.words->shape[0], columns = found.words->shape[1] * 8;
+  // Their shape is [rows, groups].
+  if (!found.zeros || found.groups != rows || found.scale_columns % 8 != 0 || group == 0 ||
+      (columns + group - 1) / group > found.scale_columns ||
+      !AreWords(tensors.Info(*found.zeros), rows, found.scale_columns / 8)) {
+    return std::nullopt;
+  }
+  IntegerGroups made;
+  made.codes = {tensors.codes, CodeOrder::kRows, rows, columns, kAwqBits, rows, columns / 8};
+  made.scales = {found.scales, found.scale_type, false, found.scale_columns};
+  made.zeros = CodeMatrix{
+      *found.zeros, CodeOrder::kRows,       rows, (columns + group - 1) / group, kAwqBits,
+      rows,         found.scale_columns / 8};
+  return made;
+}
+
+}  // namespace
+
+PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& settings) {
+  PackedReading reading;
+  for (const std::string_view other : {"marlin", "exllama", "gemv_fast", "ipex"}) {
+    if (!settings.format.ends_with(other)) continue;
+    reading.opaque = "AWQ in the version \"" + std::string(other) + "\"";
+    return reading;
+  }
+  const std::optional<QweightTensors> found = QweightTensorsOf(tensors);
+  if (!found || found->order) return reading;
+  const auto refuse = [&](std::string why) {
+    reading.why_not = std::move(why);
+    return std::move(reading);
+  };
+  const std::uint64_t all = found->words->shape[1] * 8;  // columns, where rows are in order
+  const std::uint64_t said = settings.group.value_or(0);
+  std::optional<IntegerGroups> made;
+  if (!settings.format.ends_with("gemv")) made = GemmOf(tensors, *found);
+  const bool is_gemm = made.has_value();
+  if (!made && !settings.format.ends_with("gemm")) {
+    made = GemvOf(tensors, *found, settings.group ? (said == 0 ? all : said) : 0);
+  }
+  if (!made) return reading;
+  if (settings.bits != 0 && settings.bits != kAwqBits) {
+    return refuse("has codes of 4 bits, and " + tensors.config.file + " says " +
+                  std::to_string(settings.bits));
+  }
+  const std::uint64_t columns = made->codes.columns;
+  made->group = said == 0 ? columns : said;
+  if (is_gemm && made->groups() != found->groups) {
+    if (settings.group) {
+      return refuse("has " + words::CountText(found->groups, "group") + " of " +
+                    std::to_string(columns) + " columns, and " + tensors.config.file + " says " +
+                    settings.Text());
+    }
+    if (columns % found->groups != 0) {
+      return refuse("has " + std::to_string(columns) + " columns in " +
+                    words::CountText(found->groups, "group") + " of a size that nothing says");
+    }
+    made->group = columns / found->groups;
+  }
+  reading.name = tensors.Stem(".qweight") + ".weight";
+  reading.shape = {made->codes.rows, columns};
+  reading.said = settings.Text();
+  reading.weight = MakeGroupedIntegers(*std::move(made));
+  return reading;
+}
+
+extern const Dialect kAwq;
+constinit const Dialect kAwq = {
+    .name = "AWQ",
+    .names = kQweightNames,
+    .read_packed = ReadAwqTensors,
+    .methods = kAwqMethods,
+    .read_config = ReadQweightConfig,
+};
+
+}  // namespace tensorcast::scale

@@ -1,0 +1,246 @@
+// GPTQ: integers of 2, 3, 4 or 8 bits, packed down the columns of a transposed matrix, in groups
+// that may have an order of their own; and what its configuration has in common with AWQ's and
+// auto-round's.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/dialects/gptq.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "json/ordered_json.h"
+#include "scale/config_json.h"
+#include "scale/grouped_integers.h"
+
+namespace tensorcast::scale {
+namespace {
+
+using Json = json::OrderedJson;
+using formats::TensorInfo;
+
+constexpr std::array<int, 4> kGptqBits = {4, 8, 2, 3};
+
+std::optional<std::int64_t> Integer(const Json& json) {
+  return json.is_number_integer() ? std::optional(json.get<std::int64_t>()) : std::nullopt;
+}
+
+// How a zero point is stored.
+enum class GptqZeros : std::uint8_t { kUnknown, kLessOne, kAsTheyAre };
+
+// By the word that a symmetric weight repeats, 2^(b-1) or that less 1: all of the first group's.
+GptqZeros ZerosByWords(const PackedTensors& tensors, std::size_t zeros, int bits) {
+  constexpr std::uint64_t kMostWords = 4096;
+  const TensorInfo& info = tensors.Info(zeros);
+  std::vector<std::uint32_t> words(
+      static_cast<std::size_t>(std::min(kMostWords, info.shape.back())));
+  tensors.reader.Read(zeros, 0, std::as_writable_bytes(std::span(words)));
+  // Whole codes only: the words of 3 bits repeat after three of them.
+  const auto is_all = [&](std::uint64_t zero) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      std::uint32_t expected = 0;
+      for (unsigned bit = 0; bit < 32; ++bit) {
+        const std::uint64_t of_code = (i * 32 + bit) % static_cast<unsigned>(bits);
+        expected |= static_cast<std::uint32_t>(zero >> of_code & 1) << bit;
+      }
+      if (words[i] != expected) return false;
+    }
+    return true;
+  };
+  const std::uint64_t middle = std::uint64_t{1} << (bits - 1);
+  if (is_all(middle - 1)) return GptqZeros::kLessOne;
+  if (is_all(middle)) return GptqZeros::kAsTheyAre;
+  return GptqZeros::kUnknown;
+}
+
+// Whether words and scales are those of a weight with codes of so many bits.
+bool HasGptqBits(const PackedTensors& tensors, const QweightTensors& found, int bits) {
+  const auto b = static_cast<std::uint64_t>(bits);
+  const std::uint64_t rows = found.words->shape[1], height = found.words->shape[0];
+  if (found.scale_columns != rows || height > UINT64_MAX / 32 || height * 32 % b != 0) {
+    return false;
+  }
+  const std::uint64_t columns = height * 32 / b;
+  const WordShape zeros = WordsOf(CodeOrder::kColumns, rows, found.groups, bits);
+  if (found.zeros && !AreWords(tensors.Info(*found.zeros), zeros.rows, zeros.columns)) return false;
+  return !found.order || tensors.Info(*found.order).shape == std::vector{columns};
+}
+
+constexpr std::string_view kGptqMethods[] = {"gptq"};
+
+PackedReading ReadGptqTensors(const PackedTensors& tensors) {
+  return ReadGptq(tensors, SettingsOf(tensors.config));
+}
+
+}  // namespace
+
+std::string QweightSettings::Text() const {
+  if (!is_said || bits == 0) return {};
+  std::string text = std::to_string(bits) + "-bit integers";
+  if (group)
+    text += *group == 0 ? ", one scale for a row" : ", groups of " + std::to_string(*group);
+  return text;
+}
+
+QweightSettings SettingsOf(const QuantizationConfig& config) {
+  QweightSettings settings;
+  if (config.json == nullptr) return settings;
+  const Json& json = *config.json;
+  const auto first_of = [&](const char* one, const char* other) {
+    const std::optional<std::int64_t> value = Integer(Member(json, one));
+    return value ? value : Integer(Member(json, other));
+  };
+  settings.is_said = true;
+  if (const auto bits = first_of("bits", "w_bit"); bits && *bits > 0 && *bits <= 8) {
+    settings.bits = static_cast<int>(*bits);
+  }
+  if (const auto group = first_of("group_size", "q_group_size"); group && *group >= -1) {
+    settings.group = static_cast<std::uint64_t>(std::max<std::int64_t>(*group, 0));
+  }
+  const Json& dynamic = Member(json, "dynamic");
+  const Json& extra = Member(json, "extra_config");
+  settings.has_exceptions =
+      (dynamic.is_object() && !dynamic.empty()) || (extra.is_object() && !extra.empty());
+  settings.is_symmetric = Member(json, "sym") == true;
+  for (const char* const key : {"packing_format", "checkpoint_format", "format", "version"}) {
+    settings.format = Text(Member(json, key));
+    if (!settings.format.empty()) break;
+  }
+  if (Member(json, "is_marlin_format") == true) settings.format = "marlin";
+  return settings;
+}
+
+void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
+  QuantizationConfig alone;
+  alone.json = std::make_shared<const Json>(json);
+  const QweightSettings settings = SettingsOf(alone);
+  if (settings.bits == 0) return;
+  WeightScheme& scheme = config.schemes.emplace_back();
+  scheme.bits = settings.bits;
+  scheme.is_integer = true;
+  scheme.strategy = settings.group && *settings.group == 0 ? "channel" : "group";
+  scheme.group = settings.group.value_or(0);
+}
+
+bool AreWords(const TensorInfo& info, std::uint64_t rows, std::uint64_t columns) {
+  return (info.type == DataType::kInt32 || info.type == DataType::kUint32) &&
+         info.shape == std::vector{rows, columns};
+}
+
+std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors) {
+  QweightTensors found;
+  const std::optional<std::size_t> scales = tensors.Find(".scales");
+  if (!scales) return std::nullopt;
+  found.words = &tensors.Info(tensors.codes);
+  const TensorInfo& scale = tensors.Info(*scales);
+  if (found.words->shape.size() != 2 || scale.shape.size() != 2 || found.words->elements == 0 ||
+      !AreWords(*found.words, found.words->shape[0], found.words->shape[1]) ||
+      (scale.type != DataType::kFloat16 && scale.type != DataType::kBfloat16 &&
+       scale.type != DataType::kFloat32)) {
+    return std::nullopt;
+  }
+  found.scales = *scales;
+  found.scale_type = scale.type;
+  found.groups = scale.shape[0];
+  found.scale_columns = scale.shape[1];
+  found.zeros = tensors.Find(".qzeros");
+  found.order = tensors.Find(".g_idx");
+  if (found.order && tensors.Info(*found.order).type != DataType::kInt32) return std::nullopt;
+  return found;
+}
+
+PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings) {
+  PackedReading reading;
+  for (const std::string_view other : {"marlin", "bitblas", "gptq_p"}) {
+    if (!settings.format.ends_with(other)) continue;
+    reading.opaque = "GPTQ in the format \"" + std::string(other) + "\"";
+    return reading;
+  }
+  const std::optional<QweightTensors> found = QweightTensorsOf(tensors);
+  if (!found) return reading;
+  int bits = 0;
+  for (const int one : kGptqBits) {
+    if (bits == 0 && HasGptqBits(tensors, *found, one)) bits = one;
+  }
+  if (settings.bits != 0 && HasGptqBits(tensors, *found, settings.bits)) bits = settings.bits;
+  if (bits == 0) return reading;
+  const auto refuse = [&](std::string why) {
+    reading.why_not = std::move(why);
+    return std::move(reading);
+  };
+  if (settings.bits != 0 && settings.bits != bits && !settings.has_exceptions) {
+    return refuse("has codes of " + std::to_string(bits) + " bits, and " + tensors.config.file +
+                  " says " + std::to_string(settings.bits));
+  }
+  if (!found->zeros) return refuse("has no zero points: a tensor called .qzeros is missing");
+  const std::uint64_t rows = found->words->shape[1];
+  const std::uint64_t columns = found->words->shape[0] * 32 / static_cast<std::uint64_t>(bits);
+  const auto groups_of = [&](std::uint64_t group) { return (columns + group - 1) / group; };
+  std::uint64_t group = settings.group.value_or(0) == 0 ? columns : *settings.group;
+  if (groups_of(group) != found->groups) {
+    if (settings.group && !settings.has_exceptions) {
+      return refuse("has " + words::CountText(found->groups, "group") + " of " +
+                    std::to_string(columns) + " columns, and " + tensors.config.file + " says " +
+                    settings.Text());
+    }
+    if (columns % found->groups != 0) {
+      return refuse("has " + std::to_string(columns) + " columns in " +
+                    words::CountText(found->groups, "group") + " of a size that nothing says");
+    }
+    group = columns / found->groups;
+  }
+
+  // Version 1 stores zero points less 1, version 2 as they are.
+  GptqZeros said = GptqZeros::kUnknown;
+  if (settings.format.ends_with("gptq_v2")) said = GptqZeros::kAsTheyAre;
+  if (settings.format.ends_with("gptq") || (settings.is_said && settings.format.empty())) {
+    said = GptqZeros::kLessOne;
+  }
+  const GptqZeros seen = ZerosByWords(tensors, *found->zeros, bits);
+  if (said != GptqZeros::kUnknown && seen != GptqZeros::kUnknown && said != seen &&
+      (settings.is_symmetric || !settings.is_said)) {
+    const bool is_second = seen == GptqZeros::kAsTheyAre;
+    return refuse("has the zero points of a symmetric weight as version " +
+                  std::string(is_second ? "2" : "1") + " of the format stores them, and " +
+                  tensors.config.file + " says version " + (is_second ? "1" : "2"));
+  }
+  const GptqZeros zeros = said != GptqZeros::kUnknown ? said : seen;
+  if (zeros == GptqZeros::kUnknown) {
+    return refuse(
+        "has zero points that differ, and no configuration says whether they are stored less 1 "
+        "(\"checkpoint_format\": \"gptq\") or as they are (\"gptq_v2\")");
+  }
+
+  IntegerGroups made;
+  made.group = group;
+  made.codes = {tensors.codes, CodeOrder::kWordRows,   rows, columns,
+                bits,          found->words->shape[0], rows};
+  made.scales = {found->scales, found->scale_type, true, rows};
+  const WordShape words = WordsOf(CodeOrder::kColumns, rows, found->groups, bits);
+  made.zeros = CodeMatrix{*found->zeros, CodeOrder::kColumns, rows,         found->groups,
+                          bits,          words.rows,          words.columns};
+  if (zeros == GptqZeros::kLessOne) {
+    made.zero = 1;
+    made.refused_zero = (1 << bits) - 1;
+    made.why_refused = "which some readers of version 1 of the format take for 0 and others for " +
+                       std::to_string(1 << bits);
+  }
+  made.order = found->order;
+  reading.weight = MakeGroupedIntegers(std::move(made));
+  reading.name = tensors.Stem(".qweight") + ".weight";
+  reading.shape = {rows, columns};
+  reading.said = settings.Text();
+  return reading;
+}
+
+extern const Dialect kGptq;
+constinit const Dialect kGptq = {
+    .name = "GPTQ",
+    .names = kQweightNames,
+    .read_packed = ReadGptqTensors,
+    .methods = kGptqMethods,
+    .read_config = ReadQweightConfig,
+};
+
+}  // namespace tensorcast::scale

@@ -1,0 +1,59 @@
+// What a dialect is asked about a weight that decodes itself, and what it answers.
+//
+// SPDX-License-Identifier: Apache-2.0
+#ifndef TENSORCAST_SRC_SCALE_PACKED_TENSORS_H_
+#define TENSORCAST_SRC_SCALE_PACKED_TENSORS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "files/error.h"
+#include "formats/tensor_reader.h"
+#include "scale/packed_weight.h"
+#include "scale/quantization_config.h"
+#include "scale/scale_companions.h"
+
+namespace tensorcast::scale {
+
+// The tensors of one weight, by their indices in the reader's contents.
+struct PackedTensors {
+  const formats::TensorReader& reader;
+  const QuantizationConfig& config;
+  std::size_t codes = 0;
+  std::span<const Companion* const> companions = {};
+
+  const formats::TensorInfo& Info(std::size_t tensor) const {
+    return reader.contents().tensors[tensor];
+  }
+  // The companion whose name's row ends so ("_zero_point"), or nothing.
+  std::optional<std::size_t> Find(std::string_view ending) const;
+  // The codes' name less an ending that it has.
+  std::string Stem(std::string_view ending) const;
+};
+
+// One of three: a weight; why the dialect's weight is not read; or nothing, as the tensors are not
+// the dialect's.
+struct PackedReading {
+  std::shared_ptr<const PackedWeight> weight = nullptr;
+  std::string name = {};  // of the plain weight
+  std::vector<std::uint64_t> shape = {};
+  std::string said = {};  // what the configuration says of it: "4-bit integers, groups of 128"
+
+  // One line that goes on from the codes' name and shape: "has zero points of ...".
+  std::string why_not = {};
+  core::ErrorKind kind = core::ErrorKind::kContents;
+  // It is one of a kind that is known and not read: who writes it, as OpaqueTensor has it.
+  std::string opaque = {};
+
+  bool Fits() const { return weight != nullptr || !why_not.empty() || !opaque.empty(); }
+};
+
+}  // namespace tensorcast::scale
+
+#endif  // TENSORCAST_SRC_SCALE_PACKED_TENSORS_H_
