@@ -255,7 +255,7 @@ struct MXFP4 {
   }
   // The largest values of the largest scales are beyond float32.
   static bool IsFloat(const Byte* b) { return b[0] < 0xFD || b[0] == 0xFF; }
-  static bool HasOddScale(const Byte* b) { return b[0] == 0xFF; }
+  static bool HasNan(const Byte* b) { return b[0] == 0xFF; }
 };
 
 // Unsigned E4M3 as ggml means it: the top bit says nothing, but 0x7F is 0.
@@ -282,7 +282,7 @@ struct NVFP4 {
                        values + 16 * k);
     }
   }
-  static bool HasOddScale(const Byte*) { return false; }
+  static bool HasNan(const Byte*) { return false; }
 };
 
 // --------------------------------------------------------------------------- trits and bits
@@ -349,22 +349,23 @@ struct Q2_0 {
 
 // ------------------------------------------------------------------------------- the table
 
-template <class Type> bool HasOddScale(const Byte* b) {
+template <class Type> OddScale OddScaleOf(const Byte* b) {
+  OddScale odd = OddScale::kNone;
   if constexpr (requires { Type::kScales; }) {
     for (const int at : Type::kScales) {
-      if ((b[at + 1] & 0x7C) == 0x7C) return true;  // of a float16: Inf or NaN
+      const unsigned magnitude = Word(b + at) & 0x7FFF;
+      if (magnitude >= 0x7C00 && odd != OddScale::kNan) {
+        odd = magnitude == 0x7C00 ? OddScale::kInfinite : OddScale::kNan;
+      }
     }
-    return false;
-  } else {
-    return Type::HasOddScale(b);
+  } else if (Type::HasNan(b)) {
+    odd = OddScale::kNan;
   }
+  return odd;
 }
 
-template <class Type> bool HaveOddScales(const std::byte* blocks, std::size_t n) {
-  const auto* b = reinterpret_cast<const Byte*>(blocks);
-  bool has_any = false;
-  for (std::size_t i = 0; i < n; ++i, b += Type::kBytes) has_any |= HasOddScale<Type>(b);
-  return has_any;
+template <class Type> OddScale OddScaleOfBytes(const std::byte* block) {
+  return OddScaleOf<Type>(reinterpret_cast<const Byte*>(block));
 }
 
 template <class Type> bool AreFloats(const std::byte* blocks, std::size_t n) {
@@ -380,7 +381,7 @@ template <class Type, class T> void Decode(const std::byte* blocks, std::size_t 
   const auto* b = reinterpret_cast<const Byte*>(blocks);
   for (std::size_t i = 0; i < n; ++i, b += Type::kBytes, values += Type::kValues) {
     Type::Decode(b, values);
-    if (HasOddScale<Type>(b)) {
+    if (OddScaleOf<Type>(b) != OddScale::kNone) {
       for (int k = 0; k < Type::kValues; ++k) {
         if (std::isnan(values[k])) values[k] = std::numeric_limits<T>::quiet_NaN();
       }
@@ -395,7 +396,7 @@ template <class Type> constexpr GgufBlocks RowOf(std::string_view name) {
     row.to_floats = &Decode<Type, float>;
     row.are_floats = &AreFloats<Type>;
   }
-  row.has_odd_scales = &HaveOddScales<Type>;
+  row.odd_scale = &OddScaleOfBytes<Type>;
   return row;
 }
 

@@ -12,6 +12,8 @@
 
 namespace tensorcast::scale {
 
+enum class OddScale : std::uint8_t { kNone, kInfinite, kNan };
+
 // One type's. To be called in the default floating-point environment (core/fp_environment.h), by
 // any number of threads; a NaN is the positive quiet one.
 struct GgufBlocks {
@@ -22,8 +24,8 @@ struct GgufBlocks {
   // The same where each of these is a float32, too; null: sums have more digits.
   void (*to_floats)(const std::byte* blocks, std::size_t n, float* values) = nullptr;
   bool (*are_floats)(const std::byte* blocks, std::size_t n) = nullptr;
-  // Whether a block of these has a scale that makes Inf or NaN of codes.
-  bool (*has_odd_scales)(const std::byte* blocks, std::size_t n) = nullptr;
+  // What the scales of one block are that make Inf or NaN of codes.
+  OddScale (*odd_scale)(const std::byte* block) = nullptr;
 };
 
 // All that are decoded. Of a type that is not (IQ1 to IQ3 take their values from tables) null.
