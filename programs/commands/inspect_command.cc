@@ -1,6 +1,7 @@
 // tensorcast inspect: what a file holds, from its header alone.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -181,6 +182,18 @@ Json FactsJson(const ModelFacts& facts) {
           {"bits_per_weight", bits ? Json(*bits) : Json()}};
 }
 
+// Those with companions, and those whose scales stand among their codes.
+std::vector<scale::ScaledTensor> AllScaled(const convert::InputScales& scales) {
+  std::vector<scale::ScaledTensor> all = scales.companions.scaled;
+  const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    const scale::ScaledTensor lone = {weight.codes, {}, {}};
+    if (!std::ranges::binary_search(scales.companions.scaled, lone, by_tensor)) all.push_back(lone);
+  }
+  std::ranges::sort(all, by_tensor);
+  return all;
+}
+
 // What is said below the tables of weights with scales.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
@@ -300,8 +313,8 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
   const scale::ScaledWeights& weights = survey.scales.weights;
   const auto name_of = [&](std::size_t tensor) { return contents.tensors[tensor].name; };
   auto weight = weights.weights.begin();
-  json.Array("scaled", survey.scales.companions.scaled, [&](const scale::ScaledTensor& scaled) {
-    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", scaled.companion}};
+  json.Array("scaled", AllScaled(survey.scales), [&](const scale::ScaledTensor& scaled) {
+    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", TextOrNull(scaled.companion)}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
     while (weight != weights.weights.end() && weight->codes < scaled.tensor) ++weight;
     if (weight != weights.weights.end() && weight->codes == scaled.tensor) {

@@ -26,12 +26,12 @@ struct GgufForm {
   bool is_integer = true;
 };
 constexpr GgufForm kGgufForms[] = {
-    {"Q4_0", "q4_0", 4},     {"Q4_1", "q4_1", 4},     {"Q5_0", "q5_0", 5},
-    {"Q5_1", "q5_1", 5},     {"Q8_0", "q8_0", 8},     {"Q2_K", "q2_k", 2},
-    {"Q3_K", "q3_k", 3},     {"Q4_K", "q4_k", 4},     {"Q5_K", "q5_k", 5},
-    {"Q6_K", "q6_k", 6},     {"IQ4_NL", "iq4_nl", 4}, {"IQ4_XS", "iq4_xs", 4},
-    {"TQ1_0", "tq1_0", 2},   {"TQ2_0", "tq2_0", 2},   {"MXFP4", "mxfp4", 4, false},
-    {"NVFP4", "nvfp4", 4, false}, {"Q1_0", "q1_0", 1}, {"Q2_0", "q2_0", 2},
+    {"Q4_0", "q4_0", 4},          {"Q4_1", "q4_1", 4},     {"Q5_0", "q5_0", 5},
+    {"Q5_1", "q5_1", 5},          {"Q8_0", "q8_0", 8},     {"Q2_K", "q2_k", 2},
+    {"Q3_K", "q3_k", 3},          {"Q4_K", "q4_k", 4},     {"Q5_K", "q5_k", 5},
+    {"Q6_K", "q6_k", 6},          {"IQ4_NL", "iq4_nl", 4}, {"IQ4_XS", "iq4_xs", 4},
+    {"TQ1_0", "tq1_0", 2},        {"TQ2_0", "tq2_0", 2},   {"MXFP4", "mxfp4", 4, false},
+    {"NVFP4", "nvfp4", 4, false}, {"Q1_0", "q1_0", 1},     {"Q2_0", "q2_0", 2},
 };
 
 // Some blocks of a weight, in memory.
@@ -47,12 +47,14 @@ class GgufPart final : public PackedWeight::Part {
         scales_(std::move(scales)),
         matrix_(matrix) {
     const std::size_t n = bytes_.size() / blocks_.bytes;
-    is_float_ = scales_.empty() && blocks_.to_floats != nullptr && blocks_.are_floats(bytes_.data(), n);
+    is_float_ =
+        scales_.empty() && blocks_.to_floats != nullptr && blocks_.are_floats(bytes_.data(), n);
     for (std::size_t i = 0; i < n; ++i) {
       has_odd_scales_ |= blocks_.odd_scale(bytes_.data() + i * blocks_.bytes) != OddScale::kNone;
     }
-    has_odd_scales_ = has_odd_scales_ || !std::all_of(scales_.begin(), scales_.end(),
-                                   [](float scale) { return std::isfinite(scale); });
+    has_odd_scales_ =
+        has_odd_scales_ || !std::all_of(scales_.begin(), scales_.end(),
+                                        [](float scale) { return std::isfinite(scale); });
   }
 
   bool IsFloat() const override { return is_float_; }
@@ -118,11 +120,12 @@ class GgufWeight final : public PackedWeight {
   GgufWeight(const GgufBlocks& blocks, const GgufTensors& tensors)
       : blocks_(blocks), tensors_(tensors) {
     const auto* const form = std::ranges::find(kGgufForms, blocks.type, &GgufForm::type);
-    form_ = {form->name, "blocks of " + std::to_string(blocks.values), form->bits,
-             form->is_integer, blocks.values, tensors.elements / blocks.values};
+    form_ = {form->name,    "blocks of " + std::to_string(blocks.values),
+             form->bits,    form->is_integer,
+             blocks.values, tensors.elements / blocks.values};
     if (tensors.scale) {
-      form_.cells += tensors.scales == 1 ? " and one scale for the tensor"
-                                         : " and one scale for each matrix";
+      form_.cells +=
+          tensors.scales == 1 ? " and one scale for the tensor" : " and one scale for each matrix";
     }
   }
 
@@ -140,7 +143,8 @@ class GgufWeight final : public PackedWeight {
     if (tensors_.scale) {
       const std::uint64_t first = place.begin / matrix;
       scales.resize(static_cast<std::size_t>((place.end - 1) / matrix - first + 1));
-      reader.Read(*tensors_.scale, first * sizeof(float), std::as_writable_bytes(std::span(scales)));
+      reader.Read(*tensors_.scale, first * sizeof(float),
+                  std::as_writable_bytes(std::span(scales)));
     }
     return std::make_unique<GgufPart>(blocks_, place.begin, std::move(bytes), std::move(scales),
                                       matrix);
@@ -162,8 +166,7 @@ class GgufWeight final : public PackedWeight {
   bool HasNegativeScales() const override { return true; }
 
  private:
-  std::vector<std::byte> ReadBlocks(const formats::TensorReader& reader,
-                                    const Place& place) const {
+  std::vector<std::byte> ReadBlocks(const formats::TensorReader& reader, const Place& place) const {
     std::vector<std::byte> bytes(static_cast<std::size_t>(BytesOf(place.end - place.begin)));
     reader.Read(tensors_.codes, BytesOf(place.begin), bytes);
     return bytes;

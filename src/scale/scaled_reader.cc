@@ -532,8 +532,9 @@ std::vector<std::string> ScaledReader::Findings() const {
     const ScaleFindings& findings = found->second;
     const formats::TensorInfo& scale = base_->contents().tensors[applied.weight.scale];
     const PackedWeight* const packed = applied.weight.reading.packed.get();
-    const std::uint64_t blocks =
-        packed != nullptr && applied.weight.scale == applied.weight.codes ? packed->form().blocks : 0;
+    const std::uint64_t blocks = packed != nullptr && applied.weight.scale == applied.weight.codes
+                                     ? packed->form().blocks
+                                     : 0;
     std::string what;
     const auto add = [&](std::uint64_t count, std::string_view word) {
       if (count == 0) return;
@@ -545,8 +546,7 @@ std::vector<std::string> ScaledReader::Findings() const {
     lines.push_back(words::EscapeName(scale.name) + ": of " +
                     (blocks != 0 ? words::CountText(blocks, "block") + " the scales of "
                                  : words::CountText(scale.elements, "scale") + " ") +
-                    what +
-                    ", the first at index " + std::to_string(findings.first));
+                    what + ", the first at index " + std::to_string(findings.first));
   }
   if (std::string fused = FusedText(); !fused.empty()) lines.push_back(std::move(fused));
   return lines;

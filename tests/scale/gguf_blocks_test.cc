@@ -234,8 +234,8 @@ TEST(GgufBlocks, RandomBlocksByTheFormulas) {
       const bool is_nan = std::isnan(expected);
       const double value = is_nan ? std::numeric_limits<double>::quiet_NaN() : expected;
       ASSERT_TRUE(IsSame(values[i], value)) << i << ": " << values[i] << ", expected " << value;
-      const bool is_odd = row.odd_scale(reinterpret_cast<const std::byte*>(block)) !=
-                            OddScale::kNone;
+      const bool is_odd =
+          row.odd_scale(reinterpret_cast<const std::byte*>(block)) != OddScale::kNone;
       ASSERT_TRUE(is_odd || std::isfinite(value)) << i;
       if (floats.empty() || !row.are_floats(reinterpret_cast<const std::byte*>(block), 1)) continue;
       ASSERT_EQ(std::bit_cast<std::uint32_t>(floats[i]),

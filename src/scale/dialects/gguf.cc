@@ -33,15 +33,15 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
   const GgufBlocks* const blocks = FindGgufBlocks(type->name);
   if (blocks == nullptr) {
     reading.kind = core::ErrorKind::kUnsupported;
-    reading.why_not = "is of GGUF's type " + codes.dtype +
-                      ", whose values stand in tables that are not here";
+    reading.why_not =
+        "is of GGUF's type " + codes.dtype + ", whose values stand in tables that are not here";
     return reading;
   }
   // Another file may hold tensors that are called so.
   if (codes.shape.empty() || codes.shape.back() % type->values != 0 ||
       codes.bytes != codes.elements / type->values * type->bytes) {
-    reading.why_not = "is no " + codes.dtype + " by its size, " +
-                      words::CountText(codes.bytes, "byte");
+    reading.why_not =
+        "is no " + codes.dtype + " by its size, " + words::CountText(codes.bytes, "byte");
     return reading;
   }
   GgufTensors made = {tensors.codes, codes.elements};
@@ -59,6 +59,7 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
   }
   reading.name = codes.name;
   reading.shape = codes.shape;
+  if (tensors.config.file.empty()) reading.said = "its type says so";
   reading.weight = MakeGgufWeight(*blocks, made);
   return reading;
 }
