@@ -251,7 +251,7 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     Parameters
     ----------
     path : path
-        .safetensors, .npy, .npz, .pb, .onnx, or a checkpoint's directory.
+        .safetensors, .npy, .npz, .pb, .onnx, .gguf, or a checkpoint's directory.
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool
