@@ -175,7 +175,7 @@ template <const char* kFile> void FuzzReader(const std::uint8_t* data, std::size
 
 // A reader is chosen by the first bytes, then by the name.
 constexpr char kSafetensors[] = "x.safetensors", kNpy[] = "x.npy", kNpz[] = "x.npz",
-               kTensorProto[] = "x.pb", kOnnx[] = "x.onnx", kTorch[] = "x.pt";
+               kTensorProto[] = "x.pb", kOnnx[] = "x.onnx", kTorch[] = "x.pt", kGguf[] = "x.gguf";
 const Fuzzer kReaderFuzzers[] = {
     {"safetensors", FuzzReader<kSafetensors>},
     {"npy", FuzzReader<kNpy>},
@@ -183,6 +183,7 @@ const Fuzzer kReaderFuzzers[] = {
     {"tensor_proto", FuzzReader<kTensorProto>},
     {"onnx", FuzzReader<kOnnx>},
     {"torch", FuzzReader<kTorch>},
+    {"gguf", FuzzReader<kGguf>},
 };
 
 }  // namespace

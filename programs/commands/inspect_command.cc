@@ -1,6 +1,7 @@
 // tensorcast inspect: what a file holds, from its header alone.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -95,6 +96,13 @@ Inspected OpenInspected(const std::string& path, const formats::OpenOptions& ope
   }
 }
 
+// All of it.
+std::map<std::string, std::string> ShownMetadata(const formats::FileContents& contents) {
+  std::map<std::string, std::string> shown = contents.shown_metadata;
+  shown.insert(contents.metadata.begin(), contents.metadata.end());
+  return shown;
+}
+
 // What a checkpoint's directory is.
 struct ModelFacts {
   // Values of the floating tensors, and of weights that are codes with scales; integers are no
@@ -175,6 +183,18 @@ Json FactsJson(const ModelFacts& facts) {
           {"bits_per_weight", bits ? Json(*bits) : Json()}};
 }
 
+// Those with companions, and those whose scales stand among their codes.
+std::vector<scale::ScaledTensor> AllScaled(const convert::InputScales& scales) {
+  std::vector<scale::ScaledTensor> all = scales.companions.scaled;
+  const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
+  for (const scale::ScaledWeight& weight : scales.weights.weights) {
+    const scale::ScaledTensor lone = {weight.codes, {}, {}};
+    if (!std::ranges::binary_search(scales.companions.scaled, lone, by_tensor)) all.push_back(lone);
+  }
+  std::ranges::sort(all, by_tensor);
+  return all;
+}
+
 // What is said below the tables of weights with scales.
 std::string ScalesText(const convert::Survey& survey, std::size_t columns) {
   std::string text;
@@ -245,11 +265,11 @@ void PrintInspectText(const InspectFlags& flags, const Inspected& inspected) {
     }
     text += "\n" + files.Render(Columns(stdout), false);
   }
-  if (!contents.metadata.empty()) {
+  if (const auto metadata = ShownMetadata(contents); !metadata.empty()) {
     text += "\n metadata\n";
     // A value may be a document: it is cut for a file too.
     const std::size_t width = std::min(Columns(stdout), kReportColumns);
-    for (const auto& [key, value] : contents.metadata) {
+    for (const auto& [key, value] : metadata) {
       text += fmt::format("   {} = {}\n", Shorten(words::Escape(key), width / 3),
                           Shorten(words::Escape(value), width * 3 / 5));
     }
@@ -289,13 +309,13 @@ void PrintInspectJson(const InspectFlags& flags, const Inspected& inspected) {
             {"bytes", total.bytes}};
   });
   Json metadata = Json::object();
-  for (const auto& [key, value] : contents.metadata) metadata[key] = value;
+  for (const auto& [key, value] : ShownMetadata(contents)) metadata[key] = value;
   json.Member("metadata", metadata);
   const scale::ScaledWeights& weights = survey.scales.weights;
   const auto name_of = [&](std::size_t tensor) { return contents.tensors[tensor].name; };
   auto weight = weights.weights.begin();
-  json.Array("scaled", survey.scales.companions.scaled, [&](const scale::ScaledTensor& scaled) {
-    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", scaled.companion}};
+  json.Array("scaled", AllScaled(survey.scales), [&](const scale::ScaledTensor& scaled) {
+    Json entry = {{"tensor", name_of(scaled.tensor)}, {"companion", TextOrNull(scaled.companion)}};
     if (!scaled.file.empty()) entry["file"] = scaled.file;
     while (weight != weights.weights.end() && weight->codes < scaled.tensor) ++weight;
     if (weight != weights.weights.end() && weight->codes == scaled.tensor) {

@@ -307,8 +307,9 @@ void BindFiles(nb::module_& m) {
       .def("metadata",
            [](const TensorFile& self) {
              nb::dict metadata;
-             for (const auto& [key, value] : self.reader().contents().metadata) {
-               metadata[ToStr(key)] = ToStr(value);
+             const formats::FileContents& contents = self.reader().contents();
+             for (const auto* part : {&contents.shown_metadata, &contents.metadata}) {
+               for (const auto& [key, value] : *part) metadata[ToStr(key)] = ToStr(value);
              }
              return metadata;
            })

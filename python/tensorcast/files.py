@@ -252,7 +252,7 @@ def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
     Parameters
     ----------
     path : path
-        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, or a checkpoint's directory.
+        .safetensors, .npy, .npz, .pb, .onnx, .pt, .pth, .bin, .ckpt, .gguf, or a checkpoint's directory.
     assume_type : type, optional
         Of npy files whose dtype does not say it (``<V1``, ``<V2``).
     allow_hard_links : bool

@@ -18,6 +18,8 @@ using core::ErrorKind;
 using files::Error;
 namespace {
 
+// What the reason of a format that no command writes ends in.
+constexpr std::string_view kOnlyRead = "read, not written";
 // A pickle may run code where it is loaded.
 constexpr std::string_view kTorchNotWritten = "torch's files are read, not written";
 
@@ -40,6 +42,8 @@ constexpr Format kFormats[] = {
     // Models are written by src/onnx, from models.
     {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, false,
      "a model is written from a model only: tensors alone have no graph", nullptr, nullptr},
+    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false,
+     "GGUF files are read, not written", nullptr, nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -68,11 +72,24 @@ struct Stranger {
 constexpr Stranger kStrangers[] = {
     {"\x80\x02", "a pickle that torch.save did not write"},
     {"\x80\x04", "a pickle that torch.save did not write"},
-    {"GGUF", "a GGUF file"},
     {"\x89HDF", "an HDF5 file"},
     {"\x1F\x8B", "a gzip file"},
     {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
 };
+
+std::string Joined(std::span<const std::string_view> endings, std::string_view conjunction) {
+  std::string text;
+  for (const std::string_view& ending : endings) {
+    const bool is_last = &ending == &endings.back();
+    if (is_last) {
+      text.append(" ").append(conjunction).append(" ");
+    } else if (!text.empty()) {
+      text += ", ";
+    }
+    text += ending;
+  }
+  return text;
+}
 
 bool EndsInDivider(std::string_view path) {
   return !path.empty() && files::NameBegin(path) == path.size();
@@ -144,7 +161,7 @@ std::string JoinedEndings(std::string_view conjunction) {
 std::string JoinedOutputEndings(std::string_view conjunction) {
   std::vector<std::string_view> endings;
   for (const Format& format : kFormats) {
-    if (format.why_not_written != kTorchNotWritten) endings.push_back(format.ending);
+    if (!format.why_not_written.ends_with(kOnlyRead)) endings.push_back(format.ending);
   }
   return Joined(endings, conjunction);
 }

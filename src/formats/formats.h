@@ -96,6 +96,12 @@ std::unique_ptr<TensorWriter> CreateTensorProto(const std::string& path, FileCon
                                                 const files::CreateOptions& options);
 std::uint64_t MeasureTensorProto(const std::string& path, const FileContents& contents);
 
+// gguf: keys, tensors' names and their data, in one file or in parts. It is not written. Tensors
+// whose blocks hold codes and scales have no type, and their bytes are those of the file
+// (formats/gguf_types.h; scale/gguf_blocks.h decodes them).
+bool LooksLikeGguf(std::span<const std::byte> head);
+OpenedTensors OpenGguf(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
+
 }  // namespace tensorcast::formats
 
 #endif  // TENSORCAST_SRC_FORMATS_FORMATS_H_

@@ -47,7 +47,7 @@ bool HasEnding(std::string_view path, std::string_view ending);
 
 // The endings of the formats, each with its dot.
 std::vector<std::string_view> FormatEndings();
-// The same for a text: ".safetensors, .npy, .npz, .pb, .pt, .pth, .bin, .ckpt or .onnx".
+// The same for a text: ".safetensors, .npy, .npz, .pb, .pt, .pth, .bin, .ckpt, .onnx or .gguf".
 std::string JoinedEndings(std::string_view conjunction);
 // The same of those that are written.
 std::string JoinedOutputEndings(std::string_view conjunction);

@@ -47,8 +47,11 @@ struct ScaledOutput {
 // What a whole file holds, in the order of its reader (or as given to a writer).
 struct FileContents {
   std::vector<TensorInfo> tensors;
-  // safetensors' __metadata__, a TensorProto's metadata_props.
+  // safetensors' __metadata__, a TensorProto's metadata_props, a GGUF file's keys.
   std::map<std::string, std::string> metadata;
+  // The same that is shown, and not written to other files: it is of the container (a GGUF file's
+  // alignment), or too long to be held (its tokenizer) and the value its beginning.
+  std::map<std::string, std::string> shown_metadata = {};
   // Scales have been applied to all tensors that had some: what a configuration says of quantised
   // tensors is true of none of these.
   bool is_dequantised = false;

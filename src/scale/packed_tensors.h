@@ -43,7 +43,9 @@ struct PackedReading {
   std::shared_ptr<const PackedWeight> weight = nullptr;
   std::string name = {};  // of the plain weight
   std::vector<std::uint64_t> shape = {};
-  std::string said = {};  // what the configuration says of it: "4-bit integers, groups of 128"
+  // What the configuration says of it, "4-bit integers, groups of 128"; where there is none, what
+  // else tells what it is.
+  std::string said = {};
 
   // One line that goes on from the codes' name and shape: "has zero points of ...".
   std::string why_not = {};

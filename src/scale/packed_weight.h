@@ -16,6 +16,7 @@
 
 #include "formats/tensor_reader.h"
 #include "scale/cell_values.h"
+#include "scale/scaled_tensor.h"
 
 namespace tensorcast::scale {
 
@@ -28,6 +29,7 @@ class PackedWeight {
     int bits = 0;             // of a code
     bool is_integer = false;  // else floating
     std::uint64_t group = 0;  // columns that share a scale; 0: all of a row, or nothing of the kind
+    std::uint64_t blocks = 0;  // which have their scales among their codes; 0: it has none
   };
 
   // Elements [begin, end), which are read and held together.
@@ -59,6 +61,8 @@ class PackedWeight {
   // Throws files::Error where the tensors hold what the layout does not allow: "NAME: why".
   virtual std::unique_ptr<const Part> Load(const formats::TensorReader& reader,
                                            std::uint64_t part) const = 0;
+  // The blocks whose scales no quantiser writes, where these stand among the codes.
+  virtual ScaleFindings FindOddBlocks(const formats::TensorReader&) const { return {}; }
   // Whether its quantiser writes negative scales.
   virtual bool HasNegativeScales() const { return false; }
 };

@@ -82,6 +82,9 @@ bool IsNarrowFloat(const formats::TensorInfo& info) {
 
 bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, bool is_sure) {
   const TypeInfo* const type = FindType(tensor.type);
+  if (row.codes == kBlocks) {
+    return type == nullptr && tensor.dtype == "NVFP4" && tensor.elements > 0;
+  }
   if (type == nullptr || tensor.elements == 0) return false;
   switch (row.codes) {
     case kNarrow: {
@@ -89,7 +92,8 @@ bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, boo
       return fits && (row.is_telling || is_sure || type->is_float() || type->is_packed());
     }
     case kWords: return type->is_integer() || IsNarrowFloat(tensor);
-    case kAny: break;
+    case kAny:
+    case kBlocks: break;
   }
   // A column of bytes, whatever each element is called.
   return type->bits <= 8 || (!tensor.shape.empty() && tensor.shape.back() == 1);

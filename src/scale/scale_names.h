@@ -34,6 +34,7 @@ enum class Codes {
   kNarrow,  // float8 and narrower, and integers of at most a byte
   kWords,   // integers of any width, several codes in each
   kAny,     // even floats: bitsandbytes keeps its bytes in elements of any type
+  kBlocks,  // GGUF's NVFP4, whose blocks have scales of their own
 };
 
 // A companion is called what remains of its tensor's name without `tensor` at its end, and then

@@ -506,6 +506,12 @@ void ScaledReader::CountScales(const ScaledWeight& weight) const {
   ScaleFindings found;
   const PackedWeight* const packed = weight.reading.packed.get();
   const bool has_negative = packed != nullptr && packed->HasNegativeScales();
+  if (packed != nullptr && weight.scale == weight.codes) {
+    found = packed->FindOddBlocks(*base_);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    findings_[weight.codes] = found;
+    return;
+  }
   formats::TensorInfo scale = base_->contents().tensors[weight.scale];
   if (packed == nullptr) scale.type = weight.reading.scaling.scale;  // which may stand as bytes
   const std::uint64_t cells = scale.elements;
@@ -525,6 +531,10 @@ std::vector<std::string> ScaledReader::Findings() const {
     if (found == findings_.end()) continue;
     const ScaleFindings& findings = found->second;
     const formats::TensorInfo& scale = base_->contents().tensors[applied.weight.scale];
+    const PackedWeight* const packed = applied.weight.reading.packed.get();
+    const std::uint64_t blocks = packed != nullptr && applied.weight.scale == applied.weight.codes
+                                     ? packed->form().blocks
+                                     : 0;
     std::string what;
     const auto add = [&](std::uint64_t count, std::string_view word) {
       if (count == 0) return;
@@ -534,8 +544,9 @@ std::vector<std::string> ScaledReader::Findings() const {
     add(findings.infinite, "Inf");
     add(findings.nan, "NaN");
     lines.push_back(words::EscapeName(scale.name) + ": of " +
-                    words::CountText(scale.elements, "scale") + " " + what +
-                    ", the first at index " + std::to_string(findings.first));
+                    (blocks != 0 ? words::CountText(blocks, "block") + " the scales of "
+                                 : words::CountText(scale.elements, "scale") + " ") +
+                    what + ", the first at index " + std::to_string(findings.first));
   }
   if (std::string fused = FusedText(); !fused.empty()) lines.push_back(std::move(fused));
   return lines;

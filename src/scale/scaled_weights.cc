@@ -366,7 +366,9 @@ class Finder {
   }
 
   static std::string EvidenceText(const QuantizationConfig& config, const std::string& said) {
-    if (config.file.empty()) return "names, types and shapes fit; no configuration says more";
+    if (config.file.empty()) {
+      return said.empty() ? "names, types and shapes fit; no configuration says more" : said;
+    }
     const std::string method =
         config.method.empty() ? std::string("a quantization") : words::Quoted(config.method);
     return config.file + " says " + method + (said.empty() ? "" : ", " + said) +

@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "gguf_bytes.h"
 #include "torch_bytes.h"
 #include "wire_bytes.h"
 #include "zip_bytes.h"
@@ -89,6 +90,22 @@ std::vector<std::string> ValidArchives() {
           Zip({after, wide})};
 }
 
+std::vector<std::string> ValidGgufs() {
+  return {
+      Gguf({.keys = {GgufKey("general.alignment", 4, 16, 4), GgufKey("a", "text"),
+                     GgufArray("b", 8, 2, GgufText("one") + GgufText("two")),
+                     GgufArray("c", 5, 2, LittleEndian(7, 8))},
+            .infos = {GgufInfo("w", {2, 2}, 0, 0), GgufInfo("q", {32}, 8, 16)},
+            .data = std::string(16 + 48, 'x'),
+            .alignment = 16}),
+      Gguf({.keys = {GgufKey("split.count", 2, 1, 2)},
+            .infos = {GgufInfo("e", {0, 3}, 30, 0), GgufInfo("s", {}, 28, 32),
+                      GgufInfo("b", {3, 1, 2}, 24, 0)},
+            .data = std::string(64, 'y'),
+            .version = 2}),
+  };
+}
+
 // Pieces that are worth putting where they do not belong.
 constexpr std::string_view kPieces[] = {"-",
                                         "-0",
@@ -165,6 +182,7 @@ std::string Damaged(std::string bytes, std::mt19937_64& random) {
     }
     return bytes;
   }
+  if (bytes.starts_with("GG")) return bytes;
   // Half of the safetensors files get a length that fits again, so that damage reaches the JSON.
   if (bytes.size() > 8 && bytes[0] != '\x93' && below(2) == 0) {
     const std::size_t end = bytes.rfind('}');
@@ -249,6 +267,8 @@ TEST_F(Mutation, OfArchivesIsRefusedOrRead) { Run(ValidArchives(), ".npz", 2); }
 
 // A file that begins as one of these may end as npz's.
 TEST_F(Mutation, OfTorchFilesIsRefusedOrRead) { Run(ValidTorchFiles(), ".pt", 2); }
+
+TEST_F(Mutation, OfGgufsIsRefusedOrRead) { Run(ValidGgufs(), ".gguf", 4); }
 
 }  // namespace
 }  // namespace tensorcast::io

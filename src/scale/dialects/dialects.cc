@@ -25,6 +25,7 @@ namespace tensorcast::scale {
   dialect(kGptq) \
   dialect(kAwq) \
   dialect(kAutoRound) \
+  dialect(kGguf) \
   dialect(kMlx) \
   dialect(kBitsAndBytes) \
   dialect(kOnnxRuntime) \

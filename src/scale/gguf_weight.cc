@@ -1,0 +1,190 @@
+// Parts are short runs of blocks, kept as they stand in the file and decoded as they are read.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/gguf_weight.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tensorcast::scale {
+namespace {
+
+// Elements of a part: a multiple of every type's block.
+constexpr std::uint64_t kGgufPart = 1 << 16;
+constexpr std::size_t kLargestBlock = 256;  // in elements
+
+// What the types are called as layouts, and how many bits a code has.
+struct GgufForm {
+  std::string_view type, name;
+  int bits;
+  bool is_integer = true;
+};
+constexpr GgufForm kGgufForms[] = {
+    {"Q4_0", "q4_0", 4},          {"Q4_1", "q4_1", 4},     {"Q5_0", "q5_0", 5},
+    {"Q5_1", "q5_1", 5},          {"Q8_0", "q8_0", 8},     {"Q2_K", "q2_k", 2},
+    {"Q3_K", "q3_k", 3},          {"Q4_K", "q4_k", 4},     {"Q5_K", "q5_k", 5},
+    {"Q6_K", "q6_k", 6},          {"IQ4_NL", "iq4_nl", 4}, {"IQ4_XS", "iq4_xs", 4},
+    {"TQ1_0", "tq1_0", 2},        {"TQ2_0", "tq2_0", 2},   {"MXFP4", "mxfp4", 4, false},
+    {"NVFP4", "nvfp4", 4, false}, {"Q1_0", "q1_0", 1},     {"Q2_0", "q2_0", 2},
+};
+
+// Some blocks of a weight, in memory.
+class GgufPart final : public PackedWeight::Part {
+ public:
+  // `scales`: of the matrices from the one on that element `begin` lies in, each of `matrix`
+  // elements; empty: they have none.
+  GgufPart(const GgufBlocks& blocks, std::uint64_t begin, std::vector<std::byte> bytes,
+           std::vector<float> scales, std::uint64_t matrix)
+      : blocks_(blocks),
+        begin_(begin),
+        bytes_(std::move(bytes)),
+        scales_(std::move(scales)),
+        matrix_(matrix) {
+    const std::size_t n = bytes_.size() / blocks_.bytes;
+    is_float_ =
+        scales_.empty() && blocks_.to_floats != nullptr && blocks_.are_floats(bytes_.data(), n);
+    for (std::size_t i = 0; i < n; ++i) {
+      has_odd_scales_ |= blocks_.odd_scale(bytes_.data() + i * blocks_.bytes) != OddScale::kNone;
+    }
+    has_odd_scales_ =
+        has_odd_scales_ || !std::all_of(scales_.begin(), scales_.end(),
+                                        [](float scale) { return std::isfinite(scale); });
+  }
+
+  bool IsFloat() const override { return is_float_; }
+  bool HasOddScales() const override { return has_odd_scales_; }
+
+  // Doubles hold them all, whatever the rounding.
+  void Read(std::uint64_t first, Rounding, std::span<double> values) const override {
+    Decode(first, blocks_.to_doubles, values);
+    if (!scales_.empty()) Multiply(first, values);
+  }
+  void Read(std::uint64_t first, std::span<float> values) const override {
+    if (is_float_) return Decode(first, blocks_.to_floats, values);
+    Part::Read(first, values);
+  }
+
+ private:
+  template <class T>
+  void Decode(std::uint64_t first, void (*decode)(const std::byte*, std::size_t, T*),
+              std::span<T> values) const {
+    const std::uint64_t at = first - begin_;
+    const std::byte* block = bytes_.data() + at / blocks_.values * blocks_.bytes;
+    const auto skipped = static_cast<std::size_t>(at % blocks_.values);
+    // The end of a block, whole blocks, the beginning of one.
+    const auto part_of_one = [&](std::size_t from, std::size_t n) {
+      std::array<T, kLargestBlock> whole;
+      decode(block, 1, whole.data());
+      std::copy_n(whole.data() + from, n, values.data());
+      values = values.subspan(n);
+      block += blocks_.bytes;
+    };
+    if (skipped != 0) {
+      part_of_one(skipped, std::min<std::size_t>(blocks_.values - skipped, values.size()));
+    }
+    const std::size_t n = values.size() / blocks_.values;
+    decode(block, n, values.data());
+    values = values.subspan(n * blocks_.values);
+    block += n * blocks_.bytes;
+    if (!values.empty()) part_of_one(0, values.size());
+  }
+
+  void Multiply(std::uint64_t first, std::span<double> values) const {
+    for (std::size_t i = 0; i < values.size();) {
+      const std::uint64_t of = (first + i) / matrix_, end = (of + 1) * matrix_ - first;
+      const double scale = scales_[static_cast<std::size_t>(of - begin_ / matrix_)];
+      for (; i < values.size() && i < end; ++i) {
+        values[i] *= scale;
+        if (std::isnan(values[i])) values[i] = std::numeric_limits<double>::quiet_NaN();
+      }
+    }
+  }
+
+  const GgufBlocks& blocks_;
+  std::uint64_t begin_;  // the first element
+  std::vector<std::byte> bytes_;
+  std::vector<float> scales_;
+  std::uint64_t matrix_;
+  bool is_float_ = false;
+  bool has_odd_scales_ = false;
+};
+
+class GgufWeight final : public PackedWeight {
+ public:
+  GgufWeight(const GgufBlocks& blocks, const GgufTensors& tensors)
+      : blocks_(blocks), tensors_(tensors) {
+    const auto* const form = std::ranges::find(kGgufForms, blocks.type, &GgufForm::type);
+    form_ = {form->name,    "blocks of " + std::to_string(blocks.values),
+             form->bits,    form->is_integer,
+             blocks.values, tensors.elements / blocks.values};
+    if (tensors.scale) {
+      form_.cells +=
+          tensors.scales == 1 ? " and one scale for the tensor" : " and one scale for each matrix";
+    }
+  }
+
+  const Form& form() const override { return form_; }
+  Place PlaceOf(std::uint64_t element) const override {
+    const std::uint64_t part = element / kGgufPart;
+    return {part, part * kGgufPart, std::min((part + 1) * kGgufPart, tensors_.elements)};
+  }
+  std::unique_ptr<const Part> Load(const formats::TensorReader& reader,
+                                   std::uint64_t part) const override {
+    const Place place = PlaceOf(part * kGgufPart);
+    std::vector<std::byte> bytes = ReadBlocks(reader, place);
+    const std::uint64_t matrix = tensors_.elements / tensors_.scales;
+    std::vector<float> scales;
+    if (tensors_.scale) {
+      const std::uint64_t first = place.begin / matrix;
+      scales.resize(static_cast<std::size_t>((place.end - 1) / matrix - first + 1));
+      reader.Read(*tensors_.scale, first * sizeof(float),
+                  std::as_writable_bytes(std::span(scales)));
+    }
+    return std::make_unique<GgufPart>(blocks_, place.begin, std::move(bytes), std::move(scales),
+                                      matrix);
+  }
+  ScaleFindings FindOddBlocks(const formats::TensorReader& reader) const override {
+    ScaleFindings found;
+    for (std::uint64_t begin = 0; begin < tensors_.elements; begin += kGgufPart) {
+      const std::vector<std::byte> bytes = ReadBlocks(reader, PlaceOf(begin));
+      for (std::size_t at = 0; at < bytes.size(); at += blocks_.bytes) {
+        const OddScale odd = blocks_.odd_scale(bytes.data() + at);
+        if (odd == OddScale::kNone) continue;
+        if (found.count() == 0) found.first = begin / blocks_.values + at / blocks_.bytes;
+        ++(odd == OddScale::kNan ? found.nan : found.infinite);
+      }
+    }
+    return found;
+  }
+  // Where the value of largest magnitude is positive, as it becomes -8 or -16.
+  bool HasNegativeScales() const override { return true; }
+
+ private:
+  std::vector<std::byte> ReadBlocks(const formats::TensorReader& reader, const Place& place) const {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(BytesOf(place.end - place.begin)));
+    reader.Read(tensors_.codes, BytesOf(place.begin), bytes);
+    return bytes;
+  }
+  std::uint64_t BytesOf(std::uint64_t elements) const {
+    return elements / blocks_.values * blocks_.bytes;
+  }
+
+  const GgufBlocks& blocks_;
+  GgufTensors tensors_;
+  Form form_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PackedWeight> MakeGgufWeight(const GgufBlocks& blocks,
+                                                   const GgufTensors& tensors) {
+  return std::make_shared<GgufWeight>(blocks, tensors);
+}
+
+}  // namespace tensorcast::scale

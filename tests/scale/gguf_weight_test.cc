@@ -1,0 +1,136 @@
+// Weights of GGUF's blocks read in any stretches, with and without scales of matrices: what one
+// reading of all gives, and the formulas.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/gguf_weight.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/tensor_reader.h"
+#include "gguf_formulas.h"
+#include "scale/held_parts.h"
+
+namespace tensorcast::scale {
+namespace {
+
+// Tensors in memory.
+class Memory final : public formats::TensorReader {
+ public:
+  explicit Memory(std::vector<std::vector<std::byte>> tensors) : tensors_(std::move(tensors)) {}
+  const formats::FileContents& contents() const override { return contents_; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    ASSERT_LE(offset + out.size(), tensors_[tensor].size());
+    std::copy_n(tensors_[tensor].begin() + static_cast<std::ptrdiff_t>(offset), out.size(),
+                out.begin());
+  }
+  std::uint64_t file_bytes() const override { return 0; }
+  void CheckUnchanged() const override {}
+
+ private:
+  std::vector<std::vector<std::byte>> tensors_;
+  formats::FileContents contents_;
+};
+
+// Bytes that make no Inf and no NaN of a float16 at any place.
+std::vector<std::byte> Blocks(const GgufBlocks& blocks, std::uint64_t n, unsigned seed) {
+  std::mt19937_64 random(seed);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(n * blocks.bytes));
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() & 0xBB);
+  return bytes;
+}
+
+// Values of a few blocks as every stretch of them.
+TEST(GgufWeight, AnyStretchIsAsAll) {
+  constexpr std::uint64_t kCount = (1 << 16) + 4096;  // a part, and the beginning of another
+  std::mt19937_64 random(5);
+  for (const GgufBlocks& blocks : AllGgufBlocks()) {
+    SCOPED_TRACE(blocks.type);
+    const std::vector<std::byte> bytes = Blocks(blocks, kCount / blocks.values, 3);
+    const Memory memory({bytes});
+    const auto weight = MakeGgufWeight(blocks, {0, kCount});
+    const HeldParts parts(memory);
+    std::vector<double> all(kCount);
+    EXPECT_FALSE(parts.Read(*weight, 0, Rounding::kOdd, all));
+    for (std::size_t i = 0; i < all.size(); i += 7) {
+      const auto* const block =
+          reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / blocks.values * blocks.bytes;
+      ASSERT_EQ(all[i], testing::GgufValue(blocks.type, block, i % blocks.values)) << i;
+    }
+    CastPlan plan;
+    ASSERT_TRUE(CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &plan).ok());
+    for (int times = 0; times < 200; ++times) {
+      const std::uint64_t first = random() % kCount;
+      const std::size_t n = static_cast<std::size_t>(
+          std::min<std::uint64_t>(kCount - first, 1 + random() % (times % 2 == 0 ? 70 : 5000)));
+      std::vector<double> some(n);
+      parts.Read(*weight, first, Rounding::kNearest, some);
+      ASSERT_TRUE(std::equal(some.begin(), some.end(), all.begin() + static_cast<int>(first)))
+          << first << " + " << n;
+      std::vector<float> floats(n);
+      parts.Cast(*weight, plan, first, std::as_writable_bytes(std::span(floats)));
+      for (std::size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(floats[i], static_cast<float>(some[i])) << first << " + " << i;
+      }
+    }
+  }
+}
+
+TEST(GgufWeight, EachMatrixByItsScale) {
+  const GgufBlocks& blocks = *FindGgufBlocks("NVFP4");
+  constexpr std::uint64_t kExperts = 5, kOfExpert = 3 * 7 * 64, kCount = kExperts * kOfExpert;
+  const std::vector<float> scales = {0.1f, -3, 1e30f, 0x1p-140f, 7};
+  std::vector<std::byte> scale_bytes(sizeof(float) * kExperts);
+  std::copy_n(std::as_bytes(std::span(scales)).begin(), scale_bytes.size(), scale_bytes.begin());
+  const std::vector<std::byte> bytes = Blocks(blocks, kCount / blocks.values, 4);
+  const Memory memory({bytes, scale_bytes});
+  const auto weight = MakeGgufWeight(blocks, {0, kCount, 1, kExperts});
+  const HeldParts parts(memory);
+  for (const std::uint64_t first : {0, 1, 1343, 1344, 1345, 4000}) {
+    std::vector<double> values(kCount - first);
+    EXPECT_FALSE(parts.Read(*weight, first, Rounding::kOdd, values));
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      const std::size_t i = k + static_cast<std::size_t>(first);
+      const auto* const block =
+          reinterpret_cast<const std::uint8_t*>(bytes.data()) + i / blocks.values * blocks.bytes;
+      const double expected = testing::GgufValue("NVFP4", block, i % blocks.values) *
+                              static_cast<double>(scales[i / kOfExpert]);
+      ASSERT_EQ(std::bit_cast<std::uint64_t>(values[k]), std::bit_cast<std::uint64_t>(expected))
+          << i;
+    }
+  }
+}
+
+TEST(GgufWeight, CountsBlocksWhoseScalesAreNone) {
+  const GgufBlocks& blocks = *FindGgufBlocks("Q4_1");
+  constexpr std::uint64_t kBlocks = 5000;
+  std::vector<std::byte> bytes = Blocks(blocks, kBlocks, 5);
+  const auto set = [&](std::size_t block, std::size_t at, int high) {
+    bytes[block * blocks.bytes + at] = std::byte{0};
+    bytes[block * blocks.bytes + at + 1] = static_cast<std::byte>(high);
+  };
+  set(700, 0, 0xFC);   // -Inf
+  set(3000, 2, 0x7E);  // NaN
+  set(3000, 0, 0x7C);
+  const Memory memory({bytes});
+  const auto weight = MakeGgufWeight(blocks, {0, kBlocks * blocks.values});
+  const ScaleFindings found = weight->FindOddBlocks(memory);
+  EXPECT_EQ(found.infinite, 1u);
+  EXPECT_EQ(found.nan, 1u);
+  EXPECT_EQ(found.first, 700u);
+  EXPECT_EQ(weight->form().blocks, kBlocks);
+  const HeldParts parts(memory);
+  std::vector<double> values(32);
+  EXPECT_TRUE(parts.Read(*weight, 700 * 32, Rounding::kOdd, values));
+  EXPECT_EQ(weight->form().name, "q4_1");
+}
+
+}  // namespace
+}  // namespace tensorcast::scale
