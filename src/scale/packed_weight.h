@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,8 @@
 
 #include "formats/tensor_reader.h"
 #include "scale/cell_values.h"
+#include "scale/scaled_tensor.h"
+#include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
 
@@ -51,6 +54,8 @@ class PackedWeight {
     virtual bool HasOddScales() const { return false; }
     // The values rounded once to float32.
     virtual void Read(std::uint64_t first, std::span<float> values) const;
+    // The values as `plan` casts float64; false: there is no shorter way to them than by Read.
+    virtual bool Cast(const CastPlan& plan, std::uint64_t first, std::span<std::byte> out) const;
   };
 
   virtual ~PackedWeight() = default;
@@ -61,6 +66,8 @@ class PackedWeight {
                                            std::uint64_t part) const = 0;
   // Whether its quantiser writes negative scales.
   virtual bool HasNegativeScales() const { return false; }
+  // All scales that no quantiser writes, counted; nothing: they are the numbers of one tensor.
+  virtual std::optional<ScaleFindings> CountScales(const formats::TensorReader& reader) const;
 };
 
 }  // namespace tensorcast::scale
