@@ -18,8 +18,9 @@ import tempfile
 import bitsandbytes_files
 import grouped_files
 import layout_files as files
+import mlx_files
 
-MAKERS = (files, grouped_files, bitsandbytes_files)
+MAKERS = (files, grouped_files, bitsandbytes_files, mlx_files)
 WORDS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16"}
 LETTERS = {"float64": "<d", "float32": "<f", "float16": "<e"}
 
