@@ -7,7 +7,9 @@ become plain ones of float32, float16 and bfloat16.
 The expected value is the exact one, the product of two float32 in float64 (for int8 the quotient by
 127), rounded once. What bitsandbytes' own dequantisation gives is held beside it, bit by bit: it
 multiplies in float32 and rounds the product again to the narrower type (for int8 it multiplies by
-float32(1/127)), and every difference has to be that one.
+float32(1/127)), and every difference has to be that one. Blocks divide the rows here: where those of
+256 to 1024 do not, the CPU kernel of bitsandbytes 0.50.2 takes scales of other blocks (512 x 384 in
+blocks of 1024: 88 % of the values are others, and further from what was quantised).
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -123,12 +125,12 @@ def main():
         cases = itertools.product(("nf4", "fp4"), (False, True), storages, (64,))
         wide = itertools.product(("nf4", "fp4"), (False, True), (torch.uint8,), (128, 1024, 4096))
         for kind, nested, storage, block in (*cases, *wide):
-            weight = torch.randn(512, 384, dtype=torch.bfloat16) * 0.05
+            weight = torch.randn(128, 1024, dtype=torch.bfloat16) * 0.05
             weight[7] = 0
             title = f"{kind}{' nested' if nested else ''} {block} {str(storage)[6:]}"
             failed |= check(tool, root / title.replace(" ", "_"), title,
                             four_bits(weight, kind, nested, storage, block))
-        weight = torch.randn(512, 384) * 0.05
+        weight = torch.randn(128, 1000) * 0.05
         weight[7] = 0
         failed |= check(tool, root / "int8", "LLM.int8()", eight_bits(weight))
     return 1 if failed else 0

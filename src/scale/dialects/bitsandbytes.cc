@@ -38,7 +38,7 @@ constexpr const char* kSkippedModules = "llm_int8_skip_modules";
 constexpr const char* kBitsAndBytesExceptions[] = {kSkippedModules};
 
 // Of rows, as its kernels understand them; others are orders of one processor's.
-constexpr const char* kFormats[] = {"row", "col32", "col_turing", "col_ampere"};
+constexpr const char* kRowOrders[] = {"row", "col32", "col_turing", "col_ampere"};
 
 std::uint64_t CeilDivide(std::uint64_t a, std::uint64_t b) { return a / b + (a % b != 0); }
 
@@ -214,15 +214,15 @@ PackedReading ReadRows(const PackedTensors& tensors, std::size_t scales) {
     tensors.reader.Read(*format, 0, std::as_writable_bytes(std::span(&code, 1)));
     if (code != 0) {
       reading.kind = core::ErrorKind::kUnsupported;
-      const bool is_known = code < std::size(kFormats);
+      const bool is_known = code < std::size(kRowOrders);
       return refuse("has " + words::EscapeName(info.name) + " " + std::to_string(code) +
-                    (is_known ? " (\"" + std::string(kFormats[code]) + "\")" : std::string()) +
+                    (is_known ? " (\"" + std::string(kRowOrders[code]) + "\")" : std::string()) +
                     "; only 0 (\"row\") is read");
     }
   }
   BlockCodes made;
   made.form.name = "int8-row";
-  made.form.cells = "one scale for a row, 127 times it";
+  made.form.cells = "one scale for a row";
   made.form.bits = 8;
   made.form.is_integer = true;
   made.tensor = tensors.codes;

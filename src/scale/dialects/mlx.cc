@@ -63,7 +63,7 @@ bool IsMlxConfig(const Json& json) {
 
 // Of an object that says "bits", "group_size" and "mode", or some of them; `why_not` goes on from
 // the file's name.
-std::optional<MlxSettings> SettingsOf(const Json& json, std::string& why_not) {
+std::optional<MlxSettings> MlxSettingsOf(const Json& json, std::string& why_not) {
   MlxSettings settings;
   const Json& mode = Member(json, "mode");
   const std::string name = mode.is_null() ? std::string(kAffine.name) : Text(mode);
@@ -122,7 +122,7 @@ class MlxWeight {
     }
     std::string why_not;
     const std::optional<MlxSettings> settings =
-        SettingsOf(own.is_object() ? own : *config.json, why_not);
+        MlxSettingsOf(own.is_object() ? own : *config.json, why_not);
     if (!settings) {
       reading_.kind = core::ErrorKind::kUnsupported;
       return Refuse("is of a configuration that cannot be followed: " + config.file + " " +
