@@ -13,6 +13,7 @@
 #include "scale/dialects/dialect.h"
 #include "scale/layer_lists.h"
 #include "scale/packed_tensors.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -251,8 +252,8 @@ PackedReading ReadBitsAndBytes(const PackedTensors& tensors) {
     return ReadRows(tensors, *rows);
   } else if (const std::string name = words::EscapeName(tensors.Info(tensors.codes).name);
              tensors.Find(".absmax")) {
-    reading.why_not = "has scales of bitsandbytes, and no text that says its shape: " + name +
-                      std::string(kNf4State) + " or " + std::string(kFp4State).substr(1);
+    reading.why_not = "has scales of bitsandbytes, and no text that says its shape: neither " +
+                      name + std::string(kNf4State) + " nor " + name + std::string(kFp4State);
   }
   return reading;
 }

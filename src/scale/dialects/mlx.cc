@@ -14,6 +14,7 @@
 #include "scale/dialects/dialect.h"
 #include "scale/grouped_integers.h"
 #include "scale/packed_tensors.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -57,7 +58,7 @@ struct MlxSettings {
 };
 
 bool IsMlxConfig(const Json& json) {
-  return Member(json, "bits").is_number_unsigned() &&
+  return Text(Member(json, "quant_method")).empty() && Member(json, "bits").is_number_unsigned() &&
          Member(json, "group_size").is_number_unsigned();
 }
 
@@ -69,7 +70,8 @@ std::optional<MlxSettings> MlxSettingsOf(const Json& json, std::string& why_not)
   const std::string name = mode.is_null() ? std::string(kAffine.name) : Text(mode);
   const auto* const found = std::ranges::find(kMlxModes, name, &MlxMode::name);
   if (found == std::end(kMlxModes)) {
-    why_not = "says the mode " + (mode.is_string() ? words::Quoted(name) : json::Dumped(mode)) +
+    why_not = "says the mode " +
+              (mode.is_string() ? words::Quoted(name) : json::Dumped(mode).substr(0, 40)) +
               ", which is not read here";
     return std::nullopt;
   }
@@ -81,7 +83,7 @@ std::optional<MlxSettings> MlxSettingsOf(const Json& json, std::string& why_not)
     const Json& said = Member(json, key);
     if (said.is_null()) continue;
     if (!said.is_number_unsigned()) {
-      why_not = "says the " + std::string(key) + " " + json::Dumped(said).substr(0, 40);
+      why_not = "says \"" + std::string(key) + "\" " + json::Dumped(said).substr(0, 40);
       return std::nullopt;
     }
     *value = said.get<std::uint64_t>();
@@ -90,7 +92,7 @@ std::optional<MlxSettings> MlxSettingsOf(const Json& json, std::string& why_not)
                         ? std::ranges::count(kAffineBits, settings.bits) != 0 && settings.group != 0
                         : settings.bits == found->bits && settings.group == found->group;
   if (fits) return settings;
-  why_not = "says " + settings.Text() + ", which MLX has not" +
+  why_not = "says " + settings.Text() + ", which MLX does not have" +
             (found == &kAffine ? "" : ": they are of " + std::to_string(found->group));
   return std::nullopt;
 }
@@ -123,11 +125,7 @@ class MlxWeight {
     std::string why_not;
     const std::optional<MlxSettings> settings =
         MlxSettingsOf(own.is_object() ? own : *config.json, why_not);
-    if (!settings) {
-      reading_.kind = core::ErrorKind::kUnsupported;
-      return Refuse("is of a configuration that cannot be followed: " + config.file + " " +
-                    why_not);
-    }
+    if (!settings) return Refuse("cannot be understood: " + config.file + " " + why_not);
     reading_.said = settings->Text();
     if (Fits(*settings)) return Make(*settings);
     return Refuse("with " + words::EscapeName(scale_.name) + " " + words::ShapeText(scale_.shape) +
@@ -171,12 +169,14 @@ class MlxWeight {
     }
     std::string all;
     for (const MlxSettings& one : fit) {
-      all += (all.empty() ? "" : &one == &fit.back() ? " or " : "; ") + one.Text();
+      all += (all.empty() ? "" : &one == &fit.back() ? "; or " : "; ") + one.Text();
     }
+    // The usual group, where it is among them.
+    const auto usual = std::ranges::find(fit, kAffine.group, &MlxSettings::group);
+    const MlxSettings& one = usual != fit.end() ? *usual : fit.front();
     return Refuse("may be of " + all +
-                  "; config.json beside it can say which: {\"quantization\": {\"group_size\": " +
-                  std::to_string(fit.front().group) +
-                  ", \"bits\": " + std::to_string(fit.front().bits) + "}}");
+                  "; config.json beside it can say which, as {\"quantization\": {\"group_size\": " +
+                  std::to_string(one.group) + ", \"bits\": " + std::to_string(one.bits) + "}}");
   }
 
   bool IsByte() const {
@@ -261,7 +261,15 @@ PackedReading ReadMlx(const PackedTensors& tensors) {
   return weight ? weight->Read() : PackedReading();
 }
 
+// What it says is of single weights, and held against each.
 void ReadMlxConfig(const Json&, QuantizationConfig&) {}
+
+// Its readers look for a module's scales, but where the module is named.
+WrittenConfig EditMlx(const QuantisedModules& modules, const QuantizationConfig& config) {
+  Json json = *config.json;
+  for (const std::string& module : modules.freed) json[module] = false;
+  return {.quantization_config = ConfigText(json)};
+}
 
 }  // namespace
 
@@ -272,6 +280,7 @@ constinit const Dialect kMlx = {
     .read_packed = ReadMlx,
     .has_config = IsMlxConfig,
     .read_config = ReadMlxConfig,
+    .edit_config = EditMlx,
 };
 
 }  // namespace tensorcast::scale
