@@ -115,7 +115,7 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   const bool keeps_packed = std::ranges::count(request.keep, Keep::kPacked) != 0;
   const bool cannot_be_unpacked =
       candidate.unread != nullptr && candidate.unread->remedy == Remedy::kKeepPacked;
-  if (keeps_packed && rule == nullptr && (candidate.IsPacked() || cannot_be_unpacked)) {
+  if (keeps_packed && (cannot_be_unpacked || (candidate.IsPacked() && rule == nullptr))) {
     return keep(Keep::kPacked);
   }
   if (candidate.opaque != nullptr) {

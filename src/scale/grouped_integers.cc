@@ -27,7 +27,7 @@ using files::Error;
 // Codes of a part: of rows that are read in order, and of rows that stand transposed, of which each
 // word row is one read.
 constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 20;
-constexpr std::uint64_t kTransposedPartBytes = std::uint64_t{16} << 20;
+constexpr std::uint64_t kTransposedPartBytes = std::uint64_t{8} << 20;
 // No more than this, in the least number of rows that begins at a whole word.
 constexpr std::uint64_t kMostPartBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kRowGrain = 32;
@@ -53,6 +53,11 @@ std::vector<float> LoadNumbers(const formats::TensorReader& reader, const GroupN
                  n));
   };
   std::vector<float> result(static_cast<std::size_t>(rows * groups)), read;
+  if (numbers.width == 0) {
+    load(0, 1, read);
+    std::ranges::fill(result, read.front());
+    return result;
+  }
   if (numbers.is_transposed) {
     for (std::uint64_t g = 0; g < groups; ++g) {
       load((batch * groups + g) * numbers.width + first, rows, read);

@@ -23,7 +23,8 @@ struct GroupNumbers {
   std::size_t tensor = 0;
   DataType type = DataType::kFloat16;
   bool is_transposed = false;  // [groups, rows] instead of [rows, groups]
-  std::uint64_t width = 0;     // the last dimension, which may have more than is used
+  // The last dimension, which may have more than is used; 0: one number for all.
+  std::uint64_t width = 0;
 };
 
 struct IntegerGroups {

@@ -12,7 +12,7 @@
 namespace tensorcast::scale {
 namespace {
 
-// A part may be some 16 MiB of codes, of which a few threads read one or two.
+// A part may be some 8 MiB of codes, of which a few threads read one or two.
 constexpr std::size_t kHeldParts = 3;
 // Values that are made before they are cast: they stay in the first-level cache.
 constexpr std::size_t kCastBlock = 2048;

@@ -30,6 +30,7 @@ from exact_weights import exact_weights, rounded  # noqa: E402
 # As inspect calls them.
 LAYOUTS = {"FP8_DYNAMIC": "fp8-row", "FP8_BLOCK": "fp8-block", "INT8": "int8-row",
            "NVFP4A16": "nvfp4", "MXFP4A16": "mxfp4", "MXFP6A16": "mxfp6", "MXFP8A16": "mxfp8",
+           "W4A16": "int4-group", "W4A16_ASYM": "int4-group", "W8A16": "int8-group",
            "deepseek": "fp8-block"}
 
 
@@ -50,7 +51,8 @@ def check(tool, folder, decompressed, out, dtype):
     walk(tool, folder, out, {key: tuple(value.shape) for key, value in exact.items()}, exact,
          LAYOUTS[folder.name], dtype)
     before, after = made.tensors_of(folder), made.tensors_of(out)
-    kept = {key for key in before if not any(word in key for word in ("_proj.", "scale"))}
+    kept = {key for key in before
+            if not any(word in key for word in ("_proj.", *made.COMPANIONS))}
     wrong = compared = 0
     twice = None
     for key, tensor in after.items():
@@ -75,7 +77,7 @@ def check(tool, folder, decompressed, out, dtype):
     config = json.loads((out / "config.json").read_text())
     if "quantization_config" in config:
         sys.exit(f"{folder.name}: the configuration still says that there are scales")
-    if any("scale" in key for key in after) or kept:
+    if any(word in key for key in after for word in made.COMPANIONS) or kept:
         sys.exit(f"{folder.name}: scales stayed, or tensors are missing: {sorted(kept)[:3]}")
     model = LlamaForCausalLM.from_pretrained(out, dtype=dtype)
     logits = model(torch.arange(32)[None]).logits

@@ -27,6 +27,14 @@ def values_of_codes(packed, bits):
     return table[codes]
 
 
+def integers_of(words, bits, count):
+    """The integers of lines of bits along the last dimension of words, unsigned."""
+    stream = words.to(torch.int64) & 0xFFFFFFFF
+    at = torch.arange(count) * bits
+    high = torch.nn.functional.pad(stream, (0, 1))[..., at // 32 + 1] << 32 - at % 32
+    return (stream[..., at // 32] >> at % 32 | high) & (1 << bits) - 1
+
+
 def exact_weights(tensors, layer):
     """A layer's weight as float64 factors: (product of code and scales, global divisor or None); the
     product is exact, having at most 32 bits."""
@@ -38,7 +46,15 @@ def exact_weights(tensors, layer):
     if scale.ndim < 2:
         scale = scale.reshape(-1, 1)
     packed = tensors.get(layer + "weight_packed", tensors.get(layer + "weight"))
-    if packed.dtype == torch.uint8:
+    if packed.dtype == torch.int32:
+        rows, columns = tensors[layer + "weight_shape"].tolist()
+        bits = packed.shape[1] * 32 // columns
+        codes = integers_of(packed, bits, columns)
+        zero = 1 << bits - 1
+        if (zeros := tensors.get(layer + "weight_zero_point")) is not None:
+            zero = integers_of(zeros.T, bits, rows).T.repeat_interleave(columns // zeros.shape[1], 1)
+        codes = (codes - zero).to(torch.float64)
+    elif packed.dtype == torch.uint8:
         # float6: 3 bytes hold 4 codes of a group of 32.
         bits = 4 if packed.shape[1] * 2 % scale.shape[1] == 0 and \
             packed.shape[1] * 2 // scale.shape[1] in (16, 32) else 6

@@ -27,7 +27,12 @@ PRESETS = {
     "MXFP4A16": "mxfp4-pack-quantized",
     "MXFP6A16": "mxfp6-pack-quantized",
     "MXFP8A16": "mxfp8-quantized",
+    "W4A16": "pack-quantized",
+    "W4A16_ASYM": "pack-quantized",
+    "W8A16": "pack-quantized",
 }
+# What belongs to codes.
+COMPANIONS = ("scale", "zero_point", "shape")
 SHARD = "model-0000{}-of-00002.safetensors"
 
 
@@ -55,21 +60,21 @@ def is_linear(name, tensor):
 
 
 def qparams(weight, arguments):
-    """The scales that compressed-tensors' own observer of minima and maxima gives, and the global
-    scale where the strategy has one."""
+    """The scales and zero points that compressed-tensors' own observer of minima and maxima gives, and
+    the global scale where the strategy has one."""
     strategy = arguments.strategy
     if strategy == QuantizationStrategy.CHANNEL:
         low, high = weight.amin(1, keepdim=True), weight.amax(1, keepdim=True)
-        return calculate_qparams(low, high, arguments)[0], None
+        return *calculate_qparams(low, high, arguments), None
     if strategy == QuantizationStrategy.BLOCK:
         rows, columns = arguments.block_structure
         blocks = weight.reshape(weight.shape[0] // rows, rows, weight.shape[1] // columns, columns)
-        return calculate_qparams(blocks.amin((1, 3)), blocks.amax((1, 3)), arguments)[0], None
+        return *calculate_qparams(blocks.amin((1, 3)), blocks.amax((1, 3)), arguments), None
     groups = weight.reshape(weight.shape[0], -1, arguments.group_size)
     whole = None
     if strategy == QuantizationStrategy.TENSOR_GROUP:
         whole = generate_gparam(weight.amin(), weight.amax())
-    return calculate_qparams(groups.amin(2), groups.amax(2), arguments, whole)[0], whole
+    return *calculate_qparams(groups.amin(2), groups.amax(2), arguments, whole), whole
 
 
 def quantise(plain, folder, preset):
@@ -84,8 +89,10 @@ def quantise(plain, folder, preset):
         if not is_linear(name, tensor):
             out[name] = tensor
             continue
-        scale, whole = qparams(tensor.float(), scheme.weights)
+        scale, zero, whole = qparams(tensor.float(), scheme.weights)
         state = {"weight": tensor.float(), "weight_scale": scale}
+        if not scheme.weights.symmetric:
+            state["weight_zero_point"] = zero
         if whole is not None:
             state["weight_global_scale"] = whole
         compressed = compressor.compress(state, scheme)
@@ -96,7 +103,7 @@ def quantise(plain, folder, preset):
     # Weights in one shard, what belongs to them in the other, as published checkpoints have it.
     shards = [{}, {}]
     for name, tensor in out.items():
-        shards["scale" in name.rsplit(".", 1)[1]][name] = tensor
+        shards[any(word in name.rsplit(".", 1)[1] for word in COMPANIONS)][name] = tensor
     index = {"metadata": {"total_size": sum(t.nbytes for t in out.values())}, "weight_map": {}}
     for i, shard in enumerate(shards, 1):
         save_file(shard, folder / SHARD.format(i), metadata={"format": "pt"})

@@ -30,6 +30,13 @@ def fp4_codes(packed):
     return codes.view(ml_dtypes.float4_e2m1fn)
 
 
+def line_words(codes):
+    """Codes of 4 bits, eight in a word of 32, from the lowest bits on."""
+    eights = codes.reshape(codes.shape[0], -1, 8).astype(np.uint32)
+    words = np.bitwise_or.reduce(eights << np.arange(0, 32, 4, dtype=np.uint32), -1)
+    return np.ascontiguousarray(words).view(np.int32)
+
+
 def rationals(codes, scales, rows, columns, factor=Fraction(1)):
     """code * scale * factor; each scale is that of rows x columns codes."""
     out = np.empty(codes.shape, object)
@@ -68,6 +75,24 @@ def layouts(rng):
     yield ("mxfp4", {"a.weight_packed": packed, "a.weight_scale": bytes_}, None,
            "a.weight", "a.weight_packed",
            rationals(fp4_codes(packed), np.exp2(bytes_ - 127.0), 1, 32))
+
+
+    # Integers of 4 bits in groups: GPTQ's, transposed and in an order of their own, and Kimi K2's.
+    words = rng.integers(0, 16, (64, 160))
+    zeros = rng.integers(1, 16, (64, 5))
+    factors = (rng.random((64, 5)) * 1e-2).astype(np.float16)
+    order = rng.permutation(np.repeat(np.arange(5), 32)).astype(np.int32)
+    yield ("gptq", {"a.qweight": np.ascontiguousarray(line_words(words).T), "a.qzeros": line_words(zeros.T - 1),
+                    "a.scales": np.ascontiguousarray(factors.T), "a.g_idx": order},
+           {"quant_method": "gptq", "bits": 4, "group_size": 32, "desc_act": True, "sym": False},
+           "a.weight", "a.qweight", rationals(words - zeros[:, order], factors[:, order], 1, 1))
+    bfloat16 = factors.astype(ml_dtypes.bfloat16)
+    yield ("pack_quantized", {"a.weight_packed": line_words(words), "a.weight_scale": bfloat16,
+                              "a.weight_shape": np.int64([64, 160])},
+           {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {
+               "g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "group_size": 32,
+                                                         "strategy": "group", "symmetric": True}}}},
+           "a.weight", "a.weight_packed", rationals(words - 8, bfloat16, 1, 32))
 
 
 CASES = list(layouts(np.random.default_rng(14)))
@@ -134,12 +159,12 @@ def test_scales_that_cannot_be_applied(tmp_path):
     codes = np.zeros((64, 64), E4M3)
     path = tmp_path / "a.safetensors"
     safetensors.numpy.save_file({"a.weight": codes, "a.weight_scale": np.ones((3, 5), np.float32)}, path)
-    # GPTQ's, which is not read.
-    gptq = {"b.qweight": np.ones((8, 64), np.int32), "b.qzeros": np.ones((1, 8), np.int32),
-            "b.scales": np.ones((1, 64), np.float16), "b.g_idx": np.zeros(64, np.int32)}
-    safetensors.numpy.save_file(gptq, tmp_path / "b.safetensors")
+    # HQQ's, which is not read.
+    hqq = {"b.W_q": np.ones((8, 64), np.uint8), "b.zero": np.ones((1, 64), np.float16),
+           "b.scale": np.ones((1, 64), np.float16)}
+    safetensors.numpy.save_file(hqq, tmp_path / "b.safetensors")
     for file, name, error in ((path, "a.weight", tc.ContentsError),
-                              (tmp_path / "b.safetensors", "b.qweight", tc.UnsupportedError)):
+                              (tmp_path / "b.safetensors", "b.W_q", tc.UnsupportedError)):
         with tc.open(file) as f:
             with pytest.raises(error, match="give ignore_scales=True") as caught:
                 f.get(name, to="float32")

@@ -14,6 +14,7 @@
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/dialects/dialect.h"
+#include "scale/dialects/pack_quantized.h"
 #include "scale/layer_lists.h"
 #include "scale/layouts.h"
 #include "scale/quantised_modules.h"
@@ -24,18 +25,16 @@ namespace {
 using Json = json::OrderedJson;
 using enum CompanionRole;
 
-constexpr std::string_view kPackQuantized = "compressed-tensors pack-quantized";
-
 constexpr CompanionName kCompressedTensorsNames[] = {
     {"_packed", "_scale", kScale, Codes::kWords},
     {"_packed", "_global_scale", kSecondScale, Codes::kWords},
-    {"_packed", "_zero_point", kZeroPoint, Codes::kWords, true, kPackQuantized},
+    {"_packed", "_zero_point", kZeroPoint, Codes::kWords},
     {".weight_packed", ".input_scale", kActivationScale, Codes::kWords},
     {".weight_packed", ".input_global_scale", kActivationScale, Codes::kWords},
     {".k_proj.weight_packed", ".k_scale", kActivationScale, Codes::kWords},
     {".v_proj.weight_packed", ".v_scale", kActivationScale, Codes::kWords},
-    {"_packed", "_g_idx", kOrder, Codes::kWords, true, kPackQuantized},
-    {"_packed", "_shape", kShape, Codes::kWords, true, kPackQuantized},
+    {"_packed", "_g_idx", kOrder, Codes::kWords},
+    {"_packed", "_shape", kShape, Codes::kWords},
 };
 
 constexpr Layout PackedLayout(DataType element, ScaleType scale_type, std::uint64_t group) {
@@ -268,6 +267,7 @@ constinit const Dialect kCompressedTensors = {
     .name = "compressed-tensors",
     .names = kCompressedTensorsNames,
     .layouts = kCompressedTensorsLayouts,
+    .read_packed = ReadPackQuantized,
     .methods = kCompressedTensorsMethods,
     .read_config = ReadCompressedTensors,
     .exceptions = kCompressedTensorsExceptions,

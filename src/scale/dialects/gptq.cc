@@ -115,6 +115,7 @@ void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
   QuantizationConfig alone;
   alone.json = std::make_shared<const Json>(json);
   const QweightSettings settings = SettingsOf(alone);
+  config.is_complete = true;
   if (settings.bits == 0) return;
   WeightScheme& scheme = config.schemes.emplace_back();
   scheme.bits = settings.bits;

@@ -1,0 +1,253 @@
+// Integers in groups, of several parts, read in pieces by several threads; and what of the file is
+// read for them. The values are checked against the code of each element, taken from the words bit
+// by bit.
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "scale/grouped_integers.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "files/error.h"
+#include "scale/held_parts.h"
+
+namespace tensorcast::scale {
+namespace {
+
+// Tensors in memory, and how many of their bytes were read.
+class MemoryTensors final : public formats::TensorReader {
+ public:
+  template <class Number> std::size_t Add(const std::vector<Number>& numbers) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(numbers.data());
+    bytes_.emplace_back(bytes, bytes + numbers.size() * sizeof(Number));
+    contents_.tensors.emplace_back().name = "tensor" + std::to_string(bytes_.size() - 1);
+    return bytes_.size() - 1;
+  }
+  const formats::FileContents& contents() const override { return contents_; }
+  void Read(std::size_t tensor, std::uint64_t offset, std::span<std::byte> out) const override {
+    ASSERT_LE(offset + out.size(), bytes_[tensor].size());
+    std::memcpy(out.data(), bytes_[tensor].data() + offset, out.size());
+    read_ += out.size();
+  }
+  std::uint64_t file_bytes() const override { return 0; }
+  void CheckUnchanged() const override {}
+
+  std::uint64_t bytes_read() const { return read_; }
+  std::uint64_t all_bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& one : bytes_) sum += one.size();
+    return sum;
+  }
+
+ private:
+  std::vector<std::vector<std::byte>> bytes_;
+  formats::FileContents contents_;
+  mutable std::atomic<std::uint64_t> read_ = 0;
+};
+
+std::vector<std::uint32_t> RandomWords(std::uint64_t n, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<std::uint32_t> words(n);
+  for (std::uint32_t& word : words) word = random();
+  return words;
+}
+
+std::vector<float> Scales(std::uint64_t n) {
+  std::vector<float> scales(n);
+  for (std::uint64_t i = 0; i < n; ++i) scales[i] = 0.01f + static_cast<float>(i % 977) * 0.37f;
+  return scales;
+}
+
+// The code at a row and a column, bit by bit.
+std::uint32_t CodeOf(const std::vector<std::uint32_t>& words, const CodeMatrix& matrix,
+                     std::uint64_t row, std::uint64_t column) {
+  const auto bits = static_cast<unsigned>(matrix.bits);
+  std::uint32_t code = 0;
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    std::uint64_t word_row = row, word_column = 0, at = 0;
+    switch (matrix.order) {
+      case CodeOrder::kRows:
+        at = column * bits + bit;
+        word_column = at / 32;
+        break;
+      case CodeOrder::kPaddedRows:
+        word_column = column / (32 / bits);
+        at = column % (32 / bits) * bits + bit;
+        break;
+      case CodeOrder::kWordRows:
+        at = column * bits + bit;
+        word_row = at / 32;
+        word_column = row;
+        break;
+      case CodeOrder::kColumns:
+        at = row * bits + bit;
+        word_row = column;
+        word_column = at / 32;
+        break;
+      case CodeOrder::kWordColumns:
+        at = row * bits + bit;
+        word_row = at / 32;
+        word_column = column;
+        break;
+      case CodeOrder::kShuffledColumns: {
+        constexpr unsigned kNibbleOf[8] = {0, 4, 1, 5, 2, 6, 3, 7};
+        at = kNibbleOf[row % 8] * 4 + bit;
+        word_row = column;
+        word_column = row / 8;
+        break;
+      }
+    }
+    code |= (words[word_row * matrix.word_columns + word_column] >> at % 32 & 1) << bit;
+  }
+  return code;
+}
+
+CodeMatrix MatrixOf(CodeOrder order, std::uint64_t rows, std::uint64_t columns, int bits) {
+  const WordShape words = WordsOf(order, rows, columns, bits);
+  return {0, order, rows, columns, bits, words.rows, words.columns};
+}
+
+TEST(CodeLines, OfEveryOrderAndNumberOfBits) {
+  constexpr CodeOrder kOrders[] = {CodeOrder::kRows,        CodeOrder::kPaddedRows,
+                                   CodeOrder::kWordRows,    CodeOrder::kColumns,
+                                   CodeOrder::kWordColumns, CodeOrder::kShuffledColumns};
+  for (const CodeOrder order : kOrders) {
+    for (int bits = 1; bits <= 8; ++bits) {
+      if (order == CodeOrder::kShuffledColumns && bits != 4) continue;
+      for (const std::uint64_t rows : {32, 40, 104}) {
+        for (const std::uint64_t columns : {1, 7, 32, 64, 136, 264}) {
+          const CodeMatrix matrix = MatrixOf(order, rows, columns, bits);
+          const auto words = RandomWords(matrix.word_rows * matrix.word_columns, 5);
+          MemoryTensors tensors;
+          tensors.Add(words);
+          const std::uint64_t first = rows > 32 ? 32 : 0;
+          const CodeLines lines = LoadLines(tensors, matrix, 0, first, rows - first);
+          std::vector<std::uint8_t> codes(columns);
+          for (std::uint64_t row = first; row < rows; ++row) {
+            const std::uint64_t begin = row % std::min<std::uint64_t>(columns, 11);
+            UnpackCodes(lines.Row(row - first), bits, begin, std::span(codes).subspan(begin));
+            for (std::uint64_t column = begin; column < columns; ++column) {
+              ASSERT_EQ(codes[column], CodeOf(words, matrix, row, column))
+                  << static_cast<int>(order) << ", " << bits << " bits, row " << row << " of "
+                  << rows << ", column " << column << " of " << columns;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// As a conversion reads: pieces in order, several at once.
+std::vector<float> ReadByThreads(const HeldParts& parts, const PackedWeight& weight,
+                                 std::uint64_t elements) {
+  constexpr std::uint64_t kPiece = 300'007;
+  std::vector<float> values(elements);
+  CastPlan plan;
+  EXPECT_TRUE(CastPlan::Bind(DataType::kFloat64, DataType::kFloat32, {}, &plan).ok());
+  std::atomic<std::uint64_t> next = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (std::uint64_t at = next++ * kPiece; at < elements; at = next++ * kPiece) {
+        const auto some = std::span(values).subspan(at, std::min(kPiece, elements - at));
+        parts.Cast(weight, plan, at, std::as_writable_bytes(some));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return values;
+}
+
+struct Large {
+  CodeOrder order;
+  int bits;
+  std::uint64_t batches, rows, columns, group;
+};
+
+class SeveralParts : public ::testing::TestWithParam<Large> {};
+
+TEST_P(SeveralParts, GiveEveryValueAndReadTheFileOnce) {
+  const Large& large = GetParam();
+  IntegerGroups groups;
+  groups.batches = large.batches;
+  groups.group = large.group;
+  groups.codes = MatrixOf(large.order, large.rows, large.columns, large.bits);
+  const std::uint64_t of_matrix = groups.codes.word_rows * groups.codes.word_columns;
+  const auto words = RandomWords(large.batches * of_matrix, 7);
+  const auto scales = Scales(large.batches * large.rows * groups.groups());
+  MemoryTensors tensors;
+  groups.codes.tensor = tensors.Add(words);
+  groups.scales = {tensors.Add(scales), DataType::kFloat32, true, large.rows};
+  groups.zero = 3;
+  const std::uint64_t cells = groups.groups();
+  const CodeMatrix matrix = groups.codes;
+  const auto weight = MakeGroupedIntegers(std::move(groups));
+
+  const HeldParts parts(tensors);
+  const std::uint64_t elements = large.batches * large.rows * large.columns;
+  const std::vector<float> values = ReadByThreads(parts, *weight, elements);
+  EXPECT_LE(tensors.bytes_read(), 2 * tensors.all_bytes());
+  EXPECT_GT(weight->PlaceOf(elements - 1).part, large.batches - 1) << "one part is no test";
+  std::vector<std::uint32_t> of_batch;
+  for (std::uint64_t i = 0; i < elements; i += i % 13 + 1) {
+    const std::uint64_t row = i / large.columns, column = i % large.columns;
+    const std::uint64_t batch = row / large.rows;
+    if (row % large.rows == 0 || of_batch.empty()) {
+      of_batch.assign(words.begin() + static_cast<std::ptrdiff_t>(batch * of_matrix),
+                      words.begin() + static_cast<std::ptrdiff_t>((batch + 1) * of_matrix));
+    }
+    const auto code = static_cast<int>(CodeOf(of_batch, matrix, row % large.rows, column));
+    const float scale =
+        scales[(batch * cells + column / large.group) * large.rows + row % large.rows];
+    ASSERT_EQ(values[i], static_cast<float>(code - 3) * scale) << "element " << i;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(GroupedIntegers, SeveralParts,
+                         ::testing::Values(Large{CodeOrder::kWordRows, 8, 1, 1300, 8192, 128},
+                                           Large{CodeOrder::kWordRows, 3, 1, 3104, 8192, 64},
+                                           Large{CodeOrder::kShuffledColumns, 4, 1, 2320, 8192,
+                                                 128},
+                                           Large{CodeOrder::kRows, 4, 3, 700, 4096, 32}),
+                         [](const auto& one) {
+                           return "Order" + std::to_string(static_cast<int>(one.param.order)) +
+                                  "Bits" + std::to_string(one.param.bits);
+                         });
+
+TEST(GroupedIntegers, RefuseWhatTheIndexLeavesOutOrExceeds) {
+  struct Case {
+    std::vector<std::int32_t> order;
+    const char* text;
+  };
+  const Case cases[] = {
+      {{0, 0, 1, 2, 1, 0, 0, 1}, "tensor2 names group 2 at index 3, and there are 2 groups"},
+      {{0, 0, -1, 1, 1, 0, 0, 1}, "tensor2 names group -1 at index 2, and there are 2 groups"},
+      {{1, 1, 1, 1, 1, 1, 1, 1}, "tensor2 leaves out group 0 of 2"},
+  };
+  for (const Case& one : cases) {
+    MemoryTensors tensors;
+    IntegerGroups groups;
+    groups.group = 4;
+    groups.codes = MatrixOf(CodeOrder::kRows, 1, 8, 4);
+    groups.codes.tensor = tensors.Add(RandomWords(1, 1));
+    groups.scales = {tensors.Add(Scales(2)), DataType::kFloat32, false, 2};
+    groups.order = tensors.Add(one.order);
+    const auto weight = MakeGroupedIntegers(std::move(groups));
+    try {
+      weight->Load(tensors, 0);
+      ADD_FAILURE() << one.text;
+    } catch (const files::Error& error) {
+      EXPECT_STREQ(error.what(), one.text);
+      EXPECT_EQ(error.kind(), core::ErrorKind::kContents);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tensorcast::scale
