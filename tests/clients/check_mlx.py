@@ -121,7 +121,7 @@ def check(tool, folder, title, tensors, weights, config):
         out = folder.with_name(f"{folder.name}-{word}")
         run(tool, "convert", folder, "-o", out, "--to", word, "--no-report", "-q")
         made = mx.load(str(out / "model.safetensors"))
-        plain = {name for name in tensors if name.rsplit(".", 1)[0] + ".scales" not in tensors}
+        plain = {name for name in tensors if not name.endswith((".scales", ".biases"))}
         failed |= set(made) != plain | set(weights)
         failed |= json.loads((out / "config.json").read_text()) != {"model_type": "llama",
                                                                    "torch_dtype": word}
