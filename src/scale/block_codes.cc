@@ -197,18 +197,21 @@ class BlockPart final : public PackedWeight::Part {
 
   template <bool kHighFirst, class Value>
   void LookUpNibbles(std::uint64_t place, std::size_t n, const Value* table, std::byte* out) const {
-    std::size_t i = 0;
-    const auto put = [&](unsigned code) {
-      std::memcpy(out + i++ * sizeof(Value), table + code, sizeof(Value));
-    };
     const std::uint8_t* codes = blocks_.codes.data() + place / 2;
-    if (place % 2 != 0 && n != 0) put(kHighFirst ? *codes++ & 15u : *codes++ >> 4u);
-    for (; i + 2 <= n; ++codes) {
+    const auto put = [&](unsigned code) {
+      std::memcpy(out, table + code, sizeof(Value));
+      out += sizeof(Value);
+    };
+    if (place % 2 != 0 && n != 0) {
+      put(kHighFirst ? *codes++ & 15u : *codes++ >> 4u);
+      --n;
+    }
+    for (; n >= 2; n -= 2, ++codes) {
       const unsigned high = *codes >> 4u, low = *codes & 15u;
       put(kHighFirst ? high : low);
       put(kHighFirst ? low : high);
     }
-    if (i < n) put(kHighFirst ? *codes >> 4u : *codes & 15u);
+    if (n != 0) put(kHighFirst ? *codes >> 4u : *codes & 15u);
   }
 
   unsigned CodeOf(std::uint64_t element) const {

@@ -107,3 +107,33 @@ def all_cases():
     yield eight_bits(make, "llm_int8", (24, 96))
     yield eight_bits(make, "llm_int8_wide", (3, 3000), config=False)
     yield eight_bits(make, "llm_int8_odd", (20, 33), odd=True, has_format=False)
+
+
+def large_cases():
+    """(name, tensors, config, weight, shape, values): weights that are read in several pieces, whose
+    blocks and rows end elsewhere. A double holds each product, and Python's quotient is the nearest."""
+    make = Maker(11)
+    for name, shape, block in (("nf4_pieces", (1030, 1031), 100), ("nf4_pieces_short", (701, 1500), 7)):
+        count = math.prod(shape)
+        packed = make.random.randbytes(-(-count // 2))
+        absmax = [make.random.uniform(1e-3, 1) for _ in range(-(-count // block))]
+        data = struct.pack(f"<{len(absmax)}f", *absmax)
+        absmax = struct.unpack(f"<{len(absmax)}f", data)
+        meaning = struct.unpack("<16f", NF4)
+        text = json.dumps({"quant_type": "nf4", "blocksize": block, "shape": shape}).encode()
+        tensors = {"l.weight": Tensor("U8", (len(packed), 1), packed),
+                   "l.weight.quant_map": Tensor("F32", (16,), NF4),
+                   "l.weight.absmax": Tensor("F32", (len(absmax),), data),
+                   "l.weight.quant_state.bitsandbytes__nf4": Tensor("U8", (len(text),), text)}
+        values = [meaning[packed[i // 2] >> (0 if i % 2 else 4) & 15] * absmax[i // block]
+                  for i in range(count)]
+        yield name, tensors, None, "l.weight", shape, values
+    rows, columns = 3, 400_001
+    codes = make.random.randbytes(rows * columns)
+    data = struct.pack("<3f", 0.3, 1.7, 123.4)
+    scales = struct.unpack("<3f", data)
+    values = [(code - 256 if code > 127 else code) * scales[i // columns] / 127
+              for i, code in enumerate(codes)]
+    yield ("llm_int8_pieces", {"l.weight": Tensor("I8", (rows, columns), codes),
+                               "l.SCB": Tensor("F32", (rows,), data)},
+           None, "l.weight", (rows, columns), values)

@@ -134,7 +134,7 @@ def main():
             if problem:
                 failed += 1
                 print(f"{case.name}: {problem}", file=sys.stderr)
-        for name, *rest in files.large_cases():
+        for name, *rest in itertools.chain(files.large_cases(), bitsandbytes_files.large_cases()):
             if arguments.names and name not in arguments.names:
                 continue
             count += 1
