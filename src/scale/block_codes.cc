@@ -198,20 +198,21 @@ class BlockPart final : public PackedWeight::Part {
   template <bool kHighFirst, class Value>
   void LookUpNibbles(std::uint64_t place, std::size_t n, const Value* table, std::byte* out) const {
     const std::uint8_t* codes = blocks_.codes.data() + place / 2;
-    const auto put = [&](unsigned code) {
-      std::memcpy(out, table + code, sizeof(Value));
-      out += sizeof(Value);
+    const auto put = [&](std::size_t i, unsigned code) {
+      std::memcpy(out + i * sizeof(Value), table + code, sizeof(Value));
     };
     if (place % 2 != 0 && n != 0) {
-      put(kHighFirst ? *codes++ & 15u : *codes++ >> 4u);
+      put(0, kHighFirst ? *codes & 15u : *codes >> 4u);
+      out += sizeof(Value);
+      ++codes;
       --n;
     }
-    for (; n >= 2; n -= 2, ++codes) {
-      const unsigned high = *codes >> 4u, low = *codes & 15u;
-      put(kHighFirst ? high : low);
-      put(kHighFirst ? low : high);
+    for (std::size_t i = 0; i < n / 2; ++i) {
+      const unsigned high = codes[i] >> 4u, low = codes[i] & 15u;
+      put(2 * i, kHighFirst ? high : low);
+      put(2 * i + 1, kHighFirst ? low : high);
     }
-    if (n != 0) put(kHighFirst ? *codes >> 4u : *codes & 15u);
+    if (n % 2 != 0) put(n - 1, kHighFirst ? codes[n / 2] >> 4u : codes[n / 2] & 15u);
   }
 
   unsigned CodeOf(std::uint64_t element) const {
