@@ -209,8 +209,9 @@ class BlockPart final : public PackedWeight::Part {
     }
     for (std::size_t i = 0; i < n / 2; ++i) {
       const unsigned high = codes[i] >> 4u, low = codes[i] & 15u;
-      put(2 * i, kHighFirst ? high : low);
-      put(2 * i + 1, kHighFirst ? low : high);
+      const std::array<Value, 2> both = {table[kHighFirst ? high : low],
+                                         table[kHighFirst ? low : high]};
+      std::memcpy(out + 2 * i * sizeof(Value), both.data(), sizeof both);
     }
     if (n % 2 != 0) put(n - 1, kHighFirst ? codes[n / 2] >> 4u : codes[n / 2] & 15u);
   }
