@@ -16,6 +16,7 @@
 #include "convert/sink.h"
 #include "files/error.h"
 #include "files/system_directory.h"
+#include "json/ordered_json.h"
 #include "scale/dialects/dialect.h"
 
 namespace tensorcast::convert {
@@ -83,6 +84,10 @@ class CheckpointSink final : public Sink {
       if (is_other) config.RemoveQuantisation();
       if (is_quantised) {
         config.Set("quantization_config", Indented(contents.quantization_config));
+        // MLX reads it under a name of its own.
+        if (scale::DialectOfConfig(json::JsonOrNull(contents.quantization_config)) != nullptr) {
+          config.Set("quantization", Indented(contents.quantization_config));
+        }
       }
     });
     if (is_quantised && !has(kConfig)) {

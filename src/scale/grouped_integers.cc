@@ -1,11 +1,13 @@
 // Rows are brought into lines (code_lines.h); then all layouts are one. Where scales have 16 bits
-// every value is a float32: a code less a zero point has at most 9 bits, the scale at most 11.
+// every value is a float32: a code less a zero point has at most 9 bits, the scale at most 11. Sums
+// with biases are, too, but for groups whose scale and bias lie far apart.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "scale/grouped_integers.h"
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -96,8 +98,9 @@ class GroupedRows final : public PackedWeight::Part {
       most = std::max(most, size);
     }
     has_odd_scales_ = has_odd_scales_ || !is_finite;
-    is_float_ =
-        rows_.has_sixteen_bits && rows_.biases.empty() && is_finite && most <= kMostExactScale;
+    is_float_ = rows_.biases.empty()
+                    ? rows_.has_sixteen_bits && is_finite && most <= kMostExactScale
+                    : HasFloatSums();
     const DataType type = rows_.lines.bits == 4   ? DataType::kUint4
                           : rows_.lines.bits == 2 ? DataType::kUint2
                                                   : DataType::kUint8;
@@ -109,12 +112,15 @@ class GroupedRows final : public PackedWeight::Part {
   bool HasOddScales() const override { return has_odd_scales_; }
 
   void Read(std::uint64_t first, std::span<float> values) const override {
-    if (!rows_.biases.empty()) return Part::Read(first, values);
+    if (!rows_.biases.empty() && !is_float_) return Part::Read(first, values);
     ForEachStretch(first, values.size(), [&](const Stretch& stretch) {
       float* const out = values.data() + stretch.at;
       Decode(stretch, out);
       ForEachRun(stretch, [&](std::size_t cell, std::size_t from, std::size_t n) {
         Scale(out + from, n, ZeroOf(cell), rows_.scales[cell]);
+        if (rows_.biases.empty()) return;
+        const float bias = rows_.biases[cell];
+        for (std::size_t i = from; i < from + n; ++i) out[i] += bias;
       });
     });
   }
@@ -134,6 +140,26 @@ class GroupedRows final : public PackedWeight::Part {
   }
 
  private:
+  // Whether float32 holds each q * s + b on the way, too: for every group all of these are
+  // multiples of one power of two, and at most 2^24 times it.
+  bool HasFloatSums() const {
+    const auto lowest = [](float x) {
+      const auto bits = std::bit_cast<std::uint32_t>(x);
+      const std::uint32_t field = bits >> 23 & 0xFF;
+      const std::uint32_t mantissa = (bits & 0x7FFFFF) | (field != 0 ? 0x800000 : 0);
+      return mantissa == 0 ? 255
+                           : static_cast<int>(std::max(field, 1u)) + std::countr_zero(mantissa);
+    };
+    const double most = (1 << rows_.lines.bits) - 1;
+    for (std::size_t i = 0; i < rows_.scales.size(); ++i) {
+      const double size = most * std::fabs(rows_.scales[i]) + std::fabs(rows_.biases[i]);
+      const int bit = std::min(lowest(rows_.scales[i]), lowest(rows_.biases[i]));
+      // NaN fails both.
+      if (!(size <= kMostExactScale) || !(size <= std::ldexp(1.0, bit - 150 + 24))) return false;
+    }
+    return true;
+  }
+
   // Columns [column, column + n) of a row of the part, to `at` of what is read.
   struct Stretch {
     std::uint64_t row, column;

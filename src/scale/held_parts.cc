@@ -100,7 +100,9 @@ bool HeldParts::Cast(const PackedWeight& weight, const CastPlan& plan, std::uint
       [&](const PackedWeight::Part& part, std::uint64_t begin, std::size_t n) {
         const core::FpEnvironment environment;
         const auto some = out.subspan((begin - first) * bytes, n * bytes);
-        if (part.IsFloat() || plan.to() == DataType::kFloat32) {
+        if (part.Cast(plan, begin, some)) {
+          // Done.
+        } else if (part.IsFloat() || plan.to() == DataType::kFloat32) {
           CastBlocks<float>(of_float, some, bytes, [&](std::size_t done, std::span<float> values) {
             part.Read(begin + done, values);
           });

@@ -18,11 +18,19 @@ void PackedWeight::Part::Read(std::uint64_t first, std::span<float> values) cons
     const std::size_t n = std::min(block.size(), values.size());
     const std::span<double> exact = std::span(block).first(n);
     Read(first, Rounding::kOdd, exact);
-    Require(Cast(DataType::kFloat64, std::as_bytes(exact), DataType::kFloat32,
-                 std::as_writable_bytes(values.first(n)), n));
+    Require(tensorcast::Cast(DataType::kFloat64, std::as_bytes(exact), DataType::kFloat32,
+                             std::as_writable_bytes(values.first(n)), n));
     values = values.subspan(n);
     first += n;
   }
+}
+
+bool PackedWeight::Part::Cast(const CastPlan&, std::uint64_t, std::span<std::byte>) const {
+  return false;
+}
+
+std::optional<ScaleFindings> PackedWeight::CountScales(const formats::TensorReader&) const {
+  return std::nullopt;
 }
 
 std::optional<std::size_t> PackedTensors::Find(std::string_view ending) const {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +18,7 @@
 #include "formats/tensor_reader.h"
 #include "scale/cell_values.h"
 #include "scale/scaled_tensor.h"
+#include "tensorcast/tensorcast.hpp"
 
 namespace tensorcast::scale {
 
@@ -53,6 +55,8 @@ class PackedWeight {
     virtual bool HasOddScales() const { return false; }
     // The values rounded once to float32.
     virtual void Read(std::uint64_t first, std::span<float> values) const;
+    // The values as `plan` casts float64; false: there is no shorter way to them than by Read.
+    virtual bool Cast(const CastPlan& plan, std::uint64_t first, std::span<std::byte> out) const;
   };
 
   virtual ~PackedWeight() = default;
@@ -65,6 +69,8 @@ class PackedWeight {
   virtual ScaleFindings FindOddBlocks(const formats::TensorReader&) const { return {}; }
   // Whether its quantiser writes negative scales.
   virtual bool HasNegativeScales() const { return false; }
+  // All scales that no quantiser writes, counted; nothing: they are the numbers of one tensor.
+  virtual std::optional<ScaleFindings> CountScales(const formats::TensorReader& reader) const;
 };
 
 }  // namespace tensorcast::scale

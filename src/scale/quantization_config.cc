@@ -89,7 +89,7 @@ void ReadIgnored(const Json& json, QuantizationConfig& config) {
 
 void ReadConfig(const Json& json, QuantizationConfig& config) {
   config.method = Text(Member(json, "quant_method"));
-  config.dialect = DialectOfMethod(config.method);
+  config.dialect = config.method.empty() ? DialectOfConfig(json) : DialectOfMethod(config.method);
   ReadIgnored(json, config);
   if (config.dialect != nullptr && config.dialect->read_config != nullptr) {
     config.dialect->read_config(json, config);
@@ -134,6 +134,10 @@ QuantizationConfig Understand(ConfigFiles& files) {
   ReadModel(json, config);
   const Json* said =
       name == checkpoint::kQuantizationFile ? &json : &Member(json, "quantization_config");
+  // MLX's, whose "quantization_config" is a copy for others, or none.
+  if (DialectOfConfig(Member(json, "quantization")) != nullptr) {
+    said = &Member(json, "quantization");
+  }
   if (!said->is_object()) said = &Member(json, "compression_config");
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
   const auto all = Dialects();

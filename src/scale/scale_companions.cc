@@ -15,6 +15,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "json/ordered_json.h"
+#include "scale/dialects/dialect.h"
 #include "scale/scale_names.h"
 
 namespace tensorcast::scale {

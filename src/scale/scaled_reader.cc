@@ -503,8 +503,15 @@ void ScaledReader::CountScales(const ScaledWeight& weight) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!findings_.try_emplace(weight.codes).second) return;
   }
-  ScaleFindings found;
   const PackedWeight* const packed = weight.reading.packed.get();
+  if (packed != nullptr) {
+    if (const std::optional<ScaleFindings> counted = packed->CountScales(*base_)) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      findings_[weight.codes] = *counted;
+      return;
+    }
+  }
+  ScaleFindings found;
   const bool has_negative = packed != nullptr && packed->HasNegativeScales();
   if (packed != nullptr && weight.scale == weight.codes) {
     found = packed->FindOddBlocks(*base_);

@@ -93,6 +93,27 @@ def layouts(rng):
                "g": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "group_size": 32,
                                                          "strategy": "group", "symmetric": True}}}},
            "a.weight", "a.weight_packed", rationals(words - 8, bfloat16, 1, 32))
+    # bitsandbytes' numbers of a table, the high half of a byte first; rows of int8.
+    table = np.sort(rng.random(16)).astype(np.float32)
+    absmax = (rng.random((64, 5)) * 1e-2).astype(np.float32)
+    state = json.dumps({"quant_type": "nf4", "blocksize": 32, "dtype": "bfloat16", "shape": [64, 160]})
+    halves = words.reshape(-1, 2).astype(np.uint8)
+    yield ("nf4", {"a.weight": (halves[:, :1] << 4 | halves[:, 1:]), "a.weight.absmax": absmax.ravel(),
+                   "a.weight.quant_map": table,
+                   "a.weight.quant_state.bitsandbytes__nf4": np.frombuffer(state.encode(), np.uint8)},
+           {"quant_method": "bitsandbytes", "load_in_4bit": True},
+           "a.weight", "a.weight", rationals(table[words], absmax, 1, 32))
+    yield ("llm_int8", {"a.weight": small, "a.SCB": rows.ravel(), "a.weight_format": np.uint8(0)},
+           {"quant_method": "bitsandbytes", "load_in_8bit": True},
+           "a.weight", "a.weight", rationals(small, rows, 1, 160, Fraction(1, 127)))
+    # MLX's integers with biases, and its floats.
+    biases = (-8 * bfloat16.astype(np.float32)).astype(ml_dtypes.bfloat16)
+    yield ("mlx", {"a.weight": line_words(words).view(np.uint32), "a.scales": bfloat16, "a.biases": biases},
+           {"group_size": 32, "bits": 4}, "a.weight", "a.weight",
+           rationals(words, bfloat16, 1, 32) + rationals(np.ones_like(words), biases, 1, 32))
+    yield ("mlx_mxfp4", {"a.weight": packed.view(np.uint32), "a.scales": bytes_},
+           {"group_size": 32, "bits": 4, "mode": "mxfp4"}, "a.weight", "a.weight",
+           rationals(fp4_codes(packed), np.exp2(bytes_ - 127.0), 1, 32))
 
 
 CASES = list(layouts(np.random.default_rng(14)))

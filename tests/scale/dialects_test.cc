@@ -30,7 +30,7 @@ TEST(Dialects, WhatBelongsTogetherIsThereTogether) {
     EXPECT_EQ(one->layout.empty(), one->written.empty());
     EXPECT_TRUE(one->layouts.empty() || !one->name.empty());
     // The configuration of a method is read before it is edited.
-    EXPECT_TRUE(one->read_config == nullptr || !one->methods.empty());
+    EXPECT_TRUE(one->read_config == nullptr || !one->methods.empty() || one->has_config != nullptr);
     EXPECT_TRUE(one->edit_config == nullptr || one->read_config != nullptr);
     EXPECT_TRUE(one->join_config == nullptr ||
                 (one->write_config != nullptr && one->edit_config != nullptr));

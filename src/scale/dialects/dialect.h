@@ -147,6 +147,8 @@ struct Dialect {
   PackedCodes packed = {};
   // Its "quant_method"s; the first is the one that it writes.
   std::span<const std::string_view> methods = {};
+  // Whether a configuration that names no method is its own.
+  bool (*has_config)(const json::OrderedJson& json) = nullptr;
   void (*read_config)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   // The members of a configuration that list the layers which are left as they are.
   std::span<const char* const> exceptions = {};
@@ -194,6 +196,8 @@ std::span<const Dialect* const> Dialects();
 const Dialect* DialectOfPacked(const formats::TensorInfo& info);
 // These give null if no dialect has the name.
 const Dialect* DialectOfMethod(std::string_view method);
+// That which has a configuration of this form, by no method's name.
+const Dialect* DialectOfConfig(const json::OrderedJson& json);
 const Dialect* DialectOfLayout(std::string_view layout);
 
 }  // namespace tensorcast::scale

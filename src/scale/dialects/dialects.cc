@@ -71,6 +71,13 @@ const Dialect* DialectOfMethod(std::string_view method) {
   return found != all.end() ? *found : nullptr;
 }
 
+const Dialect* DialectOfConfig(const json::OrderedJson& json) {
+  const auto all = Dialects();
+  const auto found = std::ranges::find_if(
+      all, [&](const Dialect* one) { return one->has_config != nullptr && one->has_config(json); });
+  return found != all.end() ? *found : nullptr;
+}
+
 const Dialect* DialectOfLayout(std::string_view layout) {
   if (layout.empty()) return nullptr;
   const auto all = Dialects();

@@ -10,23 +10,6 @@ namespace {
 using enum CompanionRole;
 using enum Codes;
 
-constexpr CompanionName kMlxNames[] = {
-    {".weight", ".scales", kScale, kWords},
-    {".weight", ".biases", kZeroPoint, kWords, false},
-};
-
-constexpr CompanionName kBitsAndBytesNames[] = {
-    {".weight", ".SCB", kScale},
-    {"", ".absmax", kScale, kAny},
-    {"", ".nested_absmax", kSecondScale, kAny},
-    {"", ".quant_map", kCodeMap, kAny},
-    {"", ".nested_quant_map", kCodeMap, kAny},
-    {"", ".quant_state.bitsandbytes__nf4", kState, kAny},
-    {"", ".quant_state.bitsandbytes__fp4", kState, kAny},
-    {".weight", ".weight_format", kState},
-};
-constexpr std::string_view kBitsAndBytesMethods[] = {"bitsandbytes"};
-
 constexpr CompanionName kOnnxRuntimeNames[] = {
     {"_quantized", "_scale", kScale},    {"_Q4", "_scales", kScale},
     {"_Q8", "_scales", kScale},          {"_quantized", "_zero_point", kZeroPoint},
@@ -86,9 +69,6 @@ constexpr std::string_view kNamelessMethods[] = {"bitnet", "eetq", "fp_quant", "
   extern const Dialect dialect;             \
   constinit const Dialect dialect = {__VA_ARGS__};
 
-TENSORCAST_RECOGNISED(kMlx, .name = "MLX", .names = kMlxNames)
-TENSORCAST_RECOGNISED(kBitsAndBytes, .name = "bitsandbytes", .names = kBitsAndBytesNames,
-                      .methods = kBitsAndBytesMethods)
 TENSORCAST_RECOGNISED(kOnnxRuntime, .name = "ONNX Runtime", .names = kOnnxRuntimeNames)
 TENSORCAST_RECOGNISED(kTorchao, .name = "torchao", .names = kTorchaoNames,
                       .methods = kTorchaoMethods)
