@@ -77,20 +77,6 @@ constexpr Stranger kStrangers[] = {
     {"version https://", "a Git LFS pointer; fetch the file itself (git lfs pull)"},
 };
 
-std::string Joined(std::span<const std::string_view> endings, std::string_view conjunction) {
-  std::string text;
-  for (const std::string_view& ending : endings) {
-    const bool is_last = &ending == &endings.back();
-    if (is_last) {
-      text.append(" ").append(conjunction).append(" ");
-    } else if (!text.empty()) {
-      text += ", ";
-    }
-    text += ending;
-  }
-  return text;
-}
-
 bool EndsInDivider(std::string_view path) {
   return !path.empty() && files::NameBegin(path) == path.size();
 }
