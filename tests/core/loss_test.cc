@@ -83,6 +83,15 @@ TEST_P(LossOfType, OneElement) {
   }
 }
 
+// Codes are counted where nothing is lost, too, of so many.
+TEST(LossOfCodes, OfManyThatLoseNothing) {
+  for (const DataType type : {DataType::kFloat8E4M3FN, DataType::kInt4, DataType::kUint8}) {
+    const TypeInfo& from = *FindType(type);
+    const Tensor source = MakeTensor(type, ScaledBlocks(from, 257 * 1024 + 77, 9));
+    ExpectLossOnEveryTarget(source, DataType::kFloat32, {});
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(From, LossOfType, ::testing::ValuesIn(FixedWidthDataTypes()),
                          TypeParameterName);
 
