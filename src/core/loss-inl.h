@@ -72,8 +72,8 @@ HWY_INLINE bool AnyBeyond(const double* x, std::size_t n, const LossParams& para
 }
 
 // The magnitudes of the differences of 64-bit integers and results that are doubles; exact before
-// they become doubles. Those of results that are not finite are any. False where a result is no
-// number of the integer's type.
+// they become doubles. Those of results that are not finite are any. False where a result is beyond
+// the integer's type.
 template <class Integer>
 bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n, double* errors) {
   const DF64 d;
@@ -88,7 +88,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
     const auto x = Load(bits, integers + i * sizeof(Integer));
     const auto y = hn::LoadU(d, y_values + i);
     const auto outside = hn::And(hn::Gt(hn::Abs(y), end), hn::Lt(hn::Abs(y), infinity));
-    if (!hn::AllFalse(d, kSigned ? outside : hn::Or(outside, hn::Lt(y, hn::Zero(d))))) return false;
+    if (!hn::AllFalse(d, outside)) return false;
     hn::Vec<D64> result;
     if constexpr (kSigned) {
       result = hn::BitCast(bits, hn::ConvertTo(whole, y));
@@ -105,8 +105,19 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
     const auto order = [&](auto v)
                            HWY_ATTR { return hn::BitCast(whole, kSigned ? v : hn::Xor(v, top)); };
     const auto is_less = hn::Or(at_end, hn::RebindMask(bits, hn::Lt(order(x), order(result))));
-    const auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), hn::Sub(x, result));
-    hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
+    const auto above = hn::Sub(x, result);
+    auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), above);
+    if constexpr (!kSigned) {
+      // Results below zero: their magnitudes are below 2^53 and come on top, perhaps of all 64
+      // bits.
+      const auto is_negative = hn::Lt(y, hn::Zero(d));
+      magnitude = hn::IfThenElse(hn::RebindMask(bits, is_negative), above, magnitude);
+      const auto carries = hn::And(is_negative, hn::RebindMask(d, hn::Lt(order(above), order(x))));
+      const auto error = hn::ConvertTo(d, magnitude);
+      hn::StoreU(hn::Add(error, hn::IfThenElseZero(carries, end)), d, errors + i);
+    } else {
+      hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
+    }
   }
   return true;
 }
