@@ -92,6 +92,7 @@ bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, boo
       return fits && (row.is_telling || is_sure || type->is_float() || type->is_packed());
     }
     case kWords: return type->is_integer() || IsNarrowFloat(tensor);
+    case kValues: return true;
     case kAny:
     case kBlocks: break;
   }

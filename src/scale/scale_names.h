@@ -35,6 +35,7 @@ enum class Codes {
   kWords,   // integers of any width, several codes in each
   kAny,     // even floats: bitsandbytes keeps its bytes in elements of any type
   kBlocks,  // GGUF's NVFP4, whose blocks have scales of their own
+  kValues,  // those of a sparse matrix that are not 0, of any type
 };
 
 // A companion is called what remains of its tensor's name without `tensor` at its end, and then

@@ -175,6 +175,7 @@ class Finder {
       dialect = one;
     }
     if (dialect == nullptr) return false;
+    if (found.opaque.empty() && IsTornApart(codes)) return true;
     if (found.weight == nullptr) {
       RefusePacked(codes, companions, found);
       return true;
@@ -263,14 +264,7 @@ class Finder {
     const WeightTensors tensors = {&codes, &scale, Info(weight.global), Info(weight.zero_point)};
     const QuantizationConfig& config = IsDescribed(codes.name) ? of_metadata_ : config_;
     std::vector<Reading> readings = ReadingsOf(tensors, config);
-    if (const std::string file = readings.empty() ? FileOfGlobal(weight) : std::string();
-        !file.empty()) {
-      Refuse(weight.codes, ErrorKind::kContents,
-             ShapedName(codes) + " has its scales in " + words::EscapeName(scale.name) +
-                 " and the scale of these in " + words::EscapeName(file));
-      result_.unread.back().remedy = Remedy::kTakeDirectory;
-      return;
-    }
+    if (IsTornApart(weight.codes)) return;
     if (readings.empty() || !SmallOnesFit(weight)) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " (" + std::string(TypeName(codes.type)) + ") and " +
@@ -285,6 +279,12 @@ class Finder {
              ShapedName(codes) + " with " + ShapedName(scale) + " is " +
                  std::string(by_shape.Name()) + ", " + by_shape.PartitionText() + ", and " +
                  config.file + " says " + SchemeText(config, by_shape));
+      return;
+    }
+    if (!weight.zero_point && SaysZeroPoints(config, readings)) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " with " + ShapedName(scale) + " has no zero points, and " +
+                 config.file + " says that its integers are not symmetric");
       return;
     }
     // The dialect that the configuration names knows its own tensors.
@@ -309,36 +309,54 @@ class Finder {
     result_.weights.push_back(std::move(weight));
   }
 
-  // The other file of the checkpoint in which the scale of a weight's scales stands; empty: there
-  // is none.
-  std::string FileOfGlobal(const ScaledWeight& weight) {
-    if (weight.global) return {};
-    const std::string_view codes = tensors_[weight.codes].name;
-    for (const Dialect* const dialect : Dialects()) {
-      for (const Layout& layout : dialect->layouts) {
-        if (layout.global.empty() || !codes.ends_with(layout.codes)) continue;
-        std::string name(codes.substr(0, codes.size() - layout.codes.size()));
-        const auto found = Globals().find(name.append(layout.global));
-        if (found != Globals().end()) return found->second;
-      }
+  // Refuses a weight of which the checkpoint's index says that something beside its scales stands
+  // in another file: without it the weight would be another one.
+  bool IsTornApart(std::size_t codes) {
+    std::string name;
+    for (const CompanionName& row : CompanionNames()) {
+      if (!IsOfWeight(row) || !tensors_[codes].name.ends_with(row.tensor)) continue;
+      name.assign(tensors_[codes].name, 0, tensors_[codes].name.size() - row.tensor.size());
+      const auto found = Elsewhere().find(name.append(row.companion));
+      if (found == Elsewhere().end()) continue;
+      Refuse(codes, ErrorKind::kContents,
+             ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(row.role)) + ", " +
+                 words::EscapeName(name) + ", in " + words::EscapeName(found->second));
+      result_.unread.back().remedy = Remedy::kTakeDirectory;
+      return true;
     }
-    return {};
+    return false;
   }
 
-  // Scales of scales that the index names, and their files.
-  const std::unordered_map<std::string, std::string>& Globals() {
-    if (globals_) return *globals_;
-    globals_.emplace();
+  // Whether such a companion says what the weight is, beside its scales.
+  static bool IsOfWeight(const CompanionName& row) {
+    return row.role != CompanionRole::kScale && row.role != CompanionRole::kActivationScale;
+  }
+
+  // What the index says of such companions in other files, by name.
+  const std::unordered_map<std::string, std::string>& Elsewhere() {
+    if (elsewhere_) return *elsewhere_;
+    elsewhere_.emplace();
     checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
-      for (const Dialect* const dialect : Dialects()) {
-        if (std::ranges::any_of(dialect->layouts, [&](const Layout& layout) {
-              return !layout.global.empty() && name.ends_with(layout.global);
-            })) {
-          globals_->emplace(name, file);
-        }
+      if (std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
+            return IsOfWeight(row) && name.ends_with(row.companion);
+          })) {
+        elsewhere_->emplace(name, file);
       }
     });
-    return *globals_;
+    for (const TensorInfo& info : tensors_) elsewhere_->erase(info.name);
+    return *elsewhere_;
+  }
+
+  // Whether all that the configuration says of such a weight has zero points.
+  static bool SaysZeroPoints(const QuantizationConfig& config, std::span<const Reading> readings) {
+    bool any = false;
+    for (const WeightScheme& scheme : config.schemes) {
+      const auto is_its = [&](const Reading& one) { return Allows(scheme, one); };
+      if (!scheme.is_integer || !std::ranges::any_of(readings, is_its)) continue;
+      if (scheme.is_symmetric) return false;
+      any = true;
+    }
+    return any;
   }
 
   // A global scale is one float32, and there are as many zero points as scales.
@@ -454,7 +472,7 @@ class Finder {
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const json::OrderedJson described_;
-  std::optional<std::unordered_map<std::string, std::string>> globals_;
+  std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
   ScaledWeights result_;
 };
 

@@ -124,8 +124,13 @@ inline constexpr std::string_view kModelLayout = "onnx";
 // A file beside config.json in which a library says how it quantised.
 struct ConfigFile {
   std::string_view name = {};  // empty: it has none
+  // The member that says it, in the dialect's own words; empty: the whole file is what would be
+  // config.json's "quantization_config".
+  std::string_view member = {};
   // It says more: of weights that are no longer as it says, only what is of that goes.
   bool says_more = false;
+
+  bool IsRead() const { return !name.empty() && !says_more; }
 };
 
 // Packed codes that are told by name, type and shape alone, without their scales.
@@ -153,7 +158,7 @@ struct Dialect {
   // The members of a configuration that list the layers which are left as they are.
   std::span<const char* const> exceptions = {};
   ConfigFile file = {};
-  // "quantization" of its file, where config.json says nothing.
+  // The member of its file, where config.json says nothing.
   void (*read_file)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
   // Its configuration names the layers that are quantised; else it is of all linear ones.
