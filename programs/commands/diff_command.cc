@@ -24,6 +24,7 @@ namespace {
 struct DiffFlags {
   CastFlags shared;  // those that are added
   std::string a, b;
+  std::string root_of_b;
   std::vector<std::string> renames;
 };
 
@@ -32,7 +33,7 @@ constexpr const char* kDiffDescription =
 
 Examples:
   tensorcast diff model.safetensors copy.npz
-  tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=40
+  tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=54
   tensorcast diff a.safetensors b.safetensors --rename 'model.*=*' --tensor '*.weight'
   tensorcast diff a b --rename 're:layers\.(\d+)\.(.*)=blk.\1.\2' --json
 
@@ -65,6 +66,8 @@ int CompareInputs(const DiffFlags& flags) {
   request.excluded = shared.excluded;
   request.ignore_scales = shared.raw_scaled;
   request.assume_type = ParseAssumedType(shared.assume_type);
+  request.root = shared.root;
+  request.root_of_b = flags.root_of_b;
   request.allow_hard_links = shared.allow_hard_links;
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(shared.target);
@@ -106,6 +109,9 @@ void AddDiffCommand(CommandLine& line) {
       .OneValue();
   AddPatternFlags(command, flags->shared);
   AddReadingFlags(command, flags->shared);
+  AddRootFlag(command, flags->shared.root);
+  command.AddOption("--root-of-b NAME", flags->root_of_b,
+                    "The same of B, where it is another than that of A");
   command.AddFlag("--raw-scaled", flags->shared.raw_scaled,
                   "Compare codes and scales as they are stored, not the values they make");
   AddRunningFlags(command, flags->shared);
