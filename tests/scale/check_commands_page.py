@@ -123,6 +123,10 @@ SCALED = {
 }
 
 
+# What lies beside the weights, and is copied.
+OTHER_FILES = {"tokenizer.json": "{}", "generation_config.json": '{"temperature": 0.6}'}
+
+
 def make_scaled(name, make, folder):
     case = make(Maker(name))
     tensors = {**case.tensors, "norm.weight": files.Tensor("F32", (2,), struct.pack("<2f", 1, -2.5))}
@@ -134,8 +138,12 @@ def make_scaled(name, make, folder):
     files.write_safetensors(folder / name / "model.safetensors", tensors)
     config = {"model_type": "llama", "dtype": "float16", **(case.config or {})}
     (folder / name / "config.json").write_text(json.dumps(config))
-    (folder / name / "tokenizer.json").write_text("{}")
-    (folder / name / "generation_config.json").write_text('{"temperature": 0.6}')
+    for other, text in OTHER_FILES.items():
+        (folder / name / other).write_text(text)
+    if make is modelopt:
+        (folder / name / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4"}}')
+    if "Mistral" in name:
+        (folder / name / "params.json").write_text('{"dim": 40, "quantization": {"qformat_weight": "fp8_e4m3"}}')
     return case.weights
 
 
@@ -200,6 +208,8 @@ def make_torch(path, root=None):
 def make_bin(name, folder):
     (folder / name).mkdir()
     (folder / name / "config.json").write_text('{"model_type": "llama", "torch_dtype": "float32"}')
+    for other, text in OTHER_FILES.items():
+        (folder / name / other).write_text(text)
     (folder / name / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {}, "weight_map": {
         "w.weight": "pytorch_model-00001-of-00001.bin"}}))
     return make_torch(folder / name / "pytorch_model-00001-of-00001.bin")
@@ -246,6 +256,10 @@ def check_output(out, target, weights):
     kept = [key for key in ("quantization_config", "quantization") if key in config]
     if kept or config.get("dtype", config.get("torch_dtype")) != target:
         return f"its config.json says {config}"
+    if any((out / other).read_text() != text for other, text in OTHER_FILES.items()):
+        return f"lacks one of {list(OTHER_FILES)}"
+    if (out / "params.json").exists() and json.loads((out / "params.json").read_text()) != {"dim": 40}:
+        return "its params.json names a quantisation"
     old = [path.name for path in out.iterdir() if path.suffix == ".bin" or "bin.index" in path.name or
            path.name == "hf_quant_config.json"]
     return f"has {old}" if old else None
