@@ -118,8 +118,8 @@ enum class Keep : std::uint8_t {
   kNorms,
   kEmbeddings,
   kHead,
-  // Weights of layouts that are not read (GPTQ's, bitsandbytes' ...): where they are taken and not
-  // kept, a conversion is refused.
+  // Weights in packed codes, of layouts that are not read (HQQ's, AQLM's ...), for which a
+  // conversion is refused where they are taken and not kept, and of those that are (GPTQ's ...).
   kPacked,
 };
 TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"

@@ -38,8 +38,8 @@ Examples:
   tensorcast diff a b --rename 're:layers\.(\d+)\.(.*)=blk.\1.\2' --json
 
 Tensors are found by their names, and may have any types and layouts: scales are applied, integers
-are compared as integers, all else exactly as well, and A is what the figures of B are measured
-against. NaN is the same as NaN, -0 as +0.
+are compared as integers, other numbers exactly as well, and A is what the figures of B are
+measured against. NaN is the same as NaN, -0 as +0.
 
 Exit codes: 0 the two are equal; 1 a name, a shape or a value differs, or with --fail-on a limit was
 crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported;
