@@ -18,14 +18,10 @@ using core::ErrorKind;
 using files::Error;
 namespace {
 
-// What the reason of a format that no command writes ends in.
-constexpr std::string_view kOnlyRead = "read, not written";
-// A pickle may run code where it is loaded.
-constexpr std::string_view kTorchNotWritten = "torch's files are read, not written";
-
+// Not written: a pickle may run code where it is loaded.
 constexpr Format TorchFormat(std::string_view ending) {
-  return {ending,           "",      kTorchTyped, LooksLikeLegacyTorch, OpenLegacyTorch, true,
-          kTorchNotWritten, nullptr, nullptr};
+  return {ending, "",      kTorchTyped, LooksLikeLegacyTorch, OpenLegacyTorch, true,
+          "",     nullptr, nullptr};
 }
 
 constexpr Format kFormats[] = {
@@ -42,8 +38,8 @@ constexpr Format kFormats[] = {
     // Models are written by src/onnx, from models.
     {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, false,
      "a model is written from a model only: tensors alone have no graph", nullptr, nullptr},
-    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false,
-     "GGUF files are read, not written", nullptr, nullptr},
+    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false, "", nullptr,
+     nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -97,8 +93,12 @@ const Format& OutputFormat(const std::string& path) {
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
-                words::PathText(path) + ": " + std::string(format->why_not_written) +
-                    "; write a .safetensors, .npz, .npy or .pb file",
+                words::PathText(path) + ": " +
+                    (format->why_not_written.empty()
+                         ? std::string(format->ending) + " files are read, not written; " +
+                               JoinedOutputEndings("and") + " are written"
+                         : std::string(format->why_not_written) +
+                               "; write a .safetensors, .npz, .npy or .pb file"),
                 path);
   }
   return *format;
@@ -147,7 +147,9 @@ std::string JoinedEndings(std::string_view conjunction) {
 std::string JoinedOutputEndings(std::string_view conjunction) {
   std::vector<std::string_view> endings;
   for (const Format& format : kFormats) {
-    if (!format.why_not_written.ends_with(kOnlyRead)) endings.push_back(format.ending);
+    if (format.create != nullptr || !format.why_not_written.empty()) {
+      endings.push_back(format.ending);
+    }
   }
   return Joined(endings, conjunction);
 }

@@ -30,7 +30,8 @@ struct Format {
   OpenedTensors (*open)(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
   // Whether it may hold dicts of which one is chosen.
   bool may_have_root;
-  // What keeps tensors alone from being written to it; empty: nothing, and the next two are given.
+  // What keeps tensors alone from being written to it; empty: nothing, and the next two are given,
+  // or they are null and it is only read.
   std::string_view why_not_written;
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const files::CreateOptions& options);

@@ -310,7 +310,7 @@ std::vector<BadFile> Files() {
        "number of the older ones"},
       {"another pickle", Whole("}"),
        "5 FILE: is a pickle that torch.save did not write; .safetensors, .npy, .npz, .pb, .pt, "
-       ".pth, .bin, .ckpt and .onnx files are read"},
+       ".pth, .bin, .ckpt, .onnx and .gguf files are read"},
       {"another protocol", LegacyTorch("", "", "").substr(0, 15) + Whole("K\x01"),
        "5 FILE: has another protocol than 1001 (pickle, offset 19)"},
       {"legacy: no storage", LegacyTorch(weight, Whole("]"), ""),
