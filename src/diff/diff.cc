@@ -167,10 +167,8 @@ convert::JobOptions OptionsOf(const convert::RunSettings& settings) {
   return options;
 }
 
-}  // namespace
-
-DiffReport Compare(const DiffRequest& request, const convert::RunSettings& settings,
-                   const files::SpoolOptions& spool) {
+DiffReport CompareSides(const DiffRequest& request, const convert::RunSettings& settings,
+                        const files::SpoolOptions& spool) {
   auto [a, b] = OpenSides(request, settings, spool);
   const std::vector<TensorPair> pairs = PairTensors(a, b, request);
   GiveOneOrder(pairs, a, b);
@@ -205,6 +203,19 @@ DiffReport Compare(const DiffRequest& request, const convert::RunSettings& setti
   }
   SortWorstFirst(report.tensors);
   return report;
+}
+
+}  // namespace
+
+DiffReport Compare(const DiffRequest& request, const convert::RunSettings& settings,
+                   const files::SpoolOptions& spool) {
+  try {
+    return CompareSides(request, settings, spool);
+  } catch (const files::Error& error) {
+    // What a conversion passes through is compared here as it is stored.
+    if (error.remedy() != Remedy::kKeepPacked) throw;
+    throw files::Error(error.kind(), error.what(), Remedy::kIgnoreScales, error.subject());
+  }
 }
 
 }  // namespace tensorcast::diff

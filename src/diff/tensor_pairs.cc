@@ -128,13 +128,7 @@ void RefuseUnread(const Side& side, const std::vector<bool>& is_taken) {
     if (is_taken[one.tensor]) decisions[one.tensor].reason = convert::Reason::kOpaque;
   }
   for (const scale::Companion& one : scales.companions.companions) decisions[one.tensor] = {};
-  try {
-    convert::RefusePacked(side.survey, decisions);
-  } catch (const Error& error) {
-    // What a conversion passes through is compared here as it is stored.
-    if (error.remedy() != Remedy::kKeepPacked) throw;
-    throw Error(error.kind(), error.what(), Remedy::kIgnoreScales, error.subject());
-  }
+  convert::RefusePacked(side.survey, decisions);
   convert::RefuseScaled(side.survey, decisions);
 }
 
