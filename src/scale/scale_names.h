@@ -50,7 +50,9 @@ struct CompanionName {
   bool is_telling = true;
   // Who keeps weights so in a form that is not read here; empty: it has a layout of the kind.
   std::string_view opaque = {};
-  std::string_view why_not = {};     // a weight that has such a companion is not read
+  std::string_view why_not = {};  // a weight that has such a companion is not read
+  // Believed only where something describes the layer: its shape is the description's affair.
+  bool is_described = false;
   const Dialect* dialect = nullptr;  // whose row it is; CompanionNames sets it
 };
 

@@ -21,7 +21,7 @@ namespace {
 using core::ErrorKind;
 using formats::TensorInfo;
 
-constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
+constexpr const char* kAllFits = "; names, types and shapes fit";
 
 // "q.weight_scale [4, 4]"
 std::string ShapedName(const TensorInfo& info) {
@@ -50,7 +50,7 @@ class Finder {
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
-    ReadLonePacked(served);
+    ReadLone(served);
     RefuseTakenNames();
     if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -126,13 +126,20 @@ class Finder {
         return;
       }
     }
-    if (const std::string why = WhyNotOfMetadata(tensors_[codes].name); !why.empty()) {
+    if (!described_.is_null() && !described_.is_object()) {
       Refuse(codes, ErrorKind::kUnsupported,
-             words::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
-                 std::string(kMetadataMark) + "\"], " + why);
+             words::EscapeName(tensors_[codes].name) + " is in " + of_metadata_.file +
+                 ", which cannot be read");
       return;
     }
-    Choose(std::move(weight));
+    QuantizationConfig own;
+    if (HasMark(companions)) {
+      own = of_metadata_;
+      own.file = kLayerMark.substr(1);
+      return Choose(std::move(weight), own);
+    }
+    Choose(std::move(weight),
+           DescriptionOf(tensors_[codes].name) != nullptr ? of_metadata_ : config_);
   }
 
   // The dialects that may decode a weight: that of the configuration where it is among them.
@@ -157,11 +164,15 @@ class Finder {
 
   // Whether it is one that decodes itself, read or not.
   bool ReadPacked(std::size_t codes, const std::vector<const Companion*>& companions) {
-    if (config_.is_foreign) return false;
-    const PackedTensors tensors = {reader_, config_, codes, companions};
+    const bool is_described = IsDescribed(codes, companions);
+    if (config_.is_foreign && !is_described) return false;
+    if (is_described && HasScaleElsewhere(codes)) return true;
+    const PackedTensors tensors = {reader_, config_, codes, companions,
+                                   DescriptionOf(tensors_[codes].name)};
     PackedReading found;
     const Dialect* dialect = nullptr;
-    for (const Dialect* const one : PackersOf(codes, companions)) {
+    for (const Dialect* const one :
+         is_described ? std::vector{of_metadata_.dialect} : PackersOf(codes, companions)) {
       PackedReading reading = one->read_packed(tensors);
       if (!reading.Fits()) continue;
       if (dialect != nullptr && found.weight != nullptr && reading.weight != nullptr) {
@@ -190,7 +201,8 @@ class Finder {
     weight.shape = weight.reading.shape = std::move(found.shape);
     weight.reading.dialect = dialect;
     weight.reading.packed = std::move(found.weight);
-    weight.evidence = EvidenceText(config_, found.said);
+    weight.evidence = found.said_by.empty() ? EvidenceText(config_, found.said)
+                                            : found.said_by + " says " + found.said + kAllFits;
     return true;
   }
 
@@ -205,27 +217,42 @@ class Finder {
     for (const Companion* one : companions) result_.opaque.push_back({one->tensor, reading.opaque});
   }
 
-  // Weights whose scales stand among their codes.
-  void ReadLonePacked(const std::map<std::size_t, std::vector<const Companion*>>& served) {
+  // Weights whose scales stand among their codes, and those that are described and have none.
+  void ReadLone(const std::map<std::size_t, std::vector<const Companion*>>& served) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto holds = [&](const Dialect* one) {
         return one->holds_codes != nullptr && one->holds_codes(tensors_[i]);
       };
-      if (!served.contains(i) && std::ranges::any_of(Dialects(), holds)) ReadPacked(i, {});
+      if (served.contains(i)) continue;
+      if (std::ranges::any_of(Dialects(), holds) || LacksScales(i)) ReadPacked(i, {});
     }
     std::ranges::sort(result_.weights, {}, &ScaledWeight::codes);
   }
 
-  // The same descriptions, of all layers in one.
-  std::string WhyNotOfMetadata(const std::string& name) const {
-    if (described_.is_null()) return {};
-    if (!described_.is_object()) return "which cannot be read";
-    return IsDescribed(name) ? of_metadata_.dialect->why_not_described(described_[LayerOf(name)])
-                             : std::string();
-  }
   static std::string LayerOf(const std::string& name) { return name.substr(0, name.rfind('.')); }
-  bool IsDescribed(const std::string& name) const {
-    return described_.is_object() && described_.contains(LayerOf(name));
+  // What the metadata says of a tensor's layer; null: nothing.
+  const json::OrderedJson* DescriptionOf(const std::string& name) const {
+    const bool is_there = described_.is_object() && described_.contains(LayerOf(name));
+    return is_there ? &described_[LayerOf(name)] : nullptr;
+  }
+  static bool HasMark(const std::vector<const Companion*>& companions) {
+    return std::ranges::any_of(
+        companions, [](const Companion* one) { return one->row->companion == kLayerMark; });
+  }
+  bool IsDescribed(std::size_t codes, const std::vector<const Companion*>& companions) const {
+    return DescriptionOf(tensors_[codes].name) != nullptr || HasMark(companions);
+  }
+  // Whether its scale stands in another file of the checkpoint.
+  bool HasScaleElsewhere(std::size_t codes) const {
+    const auto found = std::ranges::lower_bound(found_.scaled, codes, {}, &ScaledTensor::tensor);
+    return found != found_.scaled.end() && found->tensor == codes && !found->file.empty();
+  }
+  // Codes that the metadata describes, alone.
+  bool LacksScales(std::size_t tensor) const {
+    const TensorInfo& info = tensors_[tensor];
+    const TypeInfo* const type = FindType(info.type);
+    return type != nullptr && type->bits <= 8 && info.elements > 0 &&
+           info.name.ends_with(".weight") && DescriptionOf(info.name) != nullptr;
   }
   // What they say of a layer that is read, as a configuration would.
   static QuantizationConfig ConfigOfMetadata() {
@@ -244,25 +271,13 @@ class Finder {
     if (one.row->role == CompanionRole::kOrder) {
       return "which reorders its groups; that is not done here";
     }
-    const bool is_description = one.row->role == CompanionRole::kState &&
-                                one.row->dialect != nullptr &&
-                                one.row->dialect->why_not_described != nullptr;
-    return is_description ? WhyNotDescribed(one.tensor, *one.row->dialect) : std::string();
+    return {};
   }
 
-  std::string WhyNotDescribed(std::size_t tensor, const Dialect& dialect) const {
-    const TensorInfo& info = tensors_[tensor];
-    if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
-    std::string text(static_cast<std::size_t>(info.bytes), '\0');
-    reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return dialect.why_not_described(json::JsonOrNull(text));
-  }
-
-  void Choose(ScaledWeight weight) {
+  void Choose(ScaledWeight weight, const QuantizationConfig& config) {
     const TensorInfo& codes = tensors_[weight.codes];
     const TensorInfo& scale = tensors_[weight.scale];
     const WeightTensors tensors = {&codes, &scale, Info(weight.global), Info(weight.zero_point)};
-    const QuantizationConfig& config = IsDescribed(codes.name) ? of_metadata_ : config_;
     std::vector<Reading> readings = ReadingsOf(tensors, config);
     if (IsTornApart(weight.codes)) return;
     if (readings.empty() || !SmallOnesFit(weight)) {
@@ -389,8 +404,7 @@ class Finder {
     }
     const std::string method =
         config.method.empty() ? std::string("a quantization") : words::Quoted(config.method);
-    return config.file + " says " + method + (said.empty() ? "" : ", " + said) +
-           "; names, types and shapes fit";
+    return config.file + " says " + method + (said.empty() ? "" : ", " + said) + kAllFits;
   }
 
   // The plain weight's name must be free.

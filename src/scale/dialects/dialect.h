@@ -145,7 +145,8 @@ struct Dialect {
   std::span<const CompanionName> names = {};
   // Neither layouts nor read_packed: it is recognised, and never touched.
   std::span<const Layout> layouts = {};
-  // Its weights that decode themselves; asked where the names of codes and companions are its own.
+  // Its weights that decode themselves; asked where the names of codes and companions are its own,
+  // or where it describes the layer.
   PackedReading (*read_packed)(const PackedTensors& tensors) = nullptr;
   // Tells such weights which need no companion, by their types.
   bool (*holds_codes)(const formats::TensorInfo& info) = nullptr;
@@ -182,8 +183,6 @@ struct Dialect {
   std::string_view metadata_key = {};
   std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
                                const std::string& made) = nullptr;
-  // Why the weight of a layer of this description is not read; empty if it is.
-  std::string (*why_not_described)(const json::OrderedJson& description) = nullptr;
   // An ending of the one format whose files its readers take; empty: directories too.
   std::string_view only_format = {};
 
