@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,23 @@ RequestedRename ParseRename(const std::string& text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
+// What other commands may do with what they refuse is not what this one may.
+DiffReport Compared(const DiffRequest& request, const convert::RunSettings& settings) {
+  try {
+    return diff::Compare(request, settings, ToolOpenOptions().spool);
+  } catch (const files::Error& error) {
+    std::string_view remedy;
+    if (error.remedy() == Remedy::kKeepPacked) {
+      remedy = ": --exclude it, or compare what is stored with --raw-scaled";
+    } else if (error.remedy() == Remedy::kChooseRoot) {
+      remedy = ": convert it with --root first";
+    } else {
+      throw;
+    }
+    throw files::Error(error.kind(), error.what() + std::string(remedy));
+  }
+}
+
 int CompareInputs(const DiffFlags& flags) {
   const CastFlags& shared = flags.shared;
   const std::vector<LossLimit> limits = ParseFailLimits(shared.fail_on);
@@ -76,7 +94,7 @@ int CompareInputs(const DiffFlags& flags) {
 
   DiffSummary summary;
   summary.request = &request;
-  summary.report = diff::Compare(request, settings, ToolOpenOptions().spool);
+  summary.report = Compared(request, settings);
   summary.crossed = CrossedLimits(limits, summary.report.sum);
   ExitOnInterrupts(Leaves::kNothing);
   progress.Clear();

@@ -139,7 +139,7 @@ convert::JobOptions OptionsOf(const convert::RunSettings& settings) {
 DiffReport Compare(const DiffRequest& request, const convert::RunSettings& settings,
                    const files::SpoolOptions& spool) {
   const convert::Opening opening = {
-      {request.assume_type, request.allow_hard_links, request.ignore_scales},
+      {request.assume_type, request.allow_hard_links, request.ignore_scales, {}},
       spool,
       std::make_shared<files::CurrentInterrupt>(settings.interrupted)};
   Side a = OpenSide(request.a, opening), b = OpenSide(request.b, opening);
