@@ -166,6 +166,15 @@ def test_as_convert_writes_them(checkpoint, tmp_path):
             assert f.get(name, to="string").tolist() == tc.cast(values, "string").tolist()
 
 
+def test_diff_reads_them(checkpoint, tmp_path):
+    folder, _, name, _, _ = checkpoint
+    plain = tmp_path / "plain.safetensors"
+    tc.convert(folder, plain, to="float64")
+    found = tc.diff(folder, plain)
+    assert found.equal and found[name].a.layout and found[name].b.type == "float64"
+    assert {one.name for one in tc.inspect(plain)} == {name, "norm"}
+
+
 def test_codes_as_they_are_stored(checkpoint):
     folder, tensors, _, codes, _ = checkpoint
     with tc.open(folder) as f:
