@@ -61,7 +61,7 @@ void RowMajorReader::Read(std::size_t tensor, std::uint64_t offset,
   const formats::TensorInfo& info = contents_.tensors[tensor];
   const auto width = static_cast<std::size_t>(info.bytes / info.elements);
   const BytesOfTensor bytes(*base_, tensor);
-  if (formats::IsFarApart(dims, width)) {
+  if (formats::IsTurned(dims)) {
     tiles_.Read(bytes, 0, dims, width, info.bytes, offset, out);
   } else {
     formats::ReadStrided(bytes, 0, dims, width, offset / width, out);
