@@ -103,13 +103,13 @@ INSTANTIATE_TEST_SUITE_P(RotatedRows, SeveralPartsRotated,
 
 TEST(RotatedRows, HaveSumsOfZerosAndInfinitiesAsIeeeHasThem) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
-  struct Case {
+  struct SumCase {
     float scale;
     std::vector<std::int8_t> codes;
     std::vector<double> values;
   };
   const double nan = std::nan("");
-  const Case cases[] = {
+  const SumCase cases[] = {
       // The signs of the matrix' first row: all terms of its sum agree.
       {kInf, {3, 3, 3, -3}, {kInf, nan, nan, nan}},
       {-kInf, {3, 3, 3, -3}, {-kInf, nan, nan, nan}},
@@ -121,7 +121,7 @@ TEST(RotatedRows, HaveSumsOfZerosAndInfinitiesAsIeeeHasThem) {
       {-2, {1, 1, 1, 3}, {0.0, -4, -4, -4}},
       {std::nanf(""), {1, 1, 1, 1}, {nan, nan, nan, nan}},
   };
-  for (const Case& one : cases) {
+  for (const SumCase& one : cases) {
     MemoryTensors tensors;
     RotatedRows made;
     made.form.bits = 8;
