@@ -18,14 +18,10 @@ using core::ErrorKind;
 using files::Error;
 namespace {
 
-// What the reason of a format that no command writes ends in.
-constexpr std::string_view kOnlyRead = "read, not written";
-// A pickle may run code where it is loaded.
-constexpr std::string_view kTorchNotWritten = "torch's files are read, not written";
-
+// Not written: a pickle may run code where it is loaded.
 constexpr Format TorchFormat(std::string_view ending) {
-  return {ending,           "",      kTorchTyped, LooksLikeLegacyTorch, OpenLegacyTorch, true,
-          kTorchNotWritten, nullptr, nullptr};
+  return {ending, "",      kTorchTyped, LooksLikeLegacyTorch, OpenLegacyTorch, true,
+          "",     nullptr, nullptr};
 }
 
 constexpr Format kFormats[] = {
@@ -42,8 +38,8 @@ constexpr Format kFormats[] = {
     // Models are written by src/onnx, from models.
     {".onnx", "", "an ONNX model, which names its types", nullptr, OpenOnnxModel, false,
      "a model is written from a model only: tensors alone have no graph", nullptr, nullptr},
-    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false,
-     "GGUF files are read, not written", nullptr, nullptr},
+    {".gguf", "", "a GGUF file, which names its types", LooksLikeGguf, OpenGguf, false, "", nullptr,
+     nullptr},
 };
 
 constexpr std::size_t kHeadBytes = 16;
@@ -97,8 +93,12 @@ const Format& OutputFormat(const std::string& path) {
   }
   if (format->create == nullptr) {
     throw Error(ErrorKind::kUnsupported,
-                words::PathText(path) + ": " + std::string(format->why_not_written) +
-                    "; write a .safetensors, .npz, .npy or .pb file",
+                words::PathText(path) + ": " +
+                    (format->why_not_written.empty()
+                         ? std::string(format->ending) + " files are read, not written; " +
+                               JoinedOutputEndings("and") + " are written"
+                         : std::string(format->why_not_written) +
+                               "; write a .safetensors, .npz, .npy or .pb file"),
                 path);
   }
   return *format;
@@ -147,7 +147,9 @@ std::string JoinedEndings(std::string_view conjunction) {
 std::string JoinedOutputEndings(std::string_view conjunction) {
   std::vector<std::string_view> endings;
   for (const Format& format : kFormats) {
-    if (!format.why_not_written.ends_with(kOnlyRead)) endings.push_back(format.ending);
+    if (format.create != nullptr || !format.why_not_written.empty()) {
+      endings.push_back(format.ending);
+    }
   }
   return Joined(endings, conjunction);
 }
@@ -185,22 +187,30 @@ OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
                     " files are read",
                 path);
   }
-  RefuseAssumedType(*source, format->typed, options);
+  RefuseAssumedType(path, format->typed, options);
   if (!format->may_have_root) RefuseRoot(path, options);
   return format->open(std::move(source), options);
 }
 
-void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
+void RefuseAssumedType(const std::string& path, std::string_view typed,
                        const OpenOptions& options) {
   if (!options.assume_type || typed.empty()) return;
+  if (options.passed_over != nullptr) {
+    options.passed_over->assume_type = true;
+    return;
+  }
   throw Error(ErrorKind::kArguments,
-              words::PathText(source.path()) + ": is " + std::string(typed) +
+              words::PathText(path) + ": is " + std::string(typed) +
                   "; a type is assumed only of .npy files that do not",
-              source.path());
+              path);
 }
 
 void RefuseRoot(const std::string& path, const OpenOptions& options) {
   if (options.root.empty()) return;
+  if (options.passed_over != nullptr) {
+    options.passed_over->root = true;
+    return;
+  }
   throw Error(ErrorKind::kArguments,
               words::PathText(path) + ": has no root to choose, as torch's files have one", path);
 }

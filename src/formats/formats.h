@@ -30,7 +30,8 @@ struct Format {
   OpenedTensors (*open)(std::unique_ptr<files::ByteSource> source, const OpenOptions& options);
   // Whether it may hold dicts of which one is chosen.
   bool may_have_root;
-  // What keeps tensors alone from being written to it; empty: nothing, and the next two are given.
+  // What keeps tensors alone from being written to it; empty: nothing, and the next two are given,
+  // or they are null and it is only read.
   std::string_view why_not_written;
   std::unique_ptr<TensorWriter> (*create)(const std::string& path, FileContents contents,
                                           const files::CreateOptions& options);
@@ -82,10 +83,6 @@ OpenedTensors OpenLegacyTorch(std::unique_ptr<files::ByteSource> source,
                               const OpenOptions& options);
 // What its files are, in the words of Format::typed.
 inline constexpr std::string_view kTorchTyped = "a torch checkpoint, which names its types";
-
-// Throws Error (arguments) where a type is assumed of a file whose tensors name theirs.
-void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
-                       const OpenOptions& options);
 
 // pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
 // no magic number, so the name's ending decides. The tensor's name is its own or, if it has none,

@@ -21,7 +21,7 @@ CONVERSIONS = {
     "choose_one_tensor": ("two.safetensors", "out.npy", "", "/two.safetensors"),
     "ignore_scales": ("scaled.safetensors", "out.safetensors", "", "a.weight"),
     "take_directory": ("sharded/model-00001-of-00002.safetensors", "out.safetensors", "", "b.weight"),
-    "keep_packed": ("packed.safetensors", "out.safetensors", "c.weight", "c.weight"),
+    "keep_packed": ("packed.safetensors", "out.safetensors", "c.W_q", "c.W_q"),
     "assume_type": ("void.npy", "out.npy", "", "/void.npy"),
     "match_chosen": ("two.safetensors", "out.safetensors", "nosuch*", "nosuch*"),
     "leave_out": ("early.onnx", "out.onnx", "", "d"),  # to int32
@@ -75,7 +75,8 @@ def write(folder):
     (folder / "sharded/model.safetensors.index.json").write_text(json.dumps({"weight_map": {
         "b.weight": "model-00001-of-00002.safetensors", "b.weight_scale": "model-00002-of-00002.safetensors"}}))
     write_safetensors(folder / "packed.safetensors",
-                      {"c.weight": ("I8", [64, 32], b"\1" * 2048), "c.SCB": ("F32", [64], bytes(256))})
+                      {"c.W_q": ("U8", [64, 32], b"\1" * 2048), "c.scale": ("F32", [64], bytes(256)),
+                       "c.zero": ("F32", [64], bytes(256))})
     header = b"{'descr': '|V1', 'fortran_order': False, 'shape': (2,), }".ljust(117) + b"\n"
     (folder / "void.npy").write_bytes(b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) + header + b"\1\2")
     (folder / "linked.onnx").write_bytes(weight_in_file(b"linked.bin"))

@@ -88,14 +88,18 @@ TEST_F(FormatChoice, WritesByTheEnding) {
   const std::string path = Path("out.gguf");
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }),
             "5 " + path +
+                ": .gguf files are read, not written; .safetensors, .npy, .npz, .pb and .onnx are "
+                "written");
+  EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(Path("out.h5"), {}, {}); }),
+            "5 " + Path("out.h5") +
                 ": the output's format is not known by its ending; .safetensors, .npy, .npz, .pb "
                 "and .onnx are written");
   EXPECT_EQ(ErrorOf([&] { formats::CheckTensorFile(path, {}, {}); }),
             ErrorOf([&] { formats::CreateTensorFile(path, {}, {}); }));
   EXPECT_EQ(ErrorOf([&] { formats::CreateTensorFile(Path("out.bin"), {}, {}); }),
             "5 " + Path("out.bin") +
-                ": torch's files are read, not written; write a .safetensors, .npz, .npy or .pb "
-                "file");
+                ": .bin files are read, not written; .safetensors, .npy, .npz, .pb and .onnx are "
+                "written");
   formats::CreateTensorFile(Path("out.SafeTensors"), {}, {})->Commit();
   EXPECT_EQ(ReadBytes(Path("out.SafeTensors")), Safetensors("{}      "));
 }

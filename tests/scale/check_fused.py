@@ -159,7 +159,7 @@ def check_bad_index(tool, folder, weights, layout):
     names, of = shards(folder / "in", weights.tensors)
     files.write_safetensors(folder / "outside.safetensors", weights.tensors)
     index = folder / "in/model.safetensors.index.json"
-    for bad in ("../outside.safetensors", "..", "x\0.safetensors", "outside.bin"):
+    for bad in ("../outside.safetensors", "..", "x\0.safetensors", "outside.npz"):
         elsewhere = {name: bad if file == names[1] else file for name, file in of.items()}
         index.write_text(json.dumps({"weight_map": elsewhere}))
         said = convert(tool, folder / "in" / names[0], folder / "out.safetensors", "--layout", layout,
