@@ -1,7 +1,7 @@
 #!/bin/sh
 # The kept benchmark of memory: a checkpoint of 20 GB in one sparse tensor to float8e4m3fn.
 #
-#   bench/sparse_20gb.sh [path to tensorcast]     TMPDIR chooses the disk
+#   bench/sparse_20gb.sh [path to tensorcast] [safetensors | gguf | bin]     TMPDIR chooses the disk
 #
 # The input takes no room (its zeros are a hole), the output 5 GB. Prints the tool's report, its
 # seconds and its peak resident memory, and fails where that passes the 256 MiB it promises.
@@ -9,7 +9,9 @@
 # SPDX-License-Identifier: Apache-2.0
 set -eu
 
-tool=${1:-$(dirname "$0")/../build/release/programs/tensorcast}
+here=$(dirname "$0")
+tool=${1:-$here/../build/release/programs/tensorcast}
+format=${2:-safetensors}
 test -x "$tool" || { echo "sparse_20gb: $tool is no program; build it, or name it" >&2; exit 2; }
 elements=5000000000
 folder=$(mktemp -d "${TMPDIR:-/tmp}/tensorcast_20gb.XXXXXX")
@@ -25,24 +27,17 @@ if [ "$free" -lt "$needed" ]; then
   exit 77
 fi
 
-python3 - "$folder/in.safetensors" "$elements" "$tool" "$folder/out.safetensors" <<'PYTHON'
-import json
+python3 -B "$here/../tests/cli/bin/make_sparse.py" "$folder/in.$format" "$elements"
+python3 - "$folder/in.$format" "$elements" "$tool" "$folder/out.safetensors" <<'PYTHON'
 import os
 import resource
-import struct
 import subprocess
 import sys
 import time
 
 source, elements, tool, output = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
-LIMIT = 256 << 20  # the promise adds four times the header, here 200 bytes
+LIMIT = 256 << 20  # the promise adds four times the header, here some hundred bytes
 
-text = json.dumps({"weight": {"dtype": "F32", "shape": [elements // 50000, 50000],
-                              "data_offsets": [0, 4 * elements]}}).encode()
-text += b" " * (-len(text) % 8)
-with open(source, "wb") as file:
-    file.write(struct.pack("<Q", len(text)) + text)
-    file.truncate(8 + len(text) + 4 * elements)
 if os.stat(source).st_blocks * 512 > 1 << 30:
     sys.exit("sparse_20gb: this file system keeps no holes; choose another with TMPDIR")
 

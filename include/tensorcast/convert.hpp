@@ -118,8 +118,8 @@ enum class Keep : std::uint8_t {
   kNorms,
   kEmbeddings,
   kHead,
-  // Weights of layouts that are not read (GPTQ's, bitsandbytes' ...): where they are taken and not
-  // kept, a conversion is refused.
+  // Weights in packed codes, of layouts that are not read (HQQ's, AQLM's ...), for which a
+  // conversion is refused where they are taken and not kept, and of those that are (GPTQ's ...).
   kPacked,
 };
 TENSORCAST_API std::string_view KeepName(Keep keep);  // "small"
@@ -127,8 +127,8 @@ TENSORCAST_API std::span<const Keep> Keeps();
 TENSORCAST_API std::optional<Keep> ParseKeep(std::string_view name);
 
 // The format of an output is that of its ending: .safetensors, .npy, .npz, .pb, or .onnx of a
-// model. An input may be a directory of safetensors files, as Hugging Face's libraries lay a
-// checkpoint out; an output without such an ending is then another.
+// model. An input may be a directory of safetensors or torch files, as Hugging Face's libraries lay
+// a checkpoint out; an output without such an ending is then another.
 struct RequestedFile {
   std::string input;
   std::string output;

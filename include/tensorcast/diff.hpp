@@ -40,15 +40,18 @@ struct RequestedRename {
 };
 
 struct DiffRequest {
-  std::string a;  // files, or directories of safetensors files
+  std::string a;  // files, or checkpoints' directories
   std::string b;
   std::vector<RequestedRename> renames;  // the first that matches a name of A wins
   // Patterns as convert.hpp has them. A pair is taken where one of its tensors is.
-  std::vector<std::string> only;        // none: every tensor
-  std::vector<std::string> excluded;    // on either side
-  bool ignore_scales = false;           // compare codes and scales as they are stored
+  std::vector<std::string> only;      // none: every tensor
+  std::vector<std::string> excluded;  // on either side
+  bool ignore_scales = false;         // compare codes and scales as they are stored
+  bool allow_hard_links = false;      // of files that hold a model's data
+  // Each is for whichever of the two it suits; it is an error where it suits neither.
   std::optional<DataType> assume_type;  // of npy files that do not name theirs
-  bool allow_hard_links = false;        // of files that hold a model's data
+  std::string root;                     // of torch's files, as convert.hpp has it
+  std::string root_of_b;                // of B, where it has another one than A
 };
 
 // How a tensor of one side stands to that of the other, the worst first. Those from kSameValues on

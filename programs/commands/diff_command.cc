@@ -24,6 +24,7 @@ namespace {
 struct DiffFlags {
   CastFlags shared;  // those that are added
   std::string a, b;
+  std::string root_of_b;
   std::vector<std::string> renames;
 };
 
@@ -32,13 +33,13 @@ constexpr const char* kDiffDescription =
 
 Examples:
   tensorcast diff model.safetensors copy.npz
-  tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=40
+  tensorcast diff DeepSeek-V3 DeepSeek-V3-bf16 --fail-on snr=54
   tensorcast diff a.safetensors b.safetensors --rename 'model.*=*' --tensor '*.weight'
   tensorcast diff a b --rename 're:layers\.(\d+)\.(.*)=blk.\1.\2' --json
 
 Tensors are found by their names, and may have any types and layouts: scales are applied, integers
-are compared as integers, all else exactly as well, and A is what the figures of B are measured
-against. NaN is the same as NaN, -0 as +0.
+are compared as integers, other numbers exactly as well, and A is what the figures of B are
+measured against. NaN is the same as NaN, -0 as +0.
 
 Exit codes: 0 the two are equal; 1 a name, a shape or a value differs, or with --fail-on a limit was
 crossed; 2 the arguments; 3 the contents of an input; 4 the system; 5 legal but not supported;
@@ -65,6 +66,8 @@ int CompareInputs(const DiffFlags& flags) {
   request.excluded = shared.excluded;
   request.ignore_scales = shared.raw_scaled;
   request.assume_type = ParseAssumedType(shared.assume_type);
+  request.root = shared.root;
+  request.root_of_b = flags.root_of_b;
   request.allow_hard_links = shared.allow_hard_links;
   convert::RunSettings settings;
   settings.target = ParseTargetFlag(shared.target);
@@ -106,6 +109,9 @@ void AddDiffCommand(CommandLine& line) {
       .OneValue();
   AddPatternFlags(command, flags->shared);
   AddReadingFlags(command, flags->shared);
+  AddRootFlag(command, flags->shared.root);
+  command.AddOption("--root-of-b NAME", flags->root_of_b,
+                    "The same of B, where it is another than that of A");
   command.AddFlag("--raw-scaled", flags->shared.raw_scaled,
                   "Compare codes and scales as they are stored, not the values they make");
   AddRunningFlags(command, flags->shared);

@@ -61,7 +61,7 @@ template <class TextOf> std::string OfBoth(const TensorDiff& diff, const TextOf&
   return first == other ? first : first + " → " + other;
 }
 
-// "0.5 at [3,17]"; of strings and bytes, which have no errors, where the first is.
+// "0.5 at [3,17]"; of what has no finite error, as strings have none, where the first is.
 std::string ErrorCell(const TensorDiff& diff) {
   if (diff.kind != DiffKind::kValues) return "";
   const bool has_error = diff.loss && diff.loss->compared > 0 && diff.loss->max_abs_error > 0;
@@ -83,7 +83,9 @@ TableRow RowOf(const TensorDiff& diff) {
                std::string(kKinds[static_cast<std::size_t>(diff.kind)].row), OfBoth(diff, extents),
                OfBoth(diff, TypeOf)};
   if (diff.kind != DiffKind::kValues) return row;
-  row.cells.push_back(diff.loss ? SnrText(*diff.loss) : "–");
+  // Of NaN and Inf alone, which became something else, there is no error that is finite.
+  const bool has_snr = diff.loss && diff.loss->max_abs_error != 0;
+  row.cells.push_back(has_snr ? SnrText(*diff.loss) : "–");
   row.cells.push_back(ShareText(diff.different, diff.elements));
   row.cells.push_back(ErrorCell(diff));
   return row;
@@ -180,10 +182,10 @@ void PrintDiffTable(const DiffSummary& summary, bool verbose) {
     const std::vector<Column> table = {{"worst first", false, 20, 0, names},
                                        {""},
                                        {"shape", false, 8, 2},
-                                       {"type", false, 0, 3},
+                                       {"type", false, 0, 4},
                                        {"SNR dB", true},
-                                       {"differ", true, 0, 1},
-                                       {"max abs error", false, 0, 4}};
+                                       {"differ", true, 0, 3},
+                                       {"max abs error", false, 0, 1}};
     PrintTable(table, {shown, [&](std::size_t i) { return RowOf(report.tensors[i]); }}, columns,
                colour);
     if (shown < others) Print(fmt::format("   … {} more (--verbose shows all)\n", others - shown));

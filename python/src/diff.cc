@@ -39,6 +39,8 @@ DiffRequest DiffRequestOf(const nb::dict& words) {
   request.ignore_scales = nb::cast<bool>(words["ignore_scales"]);
   if (!words["assume_type"].is_none()) request.assume_type = TypeArgument(words["assume_type"]);
   request.allow_hard_links = nb::cast<bool>(words["allow_hard_links"]);
+  if (!words["root"].is_none()) request.root = FromStr(words["root"]);
+  if (!words["root_of_b"].is_none()) request.root_of_b = FromStr(words["root_of_b"]);
   return request;
 }
 

@@ -221,8 +221,8 @@ def plan(
     Parameters
     ----------
     src, dst : path
-        .safetensors, .npy, .npz, .pb, .onnx, or checkpoints' directories; src also .pt, .pth, .bin
-        and .ckpt.
+        .safetensors, .npy, .npz, .pb, .onnx, or checkpoints' directories; src also .pt, .pth, .bin,
+        .ckpt and .gguf.
     to : type, optional
         Of floating tensors that no rule takes; or a scaled format: fp8-tensor, fp8-row, fp8-block,
         int8-row, mxfp8, mxfp6, mxfp4, nvfp4.

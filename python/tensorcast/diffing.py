@@ -109,6 +109,7 @@ class Diff:
 def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, str]] = (),
          only: Iterable[str] = (), exclude: Iterable[str] = (), ignore_scales: bool = False,
          assume_type: TypeLike = None, allow_hard_links: bool = False,
+         root: str | None = None, root_of_b: str | None = None,
          threads: int | None = None, progress: Progress | Any = None) -> Diff:
     """Compares the tensors of two files or directories by their values, in bounded memory.
 
@@ -118,7 +119,7 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
     Parameters
     ----------
     a, b : path
-        .safetensors, .npy, .npz, .pb, .onnx, or directories of safetensors files.
+        Files that `open` takes, of any formats, or checkpoints' directories.
     rename : mapping or pairs of str
         Patterns of names of `a`, and the names by which those are looked for in `b`: a * stands for
         what a * of the pattern matched, \\1 for a group of one that begins with ``re:``.
@@ -126,7 +127,11 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
         Patterns of the tensors that are compared, and of those that are not, as `plan` has them.
     ignore_scales : bool
         Compare codes and scales as they are stored.
-    assume_type, allow_hard_links
+    assume_type, root
+        As `open`, each for whichever of the two it suits.
+    root_of_b : str, optional
+        Where `b` has another root than `a`.
+    allow_hard_links
         As `open`.
     threads, progress
         As `Plan.run`.
@@ -169,6 +174,8 @@ def diff(a: Path, b: Path, *, rename: Mapping[str, str] | Iterable[tuple[str, st
         **lists, "a": path_text(a, "a"), "b": path_text(b, "b"), "rename": pairs,
         "ignore_scales": flag(ignore_scales, "ignore_scales"), "assume_type": assume_type,
         "allow_hard_links": flag(allow_hard_links, "allow_hard_links"),
+        "root": None if root is None else text(root, "root"),
+        "root_of_b": None if root_of_b is None else text(root_of_b, "root_of_b"),
     }, arrays.thread_count(threads), _callback(progress))
 
     def side(fields: Any) -> DiffSide | None:

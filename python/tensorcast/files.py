@@ -244,7 +244,7 @@ class TensorFile:
 @says_nearest
 def open(path: str | os.PathLike[str], *, assume_type: TypeLike = None,
          allow_hard_links: bool = False, root: str | None = None) -> TensorFile:
-    """Opens a file of tensors, or a directory of safetensors files; reads its header alone.
+    """Opens a file of tensors, or a checkpoint's directory; reads its header alone.
 
     What is listed is what is stored; `TensorFile.get` with a type applies the scales of a
     checkpoint, which `TensorFile.scaled` lists.

@@ -17,12 +17,7 @@ using files::Error;
 OpenedInput OpenTensorFile(const std::string& path, const formats::OpenOptions& options) {
   if (!files::IsDirectory(path))
     return {formats::OpenTensorSource(std::make_unique<files::InputFile>(path), options)};
-  if (options.assume_type) {
-    throw Error(ErrorKind::kArguments,
-                words::PathText(path) + ": is a directory of safetensors files, " +
-                    "which name their types",
-                path);
-  }
+  formats::RefuseAssumedType(path, "a directory of files which name their types", options);
   const auto reader = std::make_shared<CheckpointReader>(path, options);
   return {{reader}, reader.get()};
 }

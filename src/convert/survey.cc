@@ -58,10 +58,10 @@ InputOptions InputOptionsOf(const Request& request) {
 
 Survey OpenSurvey(const std::string& path, const Opening& opening) {
   const InputOptions& inputs = opening.inputs;
-  return SurveyOf(
-      checkpoint::OpenTensorFile(path, {inputs.assume_type, opening.interrupted,
-                                        inputs.allow_hard_links, opening.spool, inputs.root}),
-      path, inputs.ignore_scales);
+  return SurveyOf(checkpoint::OpenTensorFile(
+                      path, {inputs.assume_type, opening.interrupted, inputs.allow_hard_links,
+                             opening.spool, inputs.root, opening.passed_over}),
+                  path, inputs.ignore_scales);
 }
 
 Survey SurveyOf(checkpoint::OpenedInput opened, const std::string& path, bool ignore_scales) {

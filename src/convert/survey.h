@@ -35,6 +35,7 @@ struct Opening {
   InputOptions inputs;
   files::SpoolOptions spool;
   std::shared_ptr<const files::CurrentInterrupt> interrupted;
+  std::shared_ptr<formats::PassedOver> passed_over = nullptr;  // formats::OpenOptions has it
 };
 
 struct InputScales {

@@ -29,10 +29,7 @@ template <DataType kFrom, DataType kTo>
 HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args) {
   constexpr const TypeInfo& from = detail::Row(kFrom);
   constexpr const TypeInfo& to = detail::Row(kTo);
-  if constexpr (IsInteger(from) && IsInteger(to)) {
-    constexpr bool kFromBool = from.type_class == TypeClass::kBool;
-    LowBitsStep<static_cast<std::size_t>(from.bits) / 8, to.bits, kFromBool>(in, out);
-  } else if constexpr (to.is_float() && to.bits <= 8) {
+  if constexpr (to.is_float() && to.bits <= 8) {
     NarrowFloatStep<kFrom, kTo>(in, out, args);
   } else if constexpr (to.is_float() && to.bits == 16) {
     HalfFloatStep<kFrom, kTo>(in, out, args);
@@ -62,12 +59,10 @@ HWY_INLINE void Step(const std::byte* in, std::byte* out, const EncodeArgs& args
 constexpr bool IsDirect(const TypeInfo& from, const TypeInfo& to) {
   const Route route = ChooseRoute(from, to);
   if (from.bits < 8) return false;
-  if (from.bits == 8 && route != Route::kInteger &&
-      (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
+  if (route == Route::kIdentity || route == Route::kInteger) return false;  // integer_stages.cc
+  if (from.bits == 8 && (HWY_TARGET == HWY_AVX3_DL || to.bits < 16 || to.bits > 32)) {
     return false;  // by table
   }
-  if (route == Route::kIdentity) return false;
-  if (route == Route::kInteger) return to.is_integer() && to.bits < 8;
   if (to.is_float()) {
     if (to.bits == 64) return false;
     if (to.bits == 32) return from.is_integer() && from.bits >= 32;

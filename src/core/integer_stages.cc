@@ -10,7 +10,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "core/lanes-inl.h"
+#include "core/halves-inl.h"
+#include "core/packed-inl.h"
 #include "core/route.h"
 #include "core/stages-inl.h"
 
@@ -82,6 +83,154 @@ HWY_INLINE void ConvertIntegerStep(const std::byte* in, std::byte* out) {
   }
 }
 
+#if HWY_TARGET == HWY_AVX2
+// 32 integers to bool: zero gives all ones, which packing keeps at every width.
+template <std::size_t kBytes> HWY_INLINE void TruthStep(const std::byte* in, std::byte* out) {
+  const __m256i zero = _mm256_setzero_si256();
+  __m256i lanes[kBytes];
+  for (std::size_t i = 0; i < kBytes; ++i) {
+    const __m256i x = Load(D8(), in + 32 * i).raw;
+    lanes[i] = kBytes == 8   ? _mm256_cmpeq_epi64(x, zero)
+               : kBytes == 4 ? _mm256_cmpeq_epi32(x, zero)
+                             : _mm256_cmpeq_epi16(x, zero);
+  }
+  for (std::size_t n = kBytes / 2; n != 0; n /= 2) {
+    for (std::size_t i = 0; i < n; ++i) {
+      lanes[i] = _mm256_packs_epi16(lanes[2 * i], lanes[2 * i + 1]);
+    }
+  }
+  constexpr Order kOrder = kBytes == 8   ? Order::kWords
+                           : kBytes == 4 ? Order::kPackedOnce
+                                         : Order::kElements;
+  const V8 is_zero = BytesInOrder<kOrder>(lanes[0]);
+  Store(hn::Add(is_zero, hn::Set(D8(), std::uint8_t{1})), D8(), out);
+}
+#endif
+
+// Integers and bool to integers of fewer than eight bits: their low bits.
+template <std::size_t kBytes, int kBits, bool kFromBool>
+HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
+  const D8 d8;
+  const D16 d16;
+  const D32 d32;
+  constexpr auto kMask = static_cast<std::uint8_t>((1 << kBits) - 1);
+  const auto load = [in](auto d, std::size_t i)
+                        HWY_ATTR { return Load(d, in + i * HWY_MAX_BYTES); };
+  V8 codes;
+  if constexpr (kBytes == 1) {
+    codes = kFromBool ? hn::Min(load(d8, 0), hn::Set(d8, std::uint8_t{1}))
+                      : hn::And(load(d8, 0), hn::Set(d8, kMask));
+  } else if constexpr (kBytes == 2) {
+    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
+    codes = Bytes<Order::kElements>(hn::And(load(d16, 0), mask), hn::And(load(d16, 1), mask));
+#if HWY_TARGET == HWY_AVX3_DL
+  } else if constexpr (kBytes == 8) {
+    // The low bytes of eight vectors into one lane after the other, then to their places.
+    __m512i lanes[8];
+    for (std::size_t i = 0; i < 8; ++i) lanes[i] = _mm512_loadu_si512(in + 64 * i);
+    for (unsigned bits = 8; bits < 64; bits *= 2) {
+      const __m512i above = _mm512_set1_epi64(static_cast<long long>(~0ull << bits));
+      for (std::size_t i = 0; i < 32 / bits; ++i) {
+        constexpr int kChoose = 0xD8;  // the second above, the first below
+        const __m512i second = _mm512_slli_epi64(lanes[2 * i + 1], bits);
+        lanes[i] = _mm512_ternarylogic_epi64(lanes[2 * i], second, above, kChoose);
+      }
+    }
+    constexpr auto kPlace = [](unsigned i) { return i % 8 * 8 + i / 8; };
+    codes.raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), lanes[0]);
+    codes = hn::And(codes, hn::Set(d8, kMask));
+#endif
+  } else {
+    const auto word = [&](std::size_t i) HWY_ATTR {
+      if constexpr (kBytes == 4)
+        return load(d32, i);
+      else
+        return hn::ConcatEven(d32, load(d32, 2 * i + 1), load(d32, 2 * i));
+    };
+    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
+    codes = Bytes<Order::kPackedOnce>(hn::And(LowHalves(word(0), word(1)), mask),
+                                      hn::And(LowHalves(word(2), word(3)), mask));
+  }
+  StoreCodes<kBits>(codes, out);
+}
+
+#if HWY_TARGET == HWY_AVX2
+// Bytes whose first unit of kUnit is the lower block's first, the second the upper block's, and so
+// on, in order.
+template <std::size_t kUnit> HWY_INLINE __m256i UnitsInOrder(__m256i bytes) {
+  if constexpr (kUnit == 4) return BytesInOrder<Order::kPackedOnce>(bytes).raw;
+  if constexpr (kUnit == 2) return BytesInOrder<Order::kWords>(bytes).raw;
+  const __m256i pairs = _mm256_permute4x64_epi64(bytes, 0xD8);
+  if constexpr (kUnit == 8) return pairs;
+  const __m128i order = _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15);
+  return _mm256_shuffle_epi8(pairs, _mm256_broadcastsi128_si256(order));
+}
+
+// As many elements as fill a vector.
+template <std::size_t kBytes, int kBits, bool kFromBool>
+HWY_INLINE void LowBitsVector(const std::byte* in, std::byte* out) {
+  constexpr std::size_t kVectors = 8 / kBits;
+  const auto load = [in](std::size_t i) HWY_ATTR { return Load(D8(), in + 32 * i).raw; };
+  const auto low_bits = [](__m256i x) HWY_ATTR {
+    constexpr int kMask = (1 << kBits) - 1;
+    if constexpr (kBytes == 1) return _mm256_and_si256(x, _mm256_set1_epi8(kMask));
+    if constexpr (kBytes == 2) return _mm256_and_si256(x, _mm256_set1_epi16(kMask));
+    return _mm256_and_si256(x, _mm256_set1_epi32(kMask));
+  };
+  const auto half = [&](std::size_t i) HWY_ATTR {
+    const auto word = [&](std::size_t j) HWY_ATTR {
+      if constexpr (kBytes == 4) return low_bits(load(j));
+      const __m256 first = _mm256_castsi256_ps(load(2 * j));
+      const __m256 second = _mm256_castsi256_ps(load(2 * j + 1));
+      return low_bits(_mm256_castps_si256(_mm256_shuffle_ps(first, second, 0x88)));
+    };
+    if constexpr (kBytes == 2) return low_bits(load(i));
+    return _mm256_packus_epi32(word(2 * i), word(2 * i + 1));
+  };
+  __m256i joined[kVectors];
+  for (std::size_t i = 0; i < kVectors; ++i) {
+    __m256i codes;
+    if constexpr (kBytes == 1) {
+      codes = kFromBool ? _mm256_min_epu8(load(i), _mm256_set1_epi8(1)) : low_bits(load(i));
+    } else {
+      codes = _mm256_packus_epi16(half(2 * i), half(2 * i + 1));
+      // What is to be joined stands side by side.
+      if constexpr (kBytes == 8 && kBits == 2) codes = UnitsInOrder<2>(codes);
+    }
+    constexpr int kUnit = 1 << kBits;
+    joined[i] = _mm256_maddubs_epi16(codes, _mm256_set1_epi16(kUnit << 8 | 1));
+    if constexpr (kBits == 2) {
+      joined[i] = _mm256_madd_epi16(joined[i], _mm256_set1_epi32((kUnit * kUnit) << 16 | 1));
+    }
+  }
+  // Packing leaves as many elements side by side as a block has of the source's width.
+  constexpr std::size_t kElements = kBytes == 8 && kBits == 2 ? 16 : 16 / kBytes;
+  __m256i bytes;
+  if constexpr (kBits == 4) {
+    bytes = _mm256_packus_epi16(joined[0], joined[1]);
+  } else {
+    bytes = _mm256_packus_epi16(_mm256_packus_epi32(joined[0], joined[1]),
+                                _mm256_packus_epi32(joined[2], joined[3]));
+  }
+  Store(V8{UnitsInOrder<kElements * kBits / 8>(bytes)}, D8(), out);
+}
+#endif
+
+template <std::size_t kBytes, int kBits, bool kFromBool>
+void LowBitsStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+  constexpr int kInBits = 8 * int{kBytes};
+#if HWY_TARGET == HWY_AVX2
+  constexpr std::size_t kMany = 256 / kBits;
+  const std::size_t many = n / kMany * kMany;
+  ForEachStep<kInBits, kBits, kMany>(in, out, many, LowBitsVector<kBytes, kBits, kFromBool>);
+  in += many * kBytes;
+  out += many * kBits / 8;
+  n -= many;
+#endif
+  ForEachStep<kInBits, kBits, kLanesOf<std::uint8_t>>(in, out, n,
+                                                      LowBitsStep<kBytes, kBits, kFromBool>);
+}
+
 // What of a row the kernel of a pair depends on; equal shapes share one instantiation. The source's
 // sign matters only where it widens, the destination's never.
 constexpr IntegerShape SourceShape(const TypeInfo& from, const TypeInfo& to) {
@@ -95,6 +244,12 @@ constexpr IntegerShape DestinationShape(const TypeInfo& to) {
 
 template <IntegerShape kFrom, IntegerShape kTo>
 void ConvertIntegerStage(const std::byte* in, std::byte* out, std::size_t n, const EncodeArgs&) {
+#if HWY_TARGET == HWY_AVX2
+  if constexpr (kTo.is_bool && kFrom.bits >= 16) {
+    constexpr auto kBytes = static_cast<std::size_t>(kFrom.bits) / 8;
+    return ForEachVector<kBytes, 1, 32>(in, out, n, TruthStep<kBytes>);
+  }
+#endif
   using Wide = CarrierOf<std::max(kFrom.carrier_bits(), kTo.carrier_bits())>;
   ForEachVector<kFrom.carrier_bits() / 8, kTo.carrier_bits() / 8, kLanesOf<Wide>>(
       in, out, n, ConvertIntegerStep<kFrom, kTo>);
@@ -111,6 +266,10 @@ void FillIntegerStages(Kernels* kernels) {
       constexpr IntegerShape kTo = DestinationShape(to_row);
       if constexpr (kFrom.bits != kTo.bits || kFrom.is_bool || kTo.is_bool) {
         kernels->integer[from][to] = &ConvertIntegerStage<kFrom, kTo>;
+      }
+      if constexpr (kFrom.bits >= 8 && kTo.bits < 8) {
+        kernels->direct[from][to] =
+            &LowBitsStage<static_cast<std::size_t>(kFrom.bits) / 8, kTo.bits, kFrom.is_bool>;
       }
     }
   });

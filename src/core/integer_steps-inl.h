@@ -324,53 +324,6 @@ HWY_INLINE void HalfToBoolStep(const std::byte* in, std::byte* out) {
   Store(Bytes<Order::kElements>(truth(0), truth(1)), D8(), out);
 }
 
-// Integers and bool to integers of fewer than eight bits: their low bits.
-template <std::size_t kBytes, int kBits, bool kFromBool>
-HWY_INLINE void LowBitsStep(const std::byte* in, std::byte* out) {
-  const D8 d8;
-  const D16 d16;
-  const D32 d32;
-  constexpr auto kMask = static_cast<std::uint8_t>((1 << kBits) - 1);
-  const auto load = [in](auto d, std::size_t i)
-                        HWY_ATTR { return Load(d, in + i * HWY_MAX_BYTES); };
-  V8 codes;
-  if constexpr (kBytes == 1) {
-    codes = kFromBool ? hn::Min(load(d8, 0), hn::Set(d8, std::uint8_t{1}))
-                      : hn::And(load(d8, 0), hn::Set(d8, kMask));
-  } else if constexpr (kBytes == 2) {
-    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
-    codes = Bytes<Order::kElements>(hn::And(load(d16, 0), mask), hn::And(load(d16, 1), mask));
-#if HWY_TARGET == HWY_AVX3_DL
-  } else if constexpr (kBytes == 8) {
-    // The low bytes of eight vectors into one lane after the other, then to their places.
-    __m512i lanes[8];
-    for (std::size_t i = 0; i < 8; ++i) lanes[i] = _mm512_loadu_si512(in + 64 * i);
-    for (unsigned bits = 8; bits < 64; bits *= 2) {
-      const __m512i above = _mm512_set1_epi64(static_cast<long long>(~0ull << bits));
-      for (std::size_t i = 0; i < 32 / bits; ++i) {
-        constexpr int kChoose = 0xD8;  // the second above, the first below
-        const __m512i second = _mm512_slli_epi64(lanes[2 * i + 1], bits);
-        lanes[i] = _mm512_ternarylogic_epi64(lanes[2 * i], second, above, kChoose);
-      }
-    }
-    constexpr auto kPlace = [](unsigned i) { return i % 8 * 8 + i / 8; };
-    codes.raw = _mm512_permutexvar_epi8(ByteIndices<kPlace>(), lanes[0]);
-    codes = hn::And(codes, hn::Set(d8, kMask));
-#endif
-  } else {
-    const auto word = [&](std::size_t i) HWY_ATTR {
-      if constexpr (kBytes == 4)
-        return load(d32, i);
-      else
-        return hn::ConcatEven(d32, load(d32, 2 * i + 1), load(d32, 2 * i));
-    };
-    const V16 mask = hn::Set(d16, std::uint16_t{kMask});
-    codes = Bytes<Order::kPackedOnce>(hn::And(LowHalves(word(0), word(1)), mask),
-                                      hn::And(LowHalves(word(2), word(3)), mask));
-  }
-  StoreCodes<kBits>(codes, out);
-}
-
 }  // namespace tensorcast::core::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 #endif  // TENSORCAST_SRC_CORE_INTEGER_STEPS_INL_H_

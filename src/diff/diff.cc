@@ -32,6 +32,36 @@ DiffSide SideOf(const TensorInfo& info) {
   return side;
 }
 
+struct Sides {
+  Side a, b;
+};
+
+// A type and a root are for the side that they suit.
+Sides OpenSides(const DiffRequest& request, const convert::RunSettings& settings,
+                const files::SpoolOptions& spool) {
+  const auto passed_a = std::make_shared<formats::PassedOver>();
+  const auto passed_b = std::make_shared<formats::PassedOver>();
+  convert::Opening opening = {
+      {request.assume_type, request.allow_hard_links, request.ignore_scales, request.root},
+      spool,
+      std::make_shared<files::CurrentInterrupt>(settings.interrupted),
+      passed_a};
+  Side a = OpenSide(request.a, opening);
+  opening.passed_over = passed_b;
+  const bool has_own_root = !request.root_of_b.empty();
+  if (has_own_root) opening.inputs.root = request.root_of_b;
+  Side b = OpenSide(request.b, opening);
+  // What suits neither is refused as it is of one file.
+  formats::OpenOptions strict;
+  if (passed_a->assume_type && passed_b->assume_type) strict.assume_type = request.assume_type;
+  formats::RefuseAssumedType(request.b, "a file which names its types", strict);
+  if (passed_b->root && (has_own_root || passed_a->root)) strict.root = opening.inputs.root;
+  formats::RefuseRoot(request.b, strict);
+  strict.root = has_own_root && passed_a->root ? request.root : "";
+  formats::RefuseRoot(request.a, strict);
+  return {std::move(a), std::move(b)};
+}
+
 // What the user should know of an input before anything is read of it.
 void AddNotes(const Side& side, const DiffRequest& request, std::vector<std::string>& notes) {
   const auto note = [&](const std::string& text) {
@@ -111,9 +141,12 @@ void AddToSum(const TensorDiff& diff, LossSum& sum) {
   sum.elements += diff.elements - 1;
 }
 
-// What tensors of one kind are put in order by: the lower the worse.
+// What tensors of other values are put in order by: the lower the worse. NaN and Inf that became
+// something else have no finite error.
 double RankOf(const TensorDiff& diff) {
-  return diff.loss ? ComparableDecibel(*diff.loss) : -std::numeric_limits<double>::infinity();
+  const bool has_error = diff.loss && diff.loss->max_abs_error != 0 &&
+                         diff.loss->counts[static_cast<std::size_t>(Loss::kNanLost)] == 0;
+  return has_error ? ComparableDecibel(*diff.loss) : -std::numeric_limits<double>::infinity();
 }
 
 void SortWorstFirst(std::vector<TensorDiff>& diffs) {
@@ -134,15 +167,9 @@ convert::JobOptions OptionsOf(const convert::RunSettings& settings) {
   return options;
 }
 
-}  // namespace
-
-DiffReport Compare(const DiffRequest& request, const convert::RunSettings& settings,
-                   const files::SpoolOptions& spool) {
-  const convert::Opening opening = {
-      {request.assume_type, request.allow_hard_links, request.ignore_scales, {}},
-      spool,
-      std::make_shared<files::CurrentInterrupt>(settings.interrupted)};
-  Side a = OpenSide(request.a, opening), b = OpenSide(request.b, opening);
+DiffReport CompareSides(const DiffRequest& request, const convert::RunSettings& settings,
+                        const files::SpoolOptions& spool) {
+  auto [a, b] = OpenSides(request, settings, spool);
   const std::vector<TensorPair> pairs = PairTensors(a, b, request);
   GiveOneOrder(pairs, a, b);
   DiffReport report;
@@ -176,6 +203,19 @@ DiffReport Compare(const DiffRequest& request, const convert::RunSettings& setti
   }
   SortWorstFirst(report.tensors);
   return report;
+}
+
+}  // namespace
+
+DiffReport Compare(const DiffRequest& request, const convert::RunSettings& settings,
+                   const files::SpoolOptions& spool) {
+  try {
+    return CompareSides(request, settings, spool);
+  } catch (const files::Error& error) {
+    // What a conversion passes through is compared here as it is stored.
+    if (error.remedy() != Remedy::kKeepPacked) throw;
+    throw files::Error(error.kind(), error.what(), Remedy::kIgnoreScales, error.subject());
+  }
 }
 
 }  // namespace tensorcast::diff

@@ -1,27 +1,43 @@
-// In Fortran order what the rows wanted have at one place within a row stands together.
+// Fortran order is one of strides, the first dimension having the least.
 //
 // SPDX-License-Identifier: Apache-2.0
 #include "diff/row_major.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
+
+#include "files/byte_source.h"
 
 namespace tensorcast::diff {
 namespace {
 
-// Where the element at `place` of a row stands among those places in Fortran order.
-std::uint64_t ColumnMajorPlace(std::span<const std::uint64_t> row, std::uint64_t place) {
-  std::uint64_t after = 1;
-  for (const std::uint64_t n : row) after *= n;
-  std::uint64_t result = 0, before = 1;
-  for (const std::uint64_t n : row) {
-    after /= n;
-    result += place / after * before;
-    place %= after;
+// A tensor's bytes as they stand in its file.
+class BytesOfTensor final : public files::ByteSource {
+ public:
+  BytesOfTensor(const formats::TensorReader& reader, std::size_t tensor)
+      : reader_(reader), tensor_(tensor) {}
+
+  const std::string& path() const override { return info().name; }
+  std::uint64_t size() const override { return info().bytes; }
+  void Read(std::uint64_t offset, std::span<std::byte> out) const override {
+    reader_.Read(tensor_, offset, out);
+  }
+
+ private:
+  const formats::TensorInfo& info() const { return reader_.contents().tensors[tensor_]; }
+
+  const formats::TensorReader& reader_;
+  const std::size_t tensor_;
+};
+
+std::vector<formats::StridedDim> DimsOf(const formats::TensorInfo& info) {
+  if (!IsColumnMajor(info) || info.elements == 0) return {};
+  std::vector<std::uint64_t> strides;
+  std::uint64_t before = 1;
+  for (const std::uint64_t n : info.shape) {
+    strides.push_back(before);
     before *= n;
   }
-  return result;
+  return formats::JoinedDims(info.shape, strides);
 }
 
 }  // namespace
@@ -32,33 +48,23 @@ bool IsColumnMajor(const formats::TensorInfo& info) {
 
 RowMajorReader::RowMajorReader(std::shared_ptr<const formats::TensorReader> base)
     : base_(std::move(base)), contents_(base_->contents()) {
-  for (formats::TensorInfo& info : contents_.tensors) info.fortran_order = false;
+  for (formats::TensorInfo& info : contents_.tensors) {
+    dims_.push_back(DimsOf(info));
+    info.fortran_order = false;
+  }
 }
 
 void RowMajorReader::Read(std::size_t tensor, std::uint64_t offset,
                           std::span<std::byte> out) const {
-  const formats::TensorInfo& info = base_->contents().tensors[tensor];
-  const std::uint64_t width = info.elements != 0 ? info.bytes / info.elements : 0;
-  if (!IsColumnMajor(info) || width == 0 || out.empty()) {
-    base_->Read(tensor, offset, out);
-    return;
-  }
-  const std::span<const std::uint64_t> row = std::span(info.shape).subspan(1);
-  const std::uint64_t rows = info.shape.front(), length = info.elements / rows;
-  const std::uint64_t first = offset / width, end = first + out.size() / width;
-  const std::uint64_t first_row = first / length, last_row = (end - 1) / length;
-  const std::uint64_t wanted = last_row - first_row + 1;
-  std::vector<std::byte> run(static_cast<std::size_t>(wanted * width));
-  const bool is_one_row = wanted == 1;
-  const std::uint64_t begin = is_one_row ? first % length : 0;
-  const std::uint64_t stop = is_one_row ? (end - 1) % length + 1 : length;
-  for (std::uint64_t place = begin; place < stop; ++place) {
-    base_->Read(tensor, (ColumnMajorPlace(row, place) * rows + first_row) * width, run);
-    for (std::uint64_t i = 0; i < wanted; ++i) {
-      const std::uint64_t element = (first_row + i) * length + place;
-      if (element < first || element >= end) continue;
-      std::memcpy(out.data() + (element - first) * width, run.data() + i * width, width);
-    }
+  const std::vector<formats::StridedDim>& dims = dims_[tensor];
+  if (dims.empty()) return base_->Read(tensor, offset, out);
+  const formats::TensorInfo& info = contents_.tensors[tensor];
+  const auto width = static_cast<std::size_t>(info.bytes / info.elements);
+  const BytesOfTensor bytes(*base_, tensor);
+  if (formats::IsTurned(dims)) {
+    tiles_.Read(bytes, 0, dims, width, info.bytes, offset, out);
+  } else {
+    formats::ReadStrided(bytes, 0, dims, width, offset / width, out);
   }
 }
 

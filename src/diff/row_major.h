@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "formats/strided_elements.h"
 #include "formats/tensor_reader.h"
 
 namespace tensorcast::diff {
 
-// Every tensor is row-major; nothing is held of them. Elements of a row that are far apart in the
-// file are read one by one, or as many as rows are wanted: what is read in long stretches costs
-// least. Strings and types of less than a byte are in that order in no format.
+// Every tensor is row-major; of those that are not in the file, a window or two tiles are held.
+// Strings and types of less than a byte are in that order in no format.
 class RowMajorReader final : public formats::TensorReader {
  public:
   explicit RowMajorReader(std::shared_ptr<const formats::TensorReader> base);
@@ -36,6 +36,9 @@ class RowMajorReader final : public formats::TensorReader {
  private:
   std::shared_ptr<const formats::TensorReader> base_;
   formats::FileContents contents_;
+  // Of each tensor, where its elements stand in the file; none where they stand in their order.
+  std::vector<std::vector<formats::StridedDim>> dims_;
+  mutable formats::StridedTiles tiles_;
 };
 
 // Whether a tensor is in Fortran order, and that makes a difference.

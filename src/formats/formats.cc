@@ -187,22 +187,30 @@ OpenedTensors OpenTensorSource(std::unique_ptr<files::ByteSource> source,
                     " files are read",
                 path);
   }
-  RefuseAssumedType(*source, format->typed, options);
+  RefuseAssumedType(path, format->typed, options);
   if (!format->may_have_root) RefuseRoot(path, options);
   return format->open(std::move(source), options);
 }
 
-void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
+void RefuseAssumedType(const std::string& path, std::string_view typed,
                        const OpenOptions& options) {
   if (!options.assume_type || typed.empty()) return;
+  if (options.passed_over != nullptr) {
+    options.passed_over->assume_type = true;
+    return;
+  }
   throw Error(ErrorKind::kArguments,
-              words::PathText(source.path()) + ": is " + std::string(typed) +
+              words::PathText(path) + ": is " + std::string(typed) +
                   "; a type is assumed only of .npy files that do not",
-              source.path());
+              path);
 }
 
 void RefuseRoot(const std::string& path, const OpenOptions& options) {
   if (options.root.empty()) return;
+  if (options.passed_over != nullptr) {
+    options.passed_over->root = true;
+    return;
+  }
   throw Error(ErrorKind::kArguments,
               words::PathText(path) + ": has no root to choose, as torch's files have one", path);
 }

@@ -84,10 +84,6 @@ OpenedTensors OpenLegacyTorch(std::unique_ptr<files::ByteSource> source,
 // What its files are, in the words of Format::typed.
 inline constexpr std::string_view kTorchTyped = "a torch checkpoint, which names its types";
 
-// Throws Error (arguments) where a type is assumed of a file whose tensors name theirs.
-void RefuseAssumedType(const files::ByteSource& source, std::string_view typed,
-                       const OpenOptions& options);
-
 // pb: one ONNX TensorProto in a file, as onnx.save_tensor writes it. A protobuf message begins with
 // no magic number, so the name's ending decides. The tensor's name is its own or, if it has none,
 // the file's without the ending.

@@ -56,8 +56,9 @@ std::optional<GgufPartName> PartNameOf(std::string_view path) {
 
 // Architectures whose q and k llama.cpp's converter permutes, as Llama's.
 constexpr std::string_view kPermuted[] = {
-    "arcee", "baichuan",  "chameleon", "deci", "deepseek", "granite", "granitemoe",
-    "llama", "internlm2", "minicpm",   "olmo", "smollm3",  "xverse",
+    "arcee",    "arctic",   "baichuan",      "bailingmoe", "chameleon", "deci",
+    "deepseek", "granite",  "granitehybrid", "granitemoe", "internlm2", "llama",
+    "minicpm",  "mistral3", "nanbeige",      "olmo",       "smollm3",   "xverse",
 };
 
 class GgufReader final : public TensorReader {

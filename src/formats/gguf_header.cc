@@ -34,7 +34,7 @@ constexpr std::uint64_t kMostGgufArrayElements = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostGgufKeys = 65'536;
 constexpr std::uint64_t kMostGgufKeysBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMostGgufInfosBytes = 100'000'000;
-// Of all texts of keys together that are carried to other formats.
+// Of all keys' names together, and of all their texts that are carried to other formats.
 constexpr std::uint64_t kMostGgufTextBytes = std::uint64_t{16} << 20;
 // What is shown of a longer text, and of an array.
 constexpr std::uint64_t kShownTextBytes = 200;
@@ -226,12 +226,18 @@ class GgufHeaderReader {
 
   void ReadKeys() {
     const std::uint64_t begin = cursor_.at();
+    std::uint64_t name_bytes = 0;
     std::unordered_set<std::string> seen;
     for (std::uint64_t i = 0; i < keys_; ++i) {
       cursor_.Enter("key " + std::to_string(i + 1) + " of " + std::to_string(keys_));
       std::uint64_t length = 0;
       const std::string key = cursor_.Text(kMostGgufKeyBytes, kMostGgufKeyBytes, &length);
       if (key.empty()) Fail(cursor_.what() + " has no name");
+      name_bytes += length;
+      if (name_bytes > kMostGgufTextBytes) {
+        Fail("has keys whose names take more than " + std::to_string(kMostGgufTextBytes) + " bytes",
+             ErrorKind::kUnsupported);
+      }
       cursor_.Enter("the key " + words::Quoted(key));
       if (!seen.insert(key).second) Fail(cursor_.what() + " is there twice");
       ReadValue(key);

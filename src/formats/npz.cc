@@ -277,7 +277,7 @@ bool LooksLikeNpz(std::span<const std::byte> head) {
 OpenedTensors OpenNpz(std::unique_ptr<files::ByteSource> source, const OpenOptions& options) {
   std::vector<ZipMember> members = ReadZipDirectory(*source);
   if (IsTorchZip(members)) {
-    RefuseAssumedType(*source, kTorchTyped, options);
+    RefuseAssumedType(source->path(), kTorchTyped, options);
     return OpenTorchZip(std::move(source), members, options);
   }
   RefuseRoot(source->path(), options);

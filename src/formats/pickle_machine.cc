@@ -129,9 +129,9 @@ std::span<const PickleValue> PickleMachine::Items(const PickleValue& value) cons
   return containers_[value.value];
 }
 
-PickleValue PickleMachine::NewDict(std::span<const PickleValue> items) {
-  Charge(kContainerValues + items.size());
-  containers_.emplace_back(items.begin(), items.end());
+PickleValue PickleMachine::NewDict(std::vector<PickleValue> items) {
+  Charge(kContainerValues);
+  containers_.push_back(std::move(items));
   return {PickleKind::kDict, 0, containers_.size() - 1};
 }
 

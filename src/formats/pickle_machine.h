@@ -86,7 +86,8 @@ class PickleMachine {
   std::span<const PickleValue> Items(const PickleValue& value) const;
   // Of a global and of what is opaque by one: "collections.OrderedDict".
   const std::string& GlobalName(const PickleValue& global) const { return globals_[global.value]; }
-  PickleValue NewDict(std::span<const PickleValue> items = {});
+  // Of keys and values in turn, which have been charged.
+  PickleValue NewDict(std::vector<PickleValue> items = {});
   // Counts what is kept against kMostPickleValues.
   void Charge(std::size_t values);
 

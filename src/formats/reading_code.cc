@@ -5,6 +5,7 @@
 #include "formats/reading_code.h"
 
 #include <map>
+#include <set>
 #include <string_view>
 
 #include "core/shape.h"
@@ -27,6 +28,23 @@ constexpr std::string_view kRead = R"(def read(path, name):
 )";
 static_assert(kRead.find(kPackedTypesKey) != std::string_view::npos);
 
+void AddName(std::string& names, std::string_view name) {
+  names.append(names.empty() ? "" : ", ").append(name);
+}
+
+// Dtypes that were another format's and are passed through, "IQ1_S": the library opens no file that
+// has one.
+std::string StrangeDtypes(std::span<const TensorInfo> tensors) {
+  std::set<std::string_view> strange;
+  for (const TensorInfo& info : tensors) {
+    const bool is_strange = info.type == DataType::kUndefined && FindDtype(info.dtype) == nullptr;
+    if (is_strange) strange.insert(info.dtype);
+  }
+  std::string names;
+  for (const std::string_view name : strange) AddName(names, name);
+  return names;
+}
+
 }  // namespace
 
 std::string SafetensorsReadingHint(std::span<const TensorInfo> tensors) {
@@ -38,10 +56,14 @@ std::string SafetensorsReadingHint(std::span<const TensorInfo> tensors) {
         NeedsPacking(info.type, core::CheckedProduct(info.shape).value_or(info.elements));
     dtypes.emplace(is_bytes ? type->onnx_name : FindDtype(info.type)->name, info.type);
   }
-  if (dtypes.empty()) return {};
+  if (const std::string strange = StrangeDtypes(tensors); dtypes.empty()) {
+    return strange.empty()
+               ? strange
+               : "tensorcast alone: safetensors' library opens no file that has " + strange;
+  }
   std::string names, rows;
   for (const auto& [name, type] : dtypes) {
-    names.append(names.empty() ? "" : ", ").append(name);
+    AddName(names, name);
     rows.append(rows.empty() ? "" : ", ").append("\"").append(name).append("\": (");
     rows.append(std::to_string(FindType(type)->bits)).append(", ml_dtypes.");
     rows.append(MlDtypesName(type)).append(")");

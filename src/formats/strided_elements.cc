@@ -187,8 +187,10 @@ void ReadStrided(const files::ByteSource& file, std::uint64_t begin,
       .Range(0, 0, first, out.size() / element_bytes, 0);
 }
 
-bool IsFarApart(std::span<const StridedDim> dims, std::size_t element_bytes) {
-  return !dims.empty() && dims.back().stride * element_bytes > kGapBytes;
+bool IsTurned(std::span<const StridedDim> dims) {
+  return std::ranges::any_of(dims, [&](const StridedDim& dim) {
+    return dim.stride != 0 && dim.stride < dims.back().stride;
+  });
 }
 
 void StridedTiles::Read(const files::ByteSource& file, std::uint64_t begin,
@@ -196,8 +198,13 @@ void StridedTiles::Read(const files::ByteSource& file, std::uint64_t begin,
                         std::uint64_t bytes, std::uint64_t offset, std::span<std::byte> out) {
   // Others wait while a tile is made: most of them would make the same one.
   const std::lock_guard<std::mutex> lock(mutex_);
+  // Of whole rows where one fits: a part of one costs as much as all.
+  std::uint64_t row_bytes = element_bytes;
+  for (const StridedDim& dim : dims.subspan(1)) row_bytes *= dim.size;
+  const std::uint64_t tile_bytes =
+      row_bytes <= kTileBytes ? kTileBytes / row_bytes * row_bytes : kTileBytes;
   while (!out.empty()) {
-    const std::uint64_t number = offset / kTileBytes;
+    const std::uint64_t number = offset / tile_bytes;
     const auto found = std::ranges::find_if(tiles_, [&](const Tile& tile) {
       return tile.tensor == begin && tile.dims.data() == dims.data() && tile.number == number;
     });
@@ -210,13 +217,13 @@ void StridedTiles::Read(const files::ByteSource& file, std::uint64_t begin,
         tiles_.pop_back();
       }
       tile.bytes.resize(
-          static_cast<std::size_t>(std::min(kTileBytes, bytes - number * kTileBytes)));
-      ReadStrided(file, begin, dims, element_bytes, number * kTileBytes / element_bytes,
+          static_cast<std::size_t>(std::min(tile_bytes, bytes - number * tile_bytes)));
+      ReadStrided(file, begin, dims, element_bytes, number * tile_bytes / element_bytes,
                   tile.bytes);
       tiles_.push_front(std::move(tile));
     }
     const std::vector<std::byte>& held = tiles_.front().bytes;
-    const std::uint64_t skipped = offset - number * kTileBytes;
+    const std::uint64_t skipped = offset - number * tile_bytes;
     const std::size_t some =
         static_cast<std::size_t>(std::min<std::uint64_t>(out.size(), held.size() - skipped));
     std::memcpy(out.data(), held.data() + skipped, some);

@@ -33,12 +33,13 @@ void ReadStrided(const files::ByteSource& file, std::uint64_t begin,
                  std::span<const StridedDim> dims, std::size_t element_bytes, std::uint64_t first,
                  std::span<std::byte> out);
 
-// Whether neighbours lie so far apart that a range costs a call of the system for each element of
-// the last dimension, as in a transposed matrix: then a large range costs little more than a small.
-bool IsFarApart(std::span<const StridedDim> dims, std::size_t element_bytes);
+// Whether elements that are neighbours in the file stand far apart in the tensor, as in a
+// transposed matrix: then a small range costs little less than a large one, be it a call of the
+// system for each element or the bytes between them.
+bool IsTurned(std::span<const StridedDim> dims);
 
-// The last tiles that were read of tensors whose neighbours are far apart. Jobs read tensors from
-// front to end in pieces much smaller than a tile.
+// The last tiles that were read of tensors that are turned. Jobs read tensors from front to end in
+// pieces much smaller than a tile.
 class StridedTiles {
  public:
   static constexpr std::uint64_t kTileBytes = std::uint64_t{8} << 20;

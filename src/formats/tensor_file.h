@@ -22,6 +22,12 @@ namespace tensorcast::formats {
 
 class OnnxTensorReader;  // formats/onnx_tensors.h
 
+// Which options do not suit a file.
+struct PassedOver {
+  bool assume_type = false;
+  bool root = false;
+};
+
 struct OpenOptions {
   std::optional<DataType> assume_type;  // npy: what <V1 (and <f1, <V2) holds
   // Once true, reading what takes long before its first byte is there (a deflated member, a stored
@@ -33,6 +39,8 @@ struct OpenOptions {
   // torch: which dict holds the tensors, keys from the top on joined by dots ("." is the top
   // itself); empty: it is found (torch_root.h).
   std::string root = {};
+  // Where it is given, what does not suit the file is noted there, and not refused.
+  std::shared_ptr<PassedOver> passed_over = nullptr;
 };
 
 // What a file was opened as. A reader that takes the place of this one (scale/scaled_reader.h)
@@ -52,8 +60,10 @@ std::string JoinedEndings(std::string_view conjunction);
 // The same of those that are written.
 std::string JoinedOutputEndings(std::string_view conjunction);
 
-// Throws Error (arguments) where a root is chosen of a file, or of a directory's files, that are
-// not torch's.
+// Throw Error (arguments) where a type is assumed of a file whose tensors name theirs, which is
+// `typed` ("an ONNX model, which names its types"), and where a root is chosen of a file, or of a
+// directory's files, that are not torch's.
+void RefuseAssumedType(const std::string& path, std::string_view typed, const OpenOptions& options);
 void RefuseRoot(const std::string& path, const OpenOptions& options);
 
 // What a file of that ending is called where it holds one tensor ("an .npy"); empty where it holds

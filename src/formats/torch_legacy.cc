@@ -120,6 +120,25 @@ class LegacyStorages {
                   "number of the older ones");
 }
 
+// Goes over the pickles that stand before the object's, from `at` on: the protocol's number, and
+// the sizes of C's types and the byte order of the machine that wrote it. Storages are
+// little-endian all the same: torch turns them round where the machine is not.
+std::uint64_t SkipLegacyHead(const files::ByteSource& source, TorchObjects& objects,
+                             std::uint64_t at) {
+  {
+    PickleMachine protocol(source, objects);
+    const PickleValue number = protocol.Run(at);
+    if (number.kind != PickleKind::kInteger || number.integer() != kLegacyProtocol) {
+      protocol.Fail("has another protocol than " + std::to_string(kLegacyProtocol),
+                    ErrorKind::kUnsupported);
+    }
+    at = protocol.end();
+  }
+  PickleMachine system(source, objects);
+  system.Run(at);
+  return system.end();
+}
+
 }  // namespace
 
 bool LooksLikeLegacyTorch(std::span<const std::byte> head) {
@@ -133,18 +152,9 @@ OpenedTensors OpenLegacyTorch(std::unique_ptr<files::ByteSource> source,
   if (source->size() >= head.size()) source->Read(0, head);
   if (!LooksLikeLegacyTorch(head)) FailNoTorchFile(*source);
   TorchObjects objects;
-  PickleMachine protocol(*source, objects);
-  const PickleValue number = protocol.Run(head.size());
-  if (number.kind != PickleKind::kInteger || number.integer() != kLegacyProtocol) {
-    protocol.Fail("has another protocol than " + std::to_string(kLegacyProtocol),
-                  ErrorKind::kUnsupported);
-  }
-  // The sizes of C's types and the byte order of the machine that wrote it. Storages are
-  // little-endian all the same: torch turns them round where the machine is not.
-  PickleMachine system(*source, objects);
-  system.Run(protocol.end());
+  const std::uint64_t begin = SkipLegacyHead(*source, objects, head.size());
   PickleMachine machine(*source, objects);
-  const PickleValue top = machine.Run(system.end());
+  const PickleValue top = machine.Run(begin);
   PickleMachine keys(*source, objects);
   const PickleValue list = keys.Run(machine.end());
   LegacyStorages storages(*source, objects);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
 
 #include "core/shape.h"
 
@@ -68,6 +69,8 @@ constexpr const TorchType* kTorchBytes = &kTorchTypes[8];  // uint8
 // What they take, in the machine's values.
 constexpr std::size_t kStorageValues = 12;
 constexpr std::size_t kTensorValues = 4;
+// Longer than any that torch gives a storage: its number, or where it lay in memory.
+constexpr std::size_t kMostStorageKey = 512;
 
 // What an object is to the machine, in PickleValue::count.
 enum class TorchKind : std::uint32_t { kStorage, kTensor, kDevice };
@@ -117,6 +120,14 @@ std::uint64_t CountOf(const PickleMachine& machine, const PickleValue& value, co
   return value.value;
 }
 
+// The key of a storage, copied for every tensor of it.
+std::string KeyOf(const PickleMachine& machine, const PickleValue& text) {
+  if (text.count > kMostStorageKey) {
+    machine.Fail("names a storage by more than " + std::to_string(kMostStorageKey) + " bytes");
+  }
+  return std::string(machine.Text(text));
+}
+
 // Whether the metadata of a tensor, a dict of bools, says that a flag of that name is set.
 bool IsSet(const PickleMachine& machine, const PickleValue& metadata, std::string_view flag) {
   if (metadata.kind != PickleKind::kDict) return false;
@@ -131,11 +142,6 @@ bool IsSet(const PickleMachine& machine, const PickleValue& metadata, std::strin
   return false;
 }
 
-// A call's arguments as they stand: the machine's own move when it makes a container.
-std::vector<PickleValue> CopyOf(std::span<const PickleValue> items) {
-  return {items.begin(), items.end()};
-}
-
 }  // namespace
 
 bool IsTorchDtype(std::string_view global) { return DtypeOf(global) != nullptr; }
@@ -143,8 +149,9 @@ bool IsTorchDtype(std::string_view global) { return DtypeOf(global) != nullptr; 
 PickleValue TorchObjects::Call(PickleMachine& machine, const PickleValue& callable,
                                const PickleValue& arguments) {
   const std::string& name = machine.GlobalName(callable);
-  const std::vector<PickleValue> items = CopyOf(machine.Items(arguments));
-  const std::span<const PickleValue> given = items;
+  // Not copied: one tuple may be given to very many calls. It stays where it is while a call makes
+  // no other.
+  const std::span<const PickleValue> given = machine.Items(arguments);
   if (name == "torch._utils._rebuild_tensor_v2" || name == "torch._utils._rebuild_tensor") {
     return Tensor(machine, given, false);
   }
@@ -178,8 +185,10 @@ PickleValue TorchObjects::OrderedDict(PickleMachine& machine,
   if (arguments.size() != 1 || arguments[0].kind != PickleKind::kList) {
     machine.Fail("makes an OrderedDict of what is no list");
   }
+  const std::span<const PickleValue> pairs = machine.Items(arguments[0]);
+  machine.Charge(2 * pairs.size());
   std::vector<PickleValue> items;
-  for (const PickleValue& pair : machine.Items(arguments[0])) {
+  for (const PickleValue& pair : pairs) {
     if ((pair.kind != PickleKind::kTuple && pair.kind != PickleKind::kList) ||
         machine.Items(pair).size() != 2) {
       machine.Fail("makes an OrderedDict of what are no pairs");
@@ -187,7 +196,7 @@ PickleValue TorchObjects::OrderedDict(PickleMachine& machine,
     const std::span<const PickleValue> both = machine.Items(pair);
     items.insert(items.end(), both.begin(), both.end());
   }
-  return machine.NewDict(items);
+  return machine.NewDict(std::move(items));
 }
 
 // (function, type, arguments, state): what the function gives, if the type is a plain tensor's.
@@ -223,7 +232,7 @@ PickleValue TorchObjects::Persistent(PickleMachine& machine, const PickleValue& 
     malformed();
   }
   TorchStorage storage;
-  storage.key = machine.Text(parts[2]);
+  storage.key = KeyOf(machine, parts[2]);
   storage.type = StorageType(machine, parts[1]);
   storage.elements = CountOf(machine, parts[4], "storage");
   // A legacy file's sixth: (key, offset, elements) of the part that is meant.
@@ -233,7 +242,7 @@ PickleValue TorchObjects::Persistent(PickleMachine& machine, const PickleValue& 
     if (view[0].kind != PickleKind::kText) malformed();
     storage.root = storage.key;
     storage.root_elements = storage.elements;
-    storage.key = machine.Text(view[0]);
+    storage.key = KeyOf(machine, view[0]);
     storage.begin = CountOf(machine, view[1], "part of a storage");
     storage.elements = CountOf(machine, view[2], "part of a storage");
     if (storage.begin > storage.root_elements ||
@@ -300,6 +309,10 @@ PickleValue TorchObjects::Tensor(PickleMachine& machine, std::span<const PickleV
     dims_.push_back(CountOf(machine, stride, "tensor's stride"));
   }
   if (arguments.size() > metadata) {
+    // It is looked through, for every tensor that has it.
+    if (arguments[metadata].kind == PickleKind::kDict) {
+      machine.Charge(machine.Items(arguments[metadata]).size());
+    }
     if (IsSet(machine, arguments[metadata], "conj")) {
       tensor.why_not = "is the conjugate of what is stored";
     }

@@ -232,7 +232,9 @@ class RootFinder {
     if (!part && HasTensor(item, depth + 1)) {
       files::FailFile(file_,
                       (prefix.empty() ? std::string("its root") : words::Quoted(prefix)) +
-                          " has tensors under a key that is neither a text nor an integer",
+                          " has tensors under a key that is neither a text" +
+                          (key.kind == PickleKind::kLarge ? " of at most 64 KiB" : "") +
+                          " nor an integer",
                       ErrorKind::kUnsupported);
     }
     if (tensor != nullptr) {

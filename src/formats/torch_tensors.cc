@@ -62,7 +62,7 @@ class TorchReader final : public TensorReader {
       source_->Read(place.begin + offset, out);
     } else {
       const auto dims = std::span<const StridedDim>(dims_).subspan(place.dims, place.rank);
-      if (IsFarApart(dims, place.element_bytes)) {
+      if (IsTurned(dims)) {
         tiles_.Read(*source_, place.begin, dims, place.element_bytes,
                     contents_.tensors[tensor].bytes, offset, out);
       } else {

@@ -40,6 +40,7 @@ std::optional<WeightScheme> SchemeOf(const Json& weights) {
   scheme.is_integer = Text(Member(weights, "type")) == "int";
   scheme.strategy = Text(Member(weights, "strategy"));
   scheme.group = Number(Member(weights, "group_size"));
+  scheme.is_symmetric = Member(weights, "symmetric") != false;
   if (scheme.strategy.empty() && scheme.group != 0) scheme.strategy = "group";
   if (scheme.strategy == "block") ReadBlock(weights, "block_structure", scheme);
   return scheme;

@@ -15,6 +15,7 @@
 
 #include "files/error.h"
 #include "formats/tensor_reader.h"
+#include "json/ordered_json_fwd.h"
 #include "scale/packed_weight.h"
 #include "scale/quantization_config.h"
 #include "scale/scale_companions.h"
@@ -27,6 +28,8 @@ struct PackedTensors {
   const QuantizationConfig& config;
   std::size_t codes = 0;
   std::span<const Companion* const> companions = {};
+  // What the file's metadata says of its layer; null: nothing.
+  const json::OrderedJson* description = nullptr;
 
   const formats::TensorInfo& Info(std::size_t tensor) const {
     return reader.contents().tensors[tensor];
@@ -46,6 +49,8 @@ struct PackedReading {
   // What the configuration says of it, "4-bit integers, groups of 128"; where there is none, what
   // else tells what it is.
   std::string said = {};
+  // What says so, where that is not the configuration: "comfy_quant", of each weight its own.
+  std::string said_by = {};
 
   // One line that goes on from the codes' name and shape: "has zero points of ...".
   std::string why_not = {};

@@ -142,7 +142,7 @@ QuantizationConfig Understand(ConfigFiles& files) {
   if (!said->is_object()) said = &Member(Member(json, "text_config"), "quantization_config");
   const auto all = Dialects();
   const auto has_own = [&](const Dialect* one) {
-    return one != nullptr && one->read_file != nullptr && files.Has(std::string(one->file.name));
+    return one != nullptr && one->file.IsRead() && files.Has(std::string(one->file.name));
   };
   config.says_quantised =
       std::ranges::any_of(all, has_own) ||
@@ -152,7 +152,7 @@ QuantizationConfig Understand(ConfigFiles& files) {
     config.file = name;
     ReadConfig(*said, config);
     config.json = shared(*said);
-    if (!has_own(config.dialect)) return config;
+    if (!has_own(config.dialect) || config.dialect->file.member.empty()) return config;
     Json beside = files.Read(std::string(config.dialect->file.name));
     if (!beside.is_null()) config.beside = shared(std::move(beside));
     return config;
@@ -160,7 +160,15 @@ QuantizationConfig Understand(ConfigFiles& files) {
   for (const Dialect* const one : all) {
     if (!has_own(one)) continue;
     Json beside = files.Read(std::string(one->file.name));
-    const Json& inner = Member(beside, "quantization");
+    if (one->file.member.empty()) {
+      if (!beside.is_object()) continue;
+      config.file = one->file.name;
+      if (Text(Member(beside, "quant_method")).empty()) beside["quant_method"] = one->Method();
+      ReadConfig(beside, config);
+      config.json = shared(std::move(beside));
+      break;
+    }
+    const Json& inner = Member(beside, one->file.member.data());
     if (!inner.is_object()) continue;
     config.file = one->file.name;
     config.dialect = one;

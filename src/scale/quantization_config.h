@@ -1,6 +1,7 @@
 // What a checkpoint's configuration says of the model, and of how its weights are quantised:
 // config.json's "quantization_config", or the file that stands for it
-// (checkpoint::kQuantizationFile); the file of its dialect's own (ModelOpt's hf_quant_config.json).
+// (checkpoint::kQuantizationFile), or GPTQ's quantize_config.json and the like; and the file of its
+// dialect's own (ModelOpt's hf_quant_config.json).
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_SCALE_QUANTIZATION_CONFIG_H_
@@ -26,6 +27,7 @@ struct WeightScheme {
   std::uint64_t group = 0;          // of "group" and "tensor_group"
   std::uint64_t block_rows = 0;     // of "block"
   std::uint64_t block_columns = 0;  // of "block"
+  bool is_symmetric = true;         // without zero points
 
   // What is said and not understood: such a scheme fits no weight that has its bits.
   std::string misread;

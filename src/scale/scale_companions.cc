@@ -104,6 +104,7 @@ class CompanionFinder {
         config_(config),
         by_name_(tensors_.size()),
         places_(tensors_.size()) {
+    if (contents_.metadata.contains(std::string(kMetadataMark))) metadata_.emplace(contents_);
     std::iota(by_name_.begin(), by_name_.end(), 0u);
     std::sort(by_name_.begin(), by_name_.end(), [&](std::uint32_t a, std::uint32_t b) {
       return tensors_[a].name < tensors_[b].name;
@@ -151,9 +152,16 @@ class CompanionFinder {
   bool Fit(const CompanionName& row, const formats::TensorInfo& companion,
            const formats::TensorInfo& tensor) {
     if (!CompanionFits(row, companion, tensor)) return false;
+    if (row.is_described && !IsDescribed(tensor.name)) return false;
     // A type that holds nothing but scales says what a name leaves open.
     return TensorFits(row, tensor, companion.type == DataType::kFloat8E8M0) ||
            (TensorFits(row, tensor, true) && IsSure());
+  }
+
+  // Whether the metadata or a tensor beside it describes its layer.
+  bool IsDescribed(std::string_view tensor) const {
+    const std::string layer(tensor.substr(0, tensor.rfind('.')));
+    return (metadata_ && metadata_->Covers(tensor)) || IndexOf(layer + std::string(kLayerMark));
   }
 
   static bool IsMisfit(const CompanionName& row, const formats::TensorInfo& companion,
@@ -264,11 +272,7 @@ class CompanionFinder {
     const auto mark =
         std::find_if(tensors_.begin(), tensors_.end(),
                      [](const formats::TensorInfo& info) { return IsMark(info.name); });
-    std::optional<QuantizationMetadata> metadata;
-    if (contents_.metadata.contains(std::string(kMetadataMark))) {
-      metadata.emplace(contents_);
-    }
-    if (mark == tensors_.end() && !metadata) return;
+    if (mark == tensors_.end() && !metadata_) return;
     static constexpr CompanionName kRow = {"", kTensorMark, CompanionRole::kState};
     for (std::uint32_t i = 0; i < tensors_.size(); ++i) {
       const formats::TensorInfo& info = tensors_[i];
@@ -285,7 +289,7 @@ class CompanionFinder {
       if (mark != tensors_.end()) {
         place.scale_row = &kRow;
         names_.push_back({i, mark->name, {}});
-      } else if (metadata->Covers(info.name)) {
+      } else if (metadata_->Covers(info.name)) {
         place.scale_row = &kRow;
         names_.push_back({i, "__metadata__[\"" + std::string(kMetadataMark) + "\"]", {}});
       }
@@ -354,6 +358,7 @@ class CompanionFinder {
   std::vector<Place> places_;
   std::vector<Name> names_;
   std::vector<Misfit> misfits_;
+  std::optional<QuantizationMetadata> metadata_;
   // A float8 or narrower weight, or one of a writer with names of its own, has its scale in this
   // file.
   bool has_scaled_ = false;

@@ -19,6 +19,8 @@ namespace tensorcast::scale {
 
 // The key of safetensors' __metadata__ under which ComfyUI describes layers.
 inline constexpr std::string_view kMetadataMark = "_quantization_metadata";
+// What it appends to a layer's name for a tensor that describes the layer.
+inline constexpr std::string_view kLayerMark = ".comfy_quant";
 
 // A quantised tensor and what says so.
 struct ScaledTensor {

@@ -92,6 +92,7 @@ bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, boo
       return fits && (row.is_telling || is_sure || type->is_float() || type->is_packed());
     }
     case kWords: return type->is_integer() || IsNarrowFloat(tensor);
+    case kValues: return true;
     case kAny:
     case kBlocks: break;
   }
@@ -102,6 +103,7 @@ bool TensorFits(const CompanionName& row, const formats::TensorInfo& tensor, boo
 bool CompanionTypeFits(const CompanionName& row, const formats::TensorInfo& companion) {
   const TypeInfo* const type = FindType(companion.type);
   if (companion.elements == 0) return false;
+  if (row.is_described && row.role == kState) return true;
   switch (row.role) {
     case kScale:
     case kSecondScale:
@@ -120,6 +122,7 @@ bool CompanionTypeFits(const CompanionName& row, const formats::TensorInfo& comp
 bool CompanionFits(const CompanionName& row, const formats::TensorInfo& companion,
                    const formats::TensorInfo& tensor) {
   if (!CompanionTypeFits(row, companion)) return false;
+  if (row.is_described) return true;
   switch (row.role) {
     case kCodeMap:
     case kState: return true;  // of a length that the tensor's has nothing to do with

@@ -35,6 +35,7 @@ enum class Codes {
   kWords,   // integers of any width, several codes in each
   kAny,     // even floats: bitsandbytes keeps its bytes in elements of any type
   kBlocks,  // GGUF's NVFP4, whose blocks have scales of their own
+  kValues,  // those of a sparse matrix that are not 0, of any type
 };
 
 // A companion is called what remains of its tensor's name without `tensor` at its end, and then
@@ -49,7 +50,9 @@ struct CompanionName {
   bool is_telling = true;
   // Who keeps weights so in a form that is not read here; empty: it has a layout of the kind.
   std::string_view opaque = {};
-  std::string_view why_not = {};     // a weight that has such a companion is not read
+  std::string_view why_not = {};  // a weight that has such a companion is not read
+  // Believed only where something describes the layer: its shape is the description's affair.
+  bool is_described = false;
   const Dialect* dialect = nullptr;  // whose row it is; CompanionNames sets it
 };
 

@@ -21,7 +21,7 @@ namespace {
 using core::ErrorKind;
 using formats::TensorInfo;
 
-constexpr std::uint64_t kMostDescriptionBytes = 64 << 10;
+constexpr const char* kAllFits = "; names, types and shapes fit";
 
 // "q.weight_scale [4, 4]"
 std::string ShapedName(const TensorInfo& info) {
@@ -50,7 +50,7 @@ class Finder {
       Refuse(misfit.tensor, ErrorKind::kContents, WhyMisfit(misfit));
     }
     for (const auto& [codes, companions] : served) Read(codes, companions);
-    ReadLonePacked(served);
+    ReadLone(served);
     RefuseTakenNames();
     if (config_.is_foreign) LeaveToMethod();
     const auto by_tensor = [](const auto& a, const auto& b) { return a.tensor < b.tensor; };
@@ -126,13 +126,20 @@ class Finder {
         return;
       }
     }
-    if (const std::string why = WhyNotOfMetadata(tensors_[codes].name); !why.empty()) {
+    if (!described_.is_null() && !described_.is_object()) {
       Refuse(codes, ErrorKind::kUnsupported,
-             words::EscapeName(tensors_[codes].name) + " is in __metadata__[\"" +
-                 std::string(kMetadataMark) + "\"], " + why);
+             words::EscapeName(tensors_[codes].name) + " is in " + of_metadata_.file +
+                 ", which cannot be read");
       return;
     }
-    Choose(std::move(weight));
+    QuantizationConfig own;
+    if (HasMark(companions)) {
+      own = of_metadata_;
+      own.file = kLayerMark.substr(1);
+      return Choose(std::move(weight), own);
+    }
+    Choose(std::move(weight),
+           DescriptionOf(tensors_[codes].name) != nullptr ? of_metadata_ : config_);
   }
 
   // The dialects that may decode a weight: that of the configuration where it is among them.
@@ -157,11 +164,15 @@ class Finder {
 
   // Whether it is one that decodes itself, read or not.
   bool ReadPacked(std::size_t codes, const std::vector<const Companion*>& companions) {
-    if (config_.is_foreign) return false;
-    const PackedTensors tensors = {reader_, config_, codes, companions};
+    const bool is_described = IsDescribed(codes, companions);
+    if (config_.is_foreign && !is_described) return false;
+    if (is_described && HasScaleElsewhere(codes)) return true;
+    const PackedTensors tensors = {reader_, config_, codes, companions,
+                                   DescriptionOf(tensors_[codes].name)};
     PackedReading found;
     const Dialect* dialect = nullptr;
-    for (const Dialect* const one : PackersOf(codes, companions)) {
+    for (const Dialect* const one :
+         is_described ? std::vector{of_metadata_.dialect} : PackersOf(codes, companions)) {
       PackedReading reading = one->read_packed(tensors);
       if (!reading.Fits()) continue;
       if (dialect != nullptr && found.weight != nullptr && reading.weight != nullptr) {
@@ -175,6 +186,7 @@ class Finder {
       dialect = one;
     }
     if (dialect == nullptr) return false;
+    if (found.opaque.empty() && IsTornApart(codes)) return true;
     if (found.weight == nullptr) {
       RefusePacked(codes, companions, found);
       return true;
@@ -189,7 +201,8 @@ class Finder {
     weight.shape = weight.reading.shape = std::move(found.shape);
     weight.reading.dialect = dialect;
     weight.reading.packed = std::move(found.weight);
-    weight.evidence = EvidenceText(config_, found.said);
+    weight.evidence = found.said_by.empty() ? EvidenceText(config_, found.said)
+                                            : found.said_by + " says " + found.said + kAllFits;
     return true;
   }
 
@@ -204,27 +217,42 @@ class Finder {
     for (const Companion* one : companions) result_.opaque.push_back({one->tensor, reading.opaque});
   }
 
-  // Weights whose scales stand among their codes.
-  void ReadLonePacked(const std::map<std::size_t, std::vector<const Companion*>>& served) {
+  // Weights whose scales stand among their codes, and those that are described and have none.
+  void ReadLone(const std::map<std::size_t, std::vector<const Companion*>>& served) {
     for (std::size_t i = 0; i < tensors_.size(); ++i) {
       const auto holds = [&](const Dialect* one) {
         return one->holds_codes != nullptr && one->holds_codes(tensors_[i]);
       };
-      if (!served.contains(i) && std::ranges::any_of(Dialects(), holds)) ReadPacked(i, {});
+      if (served.contains(i)) continue;
+      if (std::ranges::any_of(Dialects(), holds) || LacksScales(i)) ReadPacked(i, {});
     }
     std::ranges::sort(result_.weights, {}, &ScaledWeight::codes);
   }
 
-  // The same descriptions, of all layers in one.
-  std::string WhyNotOfMetadata(const std::string& name) const {
-    if (described_.is_null()) return {};
-    if (!described_.is_object()) return "which cannot be read";
-    return IsDescribed(name) ? of_metadata_.dialect->why_not_described(described_[LayerOf(name)])
-                             : std::string();
-  }
   static std::string LayerOf(const std::string& name) { return name.substr(0, name.rfind('.')); }
-  bool IsDescribed(const std::string& name) const {
-    return described_.is_object() && described_.contains(LayerOf(name));
+  // What the metadata says of a tensor's layer; null: nothing.
+  const json::OrderedJson* DescriptionOf(const std::string& name) const {
+    const bool is_there = described_.is_object() && described_.contains(LayerOf(name));
+    return is_there ? &described_[LayerOf(name)] : nullptr;
+  }
+  static bool HasMark(const std::vector<const Companion*>& companions) {
+    return std::ranges::any_of(
+        companions, [](const Companion* one) { return one->row->companion == kLayerMark; });
+  }
+  bool IsDescribed(std::size_t codes, const std::vector<const Companion*>& companions) const {
+    return DescriptionOf(tensors_[codes].name) != nullptr || HasMark(companions);
+  }
+  // Whether its scale stands in another file of the checkpoint.
+  bool HasScaleElsewhere(std::size_t codes) const {
+    const auto found = std::ranges::lower_bound(found_.scaled, codes, {}, &ScaledTensor::tensor);
+    return found != found_.scaled.end() && found->tensor == codes && !found->file.empty();
+  }
+  // Codes that the metadata describes, alone.
+  bool LacksScales(std::size_t tensor) const {
+    const TensorInfo& info = tensors_[tensor];
+    const TypeInfo* const type = FindType(info.type);
+    return type != nullptr && type->bits <= 8 && info.elements > 0 &&
+           info.name.ends_with(".weight") && DescriptionOf(info.name) != nullptr;
   }
   // What they say of a layer that is read, as a configuration would.
   static QuantizationConfig ConfigOfMetadata() {
@@ -243,34 +271,15 @@ class Finder {
     if (one.row->role == CompanionRole::kOrder) {
       return "which reorders its groups; that is not done here";
     }
-    const bool is_description = one.row->role == CompanionRole::kState &&
-                                one.row->dialect != nullptr &&
-                                one.row->dialect->why_not_described != nullptr;
-    return is_description ? WhyNotDescribed(one.tensor, *one.row->dialect) : std::string();
+    return {};
   }
 
-  std::string WhyNotDescribed(std::size_t tensor, const Dialect& dialect) const {
-    const TensorInfo& info = tensors_[tensor];
-    if (info.bytes > kMostDescriptionBytes) return "which is too long for a description";
-    std::string text(static_cast<std::size_t>(info.bytes), '\0');
-    reader_.Read(tensor, 0, std::as_writable_bytes(std::span(text)));
-    return dialect.why_not_described(json::JsonOrNull(text));
-  }
-
-  void Choose(ScaledWeight weight) {
+  void Choose(ScaledWeight weight, const QuantizationConfig& config) {
     const TensorInfo& codes = tensors_[weight.codes];
     const TensorInfo& scale = tensors_[weight.scale];
     const WeightTensors tensors = {&codes, &scale, Info(weight.global), Info(weight.zero_point)};
-    const QuantizationConfig& config = IsDescribed(codes.name) ? of_metadata_ : config_;
     std::vector<Reading> readings = ReadingsOf(tensors, config);
-    if (const std::string file = readings.empty() ? FileOfGlobal(weight) : std::string();
-        !file.empty()) {
-      Refuse(weight.codes, ErrorKind::kContents,
-             ShapedName(codes) + " has its scales in " + words::EscapeName(scale.name) +
-                 " and the scale of these in " + words::EscapeName(file));
-      result_.unread.back().remedy = Remedy::kTakeDirectory;
-      return;
-    }
+    if (IsTornApart(weight.codes)) return;
     if (readings.empty() || !SmallOnesFit(weight)) {
       Refuse(weight.codes, ErrorKind::kContents,
              ShapedName(codes) + " (" + std::string(TypeName(codes.type)) + ") and " +
@@ -285,6 +294,12 @@ class Finder {
              ShapedName(codes) + " with " + ShapedName(scale) + " is " +
                  std::string(by_shape.Name()) + ", " + by_shape.PartitionText() + ", and " +
                  config.file + " says " + SchemeText(config, by_shape));
+      return;
+    }
+    if (!weight.zero_point && SaysZeroPoints(config, readings)) {
+      Refuse(weight.codes, ErrorKind::kContents,
+             ShapedName(codes) + " with " + ShapedName(scale) + " has no zero points, and " +
+                 config.file + " says that its integers are not symmetric");
       return;
     }
     // The dialect that the configuration names knows its own tensors.
@@ -309,36 +324,54 @@ class Finder {
     result_.weights.push_back(std::move(weight));
   }
 
-  // The other file of the checkpoint in which the scale of a weight's scales stands; empty: there
-  // is none.
-  std::string FileOfGlobal(const ScaledWeight& weight) {
-    if (weight.global) return {};
-    const std::string_view codes = tensors_[weight.codes].name;
-    for (const Dialect* const dialect : Dialects()) {
-      for (const Layout& layout : dialect->layouts) {
-        if (layout.global.empty() || !codes.ends_with(layout.codes)) continue;
-        std::string name(codes.substr(0, codes.size() - layout.codes.size()));
-        const auto found = Globals().find(name.append(layout.global));
-        if (found != Globals().end()) return found->second;
-      }
+  // Refuses a weight of which the checkpoint's index says that something beside its scales stands
+  // in another file: without it the weight would be another one.
+  bool IsTornApart(std::size_t codes) {
+    std::string name;
+    for (const CompanionName& row : CompanionNames()) {
+      if (!IsOfWeight(row) || !tensors_[codes].name.ends_with(row.tensor)) continue;
+      name.assign(tensors_[codes].name, 0, tensors_[codes].name.size() - row.tensor.size());
+      const auto found = Elsewhere().find(name.append(row.companion));
+      if (found == Elsewhere().end()) continue;
+      Refuse(codes, ErrorKind::kContents,
+             ShapedName(tensors_[codes]) + " has a " + std::string(RoleText(row.role)) + ", " +
+                 words::EscapeName(name) + ", in " + words::EscapeName(found->second));
+      result_.unread.back().remedy = Remedy::kTakeDirectory;
+      return true;
     }
-    return {};
+    return false;
   }
 
-  // Scales of scales that the index names, and their files.
-  const std::unordered_map<std::string, std::string>& Globals() {
-    if (globals_) return *globals_;
-    globals_.emplace();
+  // Whether such a companion says what the weight is, beside its scales.
+  static bool IsOfWeight(const CompanionName& row) {
+    return row.role != CompanionRole::kScale && row.role != CompanionRole::kActivationScale;
+  }
+
+  // What the index says of such companions in other files, by name.
+  const std::unordered_map<std::string, std::string>& Elsewhere() {
+    if (elsewhere_) return *elsewhere_;
+    elsewhere_.emplace();
     checkpoint::ForEachInIndex(path_, [&](std::string_view name, std::string_view file) {
-      for (const Dialect* const dialect : Dialects()) {
-        if (std::ranges::any_of(dialect->layouts, [&](const Layout& layout) {
-              return !layout.global.empty() && name.ends_with(layout.global);
-            })) {
-          globals_->emplace(name, file);
-        }
+      if (std::ranges::any_of(CompanionNames(), [&](const CompanionName& row) {
+            return IsOfWeight(row) && name.ends_with(row.companion);
+          })) {
+        elsewhere_->emplace(name, file);
       }
     });
-    return *globals_;
+    for (const TensorInfo& info : tensors_) elsewhere_->erase(info.name);
+    return *elsewhere_;
+  }
+
+  // Whether all that the configuration says of such a weight has zero points.
+  static bool SaysZeroPoints(const QuantizationConfig& config, std::span<const Reading> readings) {
+    bool any = false;
+    for (const WeightScheme& scheme : config.schemes) {
+      const auto is_its = [&](const Reading& one) { return Allows(scheme, one); };
+      if (!scheme.is_integer || !std::ranges::any_of(readings, is_its)) continue;
+      if (scheme.is_symmetric) return false;
+      any = true;
+    }
+    return any;
   }
 
   // A global scale is one float32, and there are as many zero points as scales.
@@ -371,8 +404,7 @@ class Finder {
     }
     const std::string method =
         config.method.empty() ? std::string("a quantization") : words::Quoted(config.method);
-    return config.file + " says " + method + (said.empty() ? "" : ", " + said) +
-           "; names, types and shapes fit";
+    return config.file + " says " + method + (said.empty() ? "" : ", " + said) + kAllFits;
   }
 
   // The plain weight's name must be free.
@@ -454,7 +486,7 @@ class Finder {
   const QuantizationConfig config_;
   const QuantizationConfig of_metadata_;
   const json::OrderedJson described_;
-  std::optional<std::unordered_map<std::string, std::string>> globals_;
+  std::optional<std::unordered_map<std::string, std::string>> elsewhere_;
   ScaledWeights result_;
 };
 

@@ -26,27 +26,9 @@ from bitsandbytes import functional
 from safetensors.torch import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from exact_weights import run  # noqa: E402
+from exact_weights import differ, once, run  # noqa: E402
 
 WORDS = {torch.float32: "float32", torch.float16: "float16", torch.bfloat16: "bfloat16"}
-
-
-def once(values, dtype):
-    """Doubles rounded once: by float32 with the last bit set where something was cut off, which
-    rounds to the narrower types as the double does."""
-    if dtype == torch.float32:
-        return values.to(dtype)  # one rounding
-    near = values.to(torch.float32)
-    toward_zero = torch.where(near.double().abs() > values.abs(),
-                              torch.nextafter(near, torch.zeros_like(near)), near)
-    bits = toward_zero.view(torch.int32)
-    return torch.where(toward_zero.double() != values, bits | 1, bits).view(torch.float32).to(dtype)
-
-
-def differ(a, b):
-    size = a.element_size()
-    return (a.contiguous().view(torch.uint8) != b.contiguous().view(torch.uint8)).reshape(
-        -1, size).any(1)
 
 
 def absmax_of(state):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""GPTQ and AWQ weights packed by AutoGPTQ's and AutoAWQ's own modules, read by tensorcast, and held
-against what these modules make of them.
+"""GPTQ and AWQ weights packed by AutoGPTQ's, AutoAWQ's and auto-round's own modules, read by tensorcast,
+and held against what these modules make of them.
 
     check_grouped_peers.py --tool build/release/programs/tensorcast
 
-Both come from PyPI and are unpacked, not installed: of each single modules are loaded, as their
+They come from PyPI and are unpacked, not installed: of each single modules are loaded, as their
 kernels ask for a GPU. Their arithmetic is in float16: the library's weights are the exact ones
 rounded to it, once.
 
@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import types
+import warnings
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -34,9 +35,10 @@ ROWS, COLUMNS, GROUP = 96, 256, 64
 
 
 def fetch(folder):
-    """Unpacks both packages into a folder and makes them importable."""
+    """Unpacks the packages into a folder and makes them importable."""
     wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64"]
-    for package, how in (("auto-gptq==0.7.1", wheel), ("autoawq==0.2.9", ["--no-binary=:all:"])):
+    for package, how in (("auto-gptq==0.7.1", wheel), ("autoawq==0.2.9", ["--no-binary=:all:"]),
+                         ("auto-round==0.16.1", ["--only-binary=:all:"])):
         done = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
                                "--dest", folder, *how, package], check=False)
         if done.returncode != 0:
@@ -101,6 +103,22 @@ def check_gptq(tool, folder, bits, symmetric):
     return compare(exact, double, half, library)
 
 
+def check_auto_round(tool, folder, bits, packing):
+    """Of the packings one alone stores zero points less 1, and one alone writes the groups' order."""
+    ending = "_zp" if packing == "auto_round:auto_gptq" else ""
+    module = importlib.import_module(f"auto_round_extension.torch.qlinear_torch{ending}")
+    layer, scales, zeros, exact = linear_of(bits, False)
+    packed = module.QuantLinear(bits, GROUP, COLUMNS, ROWS, False, g_idx=packing.endswith("model"))
+    packed.device = torch.device("cpu")  # which its exporter sets
+    packed.pack(layer, scales, zeros.float(), None, packed.device)
+    half, double = convert(
+        tool, folder, {key: value for key, value in packed.state_dict().items() if key != "bias"},
+        {"quant_method": "auto-round", "bits": bits, "group_size": GROUP, "sym": False,
+         "data_type": "int", "packing_format": packing})
+    library = packed(torch.eye(COLUMNS, dtype=torch.float16)).T
+    return compare(exact, double, half, library)
+
+
 def check_awq(tool, folder, version):
     layer, scales, zeros, exact = linear_of(4, False)
     if version == "gemm":
@@ -132,22 +150,27 @@ def main():
     tool = parser.parse_args().tool.resolve()
     torch.manual_seed(25)
     logging.disable(logging.WARNING)
+    warnings.filterwarnings("ignore", module="auto_round_extension")
     failed = False
-    print(f"{'written by':20} {'weights':>8} {'wrong':>6} {'the library differs':>20}")
+    print(f"{'written by':24} {'weights':>8} {'wrong':>6} {'the library differs':>20}")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "packages").mkdir()
         fetch(folder / "packages")
         without_init("auto_gptq", "auto_gptq.nn_modules", "auto_gptq.nn_modules.qlinear",
-                     "awq", "awq.modules", "awq.modules.linear", "awq.utils")
+                     "awq", "awq.modules", "awq.modules.linear", "awq.utils", "auto_round",
+                     "auto_round.utils", "auto_round_extension", "auto_round_extension.torch")
+        sys.modules["auto_round.utils"].get_packing_device = lambda device: torch.device("cpu")
         checks = [(f"AutoGPTQ {bits} bits{' sym' if symmetric else ''}", check_gptq,
                    (bits, symmetric)) for bits in (2, 3, 4, 8) for symmetric in (False, True)]
         checks += [(f"AutoAWQ {version}", check_awq, (version,)) for version in ("gemm", "gemv")]
+        checks += [(f"{packing} {bits}", check_auto_round, (bits, packing)) for bits in range(2, 9)
+                   for packing in ("auto_round", "auto_round:gptqmodel", "auto_round:auto_gptq")]
         for label, check, arguments in checks:
             with contextlib.redirect_stdout(io.StringIO()):
-                wrong, differ = check(tool, folder / label.replace(" ", "_"), *arguments)
+                wrong, differ = check(tool, folder / label.replace(" ", "_").replace(":", "_"), *arguments)
             failed = failed or wrong > 0 or differ > 0
-            print(f"{label:20} {ROWS * COLUMNS:8} {wrong:6} {'-' if differ < 0 else differ:>20}")
+            print(f"{label:24} {ROWS * COLUMNS:8} {wrong:6} {'-' if differ < 0 else differ:>20}")
     return 1 if failed else 0
 
 

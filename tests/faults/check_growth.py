@@ -17,6 +17,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zipfile
 
 import findings
 from injection import NO_END, Run
@@ -247,15 +248,54 @@ def nodes_of_mdf(n):
             "convert chain.json -o out.bson --force", "convert chain.json -o out.yaml --force", "inspect out.yaml")
 
 
+def pickled_text(value):
+    return b"X" + struct.pack("<I", len(value)) + value.encode()
+
+
+def torch_file(more):
+    """A training checkpoint of one tensor, and a pickled list of other things beside it."""
+    storage = b"(" + pickled_text("storage") + b"ctorch\nFloatStorage\n" + pickled_text("0") + pickled_text("cpu") + b"K\1tQ"
+    weight = b"ctorch._utils\n_rebuild_tensor_v2\n(" + storage + b"K\0K\1\x85K\1\x85\x89ccollections\nOrderedDict\n)RtR"
+    content = (b"\x80\2}(" + pickled_text("state_dict") + b"}" + pickled_text("w") + weight + b"s" +
+               pickled_text("others") + b"](" + more + b"eu.")
+    with zipfile.ZipFile("in.pt", "w") as archive:
+        archive.writestr("m/data.pkl", content)
+        archive.writestr("m/data/0", struct.pack("<f", 1))
+
+
+def calls_of_torch(n):
+    """Of what is not known, all with the same arguments, of which there are as many."""
+    torch_file(b"(" + b"N" * n + b"tq\0cevil\nfunction\nq\1" + b"h\1h\0R" * n)
+    return "inspect in.pt"
+
+
+def objects_of_torch(n):
+    """Each of another class, up to as many as are read, with attributes."""
+    torch_file(b"".join(b"cm%d\nc\n)\x81}" % (i % 9_000) + pickled_text("a") + b"K\1sb" for i in range(n)))
+    return "inspect in.pt"
+
+
+def tensors_of_gguf(n):
+    """And keys."""
+    def name(i):
+        return struct.pack("<Q", 12) + b"blk.%08d" % i
+    head = b"GGUF" + struct.pack("<IQQ", 3, n, n) + b"".join(name(i) + struct.pack("<iI", 4, i) for i in range(n))
+    head += b"".join(name(i) + struct.pack("<IQiQ", 1, 2, 0, 32 * (n - i - 1)) for i in range(n))
+    write("in.gguf", head + bytes(-len(head) % 32) + struct.pack("<2f24x", 1, 2) * n)
+    return "inspect in.gguf", "convert in.gguf -o out.safetensors --to bf16 --force --no-report"
+
+
 SHAPES = {  # and how many are n; processor time of the first is some hundredths of a second
     keys_of_config: 25_000, objects_of_config: 10_000, quantisations_of_config: 10_000,
     excluded_scaled_weights: 8_000, modelopt_layers: 4_000, modules_not_converted: 3_000, comfyui_layers: 8_000,
     tensors_of_index: 10_000, shards: 400, tensors: 10_000, tensors_and_plan: 5_000,
     tensors_of_several_types: 3_000, metadata: 8_000, members_of_npz: 3_000, rules: 2_000, weights_of_model: 3_000,
     casts_run: 10_000, casts_optimised: 10_000, casts_to_mdf: 5_000, inputs_called_alike: 5_000, nodes_of_mdf: 2_000,
+    calls_of_torch: 20_000, objects_of_torch: 20_000, tensors_of_gguf: 10_000,
 }
 
-OFTEN = (keys_of_config, objects_of_config, excluded_scaled_weights, comfyui_layers, casts_to_mdf, rules)  # else --exhaustive
+OFTEN = (keys_of_config, objects_of_config, excluded_scaled_weights, comfyui_layers, casts_to_mdf, rules,
+         calls_of_torch)  # else --exhaustive
 
 
 def seconds_of(tool, command):

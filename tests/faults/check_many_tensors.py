@@ -16,10 +16,12 @@ import shlex
 import struct
 import subprocess
 import sys
+import zipfile
 
 import check_growth
 import findings
-import tensor_files
+import tensor_files  # first: it says where the next is
+import make_torch_file as torch
 from injection import NO_END, Run
 
 _MEBIBYTE = 1 << 20
@@ -75,11 +77,42 @@ def _header_of(path):
         return struct.unpack("<Q", file.read(8))[0]
 
 
+def gguf_header(folder, count):
+    """A GGUF file of `count` tensors and half as many keys."""
+    keys = b"".join(_text(f"key.{i}") + struct.pack("<iI", 4, i) for i in range(min(count // 2, 60_000)))
+    infos = b"".join(_text(name_of(i)) + struct.pack("<IQiQ", 1, 3, 0, 32 * i) for i in range(count))
+    head = b"GGUF" + struct.pack("<IQQ", 3, count, keys.count(b"key.")) + keys + infos
+    with open(os.path.join(folder, "in.gguf"), "wb") as file:
+        file.write(head + bytes(-len(head) % 32))
+        for i in range(count):
+            file.write(struct.pack("<3f20x", i % 1000, -0.5, 2 ** -20 * (i % 7)))
+    return len(head)
+
+
+def _text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def torch_header(folder, count):
+    """Files of torch, each tensor with a storage of its own: the pickle and the archive's directory."""
+    value = {name_of(i): torch.tensor("float32", [i % 1000, -0.5, 2 ** -20 * (i % 7)]) for i in range(count)}
+    content = torch.zip_file(value, zipfile.ZIP_STORED, False, False)
+    with open(os.path.join(folder, "in.bin"), "wb") as file:
+        file.write(content)
+    with open(os.path.join(folder, "legacy.bin"), "wb") as file:
+        file.write(torch.legacy_file(value))
+    return len(content) - 12 * count
+
+
 # Commands, how what they read is made, how many a file can hold, and what is promised for each.
 OTHERS = (
     (scaled_header, 800_000, _TENSOR, "convert in -o out --to bf16 --force", "convert in -o out --to bf16 --exclude *0.mlp.* --force",
      "loss in --to bf16,fp8"),
     (plain_header, 300_000, _TENSOR, "convert plain.safetensors -o out.safetensors --rule *.weight=nvfp4 --force"),
+    (gguf_header, 1_000_000, _TENSOR, "inspect in.gguf --json", "convert in.gguf -o out.safetensors --to bf16 --force",
+     "loss in.gguf --to bf16,fp8"),
+    (torch_header, 150_000, _TENSOR, "inspect in.bin", "convert in.bin -o out.safetensors --to bf16 --force",
+     "loss legacy.bin --to bf16,fp8", "diff in.bin legacy.bin"),
     (model_of_casts, 1_000_000, _NODE, "run chain.onnx --input x=x.npy --output-dir ran", "optimize chain.onnx -o out.onnx --force"),
     (model_of_weights, 500_000, _MODEL_TENSOR + _NODE, "convert in.onnx -o out.onnx --tensor * --to f16 --force"),
 )

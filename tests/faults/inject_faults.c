@@ -79,6 +79,7 @@ struct Plan {
 struct Record {
   _Atomic uint64_t faults;         /* that took place */
   _Atomic uint64_t unsynced_names; /* files that got a name before they were synced */
+  _Atomic uint64_t bytes_read;     /* by read and pread */
   struct {
     char name[kNameSize];
     _Atomic uint64_t calls;
@@ -374,12 +375,16 @@ static size_t Cut(struct Fault fault, size_t count) {
 }
 
 WRAP(close, int, close, (int descriptor), (descriptor), -1)
-WRAP(read, ssize_t, read, (int descriptor, void* data, size_t count),
-     (descriptor, data, Cut(fault, count)), -1)
-WRAP(pread, ssize_t, pread, (int descriptor, void* data, size_t count, off_t offset),
-     (descriptor, data, Cut(fault, count), offset), -1)
-WRAP(pread, ssize_t, pread64, (int descriptor, void* data, size_t count, off64_t offset),
-     (descriptor, data, Cut(fault, count), offset), -1)
+static void NoteRead(ssize_t bytes) {
+  if (is_counting && bytes > 0) record->bytes_read += (uint64_t)bytes;
+}
+
+WRAP_WITH(read, ssize_t, read, (int descriptor, void* data, size_t count),
+          (descriptor, data, Cut(fault, count)), -1, (void)0, NoteRead(value))
+WRAP_WITH(pread, ssize_t, pread, (int descriptor, void* data, size_t count, off_t offset),
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteRead(value))
+WRAP_WITH(pread, ssize_t, pread64, (int descriptor, void* data, size_t count, off64_t offset),
+          (descriptor, data, Cut(fault, count), offset), -1, (void)0, NoteRead(value))
 WRAP_WITH(write, ssize_t, write, (int descriptor, const void* data, size_t count),
           (descriptor, data, Cut(fault, count)), -1, (void)0, NoteWrite(descriptor, false))
 WRAP_WITH(pwrite, ssize_t, pwrite, (int descriptor, const void* data, size_t count, off_t offset),

@@ -12,7 +12,7 @@ import sys
 
 SECONDS_AT_MOST = 300
 NO_END = -1000  # instead of an exit code: the run was given up after so long
-_HEAD, _ENTRY = struct.Struct("<QQ"), struct.Struct("<24sQ")  # struct Record of inject_faults.c
+_HEAD, _ENTRY = struct.Struct("<QQQ"), struct.Struct("<24sQ")  # struct Record of inject_faults.c
 
 # What a function can fail with, as far as the tool may meet it: the documented errors of the call
 # on a local disk, on a full one, on a network's, and under a filter of system calls.
@@ -59,6 +59,7 @@ class Run:
     stderr: str | None
     faults: int = 0          # that took place
     unsynced_names: int = 0  # files named before they were synced
+    bytes_read: int = 0
     calls: dict = dataclasses.field(default_factory=dict)
 
 
@@ -131,7 +132,7 @@ class Injector:
                 data = file.read()
         except FileNotFoundError:
             sys.exit(f"{self.library} was not loaded: {self.shown(arguments, faults)}: {run}")
-        run.faults, run.unsynced_names = _HEAD.unpack_from(data)
+        run.faults, run.unsynced_names, run.bytes_read = _HEAD.unpack_from(data)
         run.calls = {name.rstrip(b"\0").decode(): calls
                      for name, calls in _ENTRY.iter_unpack(data[_HEAD.size:])}
         return run

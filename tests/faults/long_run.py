@@ -34,6 +34,7 @@ def enumerated():
     yield "check_growth", "--exhaustive"
     yield "check_many_tensors", "--tensors", "1000000", "--exhaustive"
     yield "check_many_tensors", "--tensors", "100000", "--exhaustive"
+    yield "check_bytes_read", "--exhaustive"
     yield "check_archives", "--count", "5000"
     for name, variant in cases():
         yield "check_faults", name, variant, "--exhaustive", "--combined", "0"

@@ -6,8 +6,11 @@ import collections.abc
 import dataclasses
 import json
 import os
+import zipfile
 
-import tensor_files as files
+import tensor_files as files  # first: it says where the others are
+import make_torch_file as torch
+from make_gguf import file_of
 from make_model import node, tensor, value_info
 from make_weights import number, text
 
@@ -169,6 +172,75 @@ def _codes_and_scales(seed):
             files.data_of("f4", [1.0] * 16)]
 
 
+def _gguf(seed, names=("w", "v"), keys=""):
+    """A GGUF file of plain tensors and one of blocks."""
+    shapes = {"w": "600", "v": "2x350"}
+    lines = [f"tensor {name} F32 {shapes[name]} " + " ".join(map(str, values(name, seed)))
+             for name in names]
+    return file_of("\n".join([keys, *lines, f"tensor q.{names[0]} Q8_0 2x32 003c{seed:02x} 02*31"]))
+
+
+def _gguf_parts(seed):
+    return {f"in-0000{part}-of-00002.gguf": _gguf(seed, name, (
+        f"key split.no u16 {part - 1}\nkey split.count u16 2\nkey split.tensors.count i32 4"))
+            for part, name in ((1, "w"), (2, "v"))}
+
+
+def _torch(seed, names=("w", "v"), legacy=False):
+    """A training checkpoint, one of whose tensors is stored transposed."""
+    held = {}
+    for name in names:
+        numbers, half = values(name, seed), _SIZES[name] // 2
+        turned = [x for pair in zip(numbers[:half], numbers[half:]) for x in pair]
+        held[name] = (torch.view(torch.tensor("float32", turned), (2, half), (1, 2)) if name == "v"
+                      else torch.tensor("float32", numbers))
+    value = {"state_dict": held, "args": torch.Call("argparse.Namespace"), "epoch": seed}
+    return (torch.legacy_file(value) if legacy else
+            torch.zip_file(value, zipfile.ZIP_STORED, False, False))
+
+
+def _torch_in_shards(seed):
+    index = {"weight_map": {"w": "pytorch_model-00001-of-00002.bin",
+                            "v": "pytorch_model-00002-of-00002.bin"}}
+    return {"in/pytorch_model-00001-of-00002.bin": _torch(seed, "w"),
+            "in/pytorch_model-00002-of-00002.bin": _torch(seed, "v", True),
+            "in/pytorch_model.bin.index.json": json.dumps(index).encode(),
+            "in/config.json": b'{"torch_dtype": "float32"}'}
+
+
+def _code(seed, row, column):
+    return (row * 3 + column * 5 + seed) % 16
+
+
+_ROWS, _COLUMNS = 32, 64  # of the weight in groups
+_AWQ_ORDER = (0, 2, 4, 6, 1, 3, 5, 7)  # of the nibbles of a word
+
+
+def _grouped(seed, method):
+    """One weight of 4-bit codes, of zero points 8 and scales 1, as GPTQ or AWQ has it."""
+    if method == "gptq":
+        words = [[sum(_code(seed, n, 8 * j + i) << (4 * i) for i in range(8)) for n in range(_ROWS)]
+                 for j in range(_COLUMNS // 8)]
+        zero, more = 0x77777777, {"desc_act": False, "sym": True}
+    else:
+        words = [[sum(_code(seed, 8 * j + _AWQ_ORDER[i], k) << (4 * i) for i in range(8))
+                  for j in range(_ROWS // 8)] for k in range(_COLUMNS)]
+        zero, more = 0x88888888, {"version": "gemm", "zero_point": True}
+    signed = [word - (word >> 31 << 32) for row in words for word in row]
+    zeros = [zero - (zero >> 31 << 32)] * (_ROWS // 8)
+    tensors = [("l.qweight", "i4", (len(words), len(words[0])), files.data_of("i4", signed)),
+               ("l.qzeros", "i4", (1, _ROWS // 8), files.data_of("i4", zeros)),
+               ("l.scales", "f2", (1, _ROWS), files.data_of("f2", [1.0] * _ROWS))]
+    config = {"quantization_config": {"quant_method": method, "bits": 4, "group_size": _COLUMNS, **more}}
+    return {"in/model.safetensors": files.safetensors(tensors),
+            "in/config.json": json.dumps(config).encode()}
+
+
+def _ungrouped(seed):
+    return [files.data_of("f2", [_code(seed, n, k) - 8 for n in range(_ROWS)
+                                 for k in range(_COLUMNS)])]
+
+
 def _texts(seed):
     content = b"".join(str(value).encode("utf-32-le").ljust(4 * 9, b"\0")
                        for value in values("w", seed))
@@ -218,6 +290,12 @@ SCENARIOS = {
     "checkpoint_scales_applied": _convert(_scaled, "in", "out"),
     "checkpoint_scales_written": Scenario(_rows_of_two, "convert in -o out --to int8-row --threads 2",
                                           ("out",), made=_codes_and_scales),
+    "checkpoint_gptq": Scenario(lambda seed: _grouped(seed, "gptq"), "convert in -o out --to float16 --threads 2",
+                                ("out",), made=_ungrouped),
+    "checkpoint_torch": _convert(_torch_in_shards, "in", "out"),
+    "torch": _convert(lambda seed: {"in.pt": _torch(seed)}, "in.pt", "out.safetensors"),
+    "gguf_parts": _convert(_gguf_parts, "in-00002-of-00002.gguf", "out.safetensors",
+                           "--to float16 --threads 2"),
     "pb": _convert(lambda seed: {"in.pb": files.tensor_proto(*_one(seed))}, "in.pb", "out.pb",
                    cast=("w",)),
     "texts": _convert(_texts, "in.npy", "out.npy", "--to float32", ("w",), "f4"),
@@ -238,6 +316,9 @@ SCENARIOS = {
     "onnx_test": Scenario(_node_tests, "onnx-test node"),
     "loss": Scenario(lambda seed: {"in.safetensors": files.safetensors(_all(seed))},
                      "loss in.safetensors --to float16 --to float8e4m3fn"),
+    "loss_awq": Scenario(lambda seed: _grouped(seed, "awq"), "loss in --to float16 --to int4"),
+    "diff": Scenario(lambda seed: {"in.gguf": _gguf(seed), "in.pt": _torch(seed)},
+                     "diff in.gguf in.pt --exclude q.*"),
     "inspect": Scenario(lambda seed: {"in.npz": files.npz(_all(seed), 6)}, "inspect in.npz --json"),
     "explain": Scenario(lambda seed: {}, "explain 0.1 --json"),
 }

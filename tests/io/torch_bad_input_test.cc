@@ -24,6 +24,13 @@ std::string Floats(std::int32_t elements = 4) {
   return pickle::Storage("FloatStorage", "0", elements);
 }
 
+// A tensor of one dimension; its numbers as they are pickled.
+std::string LargeRebuild(const std::string& offset, const std::string& size,
+                         const std::string& stride) {
+  return pickle::Call(Global("torch._utils", "_rebuild_tensor_v2"),
+                      {Floats(), offset, Tuple({size}), Tuple({stride}), "\x89", "}"});
+}
+
 // A name for each thing that a pickle can call on its way to running something.
 std::vector<BadFile> Malicious() {
   const std::string command = Tuple({Text("touch /tmp/ran")});
@@ -56,7 +63,47 @@ std::vector<BadFile> Malicious() {
     for (int k = 0; k < 10; ++k) lists += std::string("h") + static_cast<char>(i);
     lists += std::string("eq") + static_cast<char>(i + 1);
   }
+  // What one opcode remembers again and again is counted where it is gone through again and again.
+  std::string metadata = "}(" + ReplaceAll(std::string(200'000, 'x'), "x", "NN") + "uq";
+  metadata += '\0';
+  std::string again;
+  for (int i = 0; i < 30; ++i) {
+    again += Rebuild(Floats(), 0, {4}, {1}, std::string("h\0", 2));
+  }
+  std::string pairs = "]q";
+  pairs += '\0';
+  for (int i = 0; i < 30; ++i)
+    pairs += "(" + ReplaceAll(std::string(100'000, 'x'), "x", "NN\x86") + "e";
   return {
+      {"one large dict as the metadata of many tensors", Pickled(Whole(Tuple({metadata, again}))),
+       "5 FILE: m/data.pkl: has more than 8000000 values (pickle, offset 402667)"},
+      {"an OrderedDict of very many pairs",
+       Pickled(Whole(pickle::Call(Global("collections", "OrderedDict"), {pairs}))),
+       "5 FILE: m/data.pkl: has more than 8000000 values (pickle, offset 8100077)"},
+      {"many values on the stack", Pickled(Whole('(' + std::string(1'000'001, 'N') + 't')),
+       "5 FILE: m/data.pkl: puts more than 1000000 values on its stack (pickle, offset 1000003)"},
+      {"marks within marks", Pickled(Whole(std::string(1'000'001, '('))),
+       "5 FILE: m/data.pkl: sets too many marks (pickle, offset 1000002)"},
+      {"tuples within tuples", Weight('N' + std::string(100'000, '\x85')),
+       "5 FILE: has dicts and lists within each other to more than 64 levels, or one within "
+       "itself"},
+      {"a dict in itself",
+       Pickled(Whole(std::string("}q\0", 3) + Text("a") + std::string("h\0s", 3) + Text("w") +
+                     Rebuild(Floats(), 0, {4}, {1}) + 's')),
+       "5 FILE: has dicts and lists within each other to more than 64 levels, or one within "
+       "itself"},
+      {"pip.main by way of a dict's key",
+       Pickled(
+           Whole(Dict({pickle::Call(Global("pip", "main"), {}), Rebuild(Floats(), 0, {4}, {1})}))),
+       "5 FILE: its root has tensors under a key that is neither a text nor an integer"},
+      {"a rebuilding function that is torch's and none of a tensor",
+       Weight(pickle::Call(Global("torch", "load"), {Text("http://localhost/x")})),
+       weight("torch.load")},
+      {"a global with a path of attributes",
+       Weight(pickle::Call(Global("torch._utils", "os.system"), {})),
+       weight("torch._utils.os.system")},
+      {"a global of control characters", Weight(Global("\x1b[31mos", "system\x07")),
+       weight("\\x1B[31mos.system\\x07")},
       {"os.system", Pickled(Whole(pickle::Call(Global("os", "system"), {Text("touch /tmp/ran")}))),
        object("os.system")},
       {"posix.system beside a weight",
@@ -178,6 +225,7 @@ std::vector<BadFile> Pickles() {
 std::vector<BadFile> Tensors() {
   const auto id = [](const std::string& tuple) { return Weight(tuple + 'Q'); };
   const std::string name = Text("storage"), type = Global("torch", "FloatStorage");
+  const std::string kLargest = "\x8A\x08" + LittleEndian(INT64_MAX, 8);
   const auto v3 = [](const std::string& dtype) {
     const std::string untyped = Tuple({Text("storage"), Global("torch.storage", "UntypedStorage"),
                                        Text("0"), Text("cpu"), Int(16)}) +
@@ -219,6 +267,23 @@ std::vector<BadFile> Tensors() {
        "3 FILE: has no member for storage \"7\""},
       {"a storage larger than its member", Weight(Rebuild(Floats(5), 0, {4}, {1})),
        "3 FILE: member \"m/data/0\" has 16 bytes; its storage is of 5 elements of 4 bytes"},
+      {"a storage of a long name",
+       Weight(Rebuild(pickle::Storage("FloatStorage", std::string(600, '0'), 4), 0, {4}, {1})),
+       "3 FILE: m/data.pkl: names a storage by more than 512 bytes (pickle, offset 696)"},
+      {"an offset of 2^63 - 1", Weight(LargeRebuild(kLargest, Int(2), Int(1))),
+       "3 FILE: tensor \"w\" of the shape [2] and the strides [1] from element 9223372036854775807 "
+       "leaves its storage \"0\", of 4 elements"},
+      {"a stride of 2^63 - 1", Weight(LargeRebuild(Int(0), Int(4), kLargest)),
+       "3 FILE: tensor \"w\" of the shape [4] and the strides [9223372036854775807] from element 0 "
+       "leaves its storage \"0\", of 4 elements"},
+      {"a size of 2^63 - 1", Weight(LargeRebuild(Int(0), kLargest, Int(0))),
+       "3 FILE: tensor \"w\" has the shape [9223372036854775807]: more elements than are read"},
+      {"a size of 255 bytes",
+       Weight(LargeRebuild(Int(0), "\x8A\xFF" + std::string(255, '\x7F'), Int(1))),
+       "3 FILE: m/data.pkl: has a tensor's size that is no number of elements (pickle, offset "
+       "372)"},
+      {"elements of 2^63 - 1", Weight(Tuple({name, type, Text("0"), Text("cpu"), kLargest}) + 'Q'),
+       "5 FILE: \"w\" is a storage, without the shape of a tensor"},
       {"beyond its storage", Weight(Rebuild(Floats(), 1, {2, 2}, {2, 1})),
        "3 FILE: tensor \"w\" of the shape [2, 2] and the strides [2, 1] from element 1 leaves its "
        "storage \"0\", of 4 elements"},
@@ -283,6 +348,18 @@ std::vector<BadFile> Files() {
   deflated.Deflate(DeflateStored(weight));
   ZipEntry storage("m/data/0", kData);
   storage.Deflate(DeflateStored(kData));
+  ZipEntry on_another("m/data/0", kData);
+  on_another.offset = 0;
+  on_another.local_name = "m/data.pkl";
+  ZipEntry longer("m/data/0", kData);
+  longer.size = longer.packed_size = 16'000;
+  longer.local_size = longer.local_packed_size = 16'000;
+  ZipEntry wide("m/data/0", kData);
+  wide.size = wide.packed_size = UINT32_MAX;
+  wide.central_extra = LittleEndian(1, 2) + LittleEndian(16, 2) + LittleEndian(INT64_MAX, 8) +
+                       LittleEndian(INT64_MAX, 8);
+  ZipEntry encrypted("m/data/0", kData);
+  encrypted.flags = 1;
   std::string tar(512, '\0');
   tar.replace(257, 5, "ustar");
   return {
@@ -298,6 +375,28 @@ std::vector<BadFile> Files() {
       {"a deflated storage", Zip({ZipEntry("m/data.pkl", weight), storage}),
        "5 FILE: member \"m/data/0\" is compressed, which torch.save does not do; unpack the "
        "archive and zip it with -0"},
+      {"a storage that lies on the pickle", Zip({ZipEntry("m/data.pkl", weight), on_another}),
+       "3 FILE: member \"m/data/0\" has another name in its local header, at offset 0, than in the "
+       "central directory"},
+      {"a storage that goes beyond the archive", Zip({ZipEntry("m/data.pkl", weight), longer}),
+       "3 FILE: member \"m/data/0\" lies at offset 190 with 16000 bytes of data, beyond the "
+       "central directory's offset 244"},
+      {"a storage of 2^63 - 1 bytes", Zip({ZipEntry("m/data.pkl", weight), wide}),
+       "3 FILE: member \"m/data/0\" lies at offset 190 with 9223372036854775807 bytes of data, "
+       "beyond the central directory's offset 244"},
+      {"an encrypted storage", Zip({ZipEntry("m/data.pkl", weight), encrypted}),
+       "5 FILE: member \"m/data/0\" is encrypted; decrypt it first"},
+      {"two members of a name",
+       Zip({ZipEntry("m/data.pkl", weight), ZipEntry("m/data.pkl", weight),
+            ZipEntry("m/data/0", kData)}),
+       "3 FILE: member \"m/data.pkl\" is in the central directory twice"},
+      {"a member outside of its folder",
+       Zip({ZipEntry("m/data.pkl", weight), ZipEntry("m/../../data/0", kData)}),
+       "3 FILE: member \"m/../../data/0\" has a name that leads out of its directory"},
+      {"two pickles in two folders, the first without its storage",
+       Zip({ZipEntry("a/data.pkl", weight), ZipEntry("b/data.pkl", weight),
+            ZipEntry("b/data/0", kData)}),
+       "3 FILE: has no member for storage \"0\""},
       {"a tar archive", tar,
        "5 FILE: is a tar archive, as the first versions of torch wrote; load it with torch.load, "
        "and "

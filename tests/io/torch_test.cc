@@ -135,25 +135,38 @@ TEST_F(TorchFiles, ViewsInAnyPieces) {
   }
 }
 
-// Neighbours lie far apart in it: it is read in tiles, of which it has two.
-TEST_F(TorchFiles, ALargeTransposedMatrix) {
-  constexpr std::size_t kRows = 1500, kColumns = 3000;
-  std::string data, expected;
-  for (std::size_t i = 0; i < kRows * kColumns; ++i) data += LittleEndian(i * 40503 >> 3, 2);
-  for (std::size_t column = 0; column < kColumns; ++column) {
-    for (std::size_t row = 0; row < kRows; ++row) {
-      expected += data.substr(2 * (row * kColumns + column), 2);
+class TurnedMatrix : public TorchFiles {
+ protected:
+  // A matrix of int16 that is stored by columns, and read in tiles, two of them.
+  void Check(std::size_t rows, std::size_t columns) {
+    constexpr std::size_t kTile = std::size_t{8} << 20;
+    std::string data(2 * rows * columns, '\0'), expected = data;
+    for (std::size_t row = 0; row < rows; ++row) {
+      for (std::size_t column = 0; column < columns; ++column) {
+        const std::size_t stored = column * rows + row, at = row * columns + column;
+        const std::size_t value = stored * 40503 >> 3;
+        data[2 * stored] = expected[2 * at] = static_cast<char>(value);
+        data[2 * stored + 1] = expected[2 * at + 1] = static_cast<char>(value >> 8);
+      }
+    }
+    const auto n = [](std::size_t size) { return static_cast<std::int32_t>(size); };
+    const auto reader =
+        Read(One("ShortStorage", data, n(rows * columns), 0, {n(rows), n(columns)}, {1, n(rows)}));
+    EXPECT_TRUE(ReadTensor(*reader, 0) == expected);
+    const std::size_t end = expected.size();
+    for (const std::size_t begin :
+         {end - 20'000, std::size_t{0}, kTile - 8, kTile, std::size_t{2}, end - 2}) {
+      std::string some(std::min<std::size_t>(20'000, end - begin), '\xEE');
+      reader->Read(0, begin, std::as_writable_bytes(std::span(some)));
+      EXPECT_TRUE(some == expected.substr(begin, some.size())) << begin;
     }
   }
-  const auto reader =
-      Read(One("ShortStorage", data, kRows * kColumns, 0, {kColumns, kRows}, {1, kColumns}));
-  EXPECT_TRUE(ReadTensor(*reader, 0) == expected);
-  for (const std::size_t begin : {8'888'888u, 0u, 8'388'600u, 8'388'608u, 2u, 8'999'998u}) {
-    std::string some(std::min<std::size_t>(20'000, expected.size() - begin), '\xEE');
-    reader->Read(0, begin, std::as_writable_bytes(std::span(some)));
-    EXPECT_TRUE(some == expected.substr(begin, some.size())) << begin;
-  }
-}
+};
+
+TEST_F(TurnedMatrix, OfColumnsFarApart) { Check(3000, 1500); }
+
+// What lies between the elements of a row is read with them.
+TEST_F(TurnedMatrix, OfShortColumns) { Check(40, 110'000); }
 
 TEST_F(TorchFiles, TheRootIsFoundOrChosen) {
   const std::string storage = pickle::Storage("ByteStorage", "0", 4);

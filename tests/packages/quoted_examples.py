@@ -4,7 +4,8 @@
 
 A line `<!-- examples/c/cast.c -->` announces that the fenced block below it is that file, and
 `<!-- excerpt of examples/c/cast.c -->` that its lines stand there, one after the other, whatever
-their indentation. `<!-- tensorcast ARGUMENTS -->` announces what the tool prints; it is run where
+their indentation. `<!-- transcript of tests/cli/cases/x.case -->` announces commands and what they
+print, as they stand in that case one after the other. `<!-- tensorcast ARGUMENTS -->` announces what the tool prints; it is run where
 it is given. A block of a programming language must be announced, every example be linked or quoted
 somewhere, and --update writes whole files and outputs anew.
 SPDX-License-Identifier: Apache-2.0
@@ -42,6 +43,10 @@ class Pages:
                                   text=True, check=False)
             command = code.splitlines()[0] if code.startswith("$ ") else None
             return f"{command}\n{done.stdout}" if command else done.stdout
+        if announced.startswith("transcript of "):
+            case = (self.root / announced.removeprefix("transcript of ")).read_text()
+            printed = re.sub(r"^(?:\| ?|[!=].*\n)", "", case, flags=re.M)
+            return code if f"\n{code}" in printed else None
         name = announced.removeprefix("excerpt of ")
         if not (self.root / name).is_file():
             self.fail(f"{page}: quotes {name}, which is not there")
@@ -61,7 +66,7 @@ class Pages:
         def block(match):
             announced, code = match["announced"], match["code"]
             if announced is None or not announced.startswith(("examples/", "excerpt of ",
-                                                              "tensorcast ")):
+                                                              "transcript of ", "tensorcast ")):
                 if match["language"] in LANGUAGES:
                     self.fail(f"{page}: this block says of no file that it is quoted:\n{code}")
                 return match[0]

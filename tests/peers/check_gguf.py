@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""GGUF files as gguf-py writes them: its keys and plain tensors, and random blocks of every type that it
-decodes. Its values are float32, computed in float32; each difference must come of that, and of nothing
+"""GGUF files as gguf-py writes them: its keys and plain tensors, whole and in parts, and random blocks of every
+type that it decodes. Its values are float32, computed in float32; each difference must come of that, and of nothing
 else: a sum of two products is rounded there before it is cast, and E2M1's -0 is +0 there.
 
 SPDX-License-Identifier: Apache-2.0
@@ -66,8 +66,8 @@ def _expected(kind, data):
     return theirs, np.where((exact == 0) & (theirs == 0), theirs, exact)
 
 
-def _write(path, tensors, keys=()):
-    writer = gguf.GGUFWriter(path, "test")
+def _write(path, tensors, keys=(), **how):
+    writer = gguf.GGUFWriter(path, "test", **how)
     for key, value in keys:
         writer.add_key_value(key, value, gguf.GGUFValueType.get_type(value))
     for name, data, kind in tensors:
@@ -112,6 +112,32 @@ def check_plain(tool):
         assert loaded.files == list(arrays), loaded.files
         for name, array in arrays.items():
             _same(loaded[name], array, name)
+
+
+def check_parts(tool):
+    """A model that gguf-py writes in parts, given by each of them; version 2 of the same."""
+    rng = np.random.default_rng(5)
+    arrays = {f"t{i}": rng.normal(size=(i + 1, 32)).astype(np.float32) for i in range(5)}
+    tensors = [(name, gguf.quants.quantize(array, Type.Q8_0), Type.Q8_0)
+               for name, array in arrays.items()]
+    _write(tool.folder / "m.gguf", tensors, [("a.number", 7)], split_max_tensors=2)
+    parts = sorted(tool.folder.glob("m-*.gguf"))
+    assert [part.name for part in parts] == [f"m-0000{i}-of-00003.gguf" for i in (1, 2, 3)], parts
+    want = {name: gguf.quants.dequantize(data, Type.Q8_0) for name, data, _ in tensors}
+    _write(tool.folder / "v3.gguf", tensors)
+    old = bytearray((tool.folder / "v3.gguf").read_bytes())
+    assert old[4] == 3, old[:8]
+    old[4] = 2
+    (tool.folder / "v2.gguf").write_bytes(old)
+    for before in (*parts, tool.folder / "v2.gguf"):
+        after = tool.folder / "m.safetensors"
+        tool.run("convert", before, "-o", after, "--to", "float32", "-q", "--no-report", "--force")
+        loaded = load_file(after)
+        assert sorted(loaded) == sorted(want), f"{before.name}: {sorted(loaded)}"
+        for name, values in want.items():
+            _same(loaded[name], values, f"{before.name} {name}")
+    shown = json.loads(tool.run("inspect", parts[2], "--json")[0])["metadata"]
+    assert shown["a.number"] == "7", shown
 
 
 def check_blocks(tool):
@@ -200,7 +226,7 @@ def check_second_scale(tool):
         _same(np.where(zero, 0.0, got), np.where(zero, 0.0, exact), name)
 
 
-_CHECKS = {"plain": check_plain, "blocks": check_blocks, "quantised": check_quantised,
+_CHECKS = {"plain": check_plain, "parts": check_parts, "blocks": check_blocks, "quantised": check_quantised,
            "second_scale": check_second_scale}
 
 

@@ -164,3 +164,21 @@ def test_reports_are_kept_not_merged(tmp_path):
     assert copy.deepcopy(loss) == loss
     with pytest.raises(tc.ArgumentError, match="merged"):
         loss.merge(loss)
+
+
+def test_types_that_npy_files_do_not_name(tmp_path):
+    x = np.float32([1, 2, -0.5])
+    np.save(tmp_path / "x.npy", x.astype(ml_dtypes.float8_e4m3fn))
+    b = save(tmp_path / "b.safetensors", {"x": x})
+    for pair in ((tmp_path / "x.npy", b), (b, tmp_path / "x.npy")):
+        assert tc.diff(*pair, assume_type="float8_e4m3fn").equal
+    with pytest.raises(tc.ArgumentError, match="a type is assumed only of"):
+        tc.diff(b, b, assume_type="float8_e4m3fn")
+
+
+def test_what_has_no_finite_error_comes_first(tmp_path):
+    a = save(tmp_path / "a.safetensors", {"far": np.float32([1, 2]), "inf": np.float32([np.inf, 1, 2]),
+                                          "nan": np.float32([np.nan, 1, 2])})
+    b = save(tmp_path / "b.safetensors", {"far": np.float32([1, -2]), "inf": np.float32([-np.inf, 1, 2]),
+                                          "nan": np.float32([0, 1, 2])})
+    assert [one.name for one in tc.diff(a, b).tensors] == ["inf", "nan", "far"]

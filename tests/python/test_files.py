@@ -226,3 +226,8 @@ def test_torch_files(tmp_path):
     assert [info.name for info in tc.inspect(path, root="ema")] == ["w"]
     tc.convert(path, tmp_path / "ema.npy", to="float32", root="ema")
     assert np.array_equal(np.load(tmp_path / "ema.npy"), wanted.astype(np.float32))
+    assert tc.diff(path, tmp_path / "ema.npy", root="ema").equal
+    found = tc.diff(path, path, root="model", root_of_b="ema")
+    assert found.counts == {"only_in_a": 1, "same_bytes": 1} and found["turned"].b is None
+    with pytest.raises(tc.ArgumentError, match="has no root to choose"):
+        tc.diff(tmp_path / "ema.npy", tmp_path / "ema.npy", root="ema")

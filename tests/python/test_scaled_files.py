@@ -37,6 +37,19 @@ def line_words(codes):
     return np.ascontiguousarray(words).view(np.int32)
 
 
+def text(said):
+    return np.frombuffer(json.dumps(said).encode(), np.uint8)
+
+
+def tiled(grid):
+    """Scales as a matrix unit takes them, in tiles of 128 x 4."""
+    rows, columns = -(-grid.shape[0] // 128) * 128, -(-grid.shape[1] // 4) * 4
+    stored = np.zeros(rows * columns, grid.dtype)
+    r, c = np.indices(grid.shape)
+    stored[(r // 128 * (columns // 4) + c // 4) * 512 + r % 32 * 16 + r % 128 // 32 * 4 + c % 4] = grid
+    return stored.reshape(rows, columns)
+
+
 def rationals(codes, scales, rows, columns, factor=Fraction(1)):
     """code * scale * factor; each scale is that of rows x columns codes."""
     out = np.empty(codes.shape, object)
@@ -114,6 +127,17 @@ def layouts(rng):
     yield ("mlx_mxfp4", {"a.weight": packed.view(np.uint32), "a.scales": bytes_},
            {"group_size": 32, "bits": 4, "mode": "mxfp4"}, "a.weight", "a.weight",
            rationals(fp4_codes(packed), np.exp2(bytes_ - 127.0), 1, 32))
+    # ComfyUI's, described beside them: scales in tiles, the high half first; rows that were rotated.
+    yield ("comfy_nvfp4", {"a.weight": packed << 4 | packed >> 4, "a.weight_scale": tiled(cells),
+                           "a.weight_scale_2": whole, "a.comfy_quant": text({"format": "nvfp4"})}, None,
+           "a.weight", "a.weight", rationals(fp4_codes(packed), cells.astype(np.float64), 1, 16,
+                                             Fraction(float(whole[0]))))
+    four = 1 - 2 * np.eye(4, dtype=np.int64)[::-1]
+    sums = (small.astype(np.int64).reshape(200, 10, 16) @ np.kron(four, four)).reshape(200, 160)
+    yield ("comfy_rotated", {"a.weight": small, "a.weight_scale": rows,
+                             "a.comfy_quant": text({"format": "int8_tensorwise", "convrot": True,
+                                                    "convrot_groupsize": 16})}, None,
+           "a.weight", "a.weight", rationals(sums, rows, 1, 160, Fraction(1, 4)))
 
 
 CASES = list(layouts(np.random.default_rng(14)))
@@ -164,6 +188,15 @@ def test_as_convert_writes_them(checkpoint, tmp_path):
                 stream = f.get(name, to=to, packed=True)
                 assert np.array_equal(stream, tc.cast(made[name], to, packed=True))
             assert f.get(name, to="string").tolist() == tc.cast(values, "string").tolist()
+
+
+def test_diff_reads_them(checkpoint, tmp_path):
+    folder, _, name, _, _ = checkpoint
+    plain = tmp_path / "plain.safetensors"
+    tc.convert(folder, plain, to="float64")
+    found = tc.diff(folder, plain)
+    assert found.equal and found[name].a.layout and found[name].b.type == "float64"
+    assert {one.name for one in tc.inspect(plain)} == {name, "norm"}
 
 
 def test_codes_as_they_are_stored(checkpoint):

@@ -16,11 +16,12 @@ import sys
 import tempfile
 
 import bitsandbytes_files
+import comfy_files
 import grouped_files
 import layout_files as files
 import mlx_files
 
-MAKERS = (files, grouped_files, bitsandbytes_files, mlx_files)
+MAKERS = (files, grouped_files, bitsandbytes_files, mlx_files, comfy_files)
 WORDS = {"float64": "F64", "float32": "F32", "bfloat16": "BF16", "float16": "F16"}
 LETTERS = {"float64": "<d", "float32": "<f", "float16": "<e"}
 
@@ -134,7 +135,8 @@ def main():
             if problem:
                 failed += 1
                 print(f"{case.name}: {problem}", file=sys.stderr)
-        for name, *rest in itertools.chain(files.large_cases(), bitsandbytes_files.large_cases()):
+        for name, *rest in itertools.chain(files.large_cases(), bitsandbytes_files.large_cases(),
+                                           comfy_files.large_cases()):
             if arguments.names and name not in arguments.names:
                 continue
             count += 1

@@ -38,7 +38,6 @@ TEST(Dialects, WhatBelongsTogetherIsThereTogether) {
     EXPECT_EQ(!one->file.name.empty() && !one->file.says_more, one->read_file != nullptr);
     EXPECT_EQ(one->packed.name.empty(), one->packed.are == nullptr);
     EXPECT_EQ(one->metadata_key.empty(), one->edit_metadata == nullptr);
-    EXPECT_EQ(one->metadata_key.empty(), one->why_not_described == nullptr);
     for (const ReaderNote& note : one->reader_notes) {
       EXPECT_FALSE(note.noun.empty() || note.fate.empty() || note.has == nullptr);
     }

@@ -103,7 +103,7 @@ def gptq(make, name, bits, shape, group, version=1, config=True, order=None, che
 
 def awq(make, name, shape, group, version="gemm", config=True, method="awq", packing=None, **kinds):
     one = Grouped(make, 4, shape, group, **kinds)
-    if version == "gemm":
+    if version.lower() == "gemm":
         tensors = {
             "l.qweight": words([awq_line(column) for column in turned(one.codes)]),
             "l.qzeros": words([awq_line(column) for column in turned(one.zeros)]),
@@ -158,6 +158,26 @@ def pack_quantized(make, name, bits, shape, group, batches=None, order=None, pad
                 {"l.weight": ((*stack, *shape), [value for one in made for value in one.values()])})
 
 
+def pack_of_tensor(make, name, bits, shape, symmetric):
+    """One scale for all, and a zero point that is not packed; the shape in 32 bits."""
+    rows, columns = shape
+    codes = [make.codes(columns, 1 << bits) for _ in range(rows)]
+    middle = 1 << (bits - 1)
+    zero = 0 if symmetric else make.codes(1, 1 << bits)[0] - middle
+    data, (scale,) = make.floats("BF16", 1, False)
+    tensors = {"l.weight_packed": words([line(row, bits) for row in codes]),
+               "l.weight_scale": Tensor("BF16", (1,), data),
+               "l.weight_shape": Tensor("I32", (2,), struct.pack("<2i", rows, columns))}
+    if not symmetric:
+        tensors["l.weight_zero_point"] = Tensor("I8", (1,), struct.pack("<b", zero))
+    weights = {"num_bits": bits, "type": "int", "symmetric": symmetric, "strategy": "tensor"}
+    said = {"quant_method": "compressed-tensors", "format": "pack-quantized",
+            "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}}
+    values = [multiply(Fraction(code - middle - zero), scale) for row in codes for code in row]
+    return Case(name, f"int{bits}-group", tensors, {"quantization_config": said},
+                {"l.weight": (shape, values)})
+
+
 def all_cases():
     make = Maker(25)
     for bits in (2, 3, 4, 8):
@@ -180,12 +200,23 @@ def all_cases():
                symmetric=True, packing="auto_round")
     yield awq(make, "auto_round_awq", (32, 64), 32, method="auto-round",
               packing="auto_round:auto_awq")
+    # Zero points that differ, as the packing says that they are; bits of auto-round alone.
+    yield gptq(make, "auto_round_zeros", 4, (32, 64), 32, version=2, method="auto-round",
+               packing="auto_round")
+    yield gptq(make, "auto_round_gptqmodel", 3, (32, 64), 32, version=2, method="auto-round",
+               order=False, packing="auto_round:gptqmodel")
+    for bits in (5, 6, 7):
+        yield gptq(make, f"auto_round_{bits}", bits, (32, 64), 32, method="auto-round",
+                   packing="auto_round:auto_gptq")
+    yield awq(make, "awq_upper_case", (32, 64), 32, version="GEMM")
     for bits in range(2, 9):
         yield pack_quantized(make, f"pack_{bits}", bits, (33, 96), 32, odd=bits == 4)
         yield pack_quantized(make, f"pack_{bits}_zeros", bits, (40, 64), 32, symmetric=False)
     for bits in (3, 5, 6, 7):
         yield pack_quantized(make, f"pack_{bits}_padded", bits, (12, 192), 64, padded=True,
                              version="0.14.0")
+    for symmetric in (True, False):
+        yield pack_of_tensor(make, f"pack_tensor{'' if symmetric else '_zero'}", 5, (12, 64), symmetric)
     yield pack_quantized(make, "pack_row", 8, (12, 50), None, dtype="F16")
     yield pack_quantized(make, "pack_f32", 4, (12, 64), 32, dtype="F32", odd=True)
     yield pack_quantized(make, "pack_stacked", 4, (10, 64), 32, batches=3)

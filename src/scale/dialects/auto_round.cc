@@ -2,7 +2,12 @@
 // says.
 //
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "json/ordered_json.h"
+#include "scale/config_json.h"
 #include "scale/dialects/gptq.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -10,12 +15,30 @@ namespace {
 constexpr std::string_view kAutoRoundMethods[] = {"auto-round", "intel/auto-round"};
 
 PackedReading ReadAutoRound(const PackedTensors& tensors) {
-  const QweightSettings settings = SettingsOf(tensors.config);
-  if (!settings.is_said) return {};  // GPTQ's and AWQ's own dialects read what nothing describes
-  if (settings.format.find("awq") == std::string::npos) return ReadGptq(tensors, settings);
-  QweightSettings gemm = settings;
-  gemm.format = "gemm";
-  return ReadAwq(tensors, gemm);
+  // GPTQ's and AWQ's own dialects read what nothing describes.
+  if (std::ranges::count(kAutoRoundMethods, tensors.config.method) == 0) return {};
+  QweightSettings settings = SettingsOf(tensors.config);
+  std::string& format = settings.format;
+  if (format == "auto_round:auto_awq") {
+    format = "gemm";
+    return ReadAwq(tensors, settings);
+  }
+  // The usual one stores zero points less 1, and the others do not.
+  if (format == "auto_round:auto_gptq") {
+    format = "gptq";
+  } else if (format == "auto_round" || format == "auto_round:gptqmodel") {
+    format = "gptq_v2";
+  }
+  return ReadGptq(tensors, settings);
+}
+
+// Its readers leave alone what has 16 bits.
+WrittenConfig EditAutoRound(const QuantisedModules& modules, const QuantizationConfig& config) {
+  json::OrderedJson json = *config.json;
+  json::OrderedJson& exceptions = json["extra_config"];
+  if (!exceptions.is_object()) exceptions = json::OrderedJson::object();
+  for (const std::string& module : modules.freed) exceptions[module] = {{"bits", 16}};
+  return {.quantization_config = ConfigText(json)};
 }
 
 }  // namespace
@@ -27,6 +50,7 @@ constinit const Dialect kAutoRound = {
     .read_packed = ReadAutoRound,
     .methods = kAutoRoundMethods,
     .read_config = ReadQweightConfig,
+    .edit_config = EditAutoRound,
 };
 
 }  // namespace tensorcast::scale

@@ -7,6 +7,7 @@
 
 #include "scale/dialects/gptq.h"
 #include "scale/grouped_integers.h"
+#include "scale/layer_lists.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -59,9 +60,9 @@ std::optional<IntegerGroups> GemvOf(const PackedTensors& tensors, const QweightT
 
 PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& settings) {
   PackedReading reading;
-  for (const std::string_view other : {"marlin", "exllama", "gemv_fast", "ipex"}) {
-    if (!settings.format.ends_with(other)) continue;
-    reading.opaque = "AWQ in the version \"" + std::string(other) + "\"";
+  if (!IsAmong(kAwqFormats, settings.format)) {
+    if (IsAmong(kGptqFormats, settings.format)) return reading;
+    reading.opaque = "AWQ in the version " + words::Quoted(settings.format);
     return reading;
   }
   const std::optional<QweightTensors> found = QweightTensorsOf(tensors);
@@ -73,12 +74,15 @@ PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& setti
   const std::uint64_t all = found->words->shape[1] * 8;  // columns, where rows are in order
   const std::uint64_t said = settings.group.value_or(0);
   std::optional<IntegerGroups> made;
-  if (!settings.format.ends_with("gemv")) made = GemmOf(tensors, *found);
+  if (settings.format != "gemv") made = GemmOf(tensors, *found);
   const bool is_gemm = made.has_value();
-  if (!made && !settings.format.ends_with("gemm")) {
+  if (!made && settings.format != "gemm") {
     made = GemvOf(tensors, *found, settings.group ? (said == 0 ? all : said) : 0);
   }
   if (!made) return reading;
+  if (!settings.misread.empty()) {
+    return refuse("cannot be understood: " + tensors.config.file + " " + settings.misread);
+  }
   if (settings.bits != 0 && settings.bits != kAwqBits) {
     return refuse("has codes of 4 bits, and " + tensors.config.file + " says " +
                   std::to_string(settings.bits));
@@ -111,6 +115,9 @@ constinit const Dialect kAwq = {
     .read_packed = ReadAwqTensors,
     .methods = kAwqMethods,
     .read_config = ReadQweightConfig,
+    .file = {.name = "quant_config.json"},
+    .layer_names = LayerNames::kParts,
+    .edit_config = AddNotConverted,
 };
 
 }  // namespace tensorcast::scale

@@ -124,8 +124,13 @@ inline constexpr std::string_view kModelLayout = "onnx";
 // A file beside config.json in which a library says how it quantised.
 struct ConfigFile {
   std::string_view name = {};  // empty: it has none
+  // The member that says it, in the dialect's own words; empty: the whole file is what would be
+  // config.json's "quantization_config".
+  std::string_view member = {};
   // It says more: of weights that are no longer as it says, only what is of that goes.
   bool says_more = false;
+
+  bool IsRead() const { return !name.empty() && !says_more; }
 };
 
 // Packed codes that are told by name, type and shape alone, without their scales.
@@ -140,7 +145,8 @@ struct Dialect {
   std::span<const CompanionName> names = {};
   // Neither layouts nor read_packed: it is recognised, and never touched.
   std::span<const Layout> layouts = {};
-  // Its weights that decode themselves; asked where the names of codes and companions are its own.
+  // Its weights that decode themselves; asked where the names of codes and companions are its own,
+  // or where it describes the layer.
   PackedReading (*read_packed)(const PackedTensors& tensors) = nullptr;
   // Tells such weights which need no companion, by their types.
   bool (*holds_codes)(const formats::TensorInfo& info) = nullptr;
@@ -153,7 +159,7 @@ struct Dialect {
   // The members of a configuration that list the layers which are left as they are.
   std::span<const char* const> exceptions = {};
   ConfigFile file = {};
-  // "quantization" of its file, where config.json says nothing.
+  // The member of its file, where config.json says nothing.
   void (*read_file)(const json::OrderedJson& json, QuantizationConfig& config) = nullptr;
   LayerNames layer_names = LayerNames::kWhole;
   // Its configuration names the layers that are quantised; else it is of all linear ones.
@@ -177,8 +183,6 @@ struct Dialect {
   std::string_view metadata_key = {};
   std::string (*edit_metadata)(const std::string& old, const QuantisedModules& modules,
                                const std::string& made) = nullptr;
-  // Why the weight of a layer of this description is not read; empty if it is.
-  std::string (*why_not_described)(const json::OrderedJson& description) = nullptr;
   // An ending of the one format whose files its readers take; empty: directories too.
   std::string_view only_format = {};
 

@@ -36,6 +36,8 @@ namespace tensorcast::scale {
   dialect(kAqlm) \
   dialect(kExLlamaV2) \
   dialect(kMarlin) \
+  dialect(kSparse) \
+  dialect(kMarlin24) \
   dialect(kOtherMethods)
 // clang-format on
 

@@ -13,6 +13,7 @@
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/grouped_integers.h"
+#include "scale/quantised_modules.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -22,8 +23,17 @@ using formats::TensorInfo;
 
 constexpr std::array<int, 4> kGptqBits = {4, 8, 2, 3};
 
-std::optional<std::int64_t> Integer(const Json& json) {
-  return json.is_number_integer() ? std::optional(json.get<std::int64_t>()) : std::nullopt;
+// The integer that a configuration says under one of two names; what is none, or not within
+// [least, most], is noted.
+std::optional<std::int64_t> Integer(const Json& json, std::array<const char*, 2> names,
+                                    std::int64_t least, std::int64_t most, std::string& misread) {
+  const char* const name = Member(json, names[0]).is_null() ? names[1] : names[0];
+  const Json& said = Member(json, name);
+  if (said.is_null()) return std::nullopt;
+  const std::int64_t value = said.is_number_integer() ? said.get<std::int64_t>() : least - 1;
+  if (value >= least && value <= most) return value;
+  misread = "says \"" + std::string(name) + "\" " + json::Dumped(said).substr(0, 40);
+  return std::nullopt;
 }
 
 // How a zero point is stored.
@@ -61,16 +71,36 @@ bool HasGptqBits(const PackedTensors& tensors, const QweightTensors& found, int 
   if (found.scale_columns != rows || height > UINT64_MAX / 32 || height * 32 % b != 0) {
     return false;
   }
-  const std::uint64_t columns = height * 32 / b;
   const WordShape zeros = WordsOf(CodeOrder::kColumns, rows, found.groups, bits);
-  if (found.zeros && !AreWords(tensors.Info(*found.zeros), zeros.rows, zeros.columns)) return false;
-  return !found.order || tensors.Info(*found.order).shape == std::vector{columns};
+  return !found.zeros || AreWords(tensors.Info(*found.zeros), zeros.rows, zeros.columns);
 }
 
 constexpr std::string_view kGptqMethods[] = {"gptq"};
 
 PackedReading ReadGptqTensors(const PackedTensors& tensors) {
   return ReadGptq(tensors, SettingsOf(tensors.config));
+}
+
+// Its readers take the first regular expression that a name matches; "-:" leaves a module alone.
+WrittenConfig EditGptq(const QuantisedModules& modules, const QuantizationConfig& config) {
+  Json json = *config.json;
+  Json dynamic = Json::object();
+  for (const std::string& module : modules.freed) {
+    std::string pattern = "-:^";
+    for (const char c : module) {
+      if (std::string_view("\\^$.|?*+()[]{}").find(c) != std::string_view::npos) pattern += '\\';
+      pattern += c;
+    }
+    dynamic[pattern + "$"] = Json::object();
+  }
+  const Json& old = Member(json, "dynamic");
+  if (old.is_object()) {
+    for (const auto& [pattern, said] : old.items()) {
+      if (!dynamic.contains(pattern)) dynamic[pattern] = said;
+    }
+  }
+  json["dynamic"] = std::move(dynamic);
+  return {.quantization_config = ConfigText(json)};
 }
 
 }  // namespace
@@ -87,31 +117,33 @@ QweightSettings SettingsOf(const QuantizationConfig& config) {
   QweightSettings settings;
   if (config.json == nullptr) return settings;
   const Json& json = *config.json;
-  const auto first_of = [&](const char* one, const char* other) {
-    const std::optional<std::int64_t> value = Integer(Member(json, one));
-    return value ? value : Integer(Member(json, other));
-  };
   settings.is_said = true;
-  if (const auto bits = first_of("bits", "w_bit"); bits && *bits > 0 && *bits <= 8) {
+  if (const auto bits = Integer(json, {"bits", "w_bit"}, 1, 8, settings.misread)) {
     settings.bits = static_cast<int>(*bits);
   }
-  if (const auto group = first_of("group_size", "q_group_size"); group && *group >= -1) {
+  if (const auto group =
+          Integer(json, {"group_size", "q_group_size"}, -1, INT64_MAX, settings.misread)) {
     settings.group = static_cast<std::uint64_t>(std::max<std::int64_t>(*group, 0));
   }
   const Json& dynamic = Member(json, "dynamic");
   const Json& extra = Member(json, "extra_config");
   settings.has_exceptions =
       (dynamic.is_object() && !dynamic.empty()) || (extra.is_object() && !extra.empty());
-  settings.is_symmetric = Member(json, "sym") == true;
+  settings.is_symmetric = Member(json, "sym") != false;
+  settings.is_ordered = Member(json, "desc_act") == true;
   for (const char* const key : {"packing_format", "checkpoint_format", "format", "version"}) {
-    settings.format = Text(Member(json, key));
-    if (!settings.format.empty()) break;
+    if (settings.format.empty()) settings.format = Text(Member(json, key));
   }
+  std::ranges::transform(settings.format, settings.format.begin(),
+                         [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
   if (Member(json, "is_marlin_format") == true) settings.format = "marlin";
+  if (Text(Member(json, "backend")) == "llm-awq") settings.format = "llm-awq";
   return settings;
 }
 
 void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
+  const Json& type = Member(json, "data_type");  // auto-round's
+  if (!type.is_null() && Text(type) != "int") return;
   QuantizationConfig alone;
   alone.json = std::make_shared<const Json>(json);
   const QweightSettings settings = SettingsOf(alone);
@@ -122,6 +154,10 @@ void ReadQweightConfig(const Json& json, QuantizationConfig& config) {
   scheme.is_integer = true;
   scheme.strategy = settings.group && *settings.group == 0 ? "channel" : "group";
   scheme.group = settings.group.value_or(0);
+}
+
+bool IsAmong(std::span<const std::string_view> formats, std::string_view format) {
+  return std::ranges::count(formats, format) != 0;
 }
 
 bool AreWords(const TensorInfo& info, std::uint64_t rows, std::uint64_t columns) {
@@ -147,15 +183,14 @@ std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors) {
   found.scale_columns = scale.shape[1];
   found.zeros = tensors.Find(".qzeros");
   found.order = tensors.Find(".g_idx");
-  if (found.order && tensors.Info(*found.order).type != DataType::kInt32) return std::nullopt;
   return found;
 }
 
 PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings) {
   PackedReading reading;
-  for (const std::string_view other : {"marlin", "bitblas", "gptq_p"}) {
-    if (!settings.format.ends_with(other)) continue;
-    reading.opaque = "GPTQ in the format \"" + std::string(other) + "\"";
+  if (!IsAmong(kGptqFormats, settings.format)) {
+    if (IsAmong(kAwqFormats, settings.format)) return reading;
+    reading.opaque = "GPTQ in the format " + words::Quoted(settings.format);
     return reading;
   }
   const std::optional<QweightTensors> found = QweightTensorsOf(tensors);
@@ -170,6 +205,9 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
     reading.why_not = std::move(why);
     return std::move(reading);
   };
+  if (!settings.misread.empty()) {
+    return refuse("cannot be understood: " + tensors.config.file + " " + settings.misread);
+  }
   if (settings.bits != 0 && settings.bits != bits && !settings.has_exceptions) {
     return refuse("has codes of " + std::to_string(bits) + " bits, and " + tensors.config.file +
                   " says " + std::to_string(settings.bits));
@@ -192,15 +230,30 @@ PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& sett
     group = columns / found->groups;
   }
 
+  if (found->order) {
+    const TensorInfo& order = tensors.Info(*found->order);
+    if (order.type != DataType::kInt32 || order.shape != std::vector{columns}) {
+      return refuse("has the order of its groups in " + words::EscapeName(order.name) + " " +
+                    words::ShapeText(order.shape) + " (" + std::string(TypeName(order.type)) +
+                    "), and an int32 for each of " + std::to_string(columns) +
+                    " columns is needed");
+    }
+  }
+  if (settings.is_ordered && !found->order && found->groups > 1) {
+    return refuse("has no order of its groups, which " + tensors.config.file +
+                  " says it has (\"desc_act\"): a tensor called .g_idx is missing");
+  }
+
   // Version 1 stores zero points less 1, version 2 as they are.
   GptqZeros said = GptqZeros::kUnknown;
-  if (settings.format.ends_with("gptq_v2")) said = GptqZeros::kAsTheyAre;
-  if (settings.format.ends_with("gptq") || (settings.is_said && settings.format.empty())) {
+  if (settings.format == "gptq_v2") {
+    said = GptqZeros::kAsTheyAre;
+  } else if (settings.is_said) {
     said = GptqZeros::kLessOne;
   }
   const GptqZeros seen = ZerosByWords(tensors, *found->zeros, bits);
   if (said != GptqZeros::kUnknown && seen != GptqZeros::kUnknown && said != seen &&
-      (settings.is_symmetric || !settings.is_said)) {
+      settings.is_symmetric) {
     const bool is_second = seen == GptqZeros::kAsTheyAre;
     return refuse("has the zero points of a symmetric weight as version " +
                   std::string(is_second ? "2" : "1") + " of the format stores them, and " +
@@ -242,6 +295,8 @@ constinit const Dialect kGptq = {
     .read_packed = ReadGptqTensors,
     .methods = kGptqMethods,
     .read_config = ReadQweightConfig,
+    .file = {.name = "quantize_config.json"},
+    .edit_config = EditGptq,
 };
 
 }  // namespace tensorcast::scale

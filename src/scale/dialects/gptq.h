@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "json/ordered_json_fwd.h"
 #include "scale/dialects/dialect.h"
@@ -26,8 +28,10 @@ struct QweightSettings {
   int bits = 0;                             // 0: nothing
   std::optional<std::uint64_t> group = {};  // 0: a group is a row
   bool has_exceptions = false;              // some weights have other bits or groups
-  bool is_symmetric = false;
-  std::string format = {};  // "gptq_v2", "gemm", "auto_round:auto_awq" ...
+  bool is_symmetric = true;
+  bool is_ordered = false;   // columns are of groups in an order of their own
+  std::string format = {};   // "gptq_v2", "gemm", "auto_round:auto_awq" ..., in lower case
+  std::string misread = {};  // "says \"bits\" 16": a number that such weights do not have
 
   // "4-bit integers, groups of 128"; empty where nothing is said.
   std::string Text() const;
@@ -36,7 +40,7 @@ struct QweightSettings {
 // The members that the three configurations share: "bits", "group_size", "sym"; AWQ's other names
 // of the first two.
 QweightSettings SettingsOf(const QuantizationConfig& config);
-// Puts them into the configuration's schemes.
+// Puts them into the configuration's schemes; nothing where its numbers are no integers.
 void ReadQweightConfig(const json::OrderedJson& json, QuantizationConfig& config);
 
 // The tensors of one weight, of types and ranks that fit; nothing if they do not.
@@ -51,9 +55,14 @@ std::optional<QweightTensors> QweightTensorsOf(const PackedTensors& tensors);
 // A shape that has so many dimensions of 1 and more, of 32-bit integers.
 bool AreWords(const formats::TensorInfo& info, std::uint64_t rows, std::uint64_t columns);
 
-// Gives nothing where the shapes are not GPTQ's.
+// Whether `format` is among those that are read, where an empty one says nothing.
+bool IsAmong(std::span<const std::string_view> formats, std::string_view format);
+inline constexpr std::string_view kGptqFormats[] = {"", "gptq", "gptq_v2"};
+inline constexpr std::string_view kAwqFormats[] = {"", "gemm", "gemv"};
+
+// Gives nothing where the shapes, or the format, are not GPTQ's.
 PackedReading ReadGptq(const PackedTensors& tensors, const QweightSettings& settings);
-// Gives nothing where the shapes are not AWQ's.
+// Gives nothing where the shapes, or the format, are not AWQ's.
 PackedReading ReadAwq(const PackedTensors& tensors, const QweightSettings& settings);
 
 }  // namespace tensorcast::scale

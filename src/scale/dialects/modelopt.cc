@@ -157,7 +157,7 @@ constinit const Dialect kModelOpt = {
     .methods = kModelOptMethods,
     .read_config = ReadModelOpt,
     .exceptions = kModelOptExceptions,
-    .file = {kFile},
+    .file = {.name = kFile, .member = "quantization"},
     .read_file = ReadAlgorithm,
     .layer_names = LayerNames::kGlobs,
     .has_targets = true,

@@ -13,6 +13,7 @@
 #include "json/ordered_json.h"
 #include "scale/config_json.h"
 #include "scale/grouped_integers.h"
+#include "scale/stretch.h"
 
 namespace tensorcast::scale {
 namespace {
@@ -25,12 +26,15 @@ bool IsWord(DataType type) { return type == DataType::kInt32 || type == DataType
 std::optional<std::vector<std::uint64_t>> StoredShape(const PackedTensors& tensors,
                                                       std::size_t tensor) {
   const TensorInfo& info = tensors.Info(tensor);
-  if (info.type != DataType::kInt64 || info.shape.size() != 1 || info.elements < 2 ||
-      info.elements > 8) {
+  const bool is_number = info.type == DataType::kInt64 || info.type == DataType::kInt32;
+  if (!is_number || info.shape.size() != 1 || info.elements < 2 || info.elements > 8) {
     return std::nullopt;
   }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(info.bytes));
+  tensors.reader.Read(tensor, 0, bytes);
   std::vector<std::int64_t> stored(static_cast<std::size_t>(info.elements));
-  tensors.reader.Read(tensor, 0, std::as_writable_bytes(std::span(stored)));
+  Require(Cast(info.type, bytes, DataType::kInt64, std::as_writable_bytes(std::span(stored)),
+               info.elements));
   std::vector<std::uint64_t> shape;
   for (const std::int64_t n : stored) {
     if (n <= 0) return std::nullopt;
@@ -94,15 +98,18 @@ std::optional<Packing> PackingOf(std::uint64_t columns, std::uint64_t words,
   return std::nullopt;
 }
 
-// The scheme that a weight has, or null.
+// The scheme that a weight has, or null; of several that which has zero points, or none, as it has.
 const WeightScheme* SchemeOf(const QuantizationConfig& config, int bits, std::uint64_t columns,
-                             std::uint64_t groups) {
+                             std::uint64_t groups, bool has_zeros) {
+  const WeightScheme* found = nullptr;
   for (const WeightScheme& scheme : config.schemes) {
     if (!scheme.is_integer || scheme.bits != bits) continue;
     const std::uint64_t group = scheme.group == 0 ? columns : scheme.group;
-    if ((columns + group - 1) / group == groups) return &scheme;
+    if ((columns + group - 1) / group != groups) continue;
+    if (scheme.is_symmetric != has_zeros) return &scheme;
+    if (found == nullptr) found = &scheme;
   }
-  return nullptr;
+  return found;
 }
 
 }  // namespace
@@ -119,6 +126,13 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   if (scale_type == nullptr || !scale_type->is_float() || scale_type->bits < 16 ||
       scale_type->bits > 32) {
     return reading;
+  }
+  if (tensors.config.json != nullptr) {
+    const std::string format = Text(Member(*tensors.config.json, "format"));
+    if (format == "marlin-24") {
+      reading.opaque = "compressed-tensors in the format " + words::Quoted(format);
+      return reading;
+    }
   }
   const auto refuse = [&](std::string why) {
     reading.why_not = std::move(why);
@@ -155,7 +169,8 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   const std::uint64_t groups = is_one ? 1 : scale_shape.back();
   made.scales.width = is_one ? 0 : groups;
-  const WeightScheme* const scheme = SchemeOf(tensors.config, bits, columns, groups);
+  const WeightScheme* const scheme =
+      SchemeOf(tensors.config, bits, columns, groups, tensors.Find("_zero_point").has_value());
   if (scheme == nullptr && !tensors.config.schemes.empty()) {
     return refuse("has " + std::to_string(bits) + "-bit integers, " +
                   words::CountText(groups, "scale") + " for " + std::to_string(columns) +
@@ -168,7 +183,22 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
   }
   made.group = scheme != nullptr && scheme->group != 0 ? scheme->group : columns / groups;
 
-  if (const auto zeros = tensors.Find("_zero_point")) {
+  const auto zeros = tensors.Find("_zero_point");
+  if (zeros && tensors.Info(*zeros).type == DataType::kInt8) {
+    // That of the whole tensor is a signed integer, and not packed.
+    const TensorInfo& info = tensors.Info(*zeros);
+    std::int8_t zero = 0;
+    if (is_one && info.elements == 1) {
+      tensors.reader.Read(*zeros, 0, std::as_writable_bytes(std::span(&zero, 1)));
+    }
+    if (!is_one || info.elements != 1 || zero < -made.zero || zero >= made.zero) {
+      return refuse("has the zero point " + words::EscapeName(info.name) + " " +
+                    words::ShapeText(info.shape) + ", " + std::to_string(zero) + ", and " +
+                    std::to_string(bits) + " bits hold one of " + std::to_string(-made.zero) +
+                    " to " + std::to_string(made.zero - 1));
+    }
+    made.zero += zero;
+  } else if (zeros) {
     const TensorInfo& info = tensors.Info(*zeros);
     const WordShape words = WordsOf(CodeOrder::kWordColumns, rows, groups, bits);
     std::vector<std::uint64_t> wanted = *shape;
@@ -182,6 +212,9 @@ PackedReading ReadPackQuantized(const PackedTensors& tensors) {
     made.zeros =
         CodeMatrix{*zeros, CodeOrder::kWordColumns, rows, groups, bits, words.rows, words.columns};
     made.zero = 0;
+  } else if (scheme != nullptr && !scheme->is_symmetric) {
+    return refuse("has no zero points, and " + tensors.config.file +
+                  " says that its integers are not symmetric");
   }
   if (const auto order = tensors.Find("_g_idx")) {
     const TensorInfo& info = tensors.Info(*order);

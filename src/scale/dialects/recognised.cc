@@ -58,6 +58,19 @@ constexpr std::string_view kExLlamaV2Methods[] = {"exl2"};
 constexpr CompanionName kMarlinNames[] = {{".B", ".s", kScale, kWords}};
 constexpr std::string_view kMarlinMethods[] = {"marlin"};
 
+// compressed-tensors': a mask says where the values of a matrix stand.
+constexpr CompanionName kSparseNames[] = {
+    {".compressed", ".bitmask", kState, kValues},
+    {".compressed", ".shape", kShape, kValues},
+    {".compressed", ".row_offsets", kOrder, kValues},
+};
+
+// compressed-tensors', for one kernel.
+constexpr CompanionName kMarlin24Names[] = {
+    {".weight_packed", ".scale_packed", kScale, kWords},
+    {".weight_packed", ".meta", kOrder, kWords},
+};
+
 // Their names do not tell. Methods that are in no list may have scales like those of the methods
 // that are read (Quark's do).
 constexpr std::string_view kNamelessMethods[] = {"bitnet", "eetq", "fp_quant", "higgs",
@@ -79,6 +92,10 @@ TENSORCAST_RECOGNISED(kAqlm, .name = "AQLM", .names = kAqlmNames, .methods = kAq
 TENSORCAST_RECOGNISED(kExLlamaV2, .name = "ExLlamaV2", .names = kExLlamaV2Names,
                       .methods = kExLlamaV2Methods)
 TENSORCAST_RECOGNISED(kMarlin, .name = "Marlin", .names = kMarlinNames, .methods = kMarlinMethods)
+TENSORCAST_RECOGNISED(kSparse, .name = "compressed-tensors as a sparse matrix",
+                      .names = kSparseNames)
+TENSORCAST_RECOGNISED(kMarlin24, .name = "compressed-tensors in the format \"marlin-24\"",
+                      .names = kMarlin24Names)
 TENSORCAST_RECOGNISED(kOtherMethods, .name = "", .methods = kNamelessMethods)
 
 }  // namespace tensorcast::scale

@@ -8,6 +8,7 @@
     steps          I64  scalar  7
     old            F8_E4M3 2    0x38 0x40
     strange        X9   3       bytes 0x00 0x01
+    a.comfy_quant  U8   text    {"format": "nvfp4"}
     END
 
     make_file.py weights.npy << END
@@ -17,6 +18,7 @@
 A line is a name (a JSON string where it begins with '"'), a dtype, a shape and values. Values are
 repeated until the tensor is full: numbers; codes as 0x...; "normal S": normally distributed ones
 of deviation S, the same on every run; "bytes": of a dtype this script does not know, as they are.
+"text" in the place of a shape: the bytes of what follows.
 [i,j]=v sets one element. "fortran" in front of an npy's values: column-major order. A safetensors
 file's tensors stand in the order of the description.
 
@@ -99,8 +101,13 @@ def make_safetensors(path, lines):
         if name == "metadata":
             header.setdefault("__metadata__", {})[words[0]] = " ".join(words[1:])
             continue
-        dtype, shape = words[0], parse_shape(words[1])
-        content = data_of(dtype, "<", shape, words[2:])
+        dtype = words[0]
+        if words[1] == "text":
+            content = " ".join(words[2:]).encode()
+            shape = [len(content)]
+        else:
+            shape = parse_shape(words[1])
+            content = data_of(dtype, "<", shape, words[2:])
         header[name] = {"dtype": dtype, "shape": shape,
                         "data_offsets": [len(data), len(data) + len(content)]}
         data += content

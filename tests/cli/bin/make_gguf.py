@@ -82,9 +82,10 @@ def data_of(kind, shape, words):
     return (data * (total // max(1, len(data)) + 1))[:total]
 
 
-def main():
+def file_of(description):
+    """The bytes of a file by its description."""
     version, align, keys, tensors = 3, 32, [], []
-    for line in sys.stdin.read().splitlines():
+    for line in description.splitlines():
         words = shlex.split(line)
         if not words:
             continue
@@ -113,8 +114,12 @@ def main():
         data[at:at + len(content)] = content
         data.extend(bytes(-len(data) % align))
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(keys)) + b"".join(keys) + infos
+    return head + bytes(-len(head) % align) + bytes(data)
+
+
+def main():
     with open(sys.argv[1], "wb") as file:
-        file.write(head + bytes(-len(head) % align) + data)
+        file.write(file_of(sys.stdin.read()))
 
 
 if __name__ == "__main__":
