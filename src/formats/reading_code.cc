@@ -4,11 +4,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "formats/reading_code.h"
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
 
 #include "core/shape.h"
+#include "formats/gguf_types.h"
 #include "formats/npy_dtype.h"
 #include "formats/safetensors_dtype.h"
 
@@ -32,16 +35,16 @@ void AddName(std::string& names, std::string_view name) {
   names.append(names.empty() ? "" : ", ").append(name);
 }
 
-// Dtypes that were another format's and are passed through, "IQ1_S": the library opens no file that
-// has one.
-std::string StrangeDtypes(std::span<const TensorInfo> tensors) {
-  std::set<std::string_view> strange;
+// Types of GGUF's blocks that are passed through: the library opens no file that has one.
+std::string GgufBlockTypes(std::span<const TensorInfo> tensors) {
+  std::set<std::string_view> blocks;
   for (const TensorInfo& info : tensors) {
-    const bool is_strange = info.type == DataType::kUndefined && FindDtype(info.dtype) == nullptr;
-    if (is_strange) strange.insert(info.dtype);
+    if (info.type != DataType::kUndefined) continue;
+    const auto* const row = std::ranges::find(kGgufTypes, info.dtype, &GgufType::name);
+    if (row != std::end(kGgufTypes)) blocks.insert(row->name);
   }
   std::string names;
-  for (const std::string_view name : strange) AddName(names, name);
+  for (const std::string_view name : blocks) AddName(names, name);
   return names;
 }
 
@@ -56,10 +59,10 @@ std::string SafetensorsReadingHint(std::span<const TensorInfo> tensors) {
         NeedsPacking(info.type, core::CheckedProduct(info.shape).value_or(info.elements));
     dtypes.emplace(is_bytes ? type->onnx_name : FindDtype(info.type)->name, info.type);
   }
-  if (const std::string strange = StrangeDtypes(tensors); dtypes.empty()) {
-    return strange.empty()
-               ? strange
-               : "tensorcast alone: safetensors' library opens no file that has " + strange;
+  if (const std::string blocks = GgufBlockTypes(tensors); dtypes.empty()) {
+    return blocks.empty()
+               ? blocks
+               : "tensorcast alone: safetensors' library opens no file that has " + blocks;
   }
   std::string names, rows;
   for (const auto& [name, type] : dtypes) {

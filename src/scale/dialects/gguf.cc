@@ -11,7 +11,7 @@ namespace tensorcast::scale {
 namespace {
 
 constexpr CompanionName kGgufNames[] = {
-    {".weight", ".scale", CompanionRole::kScale, Codes::kBlocks},
+    {".weight", ".scale", CompanionRole::kScale, Codes::kBlocks, false},
     {".weight", ".input_scale", CompanionRole::kActivationScale, Codes::kBlocks},
 };
 
