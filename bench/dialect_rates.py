@@ -129,8 +129,24 @@ def mlx():
             "biases": ("BF16", (N, K // 64), floats("BF16", N * K // 64))}, {"group_size": 64, "bits": 4}
 
 
+def described(tensors, **said):
+    """With ComfyUI's description of the layer."""
+    text = json.dumps(said).encode()
+    return {**tensors, "comfy_quant": ("U8", (len(text),), text)}, None
+
+
+def comfyui_nvfp4():
+    return described(nvfp4()[0], format="nvfp4")
+
+
+def comfyui_rotated():
+    return described({"weight": ("I8", (N, K), codes(N * K)), "weight_scale": ("F32", (N, 1), floats("F32", N))},
+                     format="int8_tensorwise", per_row=True, convrot=True, convrot_groupsize=256)
+
+
 KINDS = {one.__name__: one for one in (
-    plain_f16, fp8_block, v4_experts, fp8_row, fp8_comfyui, pack_quantized, gptq, awq, nvfp4, gpt_oss, nf4, llm_int8, mlx)}
+    plain_f16, fp8_block, v4_experts, fp8_row, fp8_comfyui, pack_quantized, gptq, awq, nvfp4, gpt_oss, nf4, llm_int8, mlx,
+    comfyui_nvfp4, comfyui_rotated)}
 # Of GGUF: the type's number, elements and bytes of a block, and where a block has float16s.
 GGUF = {"gguf_q8_0": (8, 32, 34, (0,)), "gguf_q4_0": (2, 32, 18, (0,)), "gguf_q4_k": (12, 256, 144, (0, 2)),
         "gguf_q6_k": (14, 256, 210, (208,))}

@@ -55,7 +55,7 @@ std::string TypeOf(const DiffSide& side) {
 
 // "float32", or where the sides differ "float32 → bfloat16".
 template <class TextOf> std::string OfBoth(const TensorDiff& diff, const TextOf& text_of) {
-  const std::string first = text_of(diff.side());
+  std::string first = text_of(diff.side());
   if (!diff.a || !diff.b) return first;
   const std::string other = text_of(*diff.b);
   return first == other ? first : first + " → " + other;

@@ -8,19 +8,10 @@
 #include <new>
 
 #include "core/kernels.h"
+#include "core/option_set.h"
 
 namespace tensorcast::core {
 namespace {
-
-// Every option that a numeric cast looks at, as a number below kOptionSets.
-constexpr std::size_t kOptionSets = 2 * 3 * 2 * 2 * 2;
-std::size_t OptionSet(const CastOptions& options) {
-  std::size_t set = options.saturate ? 1 : 0;
-  set = set * 3 + static_cast<std::size_t>(options.round_mode);
-  set = set * 2 + static_cast<std::size_t>(options.integer_overflow);
-  set = set * 2 + static_cast<std::size_t>(options.fnuz_infinity);
-  return set * 2 + static_cast<std::size_t>(options.finite_only_nan);
-}
 
 // Never freed: plans point to them, also those of threads that outlive main.
 std::atomic<const CodeTable*> made[kRows][kRows][kOptionSets];

@@ -72,8 +72,8 @@ HWY_INLINE bool AnyBeyond(const double* x, std::size_t n, const LossParams& para
 }
 
 // The magnitudes of the differences of 64-bit integers and results that are doubles; exact before
-// they become doubles. Those of results that are not finite are any. False where a result is no
-// number of the integer's type.
+// they become doubles. Those of results that are not finite are any. False where a result is beyond
+// the integer's type.
 template <class Integer>
 bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n, double* errors) {
   const DF64 d;
@@ -88,7 +88,7 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
     const auto x = Load(bits, integers + i * sizeof(Integer));
     const auto y = hn::LoadU(d, y_values + i);
     const auto outside = hn::And(hn::Gt(hn::Abs(y), end), hn::Lt(hn::Abs(y), infinity));
-    if (!hn::AllFalse(d, kSigned ? outside : hn::Or(outside, hn::Lt(y, hn::Zero(d))))) return false;
+    if (!hn::AllFalse(d, outside)) return false;
     hn::Vec<D64> result;
     if constexpr (kSigned) {
       result = hn::BitCast(bits, hn::ConvertTo(whole, y));
@@ -105,8 +105,19 @@ bool WideErrors(const std::byte* integers, const double* y_values, std::size_t n
     const auto order = [&](auto v)
                            HWY_ATTR { return hn::BitCast(whole, kSigned ? v : hn::Xor(v, top)); };
     const auto is_less = hn::Or(at_end, hn::RebindMask(bits, hn::Lt(order(x), order(result))));
-    const auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), hn::Sub(x, result));
-    hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
+    const auto above = hn::Sub(x, result);
+    auto magnitude = hn::IfThenElse(is_less, hn::Sub(result, x), above);
+    if constexpr (!kSigned) {
+      // Results below zero: their magnitudes are below 2^53 and come on top, perhaps of all 64
+      // bits.
+      const auto is_negative = hn::Lt(y, hn::Zero(d));
+      magnitude = hn::IfThenElse(hn::RebindMask(bits, is_negative), above, magnitude);
+      const auto carries = hn::And(is_negative, hn::RebindMask(d, hn::Lt(order(above), order(x))));
+      const auto error = hn::ConvertTo(d, magnitude);
+      hn::StoreU(hn::Add(error, hn::IfThenElseZero(carries, end)), d, errors + i);
+    } else {
+      hn::StoreU(hn::ConvertTo(d, magnitude), d, errors + i);
+    }
   }
   return true;
 }
@@ -175,25 +186,38 @@ struct PairLimits {
   const double* y;
 };
 
+// A product and a difference are rounded once together.
+inline constexpr bool kFused = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
+
 // What goes from one element of a lane to the next.
 struct LossLanes {
   hn::Vec<DF64> squares, errors, max_error, amax, smallest;
   double max_relative;
-  // A little less than the known maximum, so that the product's rounding hides nothing; less than
-  // any error other than zero where there is none.
-  hn::Vec<DF64> relative_filter;
+  hn::Vec<DF64> known;  // the same, but less than any error other than zero where there is none
 
-  explicit LossLanes(double known)
+  explicit LossLanes(double maximum)
       : squares(hn::Zero(DF64())),
         errors(squares),
         max_error(squares),
         amax(squares),
         smallest(hn::Set(DF64(), std::numeric_limits<double>::infinity())) {
-    SetRelative(known);
+    SetRelative(maximum);
   }
-  HWY_INLINE void SetRelative(double known) {
-    max_relative = known;
-    relative_filter = hn::Set(DF64(), known > 0 ? known * (1 - 0x1p-40) : 0x1p-60);
+  HWY_INLINE void SetRelative(double maximum) {
+    max_relative = maximum;
+    known = hn::Set(DF64(), maximum > 0 ? maximum : 0x1p-60);
+  }
+  // Where the relative error may be larger. A quotient that is larger when rounded is larger: the
+  // error is then above the exact product, and no less than the rounded one.
+  template <class V> HWY_INLINE auto MayBeLarger(V error, V magnitude) const {
+    const DF64 d;
+    if constexpr (kFused) {
+      const hn::RebindToSigned<DF64> di;
+      const auto left = hn::BitCast(di, hn::MulSub(known, magnitude, error));
+      return hn::RebindMask(d, hn::Lt(left, hn::Zero(di)));
+    } else {
+      return hn::Ge(error, hn::Mul(known, magnitude));
+    }
   }
   // Divides only where the largest relative error may grow.
   template <class M, class V> HWY_INLINE void GrowRelative(M candidate, V error, V magnitude) {
@@ -271,9 +295,6 @@ LowLanes FindLow(const double* x_values, const double* y_values, std::size_t fir
   return found;
 }
 
-// A product and a difference are rounded once together.
-inline constexpr bool kFused = HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX2;
-
 // A lane's elements from `first` on, each kLossSums after the last. What nearly all values of
 // weights are: finite, within the range. Gives false, and is to be as if it had not been called,
 // where an element is not, or loses the sign of a zero.
@@ -350,11 +371,18 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
   const DF64 d;
   const auto infinity = hn::Set(d, std::numeric_limits<double>::infinity());
   const auto zero = hn::Zero(d);
-  const auto count = [&](Loss loss, auto mask) {
-    stretch->counts[static_cast<std::size_t>(loss)] += hn::CountTrue(d, mask);
+  // Less one for each element, lane by lane.
+  const hn::RebindToSigned<DF64> di;
+  hn::Vec<decltype(di)> counts[kLossKinds];
+  for (auto& lanes_counts : counts) lanes_counts = hn::Zero(di);
+  auto finite = hn::Zero(di), compared = finite, compared_nonzero = finite;
+  const auto add = [&](auto& to, auto mask) HWY_ATTR {
+    to = hn::Add(to, hn::VecFromMask(di, hn::RebindMask(di, mask)));
   };
+  const auto count = [&](Loss loss, auto mask)
+                         HWY_ATTR { add(counts[static_cast<std::size_t>(loss)], mask); };
   LossLanes lanes = *out;
-  std::size_t ordinary = 0, ordinary_exact = 0;
+  std::size_t ordinary = 0;
   for (std::size_t i = first; i < end; i += kLossSums) {
     const auto x = hn::LoadU(d, x_values + i);
     const auto y = hn::LoadU(d, y_values + i);
@@ -376,10 +404,10 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
       lanes.max_error = hn::Max(lanes.max_error, error);
       lanes.amax = hn::Max(lanes.amax, x_magnitude);
       lanes.smallest = hn::Min(lanes.smallest, x_magnitude);
-      lanes.GrowRelative(hn::Ge(error, hn::Mul(lanes.relative_filter, x_magnitude)), error,
-                         x_magnitude);
+      lanes.GrowRelative(lanes.MayBeLarger(error, x_magnitude), error, x_magnitude);
       ordinary += hn::Lanes(d);
-      ordinary_exact += hn::CountTrue(d, exact);
+      count(Loss::kExact, exact);
+      count(Loss::kRounded, inexact);
       count(Loss::kToSubnormal, hn::Lt(y_magnitude, limits.LeastNormal(i)));
       if (params.no_zero_undefined) count(Loss::kUndefined, hn::Le(x, zero));
       continue;
@@ -393,12 +421,12 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     lanes.amax = hn::Max(lanes.amax, magnitude);
     const auto nonzero = hn::Gt(magnitude, zero);
     lanes.smallest = hn::Min(lanes.smallest, hn::IfThenElse(nonzero, magnitude, infinity));
-    stretch->finite += hn::CountTrue(d, x_finite);
-    stretch->compared += hn::CountTrue(d, both);
-    stretch->compared_nonzero += hn::CountTrue(d, hn::And(both, nonzero));
-    lanes.GrowRelative(hn::And(hn::And(hn::Gt(error, zero), nonzero),
-                               hn::Ge(error, hn::Mul(lanes.relative_filter, magnitude))),
-                       error, magnitude);
+    add(finite, x_finite);
+    add(compared, both);
+    add(compared_nonzero, hn::And(both, nonzero));
+    lanes.GrowRelative(
+        hn::And(hn::And(hn::Gt(error, zero), nonzero), lanes.MayBeLarger(error, magnitude)), error,
+        magnitude);
 
     count(Loss::kExact, exact);
     count(Loss::kToSubnormal, hn::And(hn::Lt(y_magnitude, limits.LeastNormal(i)), hn::Not(y_zero)));
@@ -419,12 +447,18 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
       continue;
     }
     // Something beyond the range, infinite or NaN: the whole partition, in its order.
-    const auto x_nan = hn::Not(hn::Eq(x, x));  // Highway leaves open what Ne says of NaN
-    const auto y_nan = hn::Not(hn::Eq(y, y));
-    count(Loss::kNan, hn::And(x_nan, y_nan));
-    count(Loss::kNanLost, hn::AndNot(y_nan, x_nan));
-    count(Loss::kToNan, hn::AndNot(x_nan, y_nan));
-    auto rest = hn::AndNot(hn::Or(x_nan, y_nan), inexact);
+    auto rest = inexact;
+    const auto x_number = hn::Eq(x, x), y_number = hn::Eq(y, y);
+    const auto no_nan = hn::And(x_number, y_number);
+    if (HWY_UNLIKELY(!hn::AllTrue(d, no_nan))) {
+      const auto x_nan = hn::Not(x_number);  // Highway leaves open what Ne says of NaN
+      const auto y_nan = hn::Not(y_number);
+      count(Loss::kNan, hn::And(x_nan, y_nan));
+      count(Loss::kNanLost, hn::AndNot(y_nan, x_nan));
+      count(Loss::kToNan, hn::AndNot(x_nan, y_nan));
+      if (params.nan_undefined) count(Loss::kUndefined, x_nan);
+      rest = hn::And(no_nan, inexact);
+    }
     if (params.wraps) {
       const auto wrapped = hn::And(rest, hn::And(beyond, x_finite));
       count(Loss::kWrapped, wrapped);
@@ -440,15 +474,17 @@ void MeasureAny(const double* x_values, const double* y_values, std::size_t firs
     }
     count(Loss::kToZero, hn::And(rest, y_zero));
     count(Loss::kRounded, hn::AndNot(y_zero, rest));
-    if (params.nan_undefined) count(Loss::kUndefined, x_nan);
     if (params.beyond_undefined) count(Loss::kUndefined, beyond);
   }
   *out = lanes;
-  stretch->finite += ordinary;
-  stretch->compared += ordinary;
-  stretch->compared_nonzero += ordinary;
-  stretch->counts[static_cast<std::size_t>(Loss::kExact)] += ordinary_exact;
-  stretch->counts[static_cast<std::size_t>(Loss::kRounded)] += ordinary - ordinary_exact;
+  const auto total = [&](auto lanes_counts) HWY_ATTR {
+    return static_cast<std::uint64_t>(-hn::GetLane(hn::SumOfLanes(di, lanes_counts)));
+  };
+  for (std::size_t kind = 0; kind < kLossKinds; ++kind)
+    stretch->counts[kind] += total(counts[kind]);
+  stretch->finite += ordinary + total(finite);
+  stretch->compared += ordinary + total(compared);
+  stretch->compared_nonzero += ordinary + total(compared_nonzero);
 }
 
 // Elements that are taken for ordinary together.
@@ -467,16 +503,19 @@ void MeasureStretch(const double* x_values, const double* y_values, std::size_t 
   for (std::size_t first = 0; first < kLossSums; first += width) {
     lanes.squares = hn::LoadU(d, stretch->squares + first);
     lanes.errors = hn::LoadU(d, stretch->errors + first);
-    bool is_ordinary = Limits::kOfCasts;  // one that is not is seldom alone
-    for (std::size_t i = 0; i < n; i += kOrdinaryRun) {
-      const std::size_t end = std::min(n, i + kOrdinaryRun);
-      if constexpr (Limits::kOfCasts) {
-        is_ordinary = is_ordinary && MeasureOrdinary(x_values, y_values, first + i, end, params,
-                                                     limits, errors, &lanes, stretch);
+    std::size_t i = 0;
+    if constexpr (Limits::kOfCasts) {
+      for (std::size_t end; i < n; i = end) {
+        end = std::min(n, i + kOrdinaryRun);
+        if (!MeasureOrdinary(x_values, y_values, first + i, end, params, limits, errors, &lanes,
+                             stretch)) {
+          break;
+        }
       }
-      if (!is_ordinary) {
-        MeasureAny(x_values, y_values, first + i, end, params, limits, errors, &lanes, stretch);
-      }
+    }
+    // One that is not ordinary is seldom alone.
+    if (i < n) {
+      MeasureAny(x_values, y_values, first + i, n, params, limits, errors, &lanes, stretch);
     }
     hn::StoreU(lanes.squares, d, stretch->squares + first);
     hn::StoreU(lanes.errors, d, stretch->errors + first);

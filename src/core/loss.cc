@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 
+#include "core/element_loss.h"
 #include "core/fp_environment.h"
 #include "core/kernels.h"
 
@@ -176,6 +177,16 @@ LossExample ExampleOf(const LossView& view, std::uint64_t i, std::uint64_t index
           detail::LoadCode(view.result, view.result_first + i, view.to->bits)};
 }
 
+// Whether an integer of 64 bits is the end of its type's range, and x beyond it.
+bool IsBeyondInteger(const Exact& x, const Exact& y, const TypeInfo& to) {
+  const Int128 high = to.has_sign ? Int128{INT64_MAX} : Int128{UINT64_MAX};
+  const Int128 low = to.has_sign ? Int128{INT64_MIN} : 0;
+  if (y.whole == high) return Difference(x, y) > 0;
+  return y.whole == low && Difference(x, y) < 0;
+}
+
+}  // namespace
+
 LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOptions& options) {
   LossParams params;
   const detail::RangeEnds ends = detail::EndsOfRange(to, options.round_mode);
@@ -196,6 +207,46 @@ LossParams MakeLossParams(const TypeInfo& from, const TypeInfo& to, const CastOp
   return params;
 }
 
+ElementLoss MeasureElement(const LossExample& codes, const TypeInfo& from, const TypeInfo& to,
+                           const LossParams& params, const double* scaled) {
+  const Exact x = ExactOf(codes.source_code, from);
+  const Exact y = scaled == nullptr ? ExactOf(codes.result_code, to) : Exact{.value = *scaled};
+  ElementLoss element;
+  const auto count = [&element](Loss loss) {
+    element.kinds = static_cast<std::uint16_t>(element.kinds | 1u << static_cast<unsigned>(loss));
+  };
+  Loss loss = Classify(x.value, y.value, params);
+  if (params.wide && x.value == x.value && y.value == y.value) {
+    // Doubles may have rounded: equality is asked of the exact values.
+    if (Equal(x, y)) {
+      loss = Loss::kExact;
+    } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
+               loss == Loss::kRounded) {
+      bool beyond = IsBeyond(x.value, y.value, params);
+      if (params.is_pair && y.integer) {
+        beyond = std::fabs(x.value) == kInfinity || IsBeyondInteger(x, y, to);
+      } else if (x.integer && to.bits == 64 && to.is_integer()) {
+        beyond = to.has_sign ? x.whole > Int128{INT64_MAX} : x.whole < 0;
+      }
+      loss = !beyond ? Loss::kRounded : params.wraps ? Loss::kWrapped : Loss::kToLimit;
+    }
+  }
+  count(loss);
+  for (const Loss kind : {Loss::kToSubnormal, Loss::kZeroSignLost, Loss::kUndefined}) {
+    if (IsBeside(kind, x.value, y.value, params)) count(kind);
+  }
+  const double magnitude = std::fabs(x.value);
+  if (!(magnitude < kInfinity)) return element;
+  element.finite = true;
+  element.magnitude = magnitude;
+  if (!(std::fabs(y.value) < kInfinity)) return element;
+  element.compared = true;
+  element.error = std::fabs(Difference(x, y));
+  return element;
+}
+
+namespace {
+
 // Of two tensors of these types that no cast connects.
 LossParams MakePairParams(const TypeInfo& from, const TypeInfo& to) {
   LossParams params = MakeLossParams(from, to, CastOptions());
@@ -211,14 +262,6 @@ LossParams MakePairParams(const TypeInfo& from, const TypeInfo& to) {
     params.end_low = detail::LimitsOf(to).lowest;
   }
   return params;
-}
-
-// Whether an integer of 64 bits is the end of its type's range, and x beyond it.
-bool IsBeyondInteger(const Exact& x, const Exact& y, const TypeInfo& to) {
-  const Int128 high = to.has_sign ? Int128{INT64_MAX} : Int128{UINT64_MAX};
-  const Int128 low = to.has_sign ? Int128{INT64_MIN} : 0;
-  if (y.whole == high) return Difference(x, y) > 0;
-  return y.whole == low && Difference(x, y) < 0;
 }
 
 }  // namespace
@@ -272,49 +315,25 @@ void LossState::AddExactly(const LossView& view, std::uint64_t i, std::size_t n,
   for (std::size_t k = 0; k < n; ++k) {
     const std::uint64_t at = index + k;
     const LossExample example = ExampleOf(view, i + k, at);
-    const Exact x = ExactOf(example.source_code, *view.from);
-    Exact y = ExactOf(example.result_code, *view.to);
-    if (view.scaled != nullptr) y = {.value = view.scaled->values[i + k]};
-    const LossParams limits = ParamsOf(view, i + k);
-    const auto count = [&](Loss loss) {
-      const auto kind = static_cast<std::size_t>(loss);
+    const double* const scaled = view.scaled == nullptr ? nullptr : view.scaled->values + i + k;
+    const ElementLoss element =
+        MeasureElement(example, *view.from, *view.to, ParamsOf(view, i + k), scaled);
+    for (std::size_t kind = 0; kind < kLossKinds; ++kind) {
+      if (!element.IsOf(static_cast<Loss>(kind))) continue;
       if (counts[kind]++ == 0 || at < first[kind].index) first[kind] = example;
-    };
-    Loss loss = Classify(x.value, y.value, limits);
-    if (limits.wide && x.value == x.value && y.value == y.value) {
-      // Doubles may have rounded: equality is asked of the exact values.
-      if (Equal(x, y)) {
-        loss = Loss::kExact;
-      } else if (loss == Loss::kExact || loss == Loss::kWrapped || loss == Loss::kToLimit ||
-                 loss == Loss::kRounded) {
-        bool beyond = IsBeyond(x.value, y.value, limits);
-        if (limits.is_pair && y.integer) {
-          beyond = std::fabs(x.value) == kInfinity || IsBeyondInteger(x, y, *view.to);
-        } else if (x.integer && view.to->bits == 64 && view.to->is_integer()) {
-          beyond = view.to->has_sign ? x.whole > Int128{INT64_MAX} : x.whole < 0;
-        }
-        loss = !beyond ? Loss::kRounded : limits.wraps ? Loss::kWrapped : Loss::kToLimit;
-      }
     }
-    count(loss);
-    for (const Loss kind : {Loss::kToSubnormal, Loss::kZeroSignLost, Loss::kUndefined}) {
-      if (IsBeside(kind, x.value, y.value, limits)) count(kind);
-    }
-    const double magnitude = std::fabs(x.value);
-    if (!(magnitude < kInfinity)) continue;
+    if (!element.finite) continue;
     ++finite;
-    GrowRange(magnitude, magnitude);
-    if (!(std::fabs(y.value) < kInfinity)) continue;
-    const double difference = Difference(x, y);
-    const double error = std::fabs(difference);
-    open_squares[at % kLossSums] += x.value * x.value;
-    open_errors[at % kLossSums] += difference * difference;
+    GrowRange(element.magnitude, element.magnitude);
+    if (!element.compared) continue;
+    open_squares[at % kLossSums] += element.Square();
+    open_errors[at % kLossSums] += element.SquaredError();
     ++compared;
     const auto this_one = [&] { return example; };
-    TakeLarger(error, at, &max_abs_error, &max_abs_example, this_one);
-    if (x.value == 0) continue;
+    TakeLarger(element.error, at, &max_abs_error, &max_abs_example, this_one);
+    if (element.magnitude == 0) continue;
     ++compared_nonzero;
-    TakeLarger(error / magnitude, at, &max_rel_error, &max_rel_example, this_one);
+    TakeLarger(element.Relative(), at, &max_rel_error, &max_rel_example, this_one);
   }
   Advance(n, index);
 }
@@ -357,6 +376,10 @@ void LossState::AddStretch(const LossStretch& stretch, const Value* x_values, co
   };
   const auto is_kind = [&](Loss loss, std::size_t k) {
     const LossParams limits = ParamsOf(view, i + k);
+    if (limits.wide) {  // x and y may have been rounded
+      const LossExample codes = ExampleOf(view, i + k, index + k);
+      return MeasureElement(codes, *view.from, *view.to, limits, nullptr).IsOf(loss);
+    }
     return static_cast<std::size_t>(loss) < kLossPartition ? Classify(x(k), y(k), limits) == loss
                                                            : IsBeside(loss, x(k), y(k), limits);
   };

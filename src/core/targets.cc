@@ -9,10 +9,13 @@
 #if HWY_TARGET != HWY_SCALAR
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <utility>
 
+#include "core/code_loss-inl.h"
 #include "core/loss-inl.h"
 #include "core/loss_float32-inl.h"
 #include "core/stages-inl.h"
@@ -127,13 +130,17 @@ const Value* Values(Stage stage, const std::byte* codes, std::size_t n, const En
   return room;
 }
 
+bool IsInPlace(const Bound& bound, const Job& job) {
+  return job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
+         job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8;
+}
+
 // Where a block of the source is read for examples: itself, or a copy where the cast is in place.
 LossView MakeView(const Bound& bound, const Job& job, std::uint64_t i, std::size_t n,
                   std::byte* kept) {
   LossView view = {bound.from,           bound.to,        job.source,
                    job.source_first + i, job.destination, job.destination_first + i};
-  if (job.source + job.source_first * static_cast<std::uint64_t>(bound.from->bits) / 8 ==
-      job.destination + job.destination_first * static_cast<std::uint64_t>(bound.to->bits) / 8) {
+  if (IsInPlace(bound, job)) {
     const auto bits = static_cast<std::uint64_t>(bound.from->bits);
     const std::uint64_t aligned = view.source_first / kWholeBytes * kWholeBytes;
     const std::uint64_t bytes = ((view.source_first + n) * bits + 7) / 8 - aligned * bits / 8;
@@ -163,8 +170,19 @@ void MeasureLanes(const LossView& view, const LossParams& params, const LimitsFr
   if (done != n) loss->AddExactly(view, done, n - done, index + done);
 }
 
-// As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot, or
-// where an example is to be found.
+// Looks for the first elements of the maxima by errors that are not the differences of x and y.
+void FindMaxima(const double* x, const double* y, const double* errors, std::size_t n,
+                LossStretch* stretch) {
+  for (std::size_t k = n; k-- > 0;) {
+    if (!(std::fabs(y[k]) < std::numeric_limits<double>::infinity())) continue;
+    if (errors[k] == stretch->max_abs_error) stretch->max_abs_at = k;
+    if (x[k] != 0 && errors[k] / std::fabs(x[k]) == stretch->max_rel_error) {
+      stretch->max_rel_at = k;
+    }
+  }
+}
+
+// As MeasureBlock, for 64-bit integers that doubles may not hold; false where lanes cannot.
 bool MeasureWide(const LossView& view, const double* x, const double* y, std::size_t n,
                  std::uint64_t index, LossState* loss) {
   const bool doubles_hold_results = view.to->bits < 64 ? view.to->has_zero : view.to->is_float();
@@ -180,7 +198,7 @@ bool MeasureWide(const LossView& view, const double* x, const double* y, std::si
   }
   LossStretch stretch = loss->StretchFrom(index);
   MeasureStretch(x, y, n, loss->params, UniformLimits(loss->params), Given{errors}, &stretch);
-  if (loss->GivesExample(stretch, index)) return false;
+  if (loss->GivesExample(stretch, index)) FindMaxima(x, y, errors, n, &stretch);
   loss->AddStretch(stretch, x, y, n, view, 0, index);
   return true;
 }
@@ -332,11 +350,7 @@ void RunMeasured32(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   }
 }
 
-void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
-  if (IsFloat32Loss(*bound.from, *bound.to)) {
-    RunMeasured32(bound, job, buffers);
-    return;
-  }
+void RunMeasured64(const Bound& bound, const Job& job, BlockBuffers* buffers) {
   alignas(64) double x_room[kBlock];
   alignas(64) double y_room[kBlock];
   alignas(64) std::byte kept[kBlock * 8 + 8];
@@ -355,6 +369,69 @@ void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
     MeasureBlock(view, x, y, n, index, job.loss);
     i += n;
   }
+}
+
+// Whole blocks of a source of at most eight bits, not in place.
+void RunMeasuredCodes(const Bound& bound, const Job& job, const CodeLoss& table,
+                      BlockBuffers* buffers) {
+  alignas(64) std::uint8_t unpacked[kCodeStretch];
+  CodeMeter meter(table, job.loss_index, job.loss);
+  std::uint64_t i = 0;
+  while (i < job.n) {
+    const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(job.n - i, kCodeStretch));
+    const std::byte* const codes = SourceCodes(bound, job, i, 0, buffers);
+    for (std::size_t k = 0; k < n; k += kBlock) {
+      const std::byte* const block = SourceCodes(bound, job, i + k, kBlock, buffers);
+      CastMeasured(bound, job, block, i + k, kBlock, false, buffers);
+      if (bound.unpack != nullptr) std::memcpy(unpacked + k, block, kBlock);
+      AheadOf(bound, job, i + k, kBlock).AskForAll();
+    }
+    const LossView view = {bound.from,           bound.to,        job.source,
+                           job.source_first + i, job.destination, job.destination_first + i};
+    meter.Add(bound.unpack != nullptr ? unpacked : reinterpret_cast<const std::uint8_t*>(codes), n,
+              view, job.loss_index + i);
+    i += n;
+  }
+}
+
+// How many elements of a source of at most eight bits have their codes counted, at least: a table
+// is read before it is of use. Where nothing is lost lanes have squares alone to sum, which is
+// quicker than to count one by one, as is done with what brings news and without byte permutations.
+constexpr std::uint64_t kLeastCodes = 4 * kBlock;
+constexpr std::uint64_t kLeastCodesLossless =
+    HWY_TARGET == HWY_AVX3_DL ? 256 * kBlock : ~std::uint64_t{0};
+
+void RunMeasured(const Bound& bound, const Job& job, BlockBuffers* buffers) {
+  const auto run = [&](std::uint64_t first, std::uint64_t n, const CodeLoss* table) {
+    if (n == 0) return;
+    Job part = job;
+    part.source_first += first;
+    part.destination_first += first;
+    part.loss_index += first;
+    part.n = n;
+    if (table != nullptr) {
+      RunMeasuredCodes(bound, part, *table, buffers);
+    } else if (IsFloat32Loss(*bound.from, *bound.to)) {
+      RunMeasured32(bound, part, buffers);
+    } else {
+      RunMeasured64(bound, part, buffers);
+    }
+  };
+  const std::uint64_t head = (kBlock - job.loss_index % kBlock) % kBlock;
+  const CodeLoss* table = nullptr;
+  const std::uint64_t least =
+      detail::Contains(*bound.to, *bound.from) ? kLeastCodesLossless : kLeastCodes;
+  if (job.n >= head && job.n - head >= least && !IsInPlace(bound, job)) {
+    table = FindCodeLoss(*bound.from, *bound.to, job.loss->options);
+  }
+  if (table == nullptr) {
+    run(0, job.n, nullptr);
+    return;
+  }
+  const std::uint64_t blocks = (job.n - head) / kBlock * kBlock;
+  run(0, head, nullptr);
+  run(head, blocks, table);
+  run(head + blocks, job.n - head - blocks, nullptr);
 }
 
 // Codes that do not change and begin at a byte's beginning on both sides: bytes are moved, and the

@@ -39,8 +39,10 @@ class LossOfType : public ::testing::TestWithParam<DataType> {};
 TEST_P(LossOfType, SpecialsAndEdges) {
   const TypeInfo& from = *FindType(GetParam());
   for (const TypeInfo& to : FixedWidthTypes()) {
-    // Two blocks and a part; a multiple of no vector.
-    const Tensor source = MakeTensor(from.type, SpecialCodes(from, to, Scaled(2048 + 333)));
+    // Some blocks and a part; a multiple of no vector. From four blocks on codes are counted, and
+    // what has been met in four is no news in the fifth.
+    const std::size_t elements = from.bits <= 8 ? 5 * 1024 + 333 : Scaled(2048 + 333);
+    const Tensor source = MakeTensor(from.type, SpecialCodes(from, to, elements));
     for (const CastOptions& options : OptionSets(from, to)) {
       ExpectLossOnEveryTarget(source, to.type, options);
       if (HasFailure()) return;
@@ -78,6 +80,15 @@ TEST_P(LossOfType, OneElement) {
         if (HasFailure()) return;
       }
     }
+  }
+}
+
+// Codes are counted where nothing is lost, too, of so many.
+TEST(LossOfCodes, OfManyThatLoseNothing) {
+  for (const DataType type : {DataType::kFloat8E4M3FN, DataType::kInt4, DataType::kUint8}) {
+    const TypeInfo& from = *FindType(type);
+    const Tensor source = MakeTensor(type, ScaledBlocks(from, 257 * 1024 + 77, 9));
+    ExpectLossOnEveryTarget(source, DataType::kFloat32, {});
   }
 }
 

@@ -22,6 +22,7 @@ import tempfile
 from fractions import Fraction
 
 import bitsandbytes_files
+import comfy_files
 import grouped_files
 import layout_files as files
 import mlx_files
@@ -119,6 +120,8 @@ SCALED = {
     "Llama-3.1-8B-int8": lambda make: bitsandbytes_files.eight_bits(make, "", (24, 96)),
     "Llama-3.1-8B-4bit": lambda make: mlx_files.affine(make, "", 4, (24, 192), 64),
     "flux1-dev-fp8.safetensors": lambda make: files.fp8_small(make, "", "w.scale_weight", "F32", (), None),
+    "flux1-dev-nvfp4.safetensors": lambda make: comfy_files.blocks(make, "", "nvfp4", (16, 64)),
+    "flux1-dev-int8.safetensors": lambda make: comfy_files.rows(make, "", (8, 512), rotation=256),
     "Mistral-Small-FP8": lambda make: files.fp8_small(make, "", "w.qscale_weight", "BF16", (), None),
 }
 
@@ -140,6 +143,8 @@ def make_scaled(name, make, folder):
     (folder / name / "config.json").write_text(json.dumps(config))
     for other, text in OTHER_FILES.items():
         (folder / name / other).write_text(text)
+    if "GPTQ" in name:
+        (folder / name / "quantize_config.json").write_text(json.dumps(config["quantization_config"]))
     if make is modelopt:
         (folder / name / "hf_quant_config.json").write_text('{"quantization": {"quant_algo": "NVFP4"}}')
     if "Mistral" in name:
@@ -261,7 +266,7 @@ def check_output(out, target, weights):
     if (out / "params.json").exists() and json.loads((out / "params.json").read_text()) != {"dim": 40}:
         return "its params.json names a quantisation"
     old = [path.name for path in out.iterdir() if path.suffix == ".bin" or "bin.index" in path.name or
-           path.name == "hf_quant_config.json"]
+           path.name in ("hf_quant_config.json", "quantize_config.json")]
     return f"has {old}" if old else None
 
 

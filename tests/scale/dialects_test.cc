@@ -34,8 +34,8 @@ TEST(Dialects, WhatBelongsTogetherIsThereTogether) {
     EXPECT_TRUE(one->edit_config == nullptr || one->read_config != nullptr);
     EXPECT_TRUE(one->join_config == nullptr ||
                 (one->write_config != nullptr && one->edit_config != nullptr));
-    // A file of which all is of quantised tensors says how.
-    EXPECT_EQ(!one->file.name.empty() && !one->file.says_more, one->read_file != nullptr);
+    // A file says how in the words of config.json, or in a member that is read by itself.
+    EXPECT_EQ(one->file.IsRead() && !one->file.member.empty(), one->read_file != nullptr);
     EXPECT_EQ(one->packed.name.empty(), one->packed.are == nullptr);
     EXPECT_EQ(one->metadata_key.empty(), one->edit_metadata == nullptr);
     for (const ReaderNote& note : one->reader_notes) {
