@@ -25,6 +25,8 @@ constexpr std::string_view kTransposedExperts[] = {"gpt_oss", "llama4",    "llam
 // Their layers are transformers' Conv1D, whose weight is [inputs, outputs].
 constexpr std::string_view kConv1dModels[] = {"gpt2", "gpt_bigcode", "openai-gpt", "imagegpt",
                                               "decision_transformer"};
+// Of these models the one whose layers have become torch's Linear.
+constexpr std::string_view kLinearNow = "gpt_bigcode";
 constexpr std::string_view kConv1dModules[] = {"c_attn", "q_attn", "c_proj", "c_fc"};
 
 template <class List, class Of> bool IsAmong(const List& list, const Of& one) {
@@ -141,6 +143,34 @@ std::vector<std::string> LeftNotes(const std::vector<TensorInfo>& tensors,
                     "), " + std::string(kind) + "; a rule takes them all the same");
   }
   return notes;
+}
+
+std::string TurnedNote(const Survey& survey, std::span<const Decision> decisions) {
+  const scale::ScaledWeights& scales = survey.scales.weights;
+  const bool has_conv1d = std::ranges::any_of(
+      scales.config.model_types,
+      [](const std::string& type) { return type != kLinearNow && IsAmong(kConv1dModels, type); });
+  if (!has_conv1d) return {};
+  const scale::ScaledWeight* first = nullptr;
+  std::uint64_t count = 0;
+  bool is_turned = false;
+  for (const scale::ScaledWeight& weight : scales.weights) {
+    if (!decisions[weight.codes].applies_scales || weight.shape.size() != 2 ||
+        !IsOfConv1d(weight.name)) {
+      continue;
+    }
+    if (count++ == 0) first = &weight;
+    // These have more outputs than inputs; the others' shapes do not tell.
+    const std::string_view module = naming::ModuleOf(weight.name);
+    is_turned = is_turned || ((module.ends_with("c_attn") || module.ends_with("c_fc")) &&
+                              weight.shape[0] > weight.shape[1]);
+  }
+  if (!is_turned) return {};
+  return words::CountText(count, "weight") + " (" + words::EscapeName(first->name) +
+         (count == 1 ? "" : ", ...") + (count == 1 ? ") is" : ") are") +
+         " decoded as [outputs, inputs], and transformers' Conv1D has [inputs, outputs]: "
+         "transpose " +
+         (count == 1 ? "it" : "them") + " for it";
 }
 
 }  // namespace tensorcast::convert

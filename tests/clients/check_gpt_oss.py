@@ -53,7 +53,7 @@ def make_gpt_oss(folder):
             continue
         experts, columns, rows = tensor.shape
         matrix = tensor.transpose(1, 2).reshape(-1, columns).float()
-        scale, _ = made.qparams(matrix, scheme.weights)
+        scale, *_ = made.qparams(matrix, scheme.weights)
         packed = compressor.compress({"weight": matrix, "weight_scale": scale}, scheme)
         tensors[name + "_blocks"] = packed["weight_packed"].reshape(experts, rows, columns // 32, 16)
         tensors[name + "_scales"] = packed["weight_scale"].reshape(experts, rows, columns // 32)

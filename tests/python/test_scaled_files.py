@@ -116,7 +116,7 @@ def layouts(rng):
                    "a.weight.quant_state.bitsandbytes__nf4": np.frombuffer(state.encode(), np.uint8)},
            {"quant_method": "bitsandbytes", "load_in_4bit": True},
            "a.weight", "a.weight", rationals(table[words], absmax, 1, 32))
-    yield ("llm_int8", {"a.weight": small, "a.SCB": rows.ravel(), "a.weight_format": np.uint8(0)},
+    yield ("llm_int8", {"a.weight": small, "a.SCB": rows.ravel(), "a.weight_format": np.array(0, np.uint8)},
            {"quant_method": "bitsandbytes", "load_in_8bit": True},
            "a.weight", "a.weight", rationals(small, rows, 1, 160, Fraction(1, 127)))
     # MLX's integers with biases, and its floats.
