@@ -125,6 +125,7 @@ class TorchReader final : public TensorReader {
     info.type = type.type;
     info.shape.assign(sizes.begin(), sizes.end());
     info.elements = *elements;
+    info.is_big_endian = is_big_endian_ && type.bytes > 1;
     if (type.type == DataType::kFloat4E2M1) {
       // torch counts bytes of two elements, which lie side by side in the last dimension.
       info.shape.back() *= 2;
