@@ -423,7 +423,7 @@ class GgufHeaderReader {
     const auto* const unread = std::ranges::find(kUnreadGgufTypes, id, &UnreadGgufType::id);
     if (unread != std::end(kUnreadGgufTypes)) {
       type = std::string(unread->name) + ", which " +
-             (unread->is_removed ? "llama.cpp removed" : "is not one of files");
+             (unread->is_removed ? "llama.cpp removed" : "is not in files");
     }
     FailTensor(tensor, "is of GGUF's type " + type, ErrorKind::kUnsupported);
   }
