@@ -22,12 +22,13 @@ namespace {
 
 constexpr std::string_view kIndexMark = ".safetensors.index";
 constexpr std::string_view kJson = ".json";
-constexpr std::string_view kUsualFile = "model.safetensors";
 constexpr std::string_view kUsualIndex = "model.safetensors.index.json";
 constexpr std::string_view kTorchPrefix = "pytorch_";
 constexpr std::string_view kTorchFile = "pytorch_model.bin";
 constexpr std::string_view kTorchIndex = "pytorch_model.bin.index.json";
 constexpr std::string_view kTorchStem = "pytorch_model";
+constexpr std::string_view kTorchEndings[] = {kTorchEnding, ".pt", ".pth"};
+constexpr std::string_view kGgufEnding = ".gguf";
 constexpr std::size_t kMostFilesRead = 10'000;
 
 // "BASE-00002-of-00003.safetensors".
@@ -57,8 +58,9 @@ bool TakeEnding(std::string_view& text, std::string_view ending) {
   return true;
 }
 
-std::optional<Numbered> ParseNumbered(std::string_view name) {
-  if (!TakeEnding(name, kSafetensorsEnding)) return std::nullopt;
+std::optional<Numbered> ParseNumbered(std::string_view name,
+                                      std::string_view ending = kSafetensorsEnding) {
+  if (!TakeEnding(name, ending)) return std::nullopt;
   const std::optional<std::uint64_t> count = TakeNumber(name);
   if (!count || !TakeEnding(name, "-of-")) return std::nullopt;
   const std::optional<std::uint64_t> number = TakeNumber(name);
@@ -105,7 +107,7 @@ class Chooser {
     } else if (files_.empty()) {
       ChooseTorch();
     } else {
-      ByNumbers();
+      ByNumbers(kSafetensorsEnding);
     }
     SayOthers();
     return std::move(chosen_);
@@ -132,11 +134,53 @@ class Chooser {
       ByIndex(std::string(kTorchIndex));
     } else if (Has(std::string(kTorchFile))) {
       chosen_.shards = {std::string(kTorchFile)};
-    } else {
-      FailWithout();
+    } else if (!ChooseNumberedTorch()) {
+      ChooseGguf();
+      return;
     }
     // What else ends so is no part of a checkpoint: training_args.bin, optimizer.bin.
     std::erase_if(files_, [](const std::string& file) { return !file.starts_with(kTorchStem); });
+  }
+
+  // Gives whether there are any.
+  bool ChooseNumberedTorch() {
+    for (const std::string_view ending : kTorchEndings) {
+      files_ = FilesOf(ending);
+      std::erase_if(files_, [&](const std::string& file) { return !ParseNumbered(file, ending); });
+      if (files_.empty()) continue;
+      ByNumbers(ending);
+      return true;
+    }
+    return false;
+  }
+
+  // One file, or one set of parts, of which the first stands for all.
+  void ChooseGguf() {
+    chosen_.is_torch = false;
+    chosen_.is_gguf = true;
+    const std::vector<std::string> found = FilesOf(kGgufEnding);
+    files_.clear();
+    if (found.empty()) FailWithout();
+    std::set<std::pair<std::string, std::uint64_t>> sets;
+    for (const std::string& file : found) {
+      const std::optional<Numbered> part = ParseNumbered(file, kGgufEnding);
+      sets.emplace(part ? part->base : file, part ? part->count : 0);
+    }
+    if (sets.size() > 1) {
+      Fail(ErrorKind::kUnsupported,
+           "has .gguf files of more than one model: " + Listed(found) + "; name one");
+    }
+    chosen_.shards = {found.front()};
+  }
+
+  std::vector<std::string> FilesOf(std::string_view ending) const {
+    std::vector<std::string> found;
+    for (const files::DirectoryEntry& entry : entries_) {
+      if (entry.kind != files::DirectoryEntry::Kind::kDirectory && entry.name.ends_with(ending)) {
+        found.push_back(entry.name);
+      }
+    }
+    return found;
   }
 
   void ByIndex(const std::string& index) {
@@ -181,11 +225,11 @@ class Chooser {
   }
 
   // Without an index: one file, a numbered set, or files that have nothing to do with each other.
-  void ByNumbers() {
+  void ByNumbers(std::string_view ending) {
     std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> sets;
     std::size_t numbered = 0;
     for (const std::string& file : files_) {
-      const std::optional<Numbered> parts = ParseNumbered(file);
+      const std::optional<Numbered> parts = ParseNumbered(file, ending);
       if (!parts) continue;
       sets[{parts->base, parts->count}].insert(parts->number);
       ++numbered;
@@ -203,15 +247,15 @@ class Chooser {
       }
     }
     if (files_.size() > kMostFilesRead) {
-      Fail(ErrorKind::kUnsupported, "has " + std::to_string(files_.size()) +
-                                        " .safetensors files; at most " +
+      Fail(ErrorKind::kUnsupported, "has " + std::to_string(files_.size()) + " " +
+                                        std::string(ending) + " files; at most " +
                                         std::to_string(kMostFilesRead) + " are read");
     }
     chosen_.shards = files_;
     if (files_.size() > 1) {
       chosen_.notes.push_back(words::PathText(directory_) + ": has no index: its " +
-                              std::to_string(files_.size()) +
-                              " .safetensors files are read as one checkpoint");
+                              std::to_string(files_.size()) + " " + std::string(ending) +
+                              " files are read as one checkpoint");
     }
   }
 
@@ -263,7 +307,7 @@ class Chooser {
   const std::string& directory_;
   const files::Enclosure& enclosure_;
   std::vector<files::DirectoryEntry> entries_;
-  std::vector<std::string> files_;  // .safetensors, by name
+  std::vector<std::string> files_;  // those of the format that is read, by name
   CheckpointFiles chosen_;
 };
 

@@ -16,19 +16,22 @@ namespace tensorcast::checkpoint {
 
 inline constexpr std::string_view kSafetensorsEnding = ".safetensors";
 inline constexpr std::string_view kTorchEnding = ".bin";
+inline constexpr std::string_view kUsualFile = "model.safetensors";
 
 struct CheckpointFiles {
   std::vector<std::string> shards;  // in the directory, by name: .safetensors files, or torch's
   std::string index;                // the file that names them; empty: none does
   bool is_torch = false;
+  bool is_gguf = false;            // then of several parts the first
   std::vector<std::string> notes;  // how they were chosen, where that is a question
 };
 
 // The files that hold the tensors of a directory, as transformers chooses them: those that
 // model.safetensors.index.json names (or the one other index), else model.safetensors, else all
 // .safetensors files; where there are none, those that pytorch_model.bin.index.json names, else
-// pytorch_model.bin. Throws Error: contents where one is missing or there is more than one
-// checkpoint; unsupported if there is no checkpoint.
+// pytorch_model.bin, else a numbered set of torch files, else the one GGUF model. Throws Error:
+// contents where one is missing or there is more than one checkpoint; unsupported if there is no
+// checkpoint.
 CheckpointFiles FindCheckpointFiles(const std::string& directory,
                                     const files::Enclosure& enclosure);
 

@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/checkpoint_files.h"
 #include "files/error.h"
+#include "files/system.h"
 #include "files/system_directory.h"
 #include "json/ordered_json.h"
 
@@ -50,7 +51,9 @@ bool IsPassedOver(std::string_view name) {
 class DirectoryWalker {
  public:
   explicit DirectoryWalker(const CheckpointReader& reader) : reader_(reader) {
-    for (const CheckpointShard& shard : reader.shards()) read_.insert(shard.name);
+    for (const std::string& path : reader.external_paths()) {
+      read_.insert(path.substr(files::NameBegin(path)));
+    }
   }
 
   OtherFiles Walk() {

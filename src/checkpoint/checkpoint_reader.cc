@@ -37,8 +37,8 @@ CheckpointReader::CheckpointReader(const std::string& directory,
   if (!files_.index.empty()) index_ = files::StatusOf(files::Joined(directory, files_.index));
   if (!files_.is_torch) formats::RefuseRoot(directory, options);
   for (const std::string& name : files_.shards) {
-    if (files_.is_torch) {
-      AddTorchShard(name, options);
+    if (files_.is_torch || files_.is_gguf) {
+      AddOpenedShard(name, options);
     } else {
       AddShard(name);
     }
@@ -74,15 +74,20 @@ void CheckpointReader::AddShard(const std::string& name) {
             std::back_inserter(contents_.tensors));
 }
 
-void CheckpointReader::AddTorchShard(const std::string& name, const formats::OpenOptions& options) {
+void CheckpointReader::AddOpenedShard(const std::string& name,
+                                      const formats::OpenOptions& options) {
   const auto reader =
       formats::OpenTensorSource(
           files::OpenNamedFile(files::Joined(directory_, name), enclosure_, readers_.size()),
           options)
           .reader;
   const auto shard = static_cast<std::uint32_t>(shards_.size());
-  const std::vector<formats::TensorInfo>& tensors = reader->contents().tensors;
-  shards_.push_back({name, WrittenName(name), {}, reader->file_bytes(), tensors.size()});
+  const formats::FileContents& contents = reader->contents();
+  const std::vector<formats::TensorInfo>& tensors = contents.tensors;
+  shards_.push_back({name, files_.is_gguf ? std::string(kUsualFile) : WrittenName(name),
+                     contents.metadata, reader->file_bytes(), tensors.size()});
+  contents_.metadata.insert(contents.metadata.begin(), contents.metadata.end());
+  contents_.shown_metadata.insert(contents.shown_metadata.begin(), contents.shown_metadata.end());
   readers_.push_back(reader);
   firsts_.push_back(contents_.tensors.size());
   for (const formats::TensorInfo& info : tensors) {
@@ -159,7 +164,7 @@ void CheckpointReader::HoldAgainstIndex() {
 void CheckpointReader::Read(std::size_t tensor, std::uint64_t offset,
                             std::span<std::byte> out) const {
   const std::uint32_t shard = contents_.tensors.at(tensor).shard;
-  if (files_.is_torch) {
+  if (!readers_.empty()) {
     readers_[shard]->Read(tensor - firsts_[shard], offset, out);
   } else {
     sources_[shard]->Read(offsets_[tensor] + offset, out);
@@ -210,6 +215,9 @@ std::vector<std::string> CheckpointReader::external_paths() const {
   std::vector<std::string> paths;
   for (const CheckpointShard& shard : shards_) {
     paths.push_back(files::Joined(directory_, shard.name));
+  }
+  for (const auto& reader : readers_) {
+    std::ranges::move(reader->external_paths(), std::back_inserter(paths));
   }
   if (!files_.index.empty()) paths.push_back(files::Joined(directory_, files_.index));
   return paths;

@@ -1,5 +1,5 @@
-// A directory of safetensors or torch files, as Hugging Face's libraries lay a checkpoint out, as
-// one file of tensors.
+// A directory of safetensors, torch or GGUF files, as Hugging Face's libraries lay a checkpoint
+// out, as one file of tensors.
 //
 // SPDX-License-Identifier: Apache-2.0
 #ifndef TENSORCAST_SRC_CHECKPOINT_CHECKPOINT_READER_H_
@@ -59,7 +59,7 @@ class CheckpointReader final : public formats::TensorReader {
 
  private:
   void AddShard(const std::string& name);
-  void AddTorchShard(const std::string& name, const formats::OpenOptions& options);
+  void AddOpenedShard(const std::string& name, const formats::OpenOptions& options);
   void HoldAgainstIndex();
   std::vector<std::uint32_t> ByName() const;
 
@@ -76,7 +76,7 @@ class CheckpointReader final : public formats::TensorReader {
   // Of each shard: its bytes, and where in them each tensor's data begins ...
   std::vector<std::unique_ptr<files::ByteSource>> sources_;
   std::vector<std::uint64_t> offsets_;
-  // ... or of torch's its reader, and the index of its first tensor in the contents.
+  // ... or of torch's and GGUF's its reader, and the index of its first tensor in the contents.
   std::vector<std::shared_ptr<const formats::TensorReader>> readers_;
   std::vector<std::size_t> firsts_;
 };

@@ -110,7 +110,12 @@ Decision Decide(const Candidate& candidate, const Selecting& selecting) {
   if (rule == nullptr && !request.to) return leave(Reason::kNoRule, "no rule takes it");
   const TypeInfo* from = FindType(tensor.type);
   if (from == nullptr && !candidate.IsScaled()) {
-    return leave(Reason::kUnknownType, "not a type tensorcast knows");
+    const bool is_block = std::ranges::any_of(scale::Dialects(), [&](const auto* dialect) {
+      return dialect->holds_codes != nullptr && dialect->holds_codes(tensor);
+    });
+    return leave(Reason::kUnknownType,
+                 is_block ? "scales are ignored, without which blocks have no values"
+                          : "not a type tensorcast knows");
   }
   const bool keeps_packed = std::ranges::count(request.keep, Keep::kPacked) != 0;
   const bool cannot_be_unpacked =

@@ -124,7 +124,8 @@ bool Begin(const Side& a, const Side& b, const TensorPair& pair, TensorDiff& dif
 }
 
 bool MayBeSameBytes(const TensorInfo& a, const TensorInfo& b) {
-  return a.type == b.type && a.stored_as.empty() && b.stored_as.empty();
+  return a.type == b.type && a.stored_as.empty() && b.stored_as.empty() &&
+         a.is_big_endian == b.is_big_endian;
 }
 
 void AddToSum(const TensorDiff& diff, LossSum& sum) {

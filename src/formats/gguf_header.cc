@@ -409,15 +409,23 @@ class GgufHeaderReader {
     for (auto dim = info.shape.rbegin(); dim != info.shape.rend(); ++dim) *dim = cursor_.Number(8);
     const auto id = static_cast<std::uint32_t>(cursor_.Number(4));
     const GgufType* const type = FindGgufType(id);
-    if (type == nullptr) {
-      FailTensor(info.name, "is of GGUF's type " + std::to_string(id) + ", which is not known",
-                 ErrorKind::kUnsupported);
-    }
+    if (type == nullptr) FailType(info.name, id);
     info.dtype = type->name;
     info.type = type->type;
     Measure(*type, info);
     header_.offsets.push_back(cursor_.Number(8));
     header_.contents.tensors.push_back(std::move(info));
+  }
+
+  [[noreturn]] void FailType(const std::string& tensor, std::uint32_t id) const {
+    // The number is signed.
+    std::string type = std::to_string(static_cast<std::int32_t>(id)) + ", which is not known";
+    const auto* const unread = std::ranges::find(kUnreadGgufTypes, id, &UnreadGgufType::id);
+    if (unread != std::end(kUnreadGgufTypes)) {
+      type = std::string(unread->name) + ", which " +
+             (unread->is_removed ? "llama.cpp removed" : "is not in files");
+    }
+    FailTensor(tensor, "is of GGUF's type " + type, ErrorKind::kUnsupported);
   }
 
   void Measure(const GgufType& type, TensorInfo& info) const {

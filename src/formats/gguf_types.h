@@ -19,8 +19,7 @@ struct GgufType {
   DataType type = DataType::kUndefined;  // kUndefined: blocks of codes and scales
 };
 
-// Those that files hold. Q8_1 and Q8_K are of computations alone; 4, 5, 31 to 33 and 36 to 38 were
-// given up.
+// Those that files hold.
 inline constexpr GgufType kGgufTypes[] = {
     {0, "F32", 1, 4, DataType::kFloat32},
     {1, "F16", 1, 2, DataType::kFloat16},
@@ -55,6 +54,17 @@ inline constexpr GgufType kGgufTypes[] = {
     {40, "NVFP4", 64, 36},
     {41, "Q1_0", 128, 18},
     {42, "Q2_0", 64, 18},
+};
+
+// Those that no file holds: llama.cpp removed them, or computes with them alone.
+struct UnreadGgufType {
+  std::uint32_t id;
+  std::string_view name;
+  bool is_removed = true;
+};
+inline constexpr UnreadGgufType kUnreadGgufTypes[] = {
+    {4, "Q4_2"},      {5, "Q4_3"},      {9, "Q8_1", false}, {15, "Q8_K", false}, {31, "Q4_0_4_4"},
+    {32, "Q4_0_4_8"}, {33, "Q4_0_8_8"}, {36, "IQ4_NL_4_4"}, {37, "IQ4_NL_4_8"},  {38, "IQ4_NL_8_8"},
 };
 
 constexpr const GgufType* FindGgufType(std::uint32_t id) {

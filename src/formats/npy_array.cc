@@ -59,6 +59,7 @@ NpyArray::NpyArray(const files::ByteSource& source, std::string name,
   info_.type = dtype_.type;
   info_.shape = std::move(header.shape);
   info_.elements = *core::CheckedProduct(info_.shape);
+  info_.is_big_endian = dtype_.big_endian;
   info_.bytes = info_.type == DataType::kString ? info_.elements * dtype_.item_bytes
                                                 : *StorageBytes(info_.type, info_.elements);
   info_.fortran_order = header.fortran_order;

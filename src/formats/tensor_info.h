@@ -31,6 +31,7 @@ struct TensorInfo {
   std::uint64_t bytes = 0;
   text::TextSize text;         // strings: what a writer needs; a reader leaves it 0
   bool fortran_order = false;  // npy: the elements stand in column-major order
+  bool is_big_endian = false;  // in the file; a reader gives little-endian
   // How a weight whose scales are applied is stored ("fp8-block"), which is shown in the place of
   // its type; static storage.
   std::string_view stored_as = {};

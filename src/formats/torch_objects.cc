@@ -35,7 +35,8 @@ constexpr TorchType kTorchTypes[] = {
     {"float8_e5m2fnuz", "", DataType::kFloat8E5M2FNUZ, 1},
     {"float8_e8m0fnu", "", DataType::kFloat8E8M0, 1},
     {"float4_e2m1fn_x2", "", DataType::kFloat4E2M1, 1},
-    // Known, so that they are refused by name under the root and passed over beside it.
+    // Known, so that they are passed through (complex64) or refused by name under the root, and
+    // passed over beside it.
     {"complex32", "", DataType::kUndefined, 4},
     {"complex64", "ComplexFloatStorage", DataType::kUndefined, 8},
     {"complex128", "ComplexDoubleStorage", DataType::kUndefined, 16},

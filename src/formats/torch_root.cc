@@ -296,9 +296,9 @@ class RootFinder {
     }
     if (count == 0) return;
     if (shown > kShown) names += ", ...";
-    root_.notes.push_back(words::CountText(count, "object") + " beside the tensors (" + names +
-                          (count == 1 ? ") is not read; nothing was imported or run"
-                                      : ") are not read; nothing was imported or run"));
+    root_.notes.push_back(words::CountText(count, "call") + " beside the tensors (" + names +
+                          (count == 1 ? ") was not made; nothing was imported or run"
+                                      : ") were not made; nothing was imported or run"));
   }
 
   const files::ByteSource& file_;

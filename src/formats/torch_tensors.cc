@@ -83,7 +83,9 @@ class TorchReader final : public TensorReader {
       files::FailFile(*source_, "tensor " + words::Quoted(name) + " " + why, kind);
     };
     const TorchType& type = *tensor.type;
-    if (type.type == DataType::kUndefined) {
+    // A type that safetensors has is passed through as it is there.
+    const bool is_passed = type.name == "complex64";
+    if (type.type == DataType::kUndefined && !is_passed) {
       fail("is " + std::string(type.name) + ", which is not read", ErrorKind::kUnsupported);
     }
     if (!tensor.why_not.empty()) {
@@ -116,21 +118,29 @@ class TorchReader final : public TensorReader {
       place.rank = static_cast<std::uint32_t>(dims.size());
       dims_.insert(dims_.end(), dims.begin(), dims.end());
     }
+    // Such tensors are read by bytes, not by elements.
+    if (is_passed && (place.rank != 0 || is_big_endian_)) {
+      fail("is " + std::string(type.name) +
+               " whose bytes do not stand as they are written: save its .contiguous() on a "
+               "little-endian machine",
+           ErrorKind::kUnsupported);
+    }
     if (type.type == DataType::kFloat4E2M1 && sizes.empty()) {
       fail("is one byte of two float4, which has no shape", ErrorKind::kUnsupported);
     }
     TensorInfo info;
     info.name = std::move(name);
-    info.dtype = type.name;
+    info.dtype = is_passed ? "C64" : type.name;
     info.type = type.type;
     info.shape.assign(sizes.begin(), sizes.end());
     info.elements = *elements;
+    info.is_big_endian = is_big_endian_ && type.bytes > 1;
     if (type.type == DataType::kFloat4E2M1) {
       // torch counts bytes of two elements, which lie side by side in the last dimension.
       info.shape.back() *= 2;
       info.elements *= 2;
     }
-    info.bytes = *StorageBytes(info.type, info.elements);
+    info.bytes = is_passed ? info.elements * type.bytes : *StorageBytes(info.type, info.elements);
     contents_.tensors.push_back(std::move(info));
     places_.push_back(place);
     return whole;

@@ -223,7 +223,7 @@ TEST_F(TorchFiles, SayWhatIsSharedAndWhatIsLeftOut) {
   EXPECT_EQ(Notes(*reader),
             (Strings{"the tensors are those of its \"model\"",
                      "1 value that is no tensor is left out (n)",
-                     "1 object beside the tensors (argparse.Namespace) is not read; nothing was "
+                     "1 call beside the tensors (argparse.Namespace) was not made; nothing was "
                      "imported or run",
                      "2 tensors share storages (w and tied): each is read under its own name"}));
   EXPECT_EQ(ReadTensor(*reader, "tied"), "wxyz");

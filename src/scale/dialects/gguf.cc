@@ -29,7 +29,7 @@ PackedReading ReadGgufTensors(const PackedTensors& tensors) {
   PackedReading reading;
   const formats::TensorInfo& codes = tensors.Info(tensors.codes);
   const formats::GgufType* const type = BlocksOf(codes);
-  if (type == nullptr || codes.elements == 0) return reading;
+  if (type == nullptr) return reading;
   const GgufBlocks* const blocks = FindGgufBlocks(type->name);
   if (blocks == nullptr) {
     reading.kind = core::ErrorKind::kUnsupported;
